@@ -1,0 +1,38 @@
+"""What every test shares: one BLAS thread, the hypothesis profiles, and the folder of shared data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Before numpy is imported: small matrices gain nothing from BLAS threads, and parallel test runs would fight for cores.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+# No deadline: the first example of a test may have to compile a kernel.
+settings.register_profile("local", deadline=None)
+settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Give the folder of recorded and textbook problems, which is not part of the repository.
+
+    ``CONTACTLAB_SHARED`` names it; otherwise it is a folder ``shared`` beside the checkout. Tests that need it skip
+    where it is absent; a variable that names nothing is an error, for somebody meant something by it.
+    """
+    named = os.environ.get("CONTACTLAB_SHARED")
+    if named:
+        folder = Path(named)
+        if not folder.is_dir():
+            pytest.fail(f"CONTACTLAB_SHARED names no folder: {named}")
+        return folder
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip("no folder `shared` beside the checkout and CONTACTLAB_SHARED is not set")
+    return folder

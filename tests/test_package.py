@@ -1,0 +1,146 @@
+"""The installed distribution: light imports, declared names, types, one version, and a README that runs."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pkgutil
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ("contactlab", "lcp", "problem_data")
+IMPORT_LIMIT = 0.150  # seconds beyond numpy's own import
+HEAVY = (
+    "numba",
+    "llvmlite",
+    "cvxpy",
+    "osqp",
+    "viser",
+    "matplotlib",
+    "rich",
+    "scipy.linalg",
+    "scipy.optimize",
+    "scipy.sparse.linalg",
+)
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def run_python(code: str) -> str:
+    """Run code in a new interpreter that cannot see the current folder; return what it prints."""
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def package_folder(package: str) -> Path:
+    spec = importlib.util.find_spec(package)
+    assert spec is not None, package
+    assert spec.origin is not None, package
+    return Path(spec.origin).parent
+
+
+def public_modules(package: str) -> list[str]:
+    """Every module of a package but the kernels: those are imported inside functions, by the first solve or step."""
+    folder = package_folder(package)
+    names = [package]
+    for module in pkgutil.walk_packages([str(folder)], prefix=f"{package}."):
+        if ".kernels" not in module.name and not module.name.endswith("__main__"):
+            names.append(module.name)
+    return names
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_import_is_light(package: str) -> None:
+    """Importing a package costs less than 150 ms beyond numpy (median of seven new interpreters)."""
+    code = f"import time, numpy; begun = time.perf_counter(); import {package}; print(time.perf_counter() - begun)"
+    run_python(code)  # bytecode and disk cache
+    seconds = statistics.median(float(run_python(code)) for _ in range(7))
+    assert seconds < IMPORT_LIMIT
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_module_loads_heavy_libraries(package: str) -> None:
+    """No module outside the kernels imports numba, a QP solver, a viewer or scipy's heavy parts when it is loaded."""
+    code = (
+        "import importlib, json, sys\n"
+        f"for name in {public_modules(package)!r}:\n"
+        "    importlib.import_module(name)\n"
+        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    )
+    assert json.loads(run_python(code)) == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_declared_names_exist(package: str) -> None:
+    """Every name of every `__all__` is there, once."""
+    for module_name in public_modules(package):
+        module = importlib.import_module(module_name)
+        declared = getattr(module, "__all__", [])
+        assert len(declared) == len(set(declared)), module_name
+        missing = [name for name in declared if not hasattr(module, name)]
+        assert not missing, f"{module_name}: {missing}"
+    assert importlib.import_module(package).__all__
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_is_typed(package: str) -> None:
+    """Each package ships its `py.typed` marker, so that type checkers read its annotations."""
+    assert (package_folder(package) / "py.typed").is_file()
+
+
+def test_lazy_names_of_contactlab() -> None:
+    """`contactlab` lists its lazy names, loads them, and refuses others as any module does."""
+    import contactlab
+    from contactlab.constraint_solver import ConstraintSolver
+
+    assert contactlab.ConstraintSolver is ConstraintSolver
+    assert set(contactlab.__all__) <= set(dir(contactlab))
+    with pytest.raises(AttributeError, match="no_such_name"):
+        contactlab.no_such_name  # noqa: B018
+
+
+def test_one_version() -> None:
+    """The distribution, the package and the citation file agree on the version."""
+    import contactlab
+
+    assert importlib.metadata.version("contactlab") == contactlab.__version__
+    citation = README.with_name("CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {contactlab.__version__}\n" in citation
+
+
+def test_packages_come_from_the_expected_prefix() -> None:
+    """Where a prefix is demanded (the project's own checks), the suite tests what was installed there."""
+    prefix = os.environ.get("CONTACTLAB_EXPECTED_PREFIX")
+    for package in PACKAGES:
+        place = package_folder(package).resolve()
+        assert prefix is None or place.is_relative_to(Path(prefix).resolve()), place
+
+
+def test_one_command_line_entry() -> None:
+    """The distribution installs the command `contactlab`, and its target can be loaded."""
+    (entry,) = importlib.metadata.entry_points(group="console_scripts", name="contactlab")
+    assert entry.value == "contactlab.cli:main"
+    assert callable(entry.load())
+
+
+def readme_examples() -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def test_readme_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """The README's examples run as they stand and print what their comments say."""
+    examples = readme_examples()
+    assert len(examples) == 2
+    for source in examples:
+        exec(compile(source, str(README), "exec"), {"__name__": "readme"})
+        expected = re.findall(r"^# -> (.*)$", source, flags=re.MULTILINE)
+        assert expected, "an example must say what it prints"
+        assert capsys.readouterr().out.splitlines() == expected

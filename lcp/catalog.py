@@ -1,0 +1,159 @@
+"""Named textbook problems with known answers.
+
+Every solver meets every one of them in the tests; a benchmark or a lecture can pick them by name.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.problem import LCP
+from lcp.solvers.traits import Traits
+from lcp.status import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One named problem.
+
+    Attributes
+    ----------
+    name, source
+        Name, and where the problem comes from.
+    problem
+        The `LCP`.
+    outcome
+        `Status.SOLVED` where a solution exists, otherwise what is true of the problem.
+    solutions
+        The isolated solutions; all of them where ``complete``.
+    complete
+        Whether ``solutions`` lists every solution.
+    matrix_class
+        The strongest class M is known to belong to; None for none.
+    exponential
+        Whether complementary pivoting may need about 2^n pivots.
+    """
+
+    name: str
+    source: str
+    problem: LCP
+    outcome: Status
+    solutions: tuple[NDArray[np.float64], ...]
+    complete: bool
+    matrix_class: Traits | None
+    exponential: bool = False
+
+
+def murty(n: int) -> LCP:
+    """Murty's problem on which complementary pivoting visits 2^n bases; solution (2^n, 0, ..., 0).
+
+    K. G. Murty, Computational complexity of complementary pivot methods, Mathematical Programming Study 7 (1978).
+    """
+    M = np.eye(n) + 2.0 * np.tril(np.ones((n, n)), -1)
+    q = -np.array([2.0**n + sum(2.0 ** (n - k) for k in range(1, i + 1)) for i in range(n)])
+    return LCP(M, q)
+
+
+def fathi(n: int) -> LCP:
+    """Fathi's positive definite problem with 2^n pivots; solution (4^n, 0, ..., 0).
+
+    Y. Fathi, Computational complexity of LCPs associated with positive definite symmetric matrices, Mathematical
+    Programming 17 (1979). M = L L^T with L the matrix of `murty`.
+    """
+    L = np.eye(n) + 2.0 * np.tril(np.ones((n, n)), -1)
+    s = murty(n).q
+    return LCP(L @ L.T, 2.0**n * np.asarray(s))
+
+
+def obstacle(n: int) -> LCP:
+    """A string of n nodes pushed by a unit load onto a flat obstacle from above: tridiagonal K-matrix.
+
+    The displacement solves -u'' = -1 + reaction, u >= -0.05 on (0, 1); z = u + 0.05. R. Glowinski, Numerical Methods
+    for Nonlinear Variational Problems (1984), section II.2.
+    """
+    h = 1.0 / (n + 1)
+    M = (2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)) / h**2
+    boundary = np.zeros(n)
+    boundary[0] = boundary[-1] = 0.05 / h**2
+    return LCP(M, np.ones(n) - boundary)
+
+
+def _entry(
+    name: str,
+    source: str,
+    M: object,
+    q: object,
+    *,
+    outcome: Status = Status.SOLVED,
+    solutions: tuple[tuple[float, ...], ...] = (),
+    complete: bool = True,
+    matrix_class: Traits | None = None,
+    exponential: bool = False,
+) -> Entry:
+    kept = tuple(np.array(z, dtype=np.float64) for z in solutions)
+    return Entry(
+        name, source, LCP(M, np.asarray(q, dtype=np.float64)), outcome, kept, complete, matrix_class, exponential
+    )
+
+
+_CPS = "Cottle, Pang and Stone, The Linear Complementarity Problem (1992)"
+_SINE, _COSINE = math.sin(math.radians(60.0)), math.cos(math.radians(60.0))
+
+
+def entries() -> tuple[Entry, ...]:
+    """All entries, built anew."""
+    first = murty(6)
+    second = fathi(5)
+    return (
+        _entry("empty", "a problem without unknowns", np.zeros((0, 0)), (), solutions=((),), matrix_class=_P),
+        _entry("one_pressed", "one contact pressed down", ((2.0,),), (-4.0,), solutions=((2.0,),), matrix_class=_PD),
+        _entry("one_apart", "one contact moving apart", ((2.0,),), (3.0,), solutions=((0.0,),), matrix_class=_PD),
+        _entry("zero_matrix", "M = 0 with q = 1: trivially z = 0", ((0.0,),), (1.0,), solutions=((0.0,),),
+               matrix_class=_PSD),
+        _entry("diagonal_nine", "diagonal 1..9 with q = -1: z_i = 1 / i", np.diag(np.arange(1.0, 10.0)), -np.ones(9),
+               solutions=(tuple(1.0 / i for i in range(1, 10)),), matrix_class=_PD),
+        _entry("all_ones", "rank one, q = -1: a segment of solutions", np.ones((2, 2)), (-1.0, -1.0),
+               solutions=((1.0, 0.0), (0.0, 1.0)), complete=False, matrix_class=_PSD),
+        _entry("murty_3", "Murty, Linear Complementarity (1988), chapter 2", ((0, -1, 2), (2, 0, -2), (-1, 1, 0)),
+               (-3, 6, -1), solutions=((0.0, 1.0, 3.0),)),
+        _entry("kostreva_cycle", "Kostreva 1979: cycles without a rule for ties", ((1, 2, 0), (0, 1, 2), (2, 0, 1)),
+               (-1, -1, -1), solutions=((1 / 3, 1 / 3, 1 / 3),), matrix_class=_P),
+        _entry("two_solutions", _CPS + ", N-matrix: q > 0 has more than one solution", ((-1.0,),), (1.0,),
+               solutions=((0.0,), (1.0,))),
+        _entry("painleve_none", "rod in the Painleve region, pressed: infeasible", ((-0.4,),), (-9.81,),
+               outcome=Status.INFEASIBLE),
+        _entry("infeasible_psd", "positive semidefinite with contradicting rows", ((1.0, -1.0), (-1.0, 1.0)),
+               (-1.0, -1.0), outcome=Status.INFEASIBLE, matrix_class=_PSD),
+        _entry("feasible_unsolvable", "feasible, none of its four bases is a solution", ((-2.0, 1.0), (-2.0, 2.0)),
+               (-2.0, -2.0), outcome=Status.UNSOLVABLE),
+        _entry("block_on_table", "a unit mass pressed and pushed along a line, mu = 0.5, stuck: fN, fF+, fF-, lambda",
+               ((1, 0, 0, 0), (0, 1, -1, 1), (0, -1, 1, 1), (0.5, -1, -1, 0)), (-9.81, -2.0, 2.0, 0),
+               solutions=((9.81, 2.0, 0.0, 0.0),), complete=False, matrix_class=_COP),
+        _entry("block_sliding", "the same pushed beyond mu fN = 4.905", ((1, 0, 0, 0), (0, 1, -1, 1), (0, -1, 1, 1),
+               (0.5, -1, -1, 0)), (-9.81, -8.0, 8.0, 0), solutions=((9.81, 4.905, 0.0, 3.095),), matrix_class=_COP),
+        _entry("block_wedged", "a block between a floor and a 60 degree wall, frictionless",
+               ((1.0, _COSINE), (_COSINE, 1.0)), (-9.81, -_SINE * 3.0), matrix_class=_PD, complete=False),
+        Entry("murty_exponential_6", "Murty 1978, n = 6", first, Status.SOLVED,
+              (np.array([64.0, 0, 0, 0, 0, 0]),), True, _P, True),
+        Entry("fathi_exponential_5", "Fathi 1979, n = 5", second, Status.SOLVED,
+              (np.array([1024.0, 0, 0, 0, 0]),), True, _PD, True),
+        Entry("obstacle_40", "string on an obstacle, 40 nodes", obstacle(40), Status.SOLVED, (), False, _PD),
+    )  # fmt: skip
+
+
+_PD = Traits.POSITIVE_DEFINITE
+_PSD = Traits.POSITIVE_SEMIDEFINITE
+_P = Traits.P_MATRIX
+_COP = Traits.COPOSITIVE
+
+
+def named(name: str) -> Entry:
+    """The entry of that name; KeyError, listing the names, for another."""
+    found = {entry.name: entry for entry in entries()}
+    if name not in found:
+        raise KeyError(f"no catalog problem {name!r}; there are: {', '.join(sorted(found))}")
+    return found[name]

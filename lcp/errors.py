@@ -1,0 +1,20 @@
+"""Errors of `lcp`: ill-formed input raises `ProblemError` at once; `SolveError` is what `raise_for_status` raises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lcp.result import Result
+
+
+class ProblemError(ValueError):
+    """A problem, start or option that is not what it must be; the text names the entry."""
+
+
+class SolveError(RuntimeError):
+    """A solve that did not end in a verified solution; ``result`` tells how it ended."""
+
+    def __init__(self, message: str, result: Result) -> None:
+        super().__init__(message)
+        self.result = result

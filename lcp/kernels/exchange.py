@@ -1,0 +1,139 @@
+"""One exchange (principal or ordinary pivot) of a condensed tableau.
+
+The tableau is a dictionary x_B = x + sum_j T[:, j] y_j with one column per nonbasic variable; basic columns, which are
+unit vectors, are not stored.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+
+@kernel
+def exchange(
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    r: int,
+    c: int,
+    column: NDArray[np.float64],
+    pivot_row: NDArray[np.float64],
+) -> None:
+    """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
+
+    ``column`` (n,) holds a copy of column c and is used up; ``pivot_row`` (n + 1,) is scratch. Both copies keep the
+    update free of aliasing, so that it vectorises.
+    """
+    n = x.shape[0]
+    width = T.shape[1]
+    inverse = 1.0 / column[r]
+    source = T[r]
+    for j in range(width):
+        pivot_row[j] = -source[j] * inverse
+    pivot_row[c] = inverse
+    x_r = -x[r] * inverse
+    for i in range(n):
+        T[i, c] = 0.0
+    column[r] = 0.0
+    i = 0
+    # Two rows at a time share the loads of the pivot row.
+    while i + 2 <= n:
+        first = column[i]
+        second = column[i + 1]
+        if first != 0.0 or second != 0.0:
+            upper = T[i]
+            lower = T[i + 1]
+            for j in range(width):
+                p = pivot_row[j]
+                upper[j] += first * p
+                lower[j] += second * p
+        i += 2
+    if i < n and column[i] != 0.0:
+        last = T[i]
+        for j in range(width):
+            last[j] += column[i] * pivot_row[j]
+    for i in range(n):
+        x[i] += column[i] * x_r
+    for j in range(width):
+        source[j] = pivot_row[j]
+    x[r] = x_r
+
+
+@kernel
+def first_dictionary(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    cover: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    basis: NDArray[np.int64],
+    nonbasis: NDArray[np.int64],
+) -> None:
+    """The dictionary with all w basic, equilibrated: w = q + M z + cover t."""
+    n = q.shape[0]
+    for i in range(n):
+        basis[i] = i
+        nonbasis[i] = n + i
+        target = T[i]
+        source = M[i]
+        scale = row[i]
+        for j in range(n):
+            target[j] = source[j] * scale * column[j]
+        target[n] = cover[i]
+        x[i] = q[i] * scale
+    nonbasis[n] = 2 * n
+
+
+@kernel
+def rebuild(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    cover: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    basis: NDArray[np.int64],
+    nonbasis: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    entry: NDArray[np.float64],
+    pivot_row: NDArray[np.float64],
+) -> bool:
+    """Form the dictionary of a basis anew from the original data, with complete pivoting.
+
+    Variables: w_i is i, z_i is n + i, the artificial variable is 2 n. ``wanted`` (2 n + 1,) marks the basic ones.
+    Returns False where the basis is singular to working precision; ``basis`` and ``nonbasis`` are rewritten.
+    """
+    n = q.shape[0]
+    first_dictionary(M, q, cover, row, column, T, x, basis, nonbasis)
+    largest = 0.0
+    for i in range(n):
+        for j in range(n + 1):
+            largest = max(largest, abs(T[i, j]))
+    exchanges = 0
+    for j in range(n + 1):
+        if wanted[nonbasis[j]]:
+            exchanges += 1
+    for _ in range(exchanges):
+        best = 0.0
+        r = -1
+        c = -1
+        for i in range(n):
+            if wanted[basis[i]]:
+                continue
+            for j in range(n + 1):
+                if wanted[nonbasis[j]] and abs(T[i, j]) > best:
+                    best = abs(T[i, j])
+                    r = i
+                    c = j
+        if r < 0 or best < 1e-14 * largest:
+            return False
+        for i in range(n):
+            entry[i] = T[i, c]
+        exchange(T, x, r, c, entry, pivot_row)
+        basis[r], nonbasis[c] = nonbasis[c], basis[r]
+    return True

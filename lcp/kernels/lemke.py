@@ -1,0 +1,430 @@
+"""Lemke's complementary pivoting on a condensed, equilibrated tableau.
+
+Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The augmented system w = q + M z + d t starts at t large;
+t is driven down along the almost complementary path until it leaves (a solution) or a ray is met. Every claim is
+checked on the original data before it is returned: the final basis is solved anew, refined once, and judged by the
+same rule that the public `lcp.solve` applies; a ray is believed only after the dictionary has been formed anew.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.basis_solve import solve_active
+from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
+from lcp.kernels.equilibrate import equilibrate
+from lcp.kernels.exchange import exchange, first_dictionary, rebuild
+from lcp.kernels.ratio_test import largest_size, leaving_row
+from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
+
+# Places in the vector of options.
+MAX_PIVOTS: Final = 0
+PIVOT_TOLERANCE: Final = 1
+TIE_TOLERANCE: Final = 2
+TOLERANCE: Final = 3
+RESTARTS: Final = 4
+COVERED: Final = 5
+OPTIONS_SIZE: Final = 8
+
+# Places in the vector of information.
+PIVOTS: Final = 0
+WARM: Final = 1
+RESTART: Final = 2
+REBUILDS: Final = 3
+STAGE: Final = 4
+ENTERING: Final = 5
+WORST: Final = 6
+INFO_SIZE: Final = 8
+
+# Stages of the resumable drive, kept in info[STAGE].
+START: Final = 0
+PIVOTING: Final = 1
+
+
+@kernel(inline=True)
+def lemke_float_size(n: int) -> int:
+    """Length of the float workspace."""
+    return 2 * n * n + 16 * n + 16
+
+
+@kernel(inline=True)
+def lemke_int_size(n: int) -> int:
+    """Length of the integer workspace."""
+    return 10 * n + 16
+
+
+@kernel
+def accept(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    active: NDArray[np.int64],
+    k: int,
+    A: NDArray[np.float64],
+    perm: NDArray[np.int64],
+    work: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    tolerance: float,
+) -> bool:
+    """Solve the basis ``active[:k]`` from the original data, clip rounding below zero, and judge it."""
+    if not solve_active(M, q, row, column, active, k, A, perm, work, z):
+        return False
+    for i in range(z.shape[0]):
+        if z[i] < 0.0:
+            z[i] = 0.0
+    lcp_residuals(M, q, z, w, measures)
+    return is_solved(measures, tolerance)
+
+
+@kernel(inline=True)
+def pivot_threshold(tolerance: float, restart: int) -> float:
+    """Smallest admissible pivot of a restart, relative to its column.
+
+    Redundant contacts make exact zeros that rounding fills with noise, so the first try demands large pivots; wide
+    spreads of mass make small pivots that are real, so the next ones do not.
+    """
+    return tolerance if restart == 0 else tolerance * 1e-2 if restart < 3 else tolerance * 1e-3
+
+
+@kernel
+def cover_vector(
+    restart: int, covered: bool, given: NDArray[np.float64], row: NDArray[np.float64], cover: NDArray[np.float64]
+) -> None:
+    """Covering vector of a restart, in equilibrated rows: the given one or ones, then fixed irregular vectors.
+
+    Another covering vector follows another path; a path that rounding has led astray is not met again.
+    """
+    for i in range(cover.shape[0]):
+        if restart < 2:
+            cover[i] = given[i] * row[i] if covered else 1.0
+        else:
+            # Fractional parts of multiples of the golden ratio: irregular, and the same on every machine.
+            turn = (i + 1) * (0.6180339887498949 + 0.1 * restart)
+            cover[i] = 0.5 + (turn - np.floor(turn))
+
+
+@kernel
+def lemke_drive(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z0: NDArray[np.float64],
+    has_z0: bool,
+    options: NDArray[np.float64],
+    wf: NDArray[np.float64],
+    wi: NDArray[np.int64],
+    z: NDArray[np.float64],
+    info: NDArray[np.int64],
+    budget: int,
+) -> int:
+    """Run at most ``budget`` pivots; `RUNNING` asks to be called again with everything left as it is.
+
+    A first call has ``info[STAGE] == START``. On `RAY`, wf[:2 n + 1] holds the direction (w, z, t) of the ray.
+    """
+    n = q.shape[0]
+    tolerance = options[TOLERANCE]
+    T = wf[: n * (n + 1)].reshape((n, n + 1))
+    at = n * (n + 1)
+    A = wf[at : at + n * n].reshape((n, n))
+    at += n * n
+    row = wf[at : at + n]
+    column = wf[at + n : at + 2 * n]
+    cover = wf[at + 2 * n : at + 3 * n]
+    w = wf[at + 3 * n : at + 4 * n]
+    work = wf[at + 4 * n : at + 7 * n]
+    pivot_row = wf[at + 7 * n : at + 8 * n + 1]
+    at += 8 * n + 1
+    best_z = wf[at : at + n]
+    x = wf[at + n : at + 2 * n]
+    entry = wf[at + 2 * n : at + 3 * n]
+    measures = wf[at + 3 * n : at + 3 * n + 8]
+    best_scaled = wf[at + 3 * n + 8 : at + 3 * n + 9]
+    # The covering vector handed in, kept at the very end so that callers need not know the layout.
+    given = wf[wf.shape[0] - n :]
+    covered = options[COVERED] != 0.0
+    limit = options[MAX_PIVOTS]
+    if np.isnan(limit):
+        limit = max(1000, 50 * n)
+    basis = wi[:n]
+    nonbasis = wi[n : 2 * n + 1]
+    position = wi[2 * n + 1 : 4 * n + 2]
+    wanted = wi[4 * n + 2 : 6 * n + 3]
+    active = wi[6 * n + 3 : 7 * n + 3]
+    perm = wi[7 * n + 3 : 8 * n + 3]
+    tied = wi[8 * n + 3 : 9 * n + 3]
+
+    spent = 0
+    if info[STAGE] == START:
+        info[PIVOTS] = 0
+        info[WARM] = 0
+        info[RESTART] = 0
+        info[REBUILDS] = 0
+        info[WORST] = -1
+        best_scaled[0] = np.inf
+        for i in range(n):
+            z[i] = 0.0
+            best_z[i] = 0.0
+        least = 0.0
+        for i in range(n):
+            least = min(least, q[i])
+        if least >= 0.0:
+            return SOLVED
+        equilibrate(M, row, column, 4, work)
+        if has_z0:
+            k = 0
+            for i in range(n):
+                if z0[i] > 0.0:
+                    active[k] = i
+                    k += 1
+            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+                info[WARM] = 1
+                return SOLVED
+        begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
+        info[STAGE] = PIVOTING
+        spent = 1
+
+    while True:
+        verdict = RUNNING
+        if info[ENTERING] < 0:
+            verdict = SOLVED
+        elif info[PIVOTS] >= limit:
+            verdict = ITERATION_LIMIT
+        elif spent >= budget:
+            return RUNNING
+        if verdict == RUNNING:
+            c = position[info[ENTERING]]
+            threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
+            for i in range(n):
+                entry[i] = T[i, c]
+            tie = options[TIE_TOLERANCE]
+            scale = largest_size(x)
+            r = leaving_row(T, x, entry, basis, position, threshold, tie, scale, work[:n], tied)
+            if r >= 0:
+                pivot(T, x, r, c, basis, nonbasis, position, entry, pivot_row, tie * scale, info)
+                spent += 1
+                continue
+            # A ray: believe it only from a dictionary free of accumulated rounding.
+            if info[REBUILDS] <= info[RESTART]:
+                info[REBUILDS] = info[RESTART] + 1
+                for i in range(2 * n + 1):
+                    wanted[i] = 0
+                for i in range(n):
+                    wanted[basis[i]] = 1
+                if rebuild(M, q, cover, row, column, T, x, basis, nonbasis, wanted, entry, pivot_row):
+                    index_columns(basis, nonbasis, position)
+                    continue
+                verdict = SINGULAR_BASIS
+            else:
+                verdict = RAY
+        if verdict == SOLVED:
+            # In index order, so that the answer depends on the basis alone and not on the way to it.
+            k = 0
+            for i in range(n):
+                if position[n + i] < 0:
+                    active[k] = i
+                    k += 1
+            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+                return SOLVED
+            keep_best(z, measures, best_z, best_scaled)
+            # The dictionary's own values as a second opinion, then a few steps of min-map Newton from them.
+            for i in range(n):
+                z[i] = 0.0
+            for i in range(n):
+                if basis[i] >= n and basis[i] < 2 * n:
+                    z[basis[i] - n] = max(x[i], 0.0) * column[basis[i] - n]
+            if polish(M, q, row, column, active, A, perm, work, z, w, measures, tolerance, best_z, best_scaled):
+                return SOLVED
+            verdict = STALLED
+        if verdict == ITERATION_LIMIT or info[RESTART] >= options[RESTARTS]:
+            info[WORST] = verdict
+            if verdict == RAY:
+                ray_direction(T, position[info[ENTERING]], basis, info[ENTERING], row, column, wf)
+            for i in range(n):
+                z[i] = best_z[i]
+            return verdict
+        info[RESTART] += 1
+        begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
+
+
+@kernel
+def keep_best(
+    z: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    best_z: NDArray[np.float64],
+    best_scaled: NDArray[np.float64],
+) -> None:
+    """Remember the candidate with the smallest scaled residual."""
+    if measures[SCALED] < best_scaled[0]:
+        best_scaled[0] = measures[SCALED]
+        for i in range(z.shape[0]):
+            best_z[i] = z[i]
+
+
+@kernel
+def polish(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    active: NDArray[np.int64],
+    A: NDArray[np.float64],
+    perm: NDArray[np.int64],
+    work: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    tolerance: float,
+    best_z: NDArray[np.float64],
+    best_scaled: NDArray[np.float64],
+) -> bool:
+    """Judge z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, up to five times."""
+    n = q.shape[0]
+    lcp_residuals(M, q, z, w, measures)
+    if is_solved(measures, tolerance):
+        return True
+    keep_best(z, measures, best_z, best_scaled)
+    for _ in range(5):
+        k = 0
+        for i in range(n):
+            if z[i] / column[i] > w[i] * row[i]:
+                active[k] = i
+                k += 1
+        if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+            return True
+        if not measures[SCALED] < np.inf:
+            return False
+        keep_best(z, measures, best_z, best_scaled)
+    return False
+
+
+@kernel
+def index_columns(basis: NDArray[np.int64], nonbasis: NDArray[np.int64], position: NDArray[np.int64]) -> None:
+    """position[variable] = column of a nonbasic variable, -1 for a basic one."""
+    for i in range(basis.shape[0]):
+        position[basis[i]] = -1
+    for j in range(nonbasis.shape[0]):
+        position[nonbasis[j]] = j
+
+
+@kernel
+def begin(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    covered: bool,
+    given: NDArray[np.float64],
+    cover: NDArray[np.float64],
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    basis: NDArray[np.int64],
+    nonbasis: NDArray[np.int64],
+    position: NDArray[np.int64],
+    entry: NDArray[np.float64],
+    pivot_row: NDArray[np.float64],
+    info: NDArray[np.int64],
+) -> None:
+    """Fill the first dictionary and bring the artificial variable into the basis."""
+    n = q.shape[0]
+    cover_vector(info[RESTART], covered, given, row, cover)
+    first_dictionary(M, q, cover, row, column, T, x, basis, nonbasis)
+    index_columns(basis, nonbasis, position)
+    # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row.
+    r = 0
+    for i in range(1, n):
+        if x[i] * cover[r] <= x[r] * cover[i]:
+            r = i
+    for i in range(n):
+        entry[i] = cover[i]
+    pivot(T, x, r, n, basis, nonbasis, position, entry, pivot_row, 0.0, info)
+
+
+@kernel
+def pivot(
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    r: int,
+    c: int,
+    basis: NDArray[np.int64],
+    nonbasis: NDArray[np.int64],
+    position: NDArray[np.int64],
+    entry: NDArray[np.float64],
+    pivot_row: NDArray[np.float64],
+    zero: float,
+    info: NDArray[np.int64],
+) -> None:
+    """Exchange row r and column c, set right-hand sides within ``zero`` of 0 to 0, name the next entering."""
+    n = x.shape[0]
+    exchange(T, x, r, c, entry, pivot_row)
+    for i in range(n):
+        x[i] = 0.0 if abs(x[i]) <= zero else x[i]
+    leaving = basis[r]
+    entering = nonbasis[c]
+    basis[r] = entering
+    nonbasis[c] = leaving
+    position[entering] = -1
+    position[leaving] = c
+    info[PIVOTS] += 1
+    if leaving == 2 * n:
+        info[ENTERING] = -1
+    elif leaving >= n:
+        info[ENTERING] = leaving - n
+    else:
+        info[ENTERING] = leaving + n
+
+
+@kernel
+def ray_direction(
+    T: NDArray[np.float64],
+    c: int,
+    basis: NDArray[np.int64],
+    entering: int,
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    wf: NDArray[np.float64],
+) -> None:
+    """Write the secondary ray (w, z, t), in the problem's own units, over the head of the workspace."""
+    n = row.shape[0]
+    direction = wf[wf.shape[0] - 2 * n - 1 :]
+    for i in range(2 * n + 1):
+        direction[i] = 0.0
+    direction[entering] = 1.0
+    for i in range(n):
+        direction[basis[i]] = T[i, c]
+    for i in range(n):
+        wf[i] = direction[i] / row[i]
+        wf[n + i] = direction[n + i] * column[i]
+    wf[2 * n] = direction[2 * n]
+
+
+@kernel
+def artificial_value(wf: NDArray[np.float64], wi: NDArray[np.int64], n: int) -> float:
+    """Present value of the artificial variable, for traces."""
+    at = n * (n + 1) + n * n + 9 * n + 1
+    for i in range(n):
+        if wi[i] == 2 * n:
+            return wf[at + i]
+    return 0.0
+
+
+@kernel
+def lemke(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z0: NDArray[np.float64],
+    has_z0: bool,
+    options: NDArray[np.float64],
+    wf: NDArray[np.float64],
+    wi: NDArray[np.int64],
+    z: NDArray[np.float64],
+    info: NDArray[np.int64],
+) -> int:
+    """Solve LCP(M, q) to the end; see `lemke_drive`. Returns a code of `lcp.kernels.codes`."""
+    info[STAGE] = START
+    return lemke_drive(M, q, z0, has_z0, options, wf, wi, z, info, 1 << 60)

@@ -1,0 +1,119 @@
+"""The measures of how well a vector z solves an LCP, and the one rule that decides "solved".
+
+Everything is evaluated on the data handed in, with w = M z + q formed anew; a solver's own w is never used.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+# Places in the vector of measures.
+NATURAL_MAP: Final = 0
+SCALED: Final = 1
+FISCHER_BURMEISTER: Final = 2
+MIN_Z: Final = 3
+MIN_W: Final = 4
+GAP: Final = 5
+NATURAL_LIMIT: Final = 6
+ROUNDING_DECIDED: Final = 7
+SIZE: Final = 8
+
+EPS: Final = 2.220446049250313e-16
+
+
+@kernel
+def lcp_residuals(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Fill w = M z + q and the measures ``out`` (length `SIZE`).
+
+    ``natural_map`` = max |min(z_i, w_i)|; ``scaled`` is the same with z_i in units of the largest z and w_i in units
+    of |q_i| + max_j |M_ij| times the largest z; ``fischer_burmeister`` = max |z_i + w_i - sqrt(z_i^2 + w_i^2)|.
+    """
+    n = q.shape[0]
+    z_size = 0.0
+    q_size = 0.0
+    m_size = 0.0
+    for i in range(n):
+        z_size = max(z_size, abs(z[i]))
+        q_size = max(q_size, abs(q[i]))
+    natural = 0.0
+    scaled = 0.0
+    fischer = 0.0
+    min_z = np.inf
+    min_w = np.inf
+    gap = 0.0
+    finite = True
+    for i in range(n):
+        source = M[i]
+        # Four running sums and maxima: the operations of a single one would wait for each other.
+        a = q[i]
+        b = 0.0
+        c = 0.0
+        d = 0.0
+        e = 0.0
+        f = 0.0
+        g = 0.0
+        h = 0.0
+        j = 0
+        while j + 4 <= n:
+            a += source[j] * z[j]
+            b += source[j + 1] * z[j + 1]
+            c += source[j + 2] * z[j + 2]
+            d += source[j + 3] * z[j + 3]
+            e = max(e, abs(source[j]))
+            f = max(f, abs(source[j + 1]))
+            g = max(g, abs(source[j + 2]))
+            h = max(h, abs(source[j + 3]))
+            j += 4
+        while j < n:
+            a += source[j] * z[j]
+            e = max(e, abs(source[j]))
+            j += 1
+        total = (a + b) + (c + d)
+        row_size = max(max(e, f), max(g, h))
+        w[i] = total
+        m_size = max(m_size, row_size)
+        if not (np.isfinite(total) and np.isfinite(z[i])):
+            finite = False
+        w_unit = abs(q[i]) + row_size * z_size
+        z_part = z[i] / z_size if z_size > 0.0 else 0.0
+        w_part = total / w_unit if w_unit > 0.0 else 0.0
+        natural = max(natural, abs(min(z[i], total)))
+        scaled = max(scaled, abs(min(z_part, w_part)))
+        fischer = max(fischer, abs(z[i] + total - np.hypot(z[i], total)))
+        min_z = min(min_z, z[i])
+        min_w = min(min_w, total)
+        gap += z[i] * total
+    if n == 0:
+        min_z = 0.0
+        min_w = 0.0
+    if not finite:
+        natural = np.inf
+        scaled = np.inf
+        fischer = np.inf
+    solution_limit = 1e-8 * max(1.0, q_size)
+    rounding_limit = 64.0 * EPS * m_size * z_size
+    out[NATURAL_MAP] = natural
+    out[SCALED] = scaled
+    out[FISCHER_BURMEISTER] = fischer
+    out[MIN_Z] = min_z
+    out[MIN_W] = min_w
+    out[GAP] = abs(gap)
+    out[NATURAL_LIMIT] = max(solution_limit, rounding_limit)
+    out[ROUNDING_DECIDED] = 1.0 if solution_limit < natural <= rounding_limit else 0.0
+
+
+@kernel(inline=True)
+def is_solved(out: NDArray[np.float64], tolerance: float) -> bool:
+    """The rule: scaled residual within ``tolerance`` and natural map within its limit."""
+    return out[SCALED] <= tolerance and out[NATURAL_MAP] <= out[NATURAL_LIMIT]

@@ -1,0 +1,123 @@
+"""The linear complementarity problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.errors import ProblemError
+
+
+def _entry(index: tuple[int, ...]) -> str:
+    return ", ".join(str(i) for i in index)
+
+
+def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np.float64]:
+    """An owned, contiguous float64 vector of length ``n``, or a `ProblemError` naming what is wrong."""
+    try:
+        given = np.asarray(value)
+        vector = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise ProblemError(f"{name} is not a real array: {error}") from None
+    if np.iscomplexobj(given):
+        raise ProblemError(f"{name} is complex; an LCP is real")
+    if vector.ndim != 1:
+        raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")
+    if n is not None and vector.shape[0] != n:
+        raise ProblemError(f"{name} must have length {n}, got {vector.shape[0]}")
+    if not np.isfinite(vector).all():
+        i = int(np.flatnonzero(~np.isfinite(vector))[0])
+        raise ProblemError(f"{name}[{i}] = {vector[i]} is not finite")
+    return vector
+
+
+def _checked_matrix(value: Any) -> Any:
+    if hasattr(value, "tocsr"):
+        matrix = value.tocsr().astype(np.float64)
+        if matrix is value:
+            matrix = value.copy()
+        matrix.sum_duplicates()
+        if not np.isfinite(matrix.data).all():
+            rows, columns = matrix.nonzero()
+            raise ProblemError(f"M has an entry that is not finite among rows {rows[:1]} columns {columns[:1]} onwards")
+    else:
+        try:
+            matrix = np.array(value, dtype=np.float64, order="C")
+        except (TypeError, ValueError) as error:
+            raise ProblemError(f"M is not a real matrix: {error}") from None
+        if np.iscomplexobj(np.asarray(value)):
+            raise ProblemError("M is complex; an LCP is real")
+        if matrix.size == 0 and matrix.ndim < 2:
+            matrix = matrix.reshape((0, 0))
+        if matrix.ndim == 2 and not np.isfinite(matrix).all():
+            at = tuple(int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+            raise ProblemError(f"M[{_entry(at)}] = {matrix[at]} is not finite")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ProblemError(f"M must be square, got shape {matrix.shape}")
+    return matrix
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class LCP:
+    """Find z with w = M z + q, z >= 0, w >= 0 and z . w = 0.
+
+    Parameters
+    ----------
+    M
+        Matrix (n, n), dense or scipy.sparse. Copied; integer and float32 input become float64.
+    q
+        Vector (n,). Copied.
+
+    Raises
+    ------
+    ProblemError
+        For a shape that does not fit, or an entry that is not a finite real number; the text names it.
+
+    References
+    ----------
+    R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), definition 1.1.1.
+    """
+
+    M: Any
+    q: NDArray[np.float64]
+    # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
+    _M: Any = field(repr=False)
+    _q: NDArray[np.float64] = field(repr=False)
+
+    def __init__(self, M: Any, q: ArrayLike) -> None:
+        matrix = _checked_matrix(M)
+        vector = checked_vector("q", q)
+        if vector.shape[0] != matrix.shape[0]:
+            raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
+        public_q = vector.view()
+        public_q.flags.writeable = False
+        public_m = matrix
+        if isinstance(matrix, np.ndarray):
+            public_m = matrix.view()
+            public_m.flags.writeable = False
+        object.__setattr__(self, "M", public_m)
+        object.__setattr__(self, "q", public_q)
+        object.__setattr__(self, "_M", matrix)
+        object.__setattr__(self, "_q", vector)
+
+    @property
+    def n(self) -> int:
+        """Number of complementary pairs."""
+        return int(self._q.shape[0])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether M is stored sparse."""
+        return not isinstance(self._M, np.ndarray)
+
+    def __repr__(self) -> str:
+        return f"LCP(n={self.n}, {'sparse' if self.sparse else 'dense'})"
+
+
+def kernel_arrays(problem: LCP) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """M and q as dense, contiguous, writable-typed arrays for the kernels, which do not modify them."""
+    matrix = np.ascontiguousarray(problem._M.toarray()) if problem.sparse else problem._M
+    return matrix, problem._q

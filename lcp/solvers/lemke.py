@@ -1,0 +1,153 @@
+"""Lemke's complementary pivoting method."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.errors import ProblemError
+from lcp.problem import LCP, checked_vector, kernel_arrays
+from lcp.residuals import DEFAULT_TOLERANCE
+from lcp.result import Claim, Ray
+from lcp.solvers.traits import Traits
+from lcp.status import Status
+
+# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
+_BUDGET = 256
+
+
+@dataclass(frozen=True)
+class Lemke:
+    """Complementary pivoting along the path of an artificial variable (Lemke 1965).
+
+    Ends in a solution for P and strictly copositive M, for positive semidefinite M wherever the problem is feasible,
+    and for the copositive matrices of frictional contact with q in their dual range (Anitescu and Potra 1997), ties
+    being broken lexicographically. The tableau holds nonbasic columns only and is equilibrated by powers of two; the
+    final basis is solved anew from the original data and refined once. A sparse M is made dense.
+
+    Parameters
+    ----------
+    max_pivots
+        Limit over all restarts; None for max(1000, 50 n). Some problems need 2^n (Murty 1978, Fathi 1979).
+    pivot_tolerance
+        Smallest admissible pivot relative to its column, in the first try; restarts admit smaller ones.
+    tie_tolerance
+        Ratios that differ by less, relative to the largest right-hand side, are ties: the artificial variable leaves
+        first, then the lexicographic rule.
+    restarts
+        Fresh starts, with other pivot thresholds and covering vectors, after a path that did not end in a verified
+        solution.
+    covering_vector
+        Positive vector (n,) of the artificial variable; None for ones in equilibrated units.
+    time_limit
+        Seconds, heeded between portions of 256 pivots (not inside a compiled simulation loop).
+
+    References
+    ----------
+    C. E. Lemke, Bimatrix equilibrium points and mathematical programming, Management Science 11 (1965).
+    R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), algorithms 4.4.1 and 4.9.3.
+    M. Anitescu, F. A. Potra, Nonlinear Dynamics 14 (1997), theorem 2.2.
+    """
+
+    max_pivots: int | None = None
+    pivot_tolerance: float = 1e-6
+    tie_tolerance: float = 1e-12
+    restarts: int = 4
+    covering_vector: tuple[float, ...] | None = None
+    time_limit: float = 300.0
+
+    traits: ClassVar[Traits] = (
+        Traits.POSITIVE_DEFINITE
+        | Traits.POSITIVE_SEMIDEFINITE
+        | Traits.P_MATRIX
+        | Traits.COPOSITIVE
+        | Traits.WARM_START
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        if self.max_pivots is not None and self.max_pivots < 0:
+            raise ProblemError(f"Lemke.max_pivots must not be negative, got {self.max_pivots}")
+        for name in ("pivot_tolerance", "tie_tolerance"):
+            value = getattr(self, name)
+            if not 0.0 <= value < 1.0:
+                raise ProblemError(f"Lemke.{name} must lie in [0, 1), got {value}")
+        if self.restarts < 0:
+            raise ProblemError(f"Lemke.restarts must not be negative, got {self.restarts}")
+        if not self.time_limit > 0.0:
+            raise ProblemError(f"Lemke.time_limit must be positive, got {self.time_limit}")
+        if self.covering_vector is not None:
+            cover = checked_vector("Lemke.covering_vector", self.covering_vector)
+            if not (cover > 0.0).all():
+                i = int(np.flatnonzero(cover <= 0.0)[0])
+                raise ProblemError(f"Lemke.covering_vector[{i}] = {cover[i]} is not positive")
+            object.__setattr__(self, "covering_vector", tuple(cover.tolist()))
+
+    def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
+        """The options as the kernel takes them; see `lcp.kernels.lemke`."""
+        from lcp.kernels import lemke as k
+
+        options = np.zeros(k.OPTIONS_SIZE)
+        options[k.MAX_PIVOTS] = math.nan if self.max_pivots is None else self.max_pivots
+        options[k.PIVOT_TOLERANCE] = self.pivot_tolerance
+        options[k.TIE_TOLERANCE] = self.tie_tolerance
+        options[k.TOLERANCE] = tolerance
+        options[k.RESTARTS] = self.restarts
+        options[k.COVERED] = self.covering_vector is not None
+        return options
+
+    def solve(
+        self,
+        problem: LCP,
+        *,
+        z0: NDArray[np.float64] | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Pivot until a verified solution, a ray or a limit."""
+        from lcp.kernels import lemke as k
+        from lcp.kernels.codes import RUNNING
+
+        n = problem.n
+        M, q = kernel_arrays(problem)
+        wf = np.empty(k.lemke_float_size(n))
+        wi = np.empty(k.lemke_int_size(n), dtype=np.int64)
+        if self.covering_vector is not None:
+            if len(self.covering_vector) != n:
+                raise ProblemError(f"Lemke.covering_vector has length {len(self.covering_vector)}, the problem {n}")
+            wf[wf.shape[0] - n :] = self.covering_vector
+        z = np.zeros(n)
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        options = self.kernel_options(tolerance)
+        start = z if z0 is None else z0
+        values: list[float] = []
+        deadline = time.monotonic() + self.time_limit
+        while True:
+            code = k.lemke_drive(M, q, start, z0 is not None, options, wf, wi, z, info, 1 if trace else _BUDGET)
+            if trace and info[k.STAGE] == k.PIVOTING:
+                values.append(k.artificial_value(wf, wi, n))
+            if code != RUNNING:
+                break
+            if time.monotonic() > deadline:
+                # The iterate of an unfinished path is no candidate for a solution.
+                return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
+        detail = "warm basis accepted" if info[k.WARM] else f"{info[k.RESTART]} restarts" if info[k.RESTART] else ""
+        status = _STATUS[code]
+        ray = Ray(wf[:n].copy(), wf[n : 2 * n].copy(), float(wf[2 * n])) if status is Status.RAY_TERMINATION else None
+        kept = np.array(values) if trace else None
+        return Claim(z, status, int(info[k.PIVOTS]), detail, evidence=ray, trace=kept)
+
+
+_STATUS = {
+    0: Status.SOLVED,
+    1: Status.RAY_TERMINATION,
+    2: Status.ITERATION_LIMIT,
+    3: Status.SINGULAR_BASIS,
+    4: Status.STALLED,
+    5: Status.NOT_FINITE,
+}

@@ -1,0 +1,41 @@
+"""How a solve ended, in words, with what to try next."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Status(enum.Enum):
+    """Outcome of a solve; the value is the explanation and `advice` what to try."""
+
+    SOLVED = "the solution was verified on the original data"
+    INFEASIBLE = "no z >= 0 has M z + q >= 0; the evidence is a verified Farkas vector"
+    UNSOLVABLE = "feasible, but enumeration of every basis found no solution"
+    RAY_TERMINATION = "the path ended in a ray: no solution was found, none is ruled out"
+    ITERATION_LIMIT = "the pivot, iteration or time limit was reached"
+    SINGULAR_BASIS = "a basis became singular to working precision"
+    STALLED = "the method ended at a point that is not a solution of the original data"
+    NOT_FINITE = "the iterates overflowed or became undefined"
+    UNSUITABLE = "the solver's method does not apply to this problem"
+    INCONSISTENT = "the equations of the mixed problem have no solution"
+
+    @property
+    def advice(self) -> str:
+        """What to try next."""
+        return _ADVICE[self]
+
+
+_ADVICE = {
+    Status.SOLVED: "Nothing to do.",
+    Status.INFEASIBLE: "Check signs and data: the constraints contradict each other, whatever solver is used.",
+    Status.UNSOLVABLE: "Change the model (for rigid contact: pose the problem at velocity level, or soften a row).",
+    Status.RAY_TERMINATION: "Check that M is copositive or P (friction as mu >= 0, gamma >= 0); otherwise try another "
+    "solver: the problem may have no solution.",
+    Status.ITERATION_LIMIT: "Raise the limit (max_pivots, time_limit), or try another method: some problems are "
+    "exponential for complementary pivoting.",
+    Status.SINGULAR_BASIS: "Scale the problem, remove duplicated rows, or soften a row (gamma > 0).",
+    Status.STALLED: "The data are ill-conditioned for this method: scale them or try another solver.",
+    Status.NOT_FINITE: "Scale the data: entries are too large or too small for double precision.",
+    Status.UNSUITABLE: "Choose a solver whose traits cover the class of M.",
+    Status.INCONSISTENT: "Remove or correct the contradicting equality rows.",
+}

@@ -1,0 +1,130 @@
+"""`lcp.solve` judges every claim on the original data; results and failures say what happened."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import lcp
+
+
+@dataclass(frozen=True)
+class Claimant:
+    """A solver of nobody's making: hands out what it was told to."""
+
+    z: tuple[float, ...]
+    status: lcp.Status = lcp.Status.SOLVED
+
+    def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
+        """Return the prepared claim."""
+        return lcp.Claim(np.array(self.z), self.status, 1)
+
+
+PROBLEM = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
+
+
+def test_a_false_claim_is_not_believed() -> None:
+    """A solver that says SOLVED with a wrong z ends as STALLED, and the residual shows by how much."""
+    result = lcp.solve(PROBLEM, Claimant((1.0, 1.0)))
+    assert result.status is lcp.Status.STALLED
+    assert result.residual.natural_map == pytest.approx(3.0)
+    with pytest.raises(lcp.SolveError, match="STALLED.*scaled residual") as caught:
+        result.raise_for_status()
+    assert caught.value.result is result
+
+
+def test_a_modest_claim_is_corrected_upwards() -> None:
+    """A solution handed over as a failure is recognised as a solution."""
+    assert lcp.solve(PROBLEM, Claimant((4 / 3, 7 / 3), lcp.Status.STALLED)).solved
+
+
+def test_an_undefined_answer_is_named() -> None:
+    """NaN in z never passes silently."""
+    assert lcp.solve(PROBLEM, Claimant((np.nan, 1.0))).status is lcp.Status.NOT_FINITE
+
+
+def test_a_claim_of_the_wrong_shape_is_refused() -> None:
+    """A solver returning another length is at fault, and named."""
+    with pytest.raises(lcp.ProblemError, match=r"Claimant returned z of shape \(1,\)"):
+        lcp.solve(PROBLEM, Claimant((1.0,)))
+
+
+@pytest.mark.parametrize("exponent", [-12, -6, 0, 6, 12])
+def test_residuals_follow_their_definitions(exponent: int) -> None:
+    """Each measure equals its formula, written out in numpy, at every scale of the data."""
+    rng = np.random.default_rng(exponent + 50)
+    M, q = rng.standard_normal((5, 5)) * 10.0**exponent, rng.standard_normal(5)
+    z = rng.standard_normal(5)
+    w = M @ z + q
+    found = lcp.residuals(lcp.LCP(M, q), z)
+    zs = np.abs(z).max()
+    ws = np.abs(q) + np.abs(M).max(axis=1) * zs
+    assert found.natural_map == pytest.approx(np.abs(np.minimum(z, w)).max(), rel=1e-12)
+    assert found.scaled == pytest.approx(np.abs(np.minimum(z / zs, w / ws)).max(), rel=1e-12)
+    assert found.fischer_burmeister == pytest.approx(np.abs(z + w - np.sqrt(z**2 + w**2)).max(), rel=1e-12)
+    assert found.gap == pytest.approx(abs(z @ w), rel=1e-12)
+    assert (found.min_z, found.min_w) == (z.min(), pytest.approx(w.min(), rel=1e-12))
+    limit = max(1e-8 * max(1.0, np.abs(q).max()), 64 * np.finfo(float).eps * np.abs(M).max() * zs)
+    assert found.natural_limit == pytest.approx(limit, rel=1e-12)
+
+
+def test_sparse_measures_equal_dense_ones() -> None:
+    """A sparse problem is judged as its dense twin, without being made dense."""
+    import scipy.sparse as sp
+
+    rng = np.random.default_rng(3)
+    M = np.where(rng.random((12, 12)) < 0.3, rng.standard_normal((12, 12)), 0.0)
+    q, z = rng.standard_normal(12), rng.random(12)
+    dense = lcp.residuals(lcp.LCP(M, q), z)
+    sparse = lcp.residuals(lcp.LCP(sp.csr_matrix(M), q), z)
+    for name in ("natural_map", "scaled", "fischer_burmeister", "min_z", "min_w", "gap", "natural_limit"):
+        assert getattr(sparse, name) == pytest.approx(getattr(dense, name), rel=1e-13)
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1e-6, 1e6, 1e12])
+def test_a_zero_start_is_not_a_solution_at_any_scale(factor: float) -> None:
+    """z = 0 with q < 0 is never called solved, however small the data are."""
+    problem = lcp.LCP(np.eye(2) * factor, [-factor, factor])
+    assert not lcp.residuals(problem, [0.0, 0.0]).solved()
+    assert lcp.solve(problem).solved
+
+
+def test_bad_arguments_are_named() -> None:
+    """A class in place of a solver, a bare matrix, a bad tolerance, a bad start: each says what is wrong."""
+    with pytest.raises(lcp.ProblemError, match=r"solver object such as Lemke\(\)"):
+        lcp.solve(PROBLEM, lcp.Lemke)  # type: ignore[arg-type]
+    with pytest.raises(lcp.ProblemError, match="lcp.LCP, got ndarray"):
+        lcp.solve(np.eye(2))  # type: ignore[arg-type]
+    with pytest.raises(lcp.ProblemError, match="tolerance"):
+        lcp.solve(PROBLEM, tolerance=0.0)
+    with pytest.raises(lcp.ProblemError, match="z0 must have length 2, got 3"):
+        lcp.solve(PROBLEM, z0=[1.0, 2.0, 3.0])
+    with pytest.raises(lcp.ProblemError, match=r"z0\[1\] = nan"):
+        lcp.solve(PROBLEM, z0=[1.0, np.nan])
+    with pytest.raises(lcp.ProblemError, match="length 3, got 2"):
+        lcp.residuals(lcp.LCP(np.eye(3), np.ones(3)), [1.0, 2.0])
+
+
+def test_results_are_frozen_and_complete() -> None:
+    """Result and its arrays cannot be changed; attempts, time and text are there."""
+    result = lcp.solve(PROBLEM)
+    with pytest.raises(FrozenInstanceError):
+        result.status = lcp.Status.STALLED  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        result.z[0] = 1.0
+    assert len(result.attempts) == 1
+    assert result.attempts[0].status is lcp.Status.SOLVED
+    assert result.solve_time > 0.0
+    assert result.regularization == 0.0
+    assert "SOLVED" in repr(result)
+    result.raise_for_status()
+
+
+def test_every_status_has_words_and_advice() -> None:
+    """Each member explains itself."""
+    for status in lcp.Status:
+        assert len(status.value) > 10
+        assert status.advice

@@ -1,0 +1,26 @@
+"""Constraint problem data: the constrained dynamics at one instant, as operators and vectors.
+
+The package knows neither bodies nor solvers. A problem is a frozen value that can be printed, saved,
+reloaded and solved again:
+
+>>> import problem_data
+>>> problem_data.ConstraintVelProblemData(M=[[1.0]], Mv=[-1.0], N=[[1.0]])
+ConstraintVelProblemData(nv=1, contacts=1, friction rows=0, limits=0, bilaterals=0)
+"""
+
+from problem_data.blocks import VelocityBlocks
+from problem_data.errors import ProblemDataError
+from problem_data.forces import ConstraintForces
+from problem_data.io import load, save
+from problem_data.operators import LinearMap
+from problem_data.velocity import ConstraintVelProblemData
+
+__all__ = [
+    "ConstraintForces",
+    "ConstraintVelProblemData",
+    "LinearMap",
+    "ProblemDataError",
+    "VelocityBlocks",
+    "load",
+    "save",
+]

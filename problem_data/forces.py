@@ -1,0 +1,89 @@
+"""Constraint forces or impulses, one vector per class of constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from problem_data.errors import ProblemDataError
+from problem_data.validation import FloatArray, float_array, read_only
+
+
+class RowCounts(Protocol):
+    """Problem data of any level, as far as the packed order needs it."""
+
+    @property
+    def nc(self) -> int:
+        """Number of contacts."""
+        ...
+
+    @property
+    def nr(self) -> int:
+        """Number of friction rows."""
+        ...
+
+    @property
+    def nl(self) -> int:
+        """Number of unilateral rows besides contacts."""
+        ...
+
+    @property
+    def nb(self) -> int:
+        """Number of bilateral rows."""
+        ...
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class ConstraintForces:
+    """Forces (or impulses) along the rows of the problem they belong to.
+
+    Newtons or newton metres for a discretised or acceleration-level problem; newton seconds or newton metre seconds
+    for an impact problem. The signs are not checked here: whether a solution is acceptable is its certificate's
+    business.
+
+    Parameters
+    ----------
+    fN : array_like, shape (nc,)
+        Normal magnitudes, positive when pushing.
+    fF : array_like, shape (nr,)
+        Signed friction per spanning direction, contact by contact.
+    fL : array_like, shape (nl,)
+        Unilateral rows besides contacts (limits).
+    fG : array_like, shape (nb,)
+        Bilateral rows, of any sign.
+    """
+
+    fN: FloatArray
+    fF: FloatArray
+    fL: FloatArray
+    fG: FloatArray
+
+    def __init__(self, fN: ArrayLike, fF: ArrayLike = (), fL: ArrayLike = (), fG: ArrayLike = ()) -> None:
+        for field, value in (("fN", fN), ("fF", fF), ("fL", fL), ("fG", fG)):
+            object.__setattr__(self, field, read_only(float_array(field, value, (None,))))
+
+    def packed(self) -> FloatArray:
+        """One new vector [fN | fF | fL | fG], shape (nc + nr + nl + nb,)."""
+        return np.concatenate((self.fN, self.fF, self.fL, self.fG))
+
+    @classmethod
+    def from_packed(cls, data: RowCounts, cf: ArrayLike) -> ConstraintForces:
+        """Unpack a vector [fN | fF | fL | fG] with the row counts of the problem data.
+
+        Raises
+        ------
+        ProblemDataError
+            The length is not nc + nr + nl + nb, or an entry is not finite.
+        """
+        counts = (data.nc, data.nr, data.nl, data.nb)
+        packed = float_array("cf", cf, (None,))
+        if packed.size != sum(counts):
+            raise ProblemDataError(
+                "cf",
+                f"shape {packed.shape}, wanted ({sum(counts)},): nc + nr + nl + nb = {' + '.join(map(str, counts))}",
+            )
+        fN, fF, fL, fG = np.split(packed, np.cumsum(counts)[:-1])
+        return cls(fN, fF, fL, fG)

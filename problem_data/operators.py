@@ -1,0 +1,254 @@
+"""Constraint Jacobians as linear maps, from any of the forms a user may hold them in.
+
+A Jacobian is used as ``N @ v`` and ``N.T @ f``, with one vector or with several as columns. Four forms are
+accepted: an array, a scipy.sparse matrix, a scipy ``LinearOperator`` (anything with ``shape``, ``matvec`` and
+``rmatvec``) and a pair of callables ``(forward, transpose)``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from problem_data.errors import ProblemDataError
+from problem_data.validation import FloatArray, float_array, read_only, wrong_shape
+
+VectorFunction = Callable[[FloatArray], ArrayLike]
+
+# Relative to |y| |A x| + |x| |A^T y|. Rounding gives about 1e-16 times the number of terms; a wrong sign, scale or
+# row gives about 1.
+ADJOINT_TOLERANCE = 1e-8
+PROBE_SEED = 20170530
+
+# What a user's function raises when it cannot digest the shape it is given.
+SHAPE_FAULTS = (ValueError, TypeError, IndexError, AttributeError, NotImplementedError)
+
+
+class LinearMap(Protocol):
+    """What ``data.N``, ``data.F``, ``data.L`` and ``data.G`` can do, whatever form they were given in."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        ...
+
+    @property
+    def T(self) -> LinearMap:
+        """The transposed map."""
+        ...
+
+    def __matmul__(self, other: FloatArray, /) -> FloatArray:
+        """Apply to one vector, or to several as columns."""
+        ...
+
+
+@runtime_checkable
+class ScipyLinearOperator(Protocol):
+    """The part of scipy's ``LinearOperator`` used here (scipy.sparse.linalg is not imported to recognise it)."""
+
+    @property
+    def shape(self) -> Any:
+        """Rows and columns."""
+        ...
+
+    def matvec(self, x: Any, /) -> Any:
+        """Product with one vector."""
+        ...
+
+    def rmatvec(self, x: Any, /) -> Any:
+        """Product of the adjoint with one vector."""
+        ...
+
+
+class SparseMatrix(Protocol):
+    """The part of scipy's sparse matrices and arrays by which a type checker knows them."""
+
+    @property
+    def nnz(self) -> int:
+        """Number of stored entries."""
+        ...
+
+    def tocsr(self, copy: bool = ...) -> Any:
+        """The matrix in compressed rows."""
+        ...
+
+
+Operator = ArrayLike | SparseMatrix | ScipyLinearOperator | tuple[VectorFunction, VectorFunction]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionMap:
+    """A linear map given by two functions of one vector; matrices are taken column by column.
+
+    Parameters
+    ----------
+    field : str
+        Name of the map in error messages.
+    shape : tuple of int
+        Rows and columns.
+    forward, transpose : callable
+        x (columns,) -> (rows,) and y (rows,) -> (columns,).
+    """
+
+    field: str
+    shape: tuple[int, int]
+    forward: VectorFunction
+    transpose: VectorFunction
+
+    @property
+    def T(self) -> FunctionMap:
+        """The transposed map."""
+        name = self.field
+        field = name.removesuffix(".T") if name.endswith(".T") else name + ".T"
+        return FunctionMap(field, (self.shape[1], self.shape[0]), self.transpose, self.forward)
+
+    def __matmul__(self, other: ArrayLike, /) -> FloatArray:
+        """Apply to one vector (columns,) or to the columns of a matrix (columns, m)."""
+        x = np.asarray(other, dtype=np.float64)
+        if x.ndim not in (1, 2) or x.shape[0] != self.shape[1]:
+            raise ProblemDataError(self.field, f"applied to shape {x.shape}, wanted ({self.shape[1]},) or (.., m)")
+        if x.ndim == 1:
+            return self._apply(x)
+        out = np.empty((self.shape[0], x.shape[1]))
+        for j in range(x.shape[1]):
+            out[:, j] = self._apply(np.ascontiguousarray(x[:, j]))
+        return out
+
+    def _apply(self, x: FloatArray) -> FloatArray:
+        return call("product", self.field, self.forward, x, (self.shape[0],))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
+        """The dense matrix, for ``np.asarray``."""
+        return cast(FloatArray, dense(self).astype(dtype or np.float64))
+
+    def __repr__(self) -> str:
+        return f"FunctionMap({self.field}, shape={self.shape})"
+
+
+def call(what: str, field: str, function: VectorFunction, argument: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+    """Result of a user's function, checked for shape and finiteness.
+
+    The argument is handed over as a copy: a function that works in place must not change what comes next.
+    """
+    try:
+        value = function(argument.copy())
+    except SHAPE_FAULTS as error:
+        raise ProblemDataError(
+            field, f"{what} failed on an argument of shape {argument.shape}: {type(error).__name__}: {error}"
+        ) from error
+    return float_array(field, value, shape, f"{what} of an argument of shape {argument.shape}")
+
+
+def is_sparse(value: object) -> TypeGuard[Any]:
+    """True for a scipy.sparse matrix or array. Where scipy.sparse is not loaded nobody can hold one."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(value))
+
+
+def is_pair(value: object) -> TypeGuard[tuple[VectorFunction, VectorFunction]]:
+    """True for a (forward, transpose) pair of callables."""
+    return isinstance(value, tuple | list) and len(value) == 2 and all(callable(part) for part in value)
+
+
+def as_linear_map(
+    field: str, value: Operator | None, *, nv: int, rows: int | None, pair_rows: int | None, why: str
+) -> LinearMap:
+    """Checked linear map from any accepted form.
+
+    Parameters
+    ----------
+    field : str
+        Name for error messages.
+    value : array_like, sparse matrix, LinearOperator, pair of callables or None
+        ``None`` is a missing class of constraints: a map with 0 rows.
+    nv : int
+        Wanted number of columns.
+    rows : int or None
+        Wanted number of rows; ``None`` where the map itself defines it.
+    pair_rows : int or None
+        Number of rows of a pair of callables, which has no shape of its own, where ``rows`` is ``None``.
+    why : str
+        Where the number of rows comes from, for error messages.
+
+    Returns
+    -------
+    LinearMap
+        A read-only array, a CSR matrix or a `FunctionMap`; arrays and sparse matrices are copied.
+    """
+    if value is None:
+        if rows:
+            raise ProblemDataError(field, f"missing, wanted shape ({rows}, {nv}): {why}")
+        return cast(LinearMap, read_only(np.zeros((0, nv))))
+    if is_sparse(value):
+        return _sparse_map(field, value, (rows, nv), why)
+    if is_pair(value):
+        count = pair_rows if rows is None else rows
+        if count is None:
+            raise ProblemDataError(
+                field, f"the number of rows of a pair of callables cannot be told: give {why} of full length"
+            )
+        return _probed(FunctionMap(field, (count, nv), value[0], value[1]))
+    if isinstance(value, ScipyLinearOperator):
+        _check_shape(field, tuple(value.shape), (rows, nv), why)
+        return _probed(FunctionMap(field, (int(value.shape[0]), nv), value.matvec, value.rmatvec))
+    if callable(value):
+        raise ProblemDataError(field, "one callable, wanted a pair (forward, transpose)")
+    return cast(LinearMap, read_only(float_array(field, cast(ArrayLike, value), (rows, nv), why)))
+
+
+def dense(linear_map: LinearMap) -> FloatArray:
+    """The matrix of a linear map, as a new C-contiguous array. Functions are evaluated on the shorter side."""
+    if isinstance(linear_map, FunctionMap):
+        rows, columns = linear_map.shape
+        if rows <= columns:
+            return np.ascontiguousarray((linear_map.T @ np.eye(rows)).T)
+        return linear_map @ np.eye(columns)
+    if is_sparse(linear_map):
+        return np.ascontiguousarray(linear_map.toarray(), dtype=np.float64)
+    return np.array(linear_map, dtype=np.float64, order="C")
+
+
+def _check_shape(field: str, met: tuple[int, ...], wanted: tuple[int | None, int], why: str) -> None:
+    if len(met) != 2 or any(w not in (None, m) for m, w in zip(met, wanted, strict=True)):
+        raise ProblemDataError(field, wrong_shape(met, wanted, why))
+
+
+def _sparse_map(field: str, value: Any, wanted: tuple[int | None, int], why: str) -> LinearMap:
+    _check_shape(field, tuple(value.shape), wanted, why)
+    if value.dtype.kind not in "iuf":
+        raise ProblemDataError(field, f"sparse of dtype {value.dtype}, shape {value.shape}; wanted real numbers")
+    matrix = value.tocsr(copy=True).astype(np.float64)
+    bad = ~np.isfinite(matrix.data)
+    if bad.any():
+        position = int(np.argmax(bad))
+        row = int(np.searchsorted(matrix.indptr, position, side="right")) - 1
+        raise ProblemDataError(
+            field,
+            f"{field}[{row}, {matrix.indices[position]}] = {matrix.data[position]}, wanted a finite number "
+            f"(shape {matrix.shape}, {np.count_nonzero(bad)} such entries)",
+        )
+    for part in (matrix.data, matrix.indices, matrix.indptr):
+        part.flags.writeable = False
+    return cast(LinearMap, matrix)
+
+
+def _probed(linear_map: FunctionMap) -> LinearMap:
+    """The map itself, after one seeded random product each way has shown that the two are adjoint."""
+    rows, columns = linear_map.shape
+    random = np.random.default_rng(PROBE_SEED)
+    x, y = random.standard_normal(columns), random.standard_normal(rows)
+    Ax, ATy = linear_map @ x, linear_map.T @ y
+    gap = abs(float(y @ Ax) - float(x @ ATy))
+    scale = float(np.linalg.norm(y) * np.linalg.norm(Ax) + np.linalg.norm(x) * np.linalg.norm(ATy))
+    if not gap <= ADJOINT_TOLERANCE * scale:
+        raise ProblemDataError(
+            linear_map.field,
+            f"forward and transpose are not adjoint: y.(A x) = {y @ Ax:.9g}, x.(A^T y) = {x @ ATy:.9g} "
+            f"for a random x, y (shape {linear_map.shape})",
+        )
+    return linear_map

@@ -1,0 +1,145 @@
+"""Checks of shape, dtype, finiteness and sign, each of which names the field and the offending entry.
+
+Every function takes the name of the field first and returns a new, owned, C-contiguous array, so that a
+caller's later writes never reach the problem data.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from problem_data.errors import ProblemDataError
+
+_REAL_KINDS = "iuf"  # numpy dtype kinds: signed, unsigned, floating
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
+    """Text ``field[i, j] = value`` for one entry of an array."""
+    return f"{field}[{', '.join(str(i) for i in index)}] = {array[index]!s}"
+
+
+def _numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
+    try:
+        array = np.array(value, copy=True, subok=False)
+    except (ValueError, TypeError) as error:
+        raise ProblemDataError(field, f"not an array of numbers ({error})") from error
+    if array.dtype.kind not in _REAL_KINDS:
+        raise ProblemDataError(
+            field, f"{type(value).__name__} of dtype {array.dtype}, shape {array.shape}; wanted real numbers"
+        )
+    return array
+
+
+def check_finite(field: str, array: FloatArray) -> None:
+    """Raise unless every entry is finite, naming the first that is not."""
+    bad = ~np.isfinite(array)
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ProblemDataError(
+            field,
+            f"{entry(field, array, index)}, wanted a finite number "
+            f"(shape {array.shape}, {np.count_nonzero(bad)} such entries)",
+        )
+
+
+def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why: str = "") -> FloatArray:
+    """Finite float64 array of the wanted shape.
+
+    Parameters
+    ----------
+    field : str
+        Name for the error message.
+    value : array_like
+        Real numbers.
+    shape : tuple
+        Wanted shape; ``None`` stands for any length.
+    why : str
+        Where the wanted shape comes from, for the error message.
+
+    Returns
+    -------
+    ndarray of float64
+        Owned, C-contiguous and writable.
+    """
+    numbers = _numbers(field, value)
+    if numbers.ndim != len(shape) or any(
+        wanted not in (None, met) for met, wanted in zip(numbers.shape, shape, strict=True)
+    ):
+        raise ProblemDataError(field, wrong_shape(numbers.shape, shape, why))
+    with np.errstate(over="ignore"):  # a wider float that overflows float64 becomes inf and is refused below
+        array = np.ascontiguousarray(numbers, dtype=np.float64)
+    check_finite(field, array)
+    return array
+
+
+def wrong_shape(met: tuple[int, ...], wanted: tuple[int | None, ...], why: str = "") -> str:
+    """Text of a shape mismatch; an open length is written ``*``."""
+    text = ", ".join("*" if n is None else str(n) for n in wanted)
+    comma = "," if len(wanted) == 1 else ""
+    return f"shape {met}, wanted ({text}{comma})" + (f": {why}" if why else "")
+
+
+def vector(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
+    """Finite vector of ``size`` entries; zeros where it is missing."""
+    if value is None:
+        return np.zeros(size)
+    return float_array(field, value, (size,), why)
+
+
+def check_nonnegative(field: str, array: FloatArray) -> None:
+    """Raise unless every entry is at least 0, naming the first that is not."""
+    bad = array < 0.0
+    if bad.any():
+        index = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ProblemDataError(field, f"{entry(field, array, index)}, wanted >= 0 (shape {array.shape})")
+
+
+def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -> FloatArray:
+    """Finite vector of ``size`` entries, all at least 0; zeros where it is missing."""
+    array = vector(field, value, size, why)
+    check_nonnegative(field, array)
+    return array
+
+
+def direction_counts(r: ArrayLike, mu: FloatArray) -> IntArray:
+    """Spanning directions per contact: whole numbers, at least 1 wherever the contact has friction.
+
+    Parameters
+    ----------
+    r : array_like, shape (nc,)
+        Counts; 0 marks a contact without friction rows and is accepted only where ``mu`` is 0, because a
+        friction coefficient without a direction to act along would be dropped in silence.
+    mu : ndarray, shape (nc,)
+        Friction coefficients, already checked.
+
+    Returns
+    -------
+    ndarray of int64, shape (nc,)
+    """
+    counts = float_array("r", r, (mu.size,), "one entry per entry of mu")
+    # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
+    bad = (counts != np.floor(counts)) | (counts < 0) | (counts > 2.0**53)
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise ProblemDataError(
+            "r", f"{entry('r', counts, (index,))}, wanted a whole number of directions (shape {counts.shape})"
+        )
+    idle = (counts < 1) & (mu > 0.0)
+    if idle.any():
+        index = int(np.argmax(idle))
+        raise ProblemDataError(
+            "r",
+            f"r[{index}] = 0, wanted at least 1 where mu is positive: {entry('mu', mu, (index,))} (shape {mu.shape})",
+        )
+    return counts.astype(np.int64)
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """View of the array through which it cannot be written."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

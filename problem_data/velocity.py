@@ -1,0 +1,287 @@
+"""Velocity-level constraint problem data: impacts and discretised (time-stepping) problems.
+
+With v+ the velocity after the impact or step, the rows say
+
+    0 <= fN  _|_  N v+ + kN + gammaN fN >= 0       contacts do not approach
+    0 <= fL  _|_  L v+ + kL + gammaL fL >= 0       limits
+    G v+ + kG = 0                                  bilateral constraints
+
+and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from problem_data.blocks import VelocityBlocks, evaluate_blocks
+from problem_data.errors import ProblemDataError
+from problem_data.inertia import CholeskyInertia, InertiaSolve, SolveInertia, inertia_solve
+from problem_data.operators import LinearMap, Operator, as_linear_map
+from problem_data.validation import FloatArray, IntArray, direction_counts, float_array, nonnegative, read_only, vector
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class ConstraintVelProblemData:
+    """Constrained dynamics at one instant, in velocities and impulses (or forces over a step).
+
+    Parameters
+    ----------
+    Mv : array_like, shape (nv,)
+        Generalised momentum M v before the impulses, in kg m/s and kg m^2/s; for a discretised problem h times the
+        external forces is added. Its length defines nv.
+    N : operator, shape (nc, nv)
+        Rows of the contacts' normal velocities, positive when separating. An operator is an array, a scipy.sparse
+        matrix, a LinearOperator or a pair of callables (forward, transpose), each of one vector.
+    F : operator, shape (nr, nv)
+        Rows of the friction directions, contact by contact; the negated directions are implied.
+    L : operator, shape (nl, nv)
+        Rows of further unilateral constraints (limits).
+    G : operator, shape (nb, nv)
+        Rows of bilateral constraints.
+    mu : array_like, shape (nc,)
+        Friction coefficients, >= 0. Its length defines nc; without it the contacts of N are frictionless.
+    r : array_like of int, shape (nc,)
+        Number of friction directions of each contact (k/2 for a cone of k edges); nr is their sum. 0 is a contact
+        without friction rows, accepted where mu is 0: its cone row then reads mu fN >= 0 and the problem stays well
+        posed. Without it all contacts must have mu = 0 and F must be missing.
+    kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
+        Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros where missing.
+    gammaN, gammaF, gammaE, gammaL : array_like, shapes (nc,), (nr,), (nc,), (nl,)
+        Softening, >= 0, in row velocity per force unit of the problem (1/kg for an impact, s/kg for a discretised
+        problem); gammaF serves both signs of a direction, gammaE is on the diagonal of the friction slack. Zeros
+        where missing.
+    solve_inertia : callable or operator
+        B -> M^-1 B for B (nv,) and (nv, m); a callable that takes only one of the two is adapted. An array is taken
+        as the inverse of M.
+    M : array_like, shape (nv, nv)
+        Mass matrix, symmetric positive definite, instead of `solve_inertia`.
+
+    Raises
+    ------
+    ProblemDataError
+        Naming the field and the offending entry.
+
+    Notes
+    -----
+    Inputs are copied; the attributes are read-only and stay what they were at construction. Fields, shapes and
+    signs are those of Drake's ``ConstraintVelProblemData``; the friction model is that of Anitescu and Potra (1997),
+    doi:10.1023/A:1008292328909.
+
+    Examples
+    --------
+    A 2 kg particle falling onto the ground at 1 m/s, with friction 0.5 along one direction:
+
+    >>> data = ConstraintVelProblemData(M=[[2, 0], [0, 2]], Mv=[0, -2], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1])
+    >>> data
+    ConstraintVelProblemData(nv=2, contacts=1, friction rows=1, limits=0, bilaterals=0)
+    >>> data.N @ data.solve_inertia(data.Mv)
+    array([-1.])
+    """
+
+    Mv: FloatArray
+    N: LinearMap
+    F: LinearMap
+    L: LinearMap
+    G: LinearMap
+    mu: FloatArray
+    r: IntArray
+    kN: FloatArray
+    kF: FloatArray
+    kL: FloatArray
+    kG: FloatArray
+    gammaN: FloatArray
+    gammaF: FloatArray
+    gammaE: FloatArray
+    gammaL: FloatArray
+    solve_inertia: SolveInertia
+    #: the mass matrix, where it is known
+    M: FloatArray | None
+    _blocks: VelocityBlocks | None = field(init=False)
+
+    def __init__(
+        self,
+        *,
+        Mv: ArrayLike,
+        N: Operator | None = None,
+        F: Operator | None = None,
+        L: Operator | None = None,
+        G: Operator | None = None,
+        mu: ArrayLike | None = None,
+        r: ArrayLike | None = None,
+        kN: ArrayLike | None = None,
+        kF: ArrayLike | None = None,
+        kL: ArrayLike | None = None,
+        kG: ArrayLike | None = None,
+        gammaN: ArrayLike | None = None,
+        gammaF: ArrayLike | None = None,
+        gammaE: ArrayLike | None = None,
+        gammaL: ArrayLike | None = None,
+        solve_inertia: InertiaSolve | None = None,
+        M: ArrayLike | None = None,
+    ) -> None:
+        momentum = float_array("Mv", Mv, (None,))
+        nv = momentum.size
+        solve = inertia_solve(solve_inertia, M, nv)
+
+        # mu before everything else of a contact: its length defines nc. k before its pair of callables.
+        friction = None if mu is None else nonnegative("mu", mu, float_array("mu", mu, (None,)).size)
+        normals = as_linear_map(
+            "N",
+            N,
+            nv=nv,
+            rows=None if friction is None else friction.size,
+            pair_rows=_length("kN", kN),
+            why="one row per entry of mu (without mu: of kN)",
+        )
+        nc = normals.shape[0]
+        coefficients, counts = _friction(friction, r, F is not None, nc)
+        # Python integers: a sum of int64 could wrap round and pass as a small one.
+        nr = sum(counts.tolist())
+        tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
+        limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=_length("kL", kL), why="kL")
+        bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=_length("kG", kG), why="kG")
+        nl, nb = limits.shape[0], bilaterals.shape[0]
+
+        self._set(
+            Mv=momentum,
+            maps=(normals, tangents, limits, bilaterals),
+            mu=coefficients,
+            r=counts,
+            k=(
+                vector("kN", kN, nc, "one entry per contact"),
+                vector("kF", kF, nr, "one entry per row of F"),
+                vector("kL", kL, nl, "one entry per row of L"),
+                vector("kG", kG, nb, "one entry per row of G"),
+            ),
+            gamma=(
+                nonnegative("gammaN", gammaN, nc, "one entry per contact"),
+                nonnegative("gammaF", gammaF, nr, "one entry per row of F"),
+                nonnegative("gammaL", gammaL, nl, "one entry per row of L"),
+            ),
+            gammaE=nonnegative("gammaE", gammaE, nc, "one entry per contact"),
+            solve_inertia=solve,
+            blocks=None,
+        )
+
+    @classmethod
+    def from_blocks(cls, blocks: VelocityBlocks, *, solve_inertia: SolveInertia) -> ConstraintVelProblemData:
+        """Problem data around existing blocks: nothing is copied and nothing is checked.
+
+        Parameters
+        ----------
+        blocks : VelocityBlocks
+            Returned as they are by `blocks`; they must not be written to afterwards.
+        solve_inertia : callable
+            B -> M^-1 B for B (nv,) and (nv, m), the one that Y and v_free were computed with.
+        """
+        ends = np.cumsum((blocks.nc, blocks.nr, blocks.nl))
+        N, F, L, G = (read_only(part) for part in np.split(blocks.J, ends))
+        kN, kF, kL, kG = np.split(blocks.k, ends)
+        gammaN, gammaF, gammaL, _ = np.split(blocks.gamma, ends)
+        data = cls.__new__(cls)
+        data._set(
+            Mv=blocks.Mv,
+            maps=(N, F, L, G),
+            mu=blocks.mu,
+            r=blocks.r,
+            k=(kN, kF, kL, kG),
+            gamma=(gammaN, gammaF, gammaL),
+            gammaE=blocks.gammaE,
+            solve_inertia=solve_inertia,
+            blocks=blocks,
+        )
+        return data
+
+    def _set(
+        self,
+        *,
+        Mv: FloatArray,
+        maps: tuple[LinearMap, LinearMap, LinearMap, LinearMap],
+        mu: FloatArray,
+        r: IntArray,
+        k: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+        gamma: tuple[FloatArray, FloatArray, FloatArray],
+        gammaE: FloatArray,
+        solve_inertia: SolveInertia,
+        blocks: VelocityBlocks | None,
+    ) -> None:
+        """Fill the frozen fields; vectors become read-only views of the arrays given."""
+        directions = r.view()
+        directions.flags.writeable = False
+        vectors = (Mv, mu, *k, *gamma, gammaE)
+        names = ("Mv", "mu", "kN", "kF", "kL", "kG", "gammaN", "gammaF", "gammaL", "gammaE")
+        for name, array in zip(names, vectors, strict=True):
+            object.__setattr__(self, name, read_only(array))
+        for name, linear_map in zip("NFLG", maps, strict=True):
+            object.__setattr__(self, name, linear_map)
+        object.__setattr__(self, "r", directions)
+        object.__setattr__(self, "solve_inertia", solve_inertia)
+        object.__setattr__(self, "M", solve_inertia.M if isinstance(solve_inertia, CholeskyInertia) else None)
+        object.__setattr__(self, "_blocks", blocks)
+
+    @property
+    def nv(self) -> int:
+        """Number of generalised velocities."""
+        return self.Mv.size
+
+    @property
+    def nc(self) -> int:
+        """Number of contacts."""
+        return self.mu.size
+
+    @property
+    def nr(self) -> int:
+        """Number of friction rows, the sum of r."""
+        return self.kF.size
+
+    @property
+    def nl(self) -> int:
+        """Number of unilateral rows besides contacts."""
+        return self.kL.size
+
+    @property
+    def nb(self) -> int:
+        """Number of bilateral rows."""
+        return self.kG.size
+
+    def blocks(self) -> VelocityBlocks:
+        """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
+
+        The arrays are for reading; see `VelocityBlocks` for why they are not flagged so.
+        """
+        blocks = self._blocks
+        if blocks is None:
+            blocks = evaluate_blocks(self)
+            object.__setattr__(self, "_blocks", blocks)
+        return blocks
+
+    def __repr__(self) -> str:
+        return (
+            f"ConstraintVelProblemData(nv={self.nv}, contacts={self.nc}, friction rows={self.nr}, "
+            f"limits={self.nl}, bilaterals={self.nb})"
+        )
+
+
+def _length(name: str, k: ArrayLike | None) -> int | None:
+    return None if k is None else float_array(name, k, (None,)).size
+
+
+def _friction(mu: FloatArray | None, r: ArrayLike | None, has_F: bool, nc: int) -> tuple[FloatArray, IntArray]:
+    """Coefficients and direction counts of nc contacts, where either may have been left out."""
+    coefficients = np.zeros(nc) if mu is None else mu
+    if r is not None:
+        counts = direction_counts(r, coefficients)
+        if mu is None and counts.any():
+            raise ProblemDataError("mu", f"missing, wanted shape ({nc},): r has friction directions")
+        return coefficients, counts
+    if has_F and nc:
+        raise ProblemDataError(
+            "r", f"missing, wanted shape ({nc},): F is given, how many of its rows has each contact?"
+        )
+    if coefficients.any():
+        i = int(np.argmax(coefficients > 0.0))
+        raise ProblemDataError("r", f"missing, wanted shape ({nc},): mu[{i}] = {coefficients[i]} needs directions")
+    return coefficients, np.zeros(nc, dtype=np.int64)

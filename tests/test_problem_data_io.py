@@ -1,0 +1,290 @@
+"""Problem data files: bit-exact round trips, and every kind of bad file refused by name."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import problem_data
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+
+def example(**changes):
+    """A small problem with every class of constraints and awkward numbers."""
+    third = 1.0 / 3.0
+    fields = {
+        "M": [[2.0, third], [third, 1.0]],
+        "Mv": [-0.0, 5e-324],
+        "N": [[third, 1.0]],
+        "F": [[1.0, 0.0], [0.1, -0.0]],
+        "mu": [0.7],
+        "r": [2],
+        "L": [[0.0, 1e300]],
+        "G": [[1.0, -1.0]],
+        "kN": [0.1],
+        "gammaF": [1e-12, 0.3],
+    }
+    return ConstraintVelProblemData(**(fields | changes))
+
+
+def assert_same_bits(a, b):
+    """Blocks equal byte for byte, so that -0.0 and 0.0 differ."""
+    for name, x, y in zip(a._fields, a, b, strict=True):
+        if isinstance(x, np.ndarray):
+            assert (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes()), name
+        else:
+            assert x == y, name
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Path and members of a good file."""
+    path = tmp_path / "problem.npz"
+    problem_data.save(path, example())
+    with np.load(path) as archive:
+        return path, dict(archive)
+
+
+def test_round_trip_with_mass_matrix(tmp_path):
+    """A problem with M comes back with the same bits, M and solve included."""
+    path = tmp_path / "problem.npz"
+    data = example()
+    problem_data.save(path, data)
+    again = problem_data.load(path)
+    assert_same_bits(again.blocks(), data.blocks())
+    np.testing.assert_array_equal(again.M, data.M)
+    np.testing.assert_array_equal(again.solve_inertia(np.eye(2)), data.solve_inertia(np.eye(2)))
+    assert repr(again) == repr(data)
+    assert [p.name for p in tmp_path.iterdir()] == ["problem.npz"]
+
+
+def test_round_trip_with_functions_and_from_blocks(tmp_path):
+    """A problem made of functions, and one made from blocks, come back with the same bits."""
+    solve = lambda B: np.array([[0.5, 0.1], [0.1, 1.0 / 3.0]]) @ B  # noqa: E731
+    data = example(M=None, solve_inertia=solve, L=(lambda v: v[:1] / 3.0, lambda f: f * [1.0 / 3.0, 0.0]), kL=[0.0])
+    problem_data.save(tmp_path / "first", data)
+    again = problem_data.load(tmp_path / "first")
+    assert_same_bits(again.blocks(), data.blocks())
+    np.testing.assert_array_equal(again.solve_inertia(np.eye(2)), data.solve_inertia(np.eye(2)))
+    problem_data.save(str(tmp_path / "second"), again)
+    assert_same_bits(problem_data.load(str(tmp_path / "second")).blocks(), data.blocks())
+
+
+def test_round_trip_without_any_constraint(tmp_path):
+    """A problem without rows is a problem too."""
+    data = ConstraintVelProblemData(Mv=[1.0], M=[[2.0]])
+    problem_data.save(tmp_path / "empty.npz", data)
+    assert_same_bits(problem_data.load(tmp_path / "empty.npz").blocks(), data.blocks())
+
+
+def test_loaded_blocks_suit_compiled_code(saved):
+    """Loaded block arrays are C-contiguous and writable like fresh ones, whatever the file's memory order."""
+    path, members = saved
+    np.savez(path, **(members | {"J": np.asfortranarray(members["J"]), "Mv": members["Mv"].astype(">f8")}))
+    for array in problem_data.load(path).blocks():
+        if isinstance(array, np.ndarray):
+            assert array.flags.c_contiguous
+            assert array.flags.writeable
+            assert array.dtype.isnative
+
+
+def test_save_replaces_and_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    """An interrupted save keeps the previous file whole and leaves nothing else behind."""
+    path = tmp_path / "problem.npz"
+    problem_data.save(path, example())
+
+    def interrupted(file, **arrays):
+        file.write(b"PK half a file")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np, "savez", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            problem_data.save(path, example(mu=[0.1]))
+    assert problem_data.load(path).mu[0] == 0.7
+    assert [p.name for p in tmp_path.iterdir()] == ["problem.npz"]
+    problem_data.save(path, example(mu=[0.1]))
+    assert problem_data.load(path).mu[0] == 0.1
+
+
+def refused(path, field, *texts):
+    """Assert that the file is refused for this field, with path and texts in the message."""
+    with pytest.raises(ProblemDataError) as caught:
+        problem_data.load(path)
+    assert caught.value.field == field
+    for text in (str(path), *texts):
+        assert text in str(caught.value)
+
+
+def test_truncated_files(saved):
+    """A file cut short at any of many places is refused, never half read."""
+    path, _ = saved
+    whole = path.read_bytes()
+    for size in (*range(0, len(whole), 97), len(whole) - 1):
+        path.write_bytes(whole[:size])
+        refused(path, "path")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(position=st.floats(0.0, 1.0, exclude_max=True), flip=st.integers(1, 255))
+def test_corrupted_files(saved, position, flip):
+    """A byte changed anywhere gives either a refusal by the typed error or the very same problem."""
+    path, _ = saved
+    whole = bytearray(path.read_bytes())
+    whole[int(position * len(whole))] ^= flip
+    damaged = path.with_name("damaged.npz")
+    damaged.write_bytes(bytes(whole))
+    try:
+        blocks = problem_data.load(damaged).blocks()
+    except ProblemDataError:
+        return
+    assert_same_bits(blocks, example().blocks())
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x93NUMPY garbage", b"PK\x03\x04 not really", b"\x80\x04K\x01."])
+def test_files_that_are_not_archives(tmp_path, content):
+    """Empty files, text, broken headers and pickles are refused as files."""
+    path = tmp_path / "foreign.npz"
+    path.write_bytes(content)
+    refused(path, "path")
+
+
+def test_a_plain_npy_file_is_refused(tmp_path):
+    """A single array under the name of an archive is not a problem."""
+    path = tmp_path / "array.npz"
+    with path.open("wb") as file:
+        np.save(file, np.eye(2))
+    refused(path, "path")
+
+
+def test_foreign_archives(tmp_path):
+    """An archive of something else is refused for its missing or different format tag."""
+    path = tmp_path / "foreign.npz"
+    np.savez(path, x=np.eye(2))
+    refused(path, "format", "missing", "holds x")
+    np.savez(path, format=np.array("something else"))
+    refused(path, "format", "something else")
+
+
+def test_an_archive_with_other_files_is_refused(saved):
+    """Bytes that are not an array in place of a member are refused."""
+    path, _ = saved
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("format", "problem_data.ConstraintVelProblemData")
+    refused(path, "format")
+
+
+def test_pickled_members_are_never_loaded(saved):
+    """An object array, which would need pickle, is refused."""
+    path, members = saved
+    np.savez(path, **(members | {"mu": np.array([{"a": 1}], dtype=object)}))
+    refused(path, "path", "allow_pickle")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"descr": "<f8", "fortran_order": False, "shape": (2**50,)},
+        {"descr": "<f8", "fortran_order": False, "shape": (2**70,)},
+        {"descr": "<f8", "fortran_order": False, "shape": (-1,)},
+        {"descr": "<f8", "fortran_order": False, "shape": (True,)},
+    ],
+)
+def test_a_member_that_lies_about_its_size_is_refused(saved, header):
+    """A header that promises an absurd number of entries neither exhausts the memory nor escapes the typed error."""
+    path, _ = saved
+    member = io.BytesIO()
+    np.lib.format.write_array_header_1_0(member, header)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("extra.npy", member.getvalue() + bytes(64))
+    refused(path, "path")
+
+
+def test_a_garbled_array_header_is_refused(saved):
+    """A header that is not even a Python literal is refused."""
+    path, members = saved
+    member = io.BytesIO()
+    np.save(member, members["Mv"])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("extra.npy", member.getvalue().replace(b"}", b"("))
+    refused(path, "path")
+
+
+def test_other_compressions_are_refused(saved):
+    """A member packed by a method that numpy never writes is refused."""
+    path, _ = saved
+    with zipfile.ZipFile(path, "a", compression=zipfile.ZIP_LZMA) as archive:
+        archive.writestr("extra.npy", bytes(64))
+    refused(path, "path", "another method")
+
+
+def test_every_member_is_required(saved):
+    """Each missing member is named."""
+    path, members = saved
+    for name in members:
+        np.savez(path, **{key: value for key, value in members.items() if key != name})
+        refused(path, name, "missing")
+
+
+def test_every_number_is_checked(saved):
+    """A NaN, a wrong shape or a wrong dtype in any numeric member is named with the file."""
+    path, members = saved
+    for name, value in members.items():
+        if value.dtype.kind != "f":
+            continue
+        spoiled = value.copy()
+        spoiled.flat[-1] = np.nan
+        np.savez(path, **(members | {name: spoiled}))
+        refused(path, name, "= nan")
+        np.savez(path, **(members | {name: value.astype(complex)}))
+        refused(path, name, "complex128")
+        if name not in ("Mv", "mu"):
+            np.savez(path, **(members | {name: value[..., :-1]}))
+            refused(path, name, "shape")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "text"),
+    [
+        ({"version": np.array(2)}, "version", "2, this release reads 1"),
+        ({"version": np.array("1")}, "version", "this release reads 1"),
+        ({"mu": np.array([-0.7])}, "mu", "mu[0] = -0.7"),
+        ({"gammaE": np.array([-1.0])}, "gammaE", "gammaE[0] = -1.0"),
+        ({"gamma": np.array([0.0, 0.0, 0.0, 0.0, 2.0])}, "gamma", "bilateral"),
+        ({"r": np.array([0])}, "r", "at least 1"),
+        ({"r": np.array([3])}, "rows", "adds up to 3"),
+        ({"rows": np.array([1, 2, 1, -1])}, "rows", "4 whole numbers"),
+        ({"rows": np.array([1, 2, 1])}, "rows", "4 whole numbers"),
+        ({"rows": np.array([1, 2, 2, 1])}, "gamma", "wanted (6,)"),
+        ({"Mv": np.zeros(3)}, "J", "wanted (5, 3)"),
+        ({"M": np.ones((2, 2))}, "M", "singular"),
+    ],
+)
+def test_inconsistent_members(saved, changes, field, text):
+    """Members that do not fit together, or break a sign rule, are named."""
+    path, members = saved
+    np.savez(path, **(members | changes))
+    refused(path, field, text)
+
+
+def test_a_stored_inverse_is_checked(tmp_path):
+    """The inverse in a file without M must be symmetric with a positive diagonal."""
+    path = tmp_path / "problem.npz"
+    problem_data.save(path, example(M=None, solve_inertia=np.eye(2)))
+    with np.load(path) as archive:
+        members = dict(archive)
+    np.savez(path, **(members | {"M_inverse": np.array([[1.0, 0.5], [0.0, 1.0]])}))
+    refused(path, "M_inverse", "not symmetric")
+    np.savez(path, **(members | {"M_inverse": -np.eye(2)}))
+    refused(path, "M_inverse", "not positive definite")
+
+
+def test_a_missing_file_is_the_system_s_error(tmp_path):
+    """No file at all is FileNotFoundError, as with open()."""
+    with pytest.raises(FileNotFoundError):
+        problem_data.load(tmp_path / "absent.npz")

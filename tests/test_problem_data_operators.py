@@ -1,0 +1,249 @@
+"""Problem data: every accepted form of an operator and of the inertia solve."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
+
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+A = np.array([[1.0, 0.0, -2.0], [0.0, 3.0, 0.5]])
+MASSES = np.array([1.0, 2.0, 4.0])
+MOMENTUM = [1.0, 2.0, 3.0]
+
+
+def pair(matrix):
+    """A (forward, transpose) pair of callables of one vector."""
+    return (lambda v: matrix @ v, lambda f: matrix.T @ f)
+
+
+FORMS = {
+    "array": lambda a: a,
+    "list": lambda a: a.tolist(),
+    "integers": lambda a: (2 * a).astype(np.int32) / 2,
+    "fortran": np.asfortranarray,
+    "csr_array": scipy.sparse.csr_array,
+    "csc_matrix": scipy.sparse.csc_matrix,
+    "coo_array": scipy.sparse.coo_array,
+    "LinearOperator": aslinearoperator,
+    "own LinearOperator": lambda a: LinearOperator(a.shape, matvec=lambda v: a @ v, rmatvec=lambda f: a.T @ f),
+    "pair": pair,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("field", ["N", "F", "L", "G"])
+def test_every_form_is_the_same_map(field, form):
+    """Products with vectors and matrices, both ways, agree with the dense matrix for each form and class."""
+    fields = {field: FORMS[form](A), "Mv": MOMENTUM, "M": np.diag(MASSES)}
+    if field == "F":
+        fields |= {"N": np.ones((1, 3)), "mu": [0.5], "r": [2]}
+    elif field != "N":
+        fields["k" + field] = [0.0, 0.0]
+    else:
+        fields["mu"] = [0.0, 0.0]
+    linear_map = getattr(ConstraintVelProblemData(**fields), field)
+    random = np.random.default_rng(0)
+    for right in (random.standard_normal(3), random.standard_normal((3, 4)), np.zeros((3, 0))):
+        np.testing.assert_allclose(linear_map @ right, A @ right, rtol=1e-14, atol=1e-14)
+    for left in (random.standard_normal(2), random.standard_normal((2, 4)), np.zeros((2, 0))):
+        np.testing.assert_allclose(linear_map.T @ left, A.T @ left, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(linear_map.T.T @ np.ones(3), A @ np.ones(3))
+    assert linear_map.shape == (2, 3)
+    assert linear_map.T.shape == (3, 2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("matrix", [A, A.T @ A @ np.ones((3, 5)) + np.arange(5), np.arange(12.0).reshape(4, 3)])
+def test_blocks_do_not_depend_on_the_form(form, matrix):
+    """The evaluated rows equal the dense matrix bit for bit, for wide and tall maps."""
+    rows, nv = matrix.shape
+    matrix = np.round(matrix)
+    data = ConstraintVelProblemData(Mv=np.ones(nv), M=np.eye(nv), L=FORMS[form](matrix), kL=np.zeros(rows))
+    np.testing.assert_array_equal(data.blocks().J, matrix)
+
+
+def test_rows_of_a_pair_come_from_mu_r_and_k():
+    """The rows of callables are told by mu for N, by r for F and by k for L, G and frictionless N."""
+    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), N=pair(A), F=pair(A), mu=[1.0, 1.0], r=[1, 1])
+    assert (data.nc, data.nr) == (2, 2)
+    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), N=pair(A), kN=[0.0, 0.0])
+    assert (data.nc, data.nr) == (2, 0)
+
+
+@pytest.mark.parametrize("field", ["N", "L", "G"])
+def test_rows_of_a_pair_that_cannot_be_told(field):
+    """A pair without anything that tells its rows is refused with advice."""
+    with pytest.raises(ProblemDataError, match=f"cannot be told: give .*k{field}") as caught:
+        ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), **{field: pair(A)})
+    assert caught.value.field == field
+
+
+def nan_map(v):
+    """A function that spoils its second entry."""
+    return np.array([1.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("operator", "message"),
+    [
+        ((lambda v: (A @ v)[:1], lambda f: A.T @ f), r"shape \(1,\), wanted \(2,\)"),
+        ((lambda v: A @ v, lambda f: A @ f), "failed on an argument of shape"),
+        ((lambda v: A @ v, lambda f: (A.T @ f)[:2]), r"shape \(2,\), wanted \(3,\)"),
+        ((lambda v: A @ v, lambda f: -A.T @ f), "not adjoint"),
+        ((lambda v: A @ v, lambda f: 1.001 * A.T @ f), "not adjoint"),
+        ((lambda v: A @ v + 1.0, lambda f: A.T @ f), "not adjoint"),
+        ((nan_map, lambda f: A.T @ f), r"L\[1\] = nan"),
+        ((lambda v: None, lambda f: A.T @ f), "dtype object"),
+        ((lambda v: (A @ v) * 1j, lambda f: A.T @ f), "dtype complex128"),
+        (lambda v: A @ v, "one callable, wanted a pair"),
+        (LinearOperator((2, 3), matvec=lambda v: A @ v), "failed on an argument of shape"),
+        (aslinearoperator(np.ones((2, 4))), r"shape \(2, 4\), wanted \(\*, 3\)"),
+        (scipy.sparse.csr_array(np.ones((2, 4))), r"shape \(2, 4\), wanted \(\*, 3\)"),
+        (scipy.sparse.csr_array([[0, 0, 0], [1, 0, np.inf]]), r"L\[1, 2\] = inf"),
+        (scipy.sparse.csr_array(1j * A), "dtype complex128"),
+    ],
+)
+def test_faulty_operators_are_refused(operator, message):
+    """A wrong shape, NaN, a transpose that is not adjoint: each is named before any solving."""
+    with pytest.raises(ProblemDataError, match=message) as caught:
+        ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), L=operator, kL=[0.0, 0.0])
+    assert caught.value.field.removesuffix(".T") == "L"
+
+
+def test_functions_may_work_in_place():
+    """Functions that overwrite their argument do not disturb the caller's vector."""
+
+    def double(v):
+        v *= 2.0
+        return v
+
+    data = ConstraintVelProblemData(Mv=MOMENTUM, solve_inertia=double, L=(double, double), kL=np.zeros(3))
+    v = np.ones(3)
+    np.testing.assert_array_equal(data.L @ v, [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(data.solve_inertia(v), [2.0, 2.0, 2.0])
+    np.testing.assert_array_equal(v, np.ones(3))
+
+
+def test_function_that_is_not_finite_for_one_column_is_named():
+    """NaN that only shows for some columns is found when the blocks are evaluated."""
+
+    def forward(v):
+        return np.where(v[1] == 1.0, np.nan, 1.0) * (A @ v)
+
+    def transpose(f):
+        return np.where(f[1] == 1.0, np.nan, 1.0) * (A.T @ f)
+
+    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), L=(forward, transpose), kL=[0.0, 0.0])
+    with pytest.raises(ProblemDataError, match=r"\[0\] = nan"):
+        data.blocks()
+
+
+def matrices_only(B):
+    """M^-1 B for columns."""
+    if B.ndim != 2:
+        raise ValueError("columns, please")
+    return B / MASSES[:, np.newaxis]
+
+
+def picky_vectors(b):
+    """M^-1 b that rejects matrices with an error."""
+    if b.ndim != 1:
+        raise ValueError("one vector, please")
+    return b / MASSES
+
+
+SOLVES = {
+    "both": lambda B: np.diag(1.0 / MASSES) @ B,
+    "vectors": picky_vectors,
+    "broadcasting vectors": lambda b: b / MASSES,
+    "matrices": matrices_only,
+    "inverse array": np.diag(1.0 / MASSES),
+    "inverse sparse": scipy.sparse.diags_array(1.0 / MASSES),
+    "LinearOperator": aslinearoperator(np.diag(1.0 / MASSES)),
+}
+
+
+@pytest.mark.parametrize("form", SOLVES)
+def test_every_form_of_the_inertia_solve(form):
+    """Each accepted form gives M^-1 B for one vector and for columns, square ones included."""
+    solve = ConstraintVelProblemData(Mv=MOMENTUM, solve_inertia=SOLVES[form]).solve_inertia
+    for B in (np.arange(3.0), np.arange(6.0).reshape(3, 2), np.arange(9.0).reshape(3, 3), np.zeros((3, 0))):
+        expected = (B.T / MASSES).T
+        np.testing.assert_allclose(solve(B), expected, rtol=1e-14)
+        assert solve(B).shape == expected.shape
+
+
+def test_mass_matrix_equals_its_solve():
+    """M and the solve made from it give the same blocks to rounding."""
+    root = np.random.default_rng(3).standard_normal((3, 3))
+    M = root @ root.T + np.eye(3)
+    by_matrix = ConstraintVelProblemData(Mv=MOMENTUM, L=A, M=M).blocks()
+    by_solve = ConstraintVelProblemData(Mv=MOMENTUM, L=A, solve_inertia=lambda B: np.linalg.solve(M, B)).blocks()
+    np.testing.assert_allclose(by_matrix.Y, by_solve.Y, rtol=1e-12)
+    np.testing.assert_allclose(by_matrix.v_free, by_solve.v_free, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("solve", "message"),
+    [
+        (lambda b: np.ones(2), "wanted"),
+        (lambda b: np.full(b.shape, np.nan), r"solve_inertia\[0\] = nan"),
+        (lambda b: -b, "not positive definite"),
+        (lambda B: np.triu(np.ones((3, 3))) @ B, "not symmetric"),
+        (lambda b: b.no_such_method(), "AttributeError"),
+        (np.eye(2), r"shape \(2, 2\), wanted \(3, 3\)"),
+        (aslinearoperator(np.eye(2)), r"shape \(2, 2\), wanted \(3, 3\)"),
+        (None, "missing, and M is missing too"),
+    ],
+)
+def test_faulty_inertia_solves_are_refused(solve, message):
+    """Wrong shapes, NaN, a solve that is not symmetric positive definite, or none at all."""
+    with pytest.raises(ProblemDataError, match=message) as caught:
+        ConstraintVelProblemData(Mv=MOMENTUM, solve_inertia=solve)
+    assert caught.value.field == "solve_inertia"
+
+
+@pytest.mark.parametrize(
+    ("M", "message"),
+    [
+        (np.eye(2), r"shape (2, 2), wanted (3, 3)"),
+        (np.diag([1.0, 0.0, 1.0]), "M[1, 1] = 0.0"),
+        (np.diag([1.0, 2.0, -3.0]), "M[2, 2] = -3.0"),
+        ([[1.0, 0.2, 0.0], [0.3, 1.0, 0.0], [0.0, 0.0, 1.0]], "not symmetric: M[0, 1] = 0.2 but M[1, 0] = 0.3"),
+        (np.ones((3, 3)), "singular"),
+        ([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]], "not positive definite: smallest eigenvalue -1"),
+        ([[1.0, np.nan, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], "M[0, 1] = nan"),
+        (1e-9 * np.ones((3, 3)), "singular"),
+    ],
+)
+def test_faulty_mass_matrices_are_named(M, message):
+    """Shape, sign, symmetry and rank faults of M are told apart."""
+    with pytest.raises(ProblemDataError, match=re.escape(message)) as caught:
+        ConstraintVelProblemData(Mv=MOMENTUM, M=M)
+    assert caught.value.field == "M"
+
+
+def test_extreme_mass_ratios_are_not_singular():
+    """Twelve decades between masses are not taken for a rank fault."""
+    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.diag([1e-6, 1.0, 1e6]))
+    np.testing.assert_allclose(data.solve_inertia(np.ones(3)), [1e6, 1.0, 1e-6])
+
+
+def test_M_and_solve_inertia_together_are_refused():
+    """Two sources of inertia are one too many."""
+    with pytest.raises(ProblemDataError, match="exactly one"):
+        ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), solve_inertia=lambda B: B)
+
+
+def test_product_with_a_wrong_shape_is_named():
+    """A map made of functions refuses a vector of the wrong length by its own name."""
+    data = ConstraintVelProblemData(Mv=MOMENTUM, M=np.eye(3), L=pair(A), kL=[0.0, 0.0])
+    with pytest.raises(ProblemDataError, match=r"L: applied to shape \(4,\), wanted \(3,\)"):
+        data.L @ np.ones(4)
+    np.testing.assert_array_equal(np.asarray(data.L), A)
+    assert repr(data.L) == "FunctionMap(L, shape=(2, 3))"

@@ -1,0 +1,22 @@
+"""Shapes, materials and the geometry of contacts."""
+
+from __future__ import annotations
+
+from contactlab.contact.errors import ContactError
+from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
+from contactlab.contact.material import Material, combine
+from contactlab.contact.shapes import BodyShape, Box, ConvexPoints, HalfSpace, Sphere
+
+__all__ = [
+    "BodyShape",
+    "Box",
+    "ContactError",
+    "ConvexPoints",
+    "HalfSpace",
+    "Material",
+    "Sphere",
+    "check_edges",
+    "combine",
+    "edge_directions",
+    "tangent_frame",
+]

@@ -1,0 +1,57 @@
+"""The friction pyramid of a contact, for people; the compiled step calls the same kernels."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.contact.errors import ContactError
+from contactlab.contact.shapes.half_space import unit_vector
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["check_edges", "edge_directions", "tangent_frame"]
+
+
+def check_edges(edges: int) -> int:
+    """Return the number of edges k of a pyramid as an int: even and at least 4, or a `ContactError` naming it.
+
+    Even, because the pyramid is spanned by k/2 directions and their negatives; with 2 it would not span the plane.
+    """
+    try:
+        k = operator.index(edges)
+    except TypeError as cause:
+        raise ContactError("edges", f"must be an integer, got {edges!r}") from cause
+    if k < 4 or k % 2:
+        raise ContactError("edges", f"must be even and at least 4, got {k}")
+    return k
+
+
+def tangent_frame(normal: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Tangents t1, t2 (3,) of a contact normal (3,), with t1 x t2 = normal.
+
+    t1 is the normalised part, across the normal n, of the world axis with the smallest |n_i|; t2 = n x t1.
+    """
+    from contactlab.contact.kernels.friction_pyramid import tangents
+
+    n = unit_vector(normal, "normal")
+    t1, t2 = np.empty(3), np.empty(3)
+    tangents(n, t1, t2)
+    return t1, t2
+
+
+def edge_directions(normal: ArrayLike, edges: int = 8) -> FloatArray:
+    """Spanning directions (k/2, 3) of the inscribed pyramid of k edges: at the angles 2 pi j/k from t1.
+
+    A friction force along them is limited by the sum of magnitudes <= mu f_N: in the least favourable direction the
+    pyramid carries cos(pi/k) of the cone's force, 29 % less with 4 edges, 7.6 % with 8, 1.9 % with 16.
+    """
+    from contactlab.contact.kernels.friction_pyramid import edge
+
+    k = check_edges(edges)
+    t1, t2 = tangent_frame(normal)
+    directions = np.empty((k // 2, 3))
+    for j in range(k // 2):
+        edge(j, k, t1, t2, directions[j])
+    return directions

@@ -1,0 +1,1 @@
+"""Compiled contact geometry and the terms of one contact row."""

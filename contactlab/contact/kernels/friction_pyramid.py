@@ -1,0 +1,48 @@
+"""The inscribed friction pyramid: tangent frame of a contact and the directions of its k edges."""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+
+@kernel
+def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
+    """Fill t1, t2 (3,): unit vectors with t1 x t2 = n, a fixed function of the unit normal n.
+
+    t1 is the normalised part, across n, of the world axis e with the smallest |n_i| (the lowest index in a tie);
+    t2 = n x t1. That |n_i| is at most 1/sqrt(3), so the part never vanishes.
+    """
+    axis = 0
+    if abs(n[1]) < abs(n[axis]):
+        axis = 1
+    if abs(n[2]) < abs(n[axis]):
+        axis = 2
+    along = n[axis]
+    for i in range(3):
+        t1[i] = -along * n[i]
+    t1[axis] += 1.0
+    scale = 1.0 / math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
+    for i in range(3):
+        t1[i] *= scale
+    t2[0] = n[1] * t1[2] - n[2] * t1[1]
+    t2[1] = n[2] * t1[0] - n[0] * t1[2]
+    t2[2] = n[0] * t1[1] - n[1] * t1[0]
+
+
+@kernel
+def edge(j: int, k: int, t1: FloatArray, t2: FloatArray, d_out: FloatArray) -> None:
+    """Fill ``d_out`` (3,) with edge j of k: cos(2 pi j/k) t1 + sin(2 pi j/k) t2.
+
+    j = 0 .. k/2 - 1 are the spanning directions; the other half are their negatives. k is even.
+    """
+    if 4 * j == k:
+        # cos(pi/2) is 6e-17 in floating point: the exact value keeps zero entries of the rows zero.
+        c, s = 0.0, 1.0
+    else:
+        angle = 2.0 * math.pi * j / k
+        c, s = math.cos(angle), math.sin(angle)
+    for i in range(3):
+        d_out[i] = c * t1[i] + s * t2[i]

@@ -1,0 +1,11 @@
+"""Shapes that can touch."""
+
+from __future__ import annotations
+
+from contactlab.contact.shapes.body_shape import BodyShape
+from contactlab.contact.shapes.box import Box
+from contactlab.contact.shapes.convex_points import ConvexPoints
+from contactlab.contact.shapes.half_space import HalfSpace
+from contactlab.contact.shapes.sphere import Sphere
+
+__all__ = ["BodyShape", "Box", "ConvexPoints", "HalfSpace", "Sphere"]

@@ -1,0 +1,36 @@
+"""Convex hull of points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.contact.errors import ContactError
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+
+__all__ = ["ConvexPoints"]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class ConvexPoints:
+    """Convex hull of ``points`` (n, 3) [m] in body axes, n >= 1; each point may touch, in the order given.
+
+    Raises
+    ------
+    ContactError
+        No point, another shape, or an entry that is not finite.
+    """
+
+    points: FloatArray
+
+    def __init__(self, points: ArrayLike) -> None:
+        checked = finite_array(points, "points", (None, 3), ContactError)
+        if checked.shape[0] == 0:
+            raise ContactError("points", "must hold at least one point, got none")
+        object.__setattr__(self, "points", read_only(checked))
+
+    def support_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return the points (n, 3) and zero radii (n,), as new arrays."""
+        return self.points.copy(), np.zeros(self.points.shape[0])

@@ -1,0 +1,10 @@
+"""Poses, rotations and rigid-body inertias."""
+
+from __future__ import annotations
+
+from contactlab.spatial import quaternion
+from contactlab.spatial.errors import FieldError, SpatialError
+from contactlab.spatial.inertia import RigidInertia
+from contactlab.spatial.transform import Transform
+
+__all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "quaternion"]

@@ -1,0 +1,56 @@
+"""The edge between users' values and kernels: owned, contiguous, finite float64 arrays, or a typed error."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.spatial.errors import FieldError
+
+__all__ = ["FloatArray", "finite_array", "finite_number", "read_only"]
+
+FloatArray = NDArray[np.float64]
+
+
+def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:
+    """Own C-contiguous float64 copy of ``value``.
+
+    Parameters
+    ----------
+    value
+        Anything numpy makes a real array of.
+    field
+        Name used in the error.
+    shape
+        Wanted shape; None stands for any length.
+    error
+        Class of the error raised for a wrong type, shape, or an entry that is not finite (the first one is named).
+    """
+    if np.iscomplexobj(value):
+        raise error(field, "must be real, got complex numbers")
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as cause:
+        raise error(field, f"cannot be read as an array of floats ({cause})") from cause
+    fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))
+    if not fits:
+        wanted = ", ".join("n" if length is None else str(length) for length in shape)
+        raise error(field, f"must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}")
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        entry = ", ".join(str(i) for i in bad[0])
+        name = f"entry [{entry}]" if entry else "the value"
+        raise error(field, f"{name} is {array[tuple(bad[0])]}, not finite")
+    return array
+
+
+def finite_number(value: float, field: str, error: type[FieldError]) -> float:
+    """``value`` as a float; ``error`` when it is not one finite real number."""
+    return float(finite_array(value, field, (), error))
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """View of ``array`` that cannot be written through."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from contactlab.contact import Box, ContactError, HalfSpace, Sphere, check_edges, edge_directions, tangent_frame
+from contactlab.contact.kernels.friction_pyramid import edge, tangents
+from contactlab.contact.kernels.half_space import collide_point
+from contactlab.contact.kernels.restitution import normal_term
+from contactlab.contact.kernels.rows import contact_row
+from contactlab.multibody.kernels.free_body import integrate_body, rotation
+from contactlab.spatial import quaternion
+
+normals = (
+    arrays(float, 3, elements=st.floats(-1.0, 1.0))
+    .filter(lambda n: np.linalg.norm(n) > 1e-3)
+    .map(lambda n: n / np.linalg.norm(n))
+)
+
+
+def random_pose(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Any q7 and its rotation matrix."""
+    q = np.random.default_rng(seed).normal(size=7)
+    q[3:] = quaternion.normalize(q[3:])
+    R = np.empty((3, 3))
+    rotation(q, R)
+    return q, R
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(6))
+def test_a_row_times_v_is_the_speed_of_the_touching_point(seed):
+    """J v equals the finite difference, along the direction, of the body-fixed point's position."""
+    rng = np.random.default_rng(seed + 20)
+    q, R = random_pose(seed)
+    v, p, direction, row = rng.normal(size=6), rng.normal(size=3), rng.normal(size=3), np.empty(6)
+    contact_row(R, q[:3].copy(), p, direction, row)
+    local, d = R.T @ (p - q[:3]), 1e-6
+    ends = []
+    for step in (d, -d):
+        moved, turned = np.empty(7), np.empty((3, 3))
+        integrate_body(q, v, step, moved)
+        rotation(moved, turned)
+        ends.append(moved[:3] + turned @ local)
+    assert row @ v == pytest.approx(direction @ (ends[0] - ends[1]) / (2.0 * d), abs=1e-8)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rate_of_the_gap_is_the_normal_row(seed):
+    """A sphere's gap and a corner's gap change at N v, rolling and tilting included."""
+    rng = np.random.default_rng(seed)
+    plane = HalfSpace(rng.normal(size=3), 0.3)
+    n, (q, R), v = plane.normal.copy(), random_pose(seed + 1), rng.normal(size=6)
+    local, p, row = rng.normal(size=3), np.empty(3), np.empty(6)
+    for radius in (0.0, 0.25):
+        gap = collide_point(local, radius, R, q[:3].copy(), n, plane.offset, p)
+        assert n @ p - plane.offset == pytest.approx(gap, abs=1e-14)
+        contact_row(R, q[:3].copy(), p, n, row)
+        gaps, d = [], 1e-6
+        for step in (d, -d):
+            moved, turned = np.empty(7), np.empty((3, 3))
+            integrate_body(q, v, step, moved)
+            rotation(moved, turned)
+            gaps.append(collide_point(local, radius, turned, moved[:3].copy(), n, plane.offset, p))
+        assert (gaps[0] - gaps[1]) / (2.0 * d) == pytest.approx(row @ v, abs=1e-8)
+
+
+def test_a_ball_on_an_incline_touches_below_its_centre():
+    """Gap and touching point of a ball, one metre along the normal above the surface."""
+    plane = HalfSpace.through((1.0, 0.0, 2.0), (0.6, 0.0, 0.8))
+    points, radii = Sphere(0.25).support_points()
+    x, p = np.array([1.0, 5.0, 2.0]) + plane.normal, np.empty(3)
+    gap = collide_point(points[0], radii[0], np.eye(3), x, plane.normal.copy(), plane.offset, p)
+    assert gap == pytest.approx(0.75, abs=1e-15)
+    np.testing.assert_allclose(p, x - 0.25 * plane.normal, atol=1e-15)
+
+
+def test_the_lowest_corner_of_a_tilted_cube():
+    """A cube on its edge dips half its diagonal, and penetration is a negative gap."""
+    points, radii = Box.cube(0.5).support_points()
+    R, p = quaternion.to_matrix(quaternion.exp([math.pi / 4.0, 0.0, 0.0])), np.empty(3)
+    x, up = np.array([0.0, 0.0, 0.7]), np.array([0.0, 0.0, 1.0])
+    gaps = [collide_point(points[i], radii[i], R, x, up, 0.0, p) for i in range(8)]
+    assert min(gaps) == pytest.approx(0.7 - math.sqrt(0.5), abs=1e-15)
+    assert sum(gap < 0.0 for gap in gaps) == 2
+
+
+@pytest.mark.nojit
+@given(n=normals)
+def test_tangents_are_a_right_handed_frame_by_the_stated_rule(n):
+    """t1, t2, n are orthonormal with t1 x t2 = n, and t1 leans towards the axis the normal avoids most."""
+    t1, t2 = np.empty(3), np.empty(3)
+    tangents(n, t1, t2)
+    frame = np.stack((t1, t2, n))
+    np.testing.assert_allclose(frame @ frame.T, np.eye(3), atol=1e-14)
+    np.testing.assert_allclose(np.cross(t1, t2), n, atol=1e-14)
+    axis = int(np.argmin(np.abs(n)))
+    assert t1[axis] == pytest.approx(math.sqrt(1.0 - n[axis] ** 2), abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("n", "t1", "t2"),
+    [
+        ((0, 0, 1), (1, 0, 0), (0, 1, 0)),
+        ((0, 0, -1), (1, 0, 0), (0, -1, 0)),
+        ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+        ((0, 1, 0), (1, 0, 0), (0, 0, -1)),
+    ],
+)
+def test_tangents_of_axis_normals_are_exact_axes(n, t1, t2):
+    """Ties go to the lowest axis; no rounding enters."""
+    frame = tangent_frame(n)
+    np.testing.assert_array_equal(frame[0], t1)
+    np.testing.assert_array_equal(frame[1], t2)
+
+
+def test_four_edges_over_a_floor_are_the_axes():
+    """Quarter turns are exact, so that rows keep their zeros."""
+    np.testing.assert_array_equal(edge_directions((0, 0, 1), 4), [[1, 0, 0], [0, 1, 0]])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("k", [4, 6, 8, 16])
+def test_edges_are_evenly_spread_unit_tangents(k):
+    """Edge j stands at 2 pi j/k from t1; the inscribed pyramid carries at least cos(pi/k) of the cone."""
+    n = np.array([0.36, -0.48, 0.8])
+    t1, t2 = np.empty(3), np.empty(3)
+    tangents(n, t1, t2)
+    directions = np.empty((k // 2, 3))
+    for j in range(k // 2):
+        edge(j, k, t1, t2, directions[j])
+    np.testing.assert_array_equal(directions, edge_directions(n, k))
+    np.testing.assert_allclose(directions @ n, 0.0, atol=1e-15)
+    angles = np.arctan2(directions @ t2, directions @ t1)
+    np.testing.assert_allclose(angles, 2.0 * math.pi * np.arange(k // 2) / k, atol=1e-15)
+    around = np.linspace(0.0, math.pi, 721)
+    force = np.cos(around)[:, None] * t1 + np.sin(around)[:, None] * t2
+    # The pyramid reaches along a direction u as far as 1 / max over its facets; a facet's normal is mid-edge.
+    facets = 2.0 * math.pi * (np.arange(k) + 0.5) / k
+    reach = math.cos(math.pi / k) / np.max(np.cos(around[:, None] - facets), axis=1)
+    assert reach.min() == pytest.approx(math.cos(math.pi / k), rel=1e-3)
+    coverage = np.max(np.abs(force @ directions.T), axis=1)
+    assert coverage.min() >= math.cos(math.pi / k) - 1e-12
+
+
+@pytest.mark.parametrize("bad", [0, 2, 3, 5, -4, 7])
+def test_pyramids_need_an_even_number_of_edges(bad):
+    """Odd or too few edges are refused by value."""
+    with pytest.raises(ContactError, match=f"edges: must be even and at least 4, got {bad}"):
+        check_edges(bad)
+
+
+@pytest.mark.parametrize("bad", [8.0, "8", None])
+def test_edge_counts_are_integers(bad):
+    """A float is no count."""
+    with pytest.raises(ContactError, match="must be an integer"):
+        check_edges(bad)
+    assert check_edges(np.int64(16)) == 16
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("gap", "vn_minus", "vn_free", "kN"),
+    [
+        (0.002, -1.0, -1.0, -0.5),  # closes within the step, fast: an impact, v+ >= 0.5
+        (0.020, -1.0, -1.0, 2.0),  # does not close: may at most reach the surface, v+ >= -2
+        (0.000, -0.01, -0.1, 0.0),  # touching and slow: no rebound
+        (0.0005, -0.01, -0.1, 0.05),  # slow, gap left: may close it
+        (-0.001, -0.01, -0.1, -0.02),  # penetrating and slow: pushed out by erp gap / h
+        (-0.001, -1.0, -1.0, -0.5),  # penetrating and fast: still an impact
+        (-0.001, 1.0, 1.0, -0.02),  # penetrating and leaving
+        (0.002, -1.0, 1.0, 0.2),  # approaching, but a drive turns it round before the gap closes
+        (0.001, -0.05, -0.2, 0.1),  # at the threshold exactly: not an impact
+    ],
+)
+def test_normal_term_follows_the_rule(gap, vn_minus, vn_free, kN):
+    """Each branch of the rule, with h = 0.01, e = 0.5, v_min = 0.05, erp = 0.2."""
+    assert normal_term(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2) == pytest.approx(kN, rel=1e-14)
+
+
+@given(drop=st.floats(0.1, 10.0), e=st.floats(0.0, 1.0))
+def test_an_impact_rebounds_at_e_times_the_approach(drop, e):
+    """The contact closes at N v+ = -kN: the rebound of Newton's law."""
+    assert -normal_term(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0) == e * drop

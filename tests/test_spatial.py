@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from contactlab.spatial import RigidInertia, SpatialError, Transform, quaternion
+from contactlab.spatial.kernels.quaternion import rotated_by, rotation_entries
+
+entries = st.floats(-1.0, 1.0)
+quaternions = arrays(float, 4, elements=entries).filter(lambda q: np.linalg.norm(q) > 1e-3).map(quaternion.normalize)
+rotation_vectors = arrays(float, 3, elements=entries).map(lambda a: 1.8 * a)
+
+
+@pytest.mark.nojit
+@given(q=quaternions)
+def test_kernel_and_numpy_give_the_same_rotation_matrix(q):
+    """The compiled matrix is a proper rotation and that of the vectorised function."""
+    R = np.array(rotation_entries(*q)).reshape(3, 3)
+    np.testing.assert_allclose(R, quaternion.to_matrix(q), atol=1e-15)
+    np.testing.assert_allclose(R @ R.T, np.eye(3), atol=1e-15)
+    assert np.linalg.det(R) > 0.0
+
+
+def test_quarter_turn_about_z_takes_x_to_y():
+    """The matrix maps body axes to parent axes, scalar entry first."""
+    q = np.array([math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)])
+    np.testing.assert_allclose(quaternion.to_matrix(q) @ [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], atol=1e-15)
+
+
+@given(p=quaternions, q=quaternions)
+def test_products_of_quaternions_are_products_of_matrices(p, q):
+    """R(p * q) = R(p) R(q), and the conjugate is the transpose."""
+    product = quaternion.to_matrix(quaternion.multiply(p, q))
+    np.testing.assert_allclose(product, quaternion.to_matrix(p) @ quaternion.to_matrix(q), atol=1e-14)
+    np.testing.assert_allclose(quaternion.to_matrix(quaternion.conjugate(q)), quaternion.to_matrix(q).T, atol=1e-15)
+
+
+@given(q=quaternions)
+def test_quaternion_of_a_matrix_is_the_same_rotation(q):
+    """from_matrix undoes to_matrix up to the sign, near half turns too."""
+    assert quaternion.angle_between(quaternion.from_matrix(quaternion.to_matrix(q)), q) < 1e-14
+
+
+@given(a=rotation_vectors)
+def test_logarithm_undoes_the_exponential(a):
+    """Rotation vectors shorter than pi come back; longer ones come back as the shorter turn."""
+    back = quaternion.log(quaternion.exp(a))
+    if np.linalg.norm(a) < math.pi:
+        np.testing.assert_allclose(back, a, rtol=1e-12, atol=1e-300)
+    assert np.linalg.norm(back) <= math.pi * (1.0 + 1e-15)
+
+
+@pytest.mark.parametrize("angle", [0.0, 5e-324, 1e-300, 1e-160, 1e-9, 9.99e-3, 1.001e-2, 1.0, 3.0])
+def test_exponential_is_accurate_at_any_angle(angle):
+    """The vector part is sin(angle/2) along the axis, to rounding, through the change to the series."""
+    axis = np.array([2.0, -3.0, 6.0]) / 7.0
+    for q in (quaternion.exp(angle * axis), np.array(rotated_by(1.0, 0.0, 0.0, 0.0, *(angle * axis)))):
+        np.testing.assert_allclose(q[1:], math.sin(angle / 2.0) * axis, rtol=4e-16, atol=1e-323)
+        assert abs(q[0] - math.cos(angle / 2.0)) <= 2.3e-16
+
+
+@pytest.mark.nojit
+@given(q=quaternions, a=rotation_vectors, scale=st.sampled_from([0.0, 1e-12, 1e-3, 1.0, 100.0]))
+def test_a_step_turns_by_the_body_axes_rotation_vector(q, a, scale):
+    """q * exp(a) of the kernel is that of the numpy functions and has length one."""
+    after = np.array(rotated_by(*q, *(scale * a)))
+    np.testing.assert_allclose(after, quaternion.multiply(q, quaternion.exp(scale * a)), atol=1e-14)
+    assert abs(np.linalg.norm(after) - 1.0) < 4e-16
+
+
+def test_whole_trajectories_are_one_call():
+    """Leading axes broadcast."""
+    a = np.linspace(0.0, 1.0, 12).reshape(4, 3)
+    q = quaternion.exp(a)
+    assert q.shape == (4, 4)
+    assert quaternion.to_matrix(q).shape == (4, 3, 3)
+    np.testing.assert_allclose(
+        quaternion.angle_between(q, q[0]),
+        np.linalg.norm(quaternion.log(quaternion.multiply(quaternion.conjugate(q[0]), q)), axis=-1),
+        atol=1e-15,
+    )
+    np.testing.assert_allclose(quaternion.log(q), a, atol=1e-15)
+
+
+def test_angle_of_a_tiny_turn_keeps_its_digits():
+    """No arc cosine: an angle of 1e-10 comes back to rounding, and q and -q are one orientation."""
+    q = quaternion.normalize([1.0, 2.0, 3.0, 4.0])
+    turned = quaternion.multiply(q, quaternion.exp([0.0, 1e-10, 0.0]))
+    assert quaternion.angle_between(q, turned) == pytest.approx(1e-10, rel=1e-5)
+    assert quaternion.angle_between(q, -q) == 0.0
+
+
+@pytest.mark.parametrize("bad", [[0.0, 0.0, 0.0, 0.0], [1.0, math.nan, 0.0, 0.0], [1.0, 0.0, 0.0]])
+def test_quaternions_without_direction_are_refused(bad):
+    """Zero, NaN and wrong lengths name the argument."""
+    with pytest.raises(SpatialError) as info:
+        quaternion.normalize(bad)
+    assert info.value.field == "q"
+
+
+def test_normalising_survives_tiny_and_huge_entries():
+    """Squares that underflow or overflow do not matter."""
+    for size in (1e-200, 1e200):
+        np.testing.assert_allclose(
+            quaternion.normalize([size, 0.0, -size, 0.0]), np.array([1, 0, -1, 0]) / math.sqrt(2)
+        )
+
+
+@given(p=quaternions, q=quaternions, x=rotation_vectors)
+def test_transforms_compose_and_invert(p, q, x):
+    """(A B) y = A (B y), and the inverse undoes."""
+    A, B = Transform(quaternion.to_matrix(p), x), Transform(quaternion.to_matrix(q), -2.0 * x)
+    y = np.array([[0.3, -0.2, 0.9], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose((A @ B).apply(y), A.apply(B.apply(y)), atol=1e-13)
+    np.testing.assert_allclose(A.inverse().apply(A.apply(y)), y, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("R", "p", "field", "says"),
+    [
+        (2.0 * np.eye(3), (0, 0, 0), "R", "not a rotation"),
+        (-np.eye(3), (0, 0, 0), "R", "reflection"),
+        (np.eye(2), (0, 0, 0), "R", r"shape (3, 3), got (2, 2)"),
+        (np.eye(3), (0, math.inf, 0), "p", "entry [1] is inf"),
+        (np.eye(3), (0, 1j, 0), "p", "complex"),
+        (np.eye(3), "abc", "p", "floats"),
+    ],
+)
+def test_poses_that_are_none_name_the_field(R, p, field, says):
+    """Scaled, reflected, misshapen and non-finite input."""
+    with pytest.raises(SpatialError) as info:
+        Transform(R, p)
+    assert info.value.field == field
+    assert says in str(info.value)
+
+
+def test_values_are_owned_and_read_only():
+    """Later edits of the caller's array do not reach the value, and the value cannot be edited."""
+    com = np.zeros(3)
+    body = RigidInertia(1.0, com, inertia=np.eye(3))
+    com[0] = 7.0
+    assert body.com[0] == 0.0
+    with pytest.raises(ValueError, match="read-only"):
+        body.inertia[0, 0] = 2.0
+    with pytest.raises(AttributeError):
+        body.mass = 2.0
+
+
+def test_solid_shapes_match_their_integrals():
+    """Box and ball against sums over many small cells."""
+    half = np.array([0.1, 0.2, 0.4])
+    n = 60
+    axis = (2.0 * np.arange(n) + 1.0) / n - 1.0
+    cells = np.stack(np.meshgrid(axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 3)
+
+    def summed(points, mass):
+        second = points.T @ points * mass / len(points)
+        return np.trace(second) * np.eye(3) - second
+
+    np.testing.assert_allclose(
+        RigidInertia.solid_box(2.0, half).inertia, summed(cells * half, 2.0), rtol=1e-3, atol=1e-9
+    )
+    ball = cells[np.linalg.norm(cells, axis=1) < 1.0]
+    np.testing.assert_allclose(
+        RigidInertia.solid_sphere(2.0, 0.5).inertia, summed(ball * 0.5, 2.0), rtol=1e-2, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("mass", "inertia", "field", "says"),
+    [
+        (0.0, np.eye(3), "mass", "positive, got 0.0"),
+        (-1.0, np.eye(3), "mass", "positive, got -1.0"),
+        (math.nan, np.eye(3), "mass", "not finite"),
+        (1.0, np.diag([1.0, 1.0, 0.0]), "inertia", "not positive definite"),
+        (1.0, np.diag([1.0, 1.0, -1.0]), "inertia", "not positive definite"),
+        (1.0, -np.eye(3), "inertia", "not positive definite"),
+        (1.0, np.zeros((3, 3)), "inertia", "not positive definite"),
+        (1.0, np.diag([1.0, 1.0, 2.1]), "inertia", "exceeds the sum of the others: principal moments 1, 1, 2.1"),
+        (1.0, np.eye(3) + np.triu(np.full((3, 3), 0.1), 1), "inertia", "entry [0, 1] is 0.1, entry [1, 0] is 0.0"),
+        (1.0, np.full((3, 3), np.nan), "inertia", "entry [0, 0] is nan"),
+        (1.0, [1.0, 1.0, 1.0], "inertia", "shape (3, 3), got (3,)"),
+    ],
+)
+def test_impossible_inertias_name_the_field(mass, inertia, field, says):
+    """Every way a mass distribution cannot be."""
+    with pytest.raises(SpatialError) as info:
+        RigidInertia(mass, inertia=inertia)
+    assert info.value.field == field
+    assert says in str(info.value)
+
+
+def test_a_flat_plate_is_allowed():
+    """The triangle inequality holds with equality for a lamina, whatever its axes."""
+    R = quaternion.to_matrix(quaternion.normalize([1.0, 0.3, -0.2, 0.5]))
+    RigidInertia(1.0, inertia=R @ np.diag([0.3, 0.4, 0.7]) @ R.T)
+
+
+def test_errors_survive_a_trip_between_processes():
+    """Typed errors pickle, as those of worker processes must."""
+    again = pickle.loads(pickle.dumps(SpatialError("mass", "must be positive")))
+    assert isinstance(again, SpatialError)
+    assert (again.field, str(again)) == ("mass", "mass: must be positive")

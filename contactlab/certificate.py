@@ -1,0 +1,119 @@
+"""The mechanical certificate of a solved step: what every condition of contact is off by, and on which scale.
+
+An LCP solver's own verdict says that a vector solves a matrix problem. The certificate says that the forces and the
+velocity after the step obey mechanics; it is evaluated on the problem data, not on the LCP.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["CONDITIONS", "FORMULAS", "Certificate", "Check"]
+
+#: Conditions in the order of the kernel's certificate array: violation of condition c at 2 c, its scale at 2 c + 1.
+CONDITIONS = (
+    "normal_gap",
+    "normal_complementarity",
+    "cone",
+    "dissipation",
+    "maximum_dissipation",
+    "limit_gap",
+    "limit_complementarity",
+    "force_sign",
+)
+
+#: What each condition states, for every row; s = F v+ + kF of a contact, edges fF+, fF- >= 0 with fF = fF+ - fF-.
+FORMULAS = {
+    "normal_gap": "N v+ + kN + gammaN fN >= 0",
+    "normal_complementarity": "fN (N v+ + kN + gammaN fN) = 0",
+    "cone": "sum |fF| <= mu fN",
+    "dissipation": "fF . s <= 0",
+    "maximum_dissipation": "fF . s + mu fN max|s| = 0",
+    "limit_gap": "L v+ + kL + gammaL fL >= 0",
+    "limit_complementarity": "fL (L v+ + kL + gammaL fL) = 0",
+    "force_sign": "fN, fF+, fF-, fL >= 0",
+    "bilateral": "G v+ + kG = 0",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """One condition on the row where it is violated most.
+
+    Parameters
+    ----------
+    violation : float
+        How far the condition is from holding, in its own unit (a rate, a force or a power); 0 where it holds.
+    scale : float
+        Size of the terms of that row before cancellation, in the same unit; 0 where there is no such row.
+    """
+
+    violation: float
+    scale: float
+
+    @property
+    def scaled(self) -> float:
+        """Violation over scale: rounding gives about 1e-15, a force that is wrong by one per cent about 1e-3."""
+        if self.scale > 0.0:
+            return self.violation / self.scale
+        return 0.0 if self.violation == 0.0 else math.inf
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The checks of one solved step, by condition; `FORMULAS` states each.
+
+    Where softening acts, the cone is widened by gammaE lambda and maximum dissipation includes the softening's own
+    share (`formulation.kernels.certify`). A scaled value compares the violation with the size of the terms before
+    cancellation, so that units and mass ratios drop out (componentwise backward error, Oettli and Prager 1964).
+    """
+
+    normal_gap: Check
+    normal_complementarity: Check
+    cone: Check
+    dissipation: Check
+    maximum_dissipation: Check
+    limit_gap: Check
+    limit_complementarity: Check
+    force_sign: Check
+    bilateral: Check
+
+    @classmethod
+    def from_kernel(cls, cert: NDArray[np.float64], bilateral: Check | None = None) -> Certificate:
+        """Name the entries of the array (>= 16,) that the kernel `certify` filled."""
+        checks = {name: Check(float(cert[2 * c]), float(cert[2 * c + 1])) for c, name in enumerate(CONDITIONS)}
+        return cls(**checks, bilateral=Check(0.0, 0.0) if bilateral is None else bilateral)
+
+    def checks(self) -> dict[str, Check]:
+        """Every check by the name of its condition."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def worst(self) -> float:
+        """Largest scaled violation."""
+        return self.checks()[self.worst_condition].scaled
+
+    @property
+    def worst_condition(self) -> str:
+        """Name of the condition with the largest scaled violation."""
+        checks = self.checks()
+        return max(checks, key=lambda name: (math.isnan(checks[name].scaled), checks[name].scaled))
+
+    def holds(self, tolerance: float = 1e-9) -> bool:
+        """Whether every scaled violation is at most ``tolerance``."""
+        return self.worst <= tolerance
+
+    def __str__(self) -> str:
+        lines = [f"{'condition':<24}{'states':<40}{'violation':>12}{'scale':>12}{'scaled':>12}"]
+        for name, check in self.checks().items():
+            if check.scale == 0.0 and check.violation == 0.0:
+                values = f"{'-':>12}{'-':>12}{'-':>12}"
+            else:
+                values = f"{check.violation:>12.2e}{check.scale:>12.2e}{check.scaled:>12.2e}"
+            lines.append(f"{name:<24}{FORMULAS[name]:<40}{values}")
+        lines.append(f"worst: {self.worst_condition}, {self.worst:.2e}")
+        return "\n".join(lines)

@@ -1,0 +1,214 @@
+"""The step's contact problem at velocity level, in force units: formed, re-formed for another h, and unpacked.
+
+With v0 the velocity that meets the bilateral rows without unilateral forces and C the inverse inertia they leave, the
+LCP in [fN | fF+ | fF- | lambda | fL] over a step h is (Anitescu and Potra 1997, bilateral rows eliminated)::
+
+         | h N C N' + gN   h N C F'        -h N C F'        0    h N C L'      |        |  N v0 + kN |
+         | h F C N'        h F C F' + gF   -h F C F'        E    h F C L'      |        |  F v0 + kF |
+    MM = |-h F C N'       -h F C F'         h F C F' + gF   E   -h F C L'      |   qq = | -F v0 - kF |
+         | mu             -E'              -E'              gE   0             |        |  0         |
+         | h L C N'        h L C F'        -h L C F'        0    h L C L' + gL |        |  L v0 + kL |
+
+It is assembled in one place, `kernels.discretized_lcp`, for every h and for the compiled step alike.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
+from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
+
+__all__ = [
+    "BaseLCP",
+    "DiscretizedLCP",
+    "check_step",
+    "construct_base_discretized_time_lcp",
+    "form_discretized_lcp",
+    "populate_packed_constraint_forces_from_lcp_solution",
+    "recover_forces",
+    "update_discretized_time_lcp",
+]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BaseLCP:
+    """The LCP at h = 1 without softening, and what is needed to state it for any h.
+
+    Parameters
+    ----------
+    MM : ndarray, shape (n, n)
+        Matrix of the LCP, n = 2 nc + 2 nr + nl.
+    qq : ndarray, shape (n,)
+        Vector of the LCP.
+    a : ndarray, shape (nv + nb,)
+        (-Mv; kG), the constant of the equations A (v+, fG) + a = 0 without unilateral forces.
+    rows : UnilateralRows
+        Rows and responses with the bilateral rows eliminated.
+    data : ConstraintVelProblemData
+        The problem the operators came from.
+    """
+
+    MM: FloatArray
+    qq: FloatArray
+    a: FloatArray
+    rows: UnilateralRows
+    data: ConstraintVelProblemData
+
+    def solve(self, B: ArrayLike) -> FloatArray:
+        """Solve A X = B for B (nv + nb,) or (nv + nb, m), with A = [[M, -G'], [G, 0]]."""
+        right = np.asarray(B, dtype=np.float64)
+        nv, nb = self.data.nv, self.data.nb
+        if right.ndim not in (1, 2) or right.shape[0] != nv + nb:
+            raise ProblemDataError("B", f"shape {right.shape}, wanted ({nv + nb},) or ({nv + nb}, m): nv + nb rows")
+        top = np.asarray(self.data.solve_inertia(right[:nv]), dtype=np.float64)
+        bilateral = self.rows.bilateral
+        if bilateral is None:
+            return top
+        # M v = y + G' f and G v = z: f is the impulse that takes G v - z to zero; once more removes rounding.
+        bottom = np.zeros_like(right[nv:])
+        for _ in range(2):
+            change = bilateral.impulse(bilateral.G @ top - right[nv:])
+            top = top + bilateral.Y.T @ change
+            bottom = bottom + change
+        return np.concatenate((top, bottom))
+
+
+@dataclass(frozen=True, eq=False)
+class DiscretizedLCP(BaseLCP):
+    """The LCP of one step h, softening included: forces in newtons, see `BaseLCP` for the fields."""
+
+    h: float
+
+
+def check_step(h: float) -> float:
+    """Return h as a float, or raise `ProblemDataError` unless it is a positive finite number of seconds."""
+    if isinstance(h, bool) or not isinstance(h, (int, float, np.integer, np.floating)):
+        raise ProblemDataError("h", f"{h!r}, wanted a number of seconds")
+    if not (math.isfinite(h) and h > 0.0):
+        raise ProblemDataError("h", f"{h!r}, wanted a positive finite number of seconds")
+    return float(h)
+
+
+def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
+    """State the LCP at h = 1 without softening: the part that every step size shares.
+
+    It always has full size, also where the free velocity violates nothing.
+    """
+    blocks = data.blocks()
+    rows = unilateral_rows(blocks)
+    MM, qq = _assemble(1.0, rows, blocks, np.zeros_like(blocks.gamma), np.zeros_like(blocks.gammaE))
+    return BaseLCP(MM=MM, qq=qq, a=_constant(blocks), rows=rows, data=data)
+
+
+def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
+    """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``.
+
+    The operators (and the inertia) of ``data`` must be those of ``base``; Mv, k, gamma and mu may differ. ``base`` is
+    not modified: updating twice is updating once.
+
+    Raises
+    ------
+    ProblemDataError
+        h is not positive, or the row counts differ from those of ``base``.
+    """
+    step = check_step(h)
+    for name in ("nv", "nc", "nr", "nl", "nb"):
+        wanted, met = getattr(base.data, name), getattr(data, name)
+        if wanted != met:
+            raise ProblemDataError("data", f"{name} = {met}, wanted {wanted} as in the base problem")
+    return _discretized(step, base.rows, data)
+
+
+def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
+    """State the LCP of a step h [s]: what `update_discretized_time_lcp` gives, without a base to keep."""
+    step = check_step(h)
+    return _discretized(step, unilateral_rows(data.blocks()), data)
+
+
+def populate_packed_constraint_forces_from_lcp_solution(
+    data: ConstraintVelProblemData, discretized: DiscretizedLCP, zz: ArrayLike, h: float
+) -> ConstraintForces:
+    """Unpack an LCP solution into forces [N, N m], the bilateral ones included.
+
+    Parameters
+    ----------
+    data : ConstraintVelProblemData
+        The problem.
+    discretized : DiscretizedLCP
+        Its LCP for the step h.
+    zz : array_like, shape (n,)
+        Solution of the LCP; of length 0 for no unilateral force at all.
+    h : float
+        Step [s].
+
+    Raises
+    ------
+    ProblemDataError
+        h is not positive or zz has the wrong length or an entry that is not finite.
+    """
+    step = check_step(h)
+    z = np.array(zz, dtype=np.float64, order="C")
+    n = discretized.qq.shape[0]
+    if z.shape == (0,):
+        z = np.zeros(n)
+    if z.shape != (n,):
+        raise ProblemDataError("zz", f"shape {z.shape}, wanted ({n},): 2 nc + 2 nr + nl, or (0,)")
+    if not np.isfinite(z).all():
+        i = int(np.argmin(np.isfinite(z)))
+        raise ProblemDataError("zz", f"zz[{i}] = {z[i]}, wanted a finite number")
+    packed, _ = recover_forces(step, discretized.rows, data.blocks(), z)
+    return ConstraintForces.from_packed(data, packed)
+
+
+def recover_forces(
+    h: float, rows: UnilateralRows, blocks: VelocityBlocks, z: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Packed forces [fN | fF | fL | fG] and v+ from an LCP solution.
+
+    With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces.
+    """
+    from contactlab.formulation.kernels.recover import recover
+
+    nu = blocks.nc + blocks.nr + blocks.nl
+    _, v0 = rows.terms(blocks)
+    f = np.empty(nu)
+    v_plus = np.empty(blocks.nv)
+    recover(h, blocks.nc, blocks.nr, blocks.nl, z, rows.Y, v0, f, v_plus)
+    if rows.bilateral is None:
+        return f, v_plus
+    kG = blocks.k[nu:]
+    unilateral = blocks.v_free + h * (f @ blocks.Y[:nu])
+    impulse = np.zeros(blocks.nb)
+    for _ in range(2):
+        impulse = impulse + rows.bilateral.impulse(rows.bilateral.rate(unilateral + impulse @ rows.bilateral.Y, kG))
+    return np.concatenate((f, impulse / h)), unilateral + impulse @ rows.bilateral.Y
+
+
+def _discretized(h: float, rows: UnilateralRows, data: ConstraintVelProblemData) -> DiscretizedLCP:
+    blocks = data.blocks()
+    MM, qq = _assemble(h, rows, blocks, blocks.gamma, blocks.gammaE)
+    return DiscretizedLCP(MM=MM, qq=qq, a=_constant(blocks), rows=rows, data=data, h=h)
+
+
+def _constant(blocks: VelocityBlocks) -> FloatArray:
+    return np.concatenate((-blocks.Mv, blocks.k[len(blocks.k) - blocks.nb :]))
+
+
+def _assemble(
+    h: float, rows: UnilateralRows, blocks: VelocityBlocks, gamma: FloatArray, gammaE: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+
+    n = 2 * blocks.nc + 2 * blocks.nr + blocks.nl
+    k, v0 = rows.terms(blocks)
+    MM = np.empty((n, n))
+    qq = np.empty(n)
+    assemble_lcp(h, blocks.nc, blocks.nr, blocks.nl, blocks.r, blocks.mu, rows.J, rows.Y, k, gamma, gammaE, v0, MM, qq)
+    return MM, qq

@@ -1,0 +1,1 @@
+"""Compiled arithmetic of the formulation: assembly, recovery and certification of one step."""

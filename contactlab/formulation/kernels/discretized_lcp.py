@@ -1,0 +1,124 @@
+"""The one assembly of the contact problem: the velocity-level LCP of one step, in force units.
+
+With W = J C J' over the unilateral rows [N; F; L] (C the inverse inertia, bilateral rows already eliminated), h the
+step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
+
+        | h W_NN + gN   h W_NF        -h W_NF         0    h W_NL      |        |  N v_free + kN |
+        | h W_FN        h W_FF + gF   -h W_FF         E    h W_FL      |        |  F v_free + kF |
+    M = |-h W_FN       -h W_FF         h W_FF + gF    E   -h W_FL      |    q = | -F v_free - kF |
+        | mu           -E'            -E'             gE   0           |        |  0             |
+        | h W_LN        h W_LF        -h W_LF         0    h W_LL + gL |        |  L v_free + kL |
+
+E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. The impact problem is h = 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+__all__ = ["assemble_lcp"]
+
+
+@kernel
+def assemble_lcp(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    r: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    J: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    k: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    gammaE: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+) -> None:
+    """Fill M and q of the step's LCP.
+
+    Parameters
+    ----------
+    h
+        Step [s].
+    nc, nr, nl
+        Numbers of contacts, friction directions and limits; nu = nc + nr + nl.
+    r, mu, gammaE
+        (nc,) directions, friction coefficient and softening of the slack of each contact.
+    J, Y
+        (>= nu, nv) constraint rows [N; F; L] and C J_i, row by row. Rows past nu are not read.
+    k, gamma
+        (>= nu,) row terms [m/s for contacts] and softening [s/kg for contacts].
+    v_free
+        (nv,) velocity after the step without unilateral forces.
+    M, q
+        (n, n) and (n,), n = 2 nc + 2 nr + nl: output.
+
+    Notes
+    -----
+    W_ij is summed once, for j >= i, and mirrored: the physical blocks are symmetric to the last bit.
+    """
+    nu = nc + nr + nl
+    nv = v_free.shape[0]
+    n = 2 * nc + 2 * nr + nl
+    slack = nc + 2 * nr  # first lambda
+    limit = slack + nc  # first fL
+
+    for i in range(n):
+        for j in range(n):
+            M[i, j] = 0.0
+        q[i] = 0.0
+
+    # Rows N and L sit once in the LCP, rows F twice: as themselves and negated.
+    for i in range(nu):
+        friction_i = nc <= i < nc + nr
+        a = i if i < nc + nr else limit + i - nc - nr
+
+        rate = 0.0
+        for p in range(nv):
+            rate += J[i, p] * v_free[p]
+        rate += k[i]
+        q[a] = rate
+        if friction_i:
+            q[a + nr] = -rate
+
+        for j in range(i, nu):
+            friction_j = nc <= j < nc + nr
+            b = j if j < nc + nr else limit + j - nc - nr
+            w = 0.0
+            for p in range(nv):
+                w += J[i, p] * Y[j, p]
+            w *= h
+            M[a, b] = w
+            M[b, a] = w
+            negated = 0.0 - w  # not -w: a zero stays +0, and the matrix prints without -0
+            if friction_j:
+                M[a, b + nr] = negated
+                M[b + nr, a] = negated
+            if friction_i:
+                M[a + nr, b] = negated
+                M[b, a + nr] = negated
+            if friction_i and friction_j:
+                M[a + nr, b + nr] = w
+                M[b + nr, a + nr] = w
+
+        M[a, a] += gamma[i]
+        if friction_i:
+            M[a + nr, a + nr] += gamma[i]
+
+    # Coulomb rows: 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0.
+    edge = nc
+    for c in range(nc):
+        row = slack + c
+        M[row, c] = mu[c]
+        M[row, row] = gammaE[c]
+        for _ in range(r[c]):
+            M[edge, row] = 1.0
+            M[edge + nr, row] = 1.0
+            M[row, edge] = -1.0
+            M[row, edge + nr] = -1.0
+            edge += 1

@@ -1,0 +1,250 @@
+"""The mechanical certificate: silent on rounding, loud on wrong forces, blind to units."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from contactlab.certificate import CONDITIONS, FORMULAS, Certificate, Check
+from contactlab.constraint_solver import certify_forces
+from contactlab.formulation.discretized import form_discretized_lcp, recover_forces
+from problem_data import ConstraintVelProblemData
+
+pytestmark = pytest.mark.nojit
+
+H = 0.01
+
+
+def enumerated(M: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """A solution of a small LCP, by trying every set of positive variables."""
+    n = len(q)
+    for size in range(n + 1):
+        for chosen in itertools.combinations(range(n), size):
+            basis = list(chosen)
+            z = np.zeros(n)
+            block = M[np.ix_(basis, basis)]
+            if basis:
+                if np.linalg.cond(block) > 1e13:
+                    continue
+                z[basis] = np.linalg.solve(block, -q[basis])
+            w = M @ z + q
+            w[basis] = 0.0
+            if z.min(initial=0.0) >= 0.0 and w.min(initial=0.0) >= -1e-13 * np.abs(q).max():
+                return z
+    raise AssertionError("no solution")
+
+
+def particle(*, vx: float = 1.0, m: float = 2.0, length: float = 1.0, pull: float = 0.0) -> ConstraintVelProblemData:
+    """A particle on the ground, two directions of friction, sliding at vx, pulled sideways; length in 1/length m."""
+    weight = 9.81 * m * length
+    v = np.array([vx, 0.0, 0.0]) * length
+    return ConstraintVelProblemData(
+        M=m * np.eye(3),
+        Mv=m * v + H * np.array([0.0, pull * length, -weight]),
+        N=[[0, 0, 1]],
+        F=[[1, 0, 0], [0, 1, 0]],
+        L=[[0, 1, 0]],
+        kL=[-0.01 * length],
+        mu=[0.5],
+        r=[2],
+    )
+
+
+def stack(masses: list[float]) -> ConstraintVelProblemData:
+    """Particles resting on one another, lightest to heaviest or any other order: one vertical velocity each."""
+    n = len(masses)
+    N = np.eye(n)
+    N[np.arange(1, n), np.arange(n - 1)] = -1.0
+    return ConstraintVelProblemData(M=np.diag(masses), Mv=-H * 9.81 * np.array(masses), N=N)
+
+
+def certificate(data: ConstraintVelProblemData, z: np.ndarray, h: float = H) -> Certificate:
+    """Certificate of an LCP vector."""
+    lcp = form_discretized_lcp(data, h)
+    packed, v_plus = recover_forces(h, lcp.rows, data.blocks(), z)
+    return certify_forces(data, h, z, packed, v_plus)
+
+
+def solution(data: ConstraintVelProblemData, h: float = H) -> np.ndarray:
+    lcp = form_discretized_lcp(data, h)
+    return enumerated(lcp.MM, lcp.qq)
+
+
+SCENES = {
+    "sliding": particle(),
+    "sticking": particle(vx=0.0, pull=5.0),
+    "pushed against a limit": particle(vx=0.0, pull=-5.0),
+    "stack": stack([1.0, 1.0, 1.0]),
+    "heavy on light": stack([1e-3, 1.0, 1e3, 1e6]),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_an_exact_solution_is_certified_to_rounding(scene: str) -> None:
+    """Every scaled violation of a solved scene is below 1e-13, at mass ratios of 1e9 too."""
+    data = SCENES[scene]
+    assert certificate(data, solution(data)).worst < 1e-13
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_any_force_wrong_by_a_ten_thousandth_is_seen(scene: str) -> None:
+    """Each positive force in turn, made larger or smaller by 1e-4, raises the certificate a thousandfold over 1e-9."""
+    data = SCENES[scene]
+    z = solution(data)
+    slack = range(data.nc + 2 * data.nr, 2 * data.nc + 2 * data.nr)
+    for i in np.flatnonzero(z):
+        if i in slack:
+            continue
+        for factor in (1.0 - 1e-4, 1.0 + 1e-4):
+            wrong = z.copy()
+            wrong[i] *= factor
+            assert certificate(data, wrong).worst > 1e-6, (i, factor)
+
+
+@pytest.mark.parametrize(
+    ("change", "condition"),
+    [
+        ({"fN": 0.0}, "normal_gap"),
+        ({"fN": 30.0}, "normal_complementarity"),
+        ({"fF-": 12.0}, "cone"),
+        ({"fF+": 9.0, "fF-": 0.0}, "dissipation"),
+        ({"fF-": 8.0}, "maximum_dissipation"),
+        ({"fF+": 3.0, "fF-": 12.0}, "cone"),
+        ({"fL": 4.0}, "limit_complementarity"),
+        ({"fN": -1.0}, "force_sign"),
+    ],
+)
+def test_each_condition_sees_its_own_fault(change: dict[str, float], condition: str) -> None:
+    """A sliding particle: forces changed by hand violate the condition that they should."""
+    data = particle()
+    z = solution(data)
+    places = {"fN": 0, "fF+": 1, "fF-": 3, "fL": 6}
+    for name, value in change.items():
+        z[places[name]] = value
+    checks = certificate(data, z).checks()
+    assert checks[condition].scaled > 1e-3
+
+
+def test_a_limit_that_is_passed_is_seen() -> None:
+    """Without its force the limit's gap is negative, in the limit's own unit."""
+    data = particle(vx=0.0, pull=-5.0)
+    z = solution(data)
+    assert z[6] > 0.0
+    z[6] = 0.0
+    check = certificate(data, z).limit_gap
+    # The limit asks for 0.01 m/s or more; pull (5 N) and friction at its bound (9.81 N) give 2 kg the opposite.
+    np.testing.assert_allclose(check.violation, 0.01 + H * (5.0 + 9.81) / 2.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e3])
+@pytest.mark.parametrize("m", [2e-6, 2e6])
+def test_scaled_values_do_not_change_with_units(length: float, m: float) -> None:
+    """Metres to micrometres, kilograms to tonnes: a wrong force gives the same scaled violations."""
+
+    def wrong(data: ConstraintVelProblemData) -> list[float]:
+        z = solution(data)
+        z[0] *= 1.001
+        return [check.scaled for check in certificate(data, z).checks().values()]
+
+    np.testing.assert_allclose(wrong(particle(m=m, length=length)), wrong(particle()), rtol=1e-9, atol=1e-14)
+
+
+def test_edges_that_oppose_each_other_count_in_full() -> None:
+    """fF+ and fF- of one direction cancel in the force, but not in the cone."""
+    data = particle()
+    z = solution(data)
+    z[1] += 2.0
+    z[3] += 2.0
+    check = certificate(data, z).cone
+    np.testing.assert_allclose(check.violation, 4.0, rtol=1e-9)
+
+
+def test_softened_friction_is_certified_too() -> None:
+    """With all four softenings the conditions include the softening's share and hold to rounding."""
+    plain = particle()
+    data = ConstraintVelProblemData(
+        M=plain.M,
+        Mv=plain.Mv,
+        N=[[0, 0, 1]],
+        F=[[1, 0, 0], [0, 1, 0]],
+        mu=[0.5],
+        r=[2],
+        gammaN=[1e-3],
+        gammaF=[2e-3, 3e-3],
+        gammaE=[1e-2],
+    )
+    assert certificate(data, solution(data)).worst < 1e-13
+
+
+def test_bilateral_rows_are_certified_on_the_original_data() -> None:
+    """A bilateral row scales out, holds to rounding, and a force that is not its own breaks it."""
+    data = ConstraintVelProblemData(M=np.diag([1.0, 1e4]), Mv=[0.0, -1e4], N=[[1.0, 0.0]], G=[[1.0, -1e-3]], kG=[2e-4])
+    lcp = form_discretized_lcp(data, H)
+    z = enumerated(lcp.MM, lcp.qq)
+    packed, v_plus = recover_forces(H, lcp.rows, data.blocks(), z)
+    assert certify_forces(data, H, z, packed, v_plus).worst < 1e-13
+    packed[-1] *= 1.0001
+    v_plus = data.blocks().v_free + H * packed @ data.blocks().Y
+    assert certify_forces(data, H, z, packed, v_plus).bilateral.scaled > 1e-6
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_values_that_are_not_finite_never_pass(bad: float) -> None:
+    """One NaN or infinity in z makes the certificate fail at any tolerance."""
+    data = particle()
+    z = solution(data)
+    for i in range(len(z)):
+        wrong = z.copy()
+        wrong[i] = bad
+        with np.errstate(invalid="ignore"):
+            assert not certificate(data, wrong).holds(1e300)
+
+
+def test_nothing_to_check_is_certified() -> None:
+    """No constraint, no violation."""
+    data = ConstraintVelProblemData(M=np.eye(2), Mv=[1.0, 2.0])
+    assert certificate(data, np.zeros(0)).worst == 0.0
+
+
+def test_the_names_are_in_the_kernels_order() -> None:
+    """CONDITIONS numbers the conditions as the kernel does, and every condition has a formula."""
+    from contactlab.formulation.kernels import certify
+
+    for number, name in enumerate(CONDITIONS):
+        assert getattr(certify, name.upper()) == number
+    assert 2 * len(CONDITIONS) == certify.CERT_SIZE
+    assert set(FORMULAS) == set(Certificate.from_kernel(np.zeros(certify.CERT_SIZE)).checks())
+
+
+def test_the_kernels_worst_is_the_certificates() -> None:
+    """The compiled step and the printed certificate name the same worst number."""
+    from contactlab.formulation.kernels.certify import CERT_SIZE, worst_scaled
+
+    cert = np.random.default_rng(0).uniform(size=CERT_SIZE)
+    cert[4:6] = 0.0
+    assert worst_scaled(cert) == Certificate.from_kernel(cert).worst
+    cert[6:8] = 1.0, 0.0
+    assert worst_scaled(cert) == Certificate.from_kernel(cert).worst == math.inf
+
+
+def test_a_certificate_prints_as_a_table() -> None:
+    """One line per condition with its formula, a dash where no row has it, and the worst one named."""
+    data = particle()
+    z = solution(data)
+    z[0] *= 1.01
+    text = str(certificate(data, z))
+    for name, formula in FORMULAS.items():
+        assert name in text
+        assert formula in text
+    assert any(line.startswith("bilateral") and line.endswith("-") for line in text.splitlines())
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert text.splitlines()[-1].startswith("worst: ")
+
+
+def test_a_check_without_a_scale_is_met_exactly_or_not_at_all() -> None:
+    """0/0 is no violation; anything over 0 is infinite."""
+    assert Check(0.0, 0.0).scaled == 0.0
+    assert Check(1e-300, 0.0).scaled == math.inf

@@ -1,0 +1,378 @@
+"""Constraint forces of discretised problems: the rod's textbook scenes, invariances, bilateral rows, failures."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lcp
+import problem_data
+from contactlab import ConstraintSolveError, ConstraintSolver
+from contactlab.constraint_solver import Solution
+from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
+
+G = 9.81
+MASS = 2.0
+M = np.diag([MASS, MASS, 1.0])  # planar rod: x, y, angle; half length 1 m, inertia 1 kg m^2
+H = 1e-4
+EPS = 100.0 * np.finfo(float).eps
+
+
+@dataclass(frozen=True)
+class Rod:
+    """A planar rod on the ground with each contact listed ``copies`` more times, each direction ``more`` more times."""
+
+    angle: float  # rad, counter-clockwise from the ground
+    mu: float
+    v: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    load: tuple[float, float, float] = (0.0, 0.0, 0.0)  # N, N, N m beside gravity
+    kN: float = 0.0
+    copies: int = 0
+    more: int = 0
+    mirrored: bool = False
+
+    def rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Normal and tangential row of each end on the ground."""
+        ends = [sign * np.array([np.cos(self.angle), np.sin(self.angle)]) for sign in (-1.0, 1.0)]
+        low = [p for p in ends if p[1] < 1e-9 + min(e[1] for e in ends)]
+        if self.mirrored:
+            low = [p * [-1.0, 1.0] for p in low]
+        N = np.array([[0.0, 1.0, p[0]] for p in low])
+        F = np.array([[1.0, 0.0, -p[1]] for p in low])
+        return N, F
+
+    def start(self) -> np.ndarray:
+        """Velocity at the start of the step."""
+        return np.array(self.v) * ([-1.0, 1.0, -1.0] if self.mirrored else 1.0)
+
+    def momentum(self) -> np.ndarray:
+        """M v + h tau."""
+        load = np.array(self.load) * ([-1.0, 1.0, -1.0] if self.mirrored else 1.0)
+        return M @ self.start() + H * (load + [0.0, -MASS * G, 0.0])
+
+    def data(self, **more: Any) -> ConstraintVelProblemData:
+        """Problem data over the step."""
+        N, F = self.rows()
+        N = np.repeat(N, 1 + self.copies, axis=0)
+        F = np.repeat(F, (1 + self.copies) * (1 + self.more), axis=0)
+        nc = len(N)
+        fields: dict[str, Any] = {
+            "M": M,
+            "Mv": self.momentum(),
+            "N": N,
+            "F": F,
+            "mu": np.full(nc, self.mu),
+            "r": np.full(nc, 1 + self.more),
+            "kN": np.full(nc, self.kN),
+        }
+        return ConstraintVelProblemData(**(fields | more))
+
+
+def solve(data: ConstraintVelProblemData, h: float = H) -> Solution:
+    """Solve with the default solver; whatever it returns must be certified."""
+    solution = ConstraintSolver().solve_discretized_problem(data, h)
+    assert solution.certificate.worst < 1e-12, str(solution.certificate)
+    return solution
+
+
+def acceleration(data: ConstraintVelProblemData, rod: Rod, solution: Solution) -> np.ndarray:
+    return ConstraintSolver.compute_generalized_acceleration(data, rod.start(), solution.forces, H)
+
+
+duplicated = pytest.mark.parametrize(("copies", "more"), [(0, 0), (1, 0), (2, 0), (0, 1), (0, 3), (2, 3)])
+both_sides = pytest.mark.parametrize("mirrored", [False, True])
+
+
+@duplicated
+@both_sides
+@pytest.mark.parametrize("kN", [G * H, 0.0, -G * H])
+def test_upright_rod_sticks_when_its_foot_is_pulled(kN: float, mirrored: bool, copies: int, more: int) -> None:
+    """Friction balances a pull of 100 N at the foot; kN = +|g| h needs no force, -|g| h throws the rod up at |g|."""
+    rod = Rod(np.pi / 2, 15.0, load=(100.0, 0.0, 100.0), kN=kN, copies=copies, more=more, mirrored=mirrored)
+    data = rod.data()
+    solution = solve(data)
+    tolerance = EPS * len(solution.forces.packed())
+    a = acceleration(data, rod, solution)
+    if kN > 0.0:
+        assert np.linalg.norm(solution.forces.packed()) < EPS
+        return
+    pull = -100.0 if mirrored else 100.0
+    assert abs(solution.forces.fF.sum() + pull) < tolerance
+    assert np.linalg.norm(a - [0.0, G if kN < 0.0 else 0.0, 0.0]) < tolerance
+
+
+@duplicated
+@both_sides
+def test_lying_rod_sticks_on_two_points(mirrored: bool, copies: int, more: int) -> None:
+    """Weight and a pull of 100 N are carried by both ends: no acceleration."""
+    rod = Rod(0.0, 15.0, load=(100.0, 0.0, 0.0), copies=copies, more=more, mirrored=mirrored)
+    data = rod.data()
+    solution = solve(data)
+    tolerance = EPS * len(solution.forces.packed())
+    assert abs(solution.forces.fN.sum() - MASS * G) < tolerance
+    assert abs(solution.forces.fF.sum() + (-100.0 if mirrored else 100.0)) < tolerance
+    assert np.linalg.norm(acceleration(data, rod, solution)) < tolerance
+
+
+@duplicated
+@both_sides
+@pytest.mark.parametrize("angle", [0.0, np.pi / 2])
+@pytest.mark.parametrize(("kN", "up"), [(G * H, -G), (0.0, 0.0), (-G * H, G)])
+def test_rod_slides_without_friction(
+    angle: float, kN: float, up: float, mirrored: bool, copies: int, more: int
+) -> None:
+    """Lying (two points) or upright (one): no friction, the weight carried, the vertical acceleration that kN asks."""
+    rod = Rod(angle, 0.0, v=(1.0, 0.0, 0.0), kN=kN, copies=copies, more=more, mirrored=mirrored)
+    data = rod.data()
+    solution = solve(data)
+    assert not solution.forces.fF.any()
+    tolerance = EPS * len(solution.forces.packed())
+    assert abs(acceleration(data, rod, solution)[1] - up) < tolerance
+    assert abs(solution.forces.fN.sum() - MASS * (G + up)) < tolerance
+    assert abs(solution.v_plus[0] - rod.start()[0]) < EPS
+
+
+@pytest.mark.parametrize(("k", "up"), [(G * H, -G), (0.0, 0.0), (-G * H, G)])
+def test_one_point_and_one_limit_carry_the_rod(k: float, up: float) -> None:
+    """The right end posed as a limit acts as the contact it replaces; forces are three numbers."""
+    rod = Rod(0.0, 0.0, v=(1.0, 0.0, 0.0))
+    N, F = rod.rows()
+    data = rod.data(N=N[:1], F=F[:1], mu=[0.0], r=[1], kN=[k], L=N[1:], kL=[k])
+    solution = solve(data)
+    assert solution.forces.packed().shape == (3,)
+    tolerance = EPS * len(solution.forces.packed())
+    assert abs(acceleration(data, rod, solution)[1] - up) < tolerance
+    assert abs(solution.forces.fN[0] - solution.forces.fL[0]) < tolerance
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_limit_alone_carries_the_weight(sign: float) -> None:
+    """One row on the height: 19.62 N, and again with row and load negated."""
+    data = ConstraintVelProblemData(M=M, Mv=[0.0, -sign * H * MASS * G, 0.0], L=[[0.0, sign, 0.0]])
+    solution = solve(data)
+    assert abs(solution.forces.fL[0] - MASS * G) < EPS
+    assert abs(ConstraintSolver.compute_generalized_acceleration(data, np.zeros(3), solution.forces, H)[1]) < EPS
+
+
+@duplicated
+@pytest.mark.parametrize("rod", [Rod(0.0, 15.0, load=(0.0, 100.0, 0.0)), Rod(0.0, 15.0, v=(0.0, 1.0, 0.0))])
+def test_a_rod_that_leaves_the_ground_feels_nothing(rod: Rod, copies: int, more: int) -> None:
+    """Pulled up at rest, or moving up: zero forces of full length."""
+    data = Rod(rod.angle, rod.mu, v=rod.v, load=rod.load, copies=copies, more=more).data()
+    solution = solve(data)
+    assert solution.forces.fN.shape == (data.nc,)
+    assert solution.forces.fF.shape == (data.nr,)
+    assert not solution.forces.packed().any()
+    assert not solution.generalized_force.any()
+    assert np.array_equal(solution.v_plus, data.blocks().v_free)
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_a_problem_of_bilateral_rows_alone(copies: int) -> None:
+    """A rod in the air with its spin prescribed turns at -kG, however often the row is repeated; an LCP of size 0."""
+    data = ConstraintVelProblemData(M=M, Mv=np.zeros(3), G=np.tile([0.0, 0.0, 1.0], (copies, 1)), kG=np.ones(copies))
+    solution = solve(data)
+    np.testing.assert_allclose(solution.v_plus, [0.0, 0.0, -1.0], atol=EPS * copies)
+    np.testing.assert_allclose(solution.forces.fG, -1.0 / H / copies, rtol=1e-12)
+
+
+def test_no_constraints_at_all() -> None:
+    """No rows: empty forces, free motion."""
+    data = ConstraintVelProblemData(M=M, Mv=[1.0, 2.0, 3.0])
+    solution = solve(data)
+    assert solution.forces.packed().shape == (0,)
+    assert np.array_equal(solution.generalized_force, np.zeros(3))
+    assert np.array_equal(solution.v_plus, data.blocks().v_free)
+
+
+def test_frictionless_contacts_may_have_no_directions() -> None:
+    """r = 0 and mu = 0 beside a contact with friction: same motion as a friction row with mu = 0."""
+    rod = Rod(0.0, 0.3, v=(1.0, 0.0, 0.0))
+    _, F = rod.rows()
+    without = solve(rod.data(mu=[0.0, 0.3], r=[0, 1], F=F[1:]))
+    with_row = solve(rod.data(mu=[0.0, 0.3]))
+    np.testing.assert_allclose(without.v_plus, with_row.v_plus, atol=1e-13)
+
+
+def test_locked_rotation_reaches_the_contact_through_the_inertia() -> None:
+    """A leaning rod that may not turn weighs m g on its foot, and the lock carries the moment of that force."""
+    rod = Rod(np.pi / 4, 0.2, v=(-1.0, -0.0, 0.0))
+    data = rod.data(G=[[0.0, 0.0, 1.0]])
+    solution = solve(data)
+    arm, height = rod.rows()[0][0, 2], rod.rows()[1][0, 2]
+    np.testing.assert_allclose(solution.forces.fN, [MASS * G], rtol=1e-12)
+    np.testing.assert_allclose(solution.forces.fF, [0.2 * MASS * G], rtol=1e-12)
+    np.testing.assert_allclose(solution.forces.fG, [-MASS * G * (arm + 0.2 * height)], rtol=1e-10)
+    assert abs(solution.v_plus[2]) < 1e-15
+
+
+def random_body(seed: int, *, nb: int = 0) -> dict[str, Any]:
+    """A 6-velocity body that hits three contacts with two directions each, mu small enough for one motion only."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(6, 6))
+    N = rng.normal(size=(3, 6))
+    v = rng.normal(size=6)
+    inertia = root @ root.T + np.eye(6)
+    G = rng.normal(size=(nb, 6))
+    G[2:] = rng.normal(size=(max(nb - 2, 0), len(G[:2]))) @ G[:2]
+    return {
+        "M": inertia,
+        "Mv": inertia @ (v - 2.0 * np.linalg.lstsq(N, np.maximum(N @ v, 0.0) + 0.1, rcond=None)[0]),
+        "N": N,
+        "F": rng.normal(size=(6, 6)),
+        "L": rng.normal(size=(1, 6)),
+        "kL": [0.1],
+        "G": G,
+        "kG": 0.2 * G @ rng.normal(size=6),
+        "mu": np.array([0.05, 0.1, 0.15]),
+        "r": np.array([2, 2, 2]),
+    }
+
+
+def same_motion(first: dict[str, Any], second: dict[str, Any]) -> None:
+    a = solve(ConstraintVelProblemData(**first), 0.01)
+    b = solve(ConstraintVelProblemData(**second), 0.01)
+    assert a.generalized_force.any()
+    np.testing.assert_allclose(b.v_plus, a.v_plus, atol=1e-11 * np.abs(a.v_plus).max())
+    np.testing.assert_allclose(b.generalized_force, a.generalized_force, atol=1e-10 * np.abs(a.generalized_force).max())
+
+
+@pytest.mark.parametrize("nb", [0, 1, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_repeating_contacts_and_directions_changes_no_motion(seed: int, nb: int) -> None:
+    """Contacts listed twice, directions three times: same generalised force."""
+    body = random_body(seed, nb=nb)
+    rows = np.repeat(np.repeat(np.arange(6), 3).reshape(3, 6), 2, axis=0).ravel()
+    copy = body | {"F": body["F"][rows], "r": np.full(6, 6)}
+    for name in ("N", "mu"):
+        copy[name] = np.repeat(body[name], 2, axis=0)
+    same_motion(body, copy)
+
+
+@pytest.mark.parametrize("nb", [0, 3])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_contacts_and_the_sign_of_directions_do_not_matter(seed: int, nb: int) -> None:
+    """Contacts permuted, their directions exchanged and negated."""
+    body = random_body(seed, nb=nb)
+    order = [2, 0, 1]
+    F = -body["F"][[5, 4, 1, 0, 3, 2]]
+    same_motion(body, body | {"N": body["N"][order], "mu": body["mu"][order], "F": F})
+
+
+@pytest.mark.parametrize("nb", [0, 3])
+@pytest.mark.parametrize(("mass", "length", "time"), [(1e3, 1e3, 1e3), (1e-6, 1e3, 1.0), (1.0, 1e-9, 1e6)])
+def test_units_do_not_matter(mass: float, length: float, time: float, nb: int) -> None:
+    """Grams, millimetres, milliseconds and stranger systems: the same numbers in those units."""
+    body = random_body(1, nb=nb)
+    plain = solve(ConstraintVelProblemData(**body), 0.01)
+    speed, force = length / time, mass * length / time**2
+    changed = body | {"M": mass * body["M"], "Mv": mass * speed * body["Mv"]}
+    changed |= {name: speed * np.asarray(body[name]) for name in ("kL", "kG")}
+    other = solve(ConstraintVelProblemData(**changed), 0.01 * time)
+    np.testing.assert_allclose(other.v_plus / speed, plain.v_plus, rtol=1e-9, atol=1e-11)
+    largest = np.abs(plain.forces.packed()).max()
+    np.testing.assert_allclose(other.forces.packed() / force, plain.forces.packed(), rtol=1e-9, atol=1e-9 * largest)
+
+
+def test_a_mirrored_rod_gives_mirrored_forces() -> None:
+    """Leaning, falling and sliding: mirror image in, mirror image out."""
+    rod = Rod(1.0, 0.4, v=(1.0, -2.0, 0.5))
+    one = solve(rod.data())
+    other = solve(Rod(rod.angle, rod.mu, v=rod.v, mirrored=True).data())
+    np.testing.assert_allclose(other.v_plus, one.v_plus * [-1.0, 1.0, -1.0], atol=1e-14)
+    np.testing.assert_allclose(other.generalized_force, one.generalized_force * [-1.0, 1.0, -1.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_redundant_bilateral_rows_beside_contacts(seed: int) -> None:
+    """Four bilateral rows of rank two act as two of them, for the forces of the contacts too."""
+    body = random_body(seed, nb=4)
+    same_motion(body, body | {"G": body["G"][:2], "kG": body["kG"][:2]})
+
+
+def test_a_warm_start_takes_no_pivots_and_changes_no_bit() -> None:
+    """The solution of the same problem, given as z0, is accepted as it is."""
+    data = Rod(0.0, 0.2, v=(1.0, -1.0, 0.3)).data()
+    cold = solve(data)
+    warm = ConstraintSolver().solve_discretized_problem(data, H, z0=cold.result.z)
+    assert cold.result.iterations > 0
+    assert warm.result.iterations == 0
+    np.testing.assert_allclose(warm.result.z, cold.result.z, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("z0", "message"), [([0.0], r"shape \(1,\), wanted \(8,\)"), ([np.nan] * 8, r"z0\[0\] = nan")])
+def test_a_start_that_does_not_fit_is_named(z0: list[float], message: str) -> None:
+    """Wrong length or NaN in z0 raise before any solving."""
+    with pytest.raises(ProblemDataError, match=message) as caught:
+        ConstraintSolver().solve_discretized_problem(Rod(0.0, 0.2).data(), H, z0=z0)
+    assert caught.value.field == "z0"
+
+
+@pytest.mark.parametrize("h", [0.0, -1.0, np.nan])
+def test_a_step_that_is_not_positive_is_refused(h: float) -> None:
+    """h <= 0 and NaN raise ProblemDataError naming h."""
+    with pytest.raises(ProblemDataError, match="^h: "):
+        ConstraintSolver().solve_discretized_problem(Rod(0.0, 0.2).data(), h)
+
+
+def test_a_failed_solve_carries_the_problem(tmp_path: Any) -> None:
+    """The error holds problem, LCP, result and h; it survives pickling, and the saved problem fails again."""
+    data = Rod(0.0, 0.2).data()
+    solver = ConstraintSolver(lcp.Lemke(max_pivots=1))
+    with pytest.raises(ConstraintSolveError, match="ITERATION_LIMIT") as caught:
+        solver.solve_discretized_problem(data, H)
+    error = caught.value
+    assert error.problem is data
+    assert error.h == H
+    assert error.lcp.n == 8
+    assert not error.result.solved
+    assert error.result.status.advice in str(error)
+    assert isinstance(pickle.loads(pickle.dumps(error)), ConstraintSolveError)
+    problem_data.save(tmp_path / "failed.npz", error.problem)
+    with pytest.raises(ConstraintSolveError):
+        solver.solve_discretized_problem(problem_data.load(tmp_path / "failed.npz"), H)
+    assert solve(problem_data.load(tmp_path / "failed.npz")).result.solved
+
+
+def test_bilateral_rows_that_contradict_each_other_are_refused() -> None:
+    """The same row asked to be 1 and 2: the error says so with the residual of the best velocity."""
+    data = Rod(0.0, 0.2).data(G=[[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], kG=[1.0, 2.0])
+    with pytest.raises(ConstraintSolveError, match="inconsistent.*residual of 0.5.*2 rows of rank 1") as caught:
+        ConstraintSolver().solve_discretized_problem(data, H)
+    assert caught.value.certificate.bilateral.violation == pytest.approx(0.5)
+
+
+def test_a_limit_that_no_force_can_meet_is_refused() -> None:
+    """A limit on a velocity that a bilateral row has fixed the wrong way is a failed solve, not a huge force."""
+    data = ConstraintVelProblemData(M=M, Mv=np.zeros(3), L=[[1.0, 0.0, 0.0]], kL=[-1.0], G=[[1.0, 0.0, 0.0]])
+    with pytest.raises(ConstraintSolveError) as caught:
+        ConstraintSolver().solve_discretized_problem(data, H)
+    assert caught.value.certificate.limit_gap.violation == pytest.approx(1.0)
+
+
+def test_forces_may_be_packed_or_by_class_and_are_checked() -> None:
+    """The helpers take ConstraintForces or a vector, agree with each other, and name what does not fit."""
+    rod = Rod(0.0, 0.2, v=(1.0, -1.0, 0.0))
+    data = rod.data()
+    solution = solve(data)
+    packed = solution.forces.packed()
+    for helper in (
+        ConstraintSolver.compute_generalized_force_from_constraint_forces,
+        ConstraintSolver.compute_generalized_acceleration_from_constraint_forces,
+        ConstraintSolver.compute_generalized_velocity_change,
+    ):
+        assert np.array_equal(helper(data, packed), helper(data, solution.forces))
+        with pytest.raises(ProblemDataError):
+            helper(data, packed[1:])
+        with pytest.raises(ProblemDataError, match="lengths"):
+            helper(data, ConstraintForces(packed[:3], packed[3:]))
+    force = ConstraintSolver.compute_generalized_force_from_constraint_forces(data, packed)
+    np.testing.assert_allclose(force, solution.generalized_force, rtol=1e-15)
+    a = ConstraintSolver.compute_generalized_acceleration(data, rod.start(), packed, H)
+    np.testing.assert_allclose(rod.start() + H * a, solution.v_plus, atol=1e-12)
+    with pytest.raises(ProblemDataError, match="^v: "):
+        ConstraintSolver.compute_generalized_acceleration(data, [0.0], packed, H)

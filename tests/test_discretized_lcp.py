@@ -1,0 +1,209 @@
+"""The step's LCP: its matrix against the dense mixed problem, its symmetry, its two-stage form and its recovery."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contactlab import ConstraintSolver
+from contactlab.formulation.discretized import form_discretized_lcp
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+H = 0.0125
+
+
+def random_problem(seed: int, *, nb: int = 0, rank: int | None = None, **changes: Any) -> ConstraintVelProblemData:
+    """Two to four contacts with 0 to 3 directions each, two limits and nb bilateral rows of the given rank."""
+    rng = np.random.default_rng(seed)
+    nv = 7
+    nc = int(rng.integers(2, 5))
+    r = rng.integers(0, 4, nc)
+    nr = int(r.sum())
+    root = rng.normal(size=(nv, nv))
+    G = rng.normal(size=(nb, nv))
+    if rank is not None:
+        G = rng.normal(size=(nb, rank)) @ G[:rank]
+    v = rng.normal(size=nv)
+    fields: dict[str, Any] = {
+        "M": root @ root.T + nv * np.eye(nv),
+        "Mv": rng.normal(size=nv),
+        "N": rng.normal(size=(nc, nv)),
+        "F": rng.normal(size=(nr, nv)),
+        "L": rng.normal(size=(2, nv)),
+        "G": G,
+        "mu": np.where(r > 0, rng.uniform(0.1, 1.0, nc), 0.0),
+        "r": r,
+        "kN": rng.normal(size=nc),
+        "kF": rng.normal(size=nr),
+        "kL": rng.normal(size=2),
+        "kG": G @ v,
+        "gammaN": rng.uniform(size=nc),
+        "gammaF": rng.uniform(size=nr),
+        "gammaE": rng.uniform(size=nc),
+        "gammaL": rng.uniform(size=2),
+    }
+    return ConstraintVelProblemData(**(fields | changes))
+
+
+def mixed_to_lcp(data: ConstraintVelProblemData, h: float) -> tuple[np.ndarray, np.ndarray]:
+    """The same LCP from the mixed problem, in coordinates of the null space of G instead of with W+."""
+    assert data.M is not None
+    N, F, L, G = (np.asarray(op @ np.eye(data.nv)) for op in (data.N, data.F, data.L, data.G))
+    _, singular, right = np.linalg.svd(G)
+    rank = int((singular > 1e-10 * singular.max(initial=0.0)).sum())
+    Z = right[rank:].T
+    particular = -np.linalg.pinv(G, rcond=1e-10) @ data.kG if data.nb else np.zeros(data.nv)
+    E = np.zeros((data.nr, data.nc))
+    E[np.arange(data.nr), np.repeat(np.arange(data.nc), data.r)] = 1.0
+    # X2 rows act on v, X1 columns are the forces' generalised directions; lambda has neither.
+    X2 = np.vstack((N, F, -F, np.zeros((data.nc, data.nv)), L))
+    X1 = np.vstack((N, F, -F, np.zeros((data.nc, data.nv)), L)).T
+    zero = np.zeros
+    nc, nr, nl = data.nc, data.nr, data.nl
+    X3 = np.block(
+        [
+            [np.diag(data.gammaN), zero((nc, 2 * nr + nc + nl))],
+            [zero((nr, nc)), np.diag(data.gammaF), zero((nr, nr)), E, zero((nr, nl))],
+            [zero((nr, nc + nr)), np.diag(data.gammaF), E, zero((nr, nl))],
+            [np.diag(data.mu), -E.T, -E.T, np.diag(data.gammaE), zero((nc, nl))],
+            [zero((nl, 2 * nc + 2 * nr)), np.diag(data.gammaL)],
+        ]
+    )
+    x4 = np.concatenate((data.kN, data.kF, -data.kF, zero(nc), data.kL))
+    inner = np.linalg.inv(Z.T @ data.M @ Z)
+    C = Z @ inner @ Z.T
+    v0 = particular + C @ (data.Mv - data.M @ particular)
+    return h * X2 @ C @ X1 + X3, X2 @ v0 + x4
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("nb", "rank"), [(0, None), (2, None), (3, 2), (5, 1), (7, 3)])
+def test_matrix_is_that_of_the_dense_mixed_problem(seed: int, nb: int, rank: int | None) -> None:
+    """MM and qq agree with a null-space elimination of the mixed problem, redundant bilateral rows included."""
+    data = random_problem(seed, nb=nb, rank=rank)
+    discretized = form_discretized_lcp(data, H)
+    MM, qq = mixed_to_lcp(data, H)
+    np.testing.assert_allclose(discretized.MM, MM, atol=1e-12 * np.abs(MM).max())
+    np.testing.assert_allclose(discretized.qq, qq, atol=1e-11 * np.abs(qq).max())
+
+
+@pytest.mark.nojit
+def test_physical_blocks_are_symmetric_to_the_last_bit() -> None:
+    """Blocks N, F, L of MM equal their transposes exactly; lambda's blocks are mu, E and -E'."""
+    data = random_problem(3)
+    MM = form_discretized_lcp(data, H).MM
+    slack = slice(data.nc + 2 * data.nr, 2 * data.nc + 2 * data.nr)
+    physical = np.delete(np.delete(MM, np.r_[slack], 0), np.r_[slack], 1)
+    assert np.array_equal(physical, physical.T)
+    edges = slice(data.nc, data.nc + 2 * data.nr)
+    assert np.array_equal(MM[slack, edges], -MM[edges, slack].T)
+    assert np.array_equal(MM[slack, : data.nc], np.diag(data.mu))
+
+
+@pytest.mark.parametrize("nb", [0, 3])
+def test_updating_a_base_is_a_pure_function_of_base_data_and_h(nb: int) -> None:
+    """Update gives the direct LCP bit for bit, twice the same, and leaves the base alone; the base has no gamma."""
+    data = random_problem(4, nb=nb)
+    base = ConstraintSolver.construct_base_discretized_time_lcp(data)
+    before = base.MM.copy(), base.qq.copy()
+    first = ConstraintSolver.update_discretized_time_lcp(base, data, H)
+    again = ConstraintSolver.update_discretized_time_lcp(base, data, H)
+    direct = form_discretized_lcp(data, H)
+    assert np.array_equal(first.MM, direct.MM)
+    assert np.array_equal(first.qq, direct.qq)
+    assert np.array_equal(first.MM, again.MM)
+    assert np.array_equal(base.MM, before[0])
+    assert np.array_equal(base.qq, before[1])
+    bare = random_problem(4, nb=nb, gammaN=None, gammaF=None, gammaE=None, gammaL=None)
+    assert np.array_equal(base.MM, form_discretized_lcp(bare, 1.0).MM)
+
+
+def test_update_takes_new_vectors_for_the_same_operators() -> None:
+    """New k and Mv change qq, new gamma the diagonal, a new h the physical blocks; nothing else."""
+    data = random_problem(5)
+    base = ConstraintSolver.construct_base_discretized_time_lcp(data)
+    other = random_problem(5, kN=data.kN + 1.0, gammaN=data.gammaN + 2.0, Mv=2.0 * data.Mv)
+    updated = ConstraintSolver.update_discretized_time_lcp(base, other, 2.0 * H)
+    direct = form_discretized_lcp(other, 2.0 * H)
+    assert np.array_equal(updated.MM, direct.MM)
+    assert np.array_equal(updated.qq, direct.qq)
+    assert np.array_equal(updated.a, np.concatenate((-other.Mv, other.kG)))
+
+
+def test_update_refuses_a_problem_of_another_size() -> None:
+    """Row counts that differ from those of the base are named."""
+    base = ConstraintSolver.construct_base_discretized_time_lcp(random_problem(4))
+    with pytest.raises(ProblemDataError, match="nb = 2, wanted 0"):
+        ConstraintSolver.update_discretized_time_lcp(base, random_problem(4, nb=2), H)
+
+
+@pytest.mark.parametrize("nb", [0, 3])
+def test_solve_inverts_the_block_system(nb: int) -> None:
+    """A X = B for A = [[M, -G'], [G, 0]], one and several columns."""
+    data = random_problem(6, nb=nb)
+    assert data.M is not None
+    G = np.asarray(data.G @ np.eye(data.nv))
+    A = np.block([[data.M, -G.T], [G, np.zeros((nb, nb))]])
+    base = ConstraintSolver.construct_base_discretized_time_lcp(data)
+    B = np.random.default_rng(0).normal(size=(data.nv + nb, 3))
+    np.testing.assert_allclose(A @ base.solve(B), B, atol=1e-12)
+    np.testing.assert_allclose(A @ base.solve(B[:, 0]), B[:, 0], atol=1e-12)
+    with pytest.raises(ProblemDataError, match="nv \\+ nb rows"):
+        base.solve(B[1:])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("nb", [0, 2])
+def test_forces_recovered_from_an_lcp_vector_move_the_rows_as_the_lcp_says(nb: int) -> None:
+    """For any z, the rates N v+ + kN + gammaN fN (and those of F, L) are the entries of MM z + qq."""
+    data = random_problem(7, nb=nb)
+    discretized = form_discretized_lcp(data, H)
+    z = np.random.default_rng(1).uniform(size=len(discretized.qq))
+    z[data.nc + 2 * data.nr : 2 * data.nc + 2 * data.nr] = 0.0  # lambda is no force
+    w = discretized.MM @ z + discretized.qq
+    forces = ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution(data, discretized, z, H)
+    impulse = ConstraintSolver.compute_generalized_force_from_constraint_forces(data, forces) * H
+    v_plus = data.solve_inertia(data.Mv + impulse)
+    np.testing.assert_allclose(data.N @ v_plus + data.kN + data.gammaN * forces.fN, w[: data.nc], atol=1e-12)
+    rates = data.F @ v_plus + data.kF + data.gammaF * z[data.nc : data.nc + data.nr]
+    np.testing.assert_allclose(rates, w[data.nc : data.nc + data.nr], atol=1e-12)
+    np.testing.assert_allclose(data.L @ v_plus + data.kL + data.gammaL * forces.fL, w[-2:], atol=1e-12)
+    np.testing.assert_allclose(data.G @ v_plus + data.kG, 0.0, atol=1e-12)
+
+
+def test_an_empty_lcp_vector_means_no_unilateral_force() -> None:
+    """zz of length 0 gives zeros of full length, and the bilateral forces of the free motion."""
+    data = random_problem(8, nb=2)
+    discretized = form_discretized_lcp(data, H)
+    forces = ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution(data, discretized, [], H)
+    assert not forces.fN.any()
+    assert forces.fF.shape == (data.nr,)
+    v_plus = data.solve_inertia(data.Mv) + H * ConstraintSolver.compute_generalized_velocity_change(data, forces)
+    np.testing.assert_allclose(data.G @ v_plus + data.kG, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("zz", "message"), [([1.0], r"shape \(1,\)"), (None, "wanted"), ("nan", r"zz\[0\] = nan, wanted a finite number")]
+)
+def test_a_wrong_lcp_vector_is_named(zz: Any, message: str) -> None:
+    """Length and finiteness of zz are checked before anything is unpacked."""
+    data = random_problem(8)
+    discretized = form_discretized_lcp(data, H)
+    if zz is None:
+        zz = np.zeros((len(discretized.qq), 1))
+    elif zz == "nan":
+        zz = np.full(len(discretized.qq), np.nan)
+    with pytest.raises(ProblemDataError, match=message) as caught:
+        ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution(data, discretized, zz, H)
+    assert caught.value.field == "zz"
+
+
+@pytest.mark.parametrize("h", [0.0, -1e-3, np.nan, np.inf, "0.1", None, True])
+def test_a_step_that_is_no_positive_number_is_refused(h: Any) -> None:
+    """h <= 0, NaN, infinity and non-numbers raise ProblemDataError naming h."""
+    with pytest.raises(ProblemDataError) as caught:
+        form_discretized_lcp(random_problem(0), h)
+    assert caught.value.field == "h"

@@ -146,8 +146,27 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
     dispatcher = numba.njit(**options)(function)
     if _cache_folder() is not None:
         dispatcher._cache = _cache_class()(function)
+    _one_version_per_type(dispatcher)
     _watch_compilation(dispatcher)
     return dispatcher
+
+
+def _one_version_per_type(dispatcher: Any) -> None:
+    """Compile one version for an integer argument, not another for every literal (k = 0) it is called with.
+
+    numba types a variable that holds a constant as that constant; each such call would cost a compilation of the
+    whole callee.
+    """
+    from numba.core import types
+
+    original = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return original(
+            tuple(types.unliteral(arg) for arg in args), {name: types.unliteral(arg) for name, arg in kws.items()}
+        )
+
+    dispatcher.get_call_template = get_call_template
 
 
 def _watch_compilation(dispatcher: Any) -> None:

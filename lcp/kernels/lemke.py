@@ -37,8 +37,11 @@ RESTART: Final = 2
 REBUILDS: Final = 3
 STAGE: Final = 4
 ENTERING: Final = 5
-WORST: Final = 6
+PATH_END: Final = 6
 INFO_SIZE: Final = 8
+
+# A predicted basis is accepted only well within the tolerance: next to it stands the true one, at full accuracy.
+WARM_STRICTNESS: Final = 1e-3
 
 # Stages of the resumable drive, kept in info[STAGE].
 START: Final = 0
@@ -87,10 +90,22 @@ def accept(
 def pivot_threshold(tolerance: float, restart: int) -> float:
     """Smallest admissible pivot of a restart, relative to its column.
 
-    Redundant contacts make exact zeros that rounding fills with noise, so the first try demands large pivots; wide
-    spreads of mass make small pivots that are real, so the next ones do not.
+    Redundant contacts make exact zeros that rounding fills with noise, so the first tries demand large pivots; wide
+    spreads of mass make small pivots that are real, so the later ones do not.
     """
-    return tolerance if restart == 0 else tolerance * 1e-2 if restart < 3 else tolerance * 1e-3
+    return tolerance if restart < 2 else tolerance * 1e-2 if restart < 4 else tolerance * 1e-3
+
+
+@kernel(inline=True)
+def tie_threshold(tolerance: float, restart: int) -> float:
+    """Width of a tie of a restart: odd ones allow for more rounding, and so take other turns at near ties."""
+    return tolerance if restart % 2 == 0 else tolerance * 1e3
+
+
+@kernel(inline=True)
+def path_limit(limit: float, restart: int, restarts: float, n: int, pivots: int) -> float:
+    """Pivots at which a path is given up: one that long often cycles; but the last may use up the whole limit."""
+    return limit if restart >= restarts else min(limit, pivots + max(100, 8 * n))
 
 
 @kernel
@@ -102,7 +117,7 @@ def cover_vector(
     Another covering vector follows another path; a path that rounding has led astray is not met again.
     """
     for i in range(cover.shape[0]):
-        if restart < 2:
+        if restart < 3:
             cover[i] = given[i] * row[i] if covered else 1.0
         else:
             # Fractional parts of multiples of the golden ratio: irregular, and the same on every machine.
@@ -165,7 +180,6 @@ def lemke_drive(
         info[WARM] = 0
         info[RESTART] = 0
         info[REBUILDS] = 0
-        info[WORST] = -1
         best_scaled[0] = np.inf
         for i in range(n):
             z[i] = 0.0
@@ -182,10 +196,11 @@ def lemke_drive(
                 if z0[i] > 0.0:
                     active[k] = i
                     k += 1
-            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, WARM_STRICTNESS * tolerance):
                 info[WARM] = 1
                 return SOLVED
         begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
+        info[PATH_END] = int(path_limit(limit, 0, options[RESTARTS], n, 0))
         info[STAGE] = PIVOTING
         spent = 1
 
@@ -193,7 +208,7 @@ def lemke_drive(
         verdict = RUNNING
         if info[ENTERING] < 0:
             verdict = SOLVED
-        elif info[PIVOTS] >= limit:
+        elif info[PIVOTS] >= info[PATH_END]:
             verdict = ITERATION_LIMIT
         elif spent >= budget:
             return RUNNING
@@ -202,7 +217,7 @@ def lemke_drive(
             threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
             for i in range(n):
                 entry[i] = T[i, c]
-            tie = options[TIE_TOLERANCE]
+            tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
             scale = largest_size(x)
             r = leaving_row(T, x, entry, basis, position, threshold, tie, scale, work[:n], tied)
             if r >= 0:
@@ -241,14 +256,14 @@ def lemke_drive(
             if polish(M, q, row, column, active, A, perm, work, z, w, measures, tolerance, best_z, best_scaled):
                 return SOLVED
             verdict = STALLED
-        if verdict == ITERATION_LIMIT or info[RESTART] >= options[RESTARTS]:
-            info[WORST] = verdict
+        if info[PIVOTS] >= limit or info[RESTART] >= options[RESTARTS]:
             if verdict == RAY:
                 ray_direction(T, position[info[ENTERING]], basis, info[ENTERING], row, column, wf)
             for i in range(n):
                 z[i] = best_z[i]
             return verdict
         info[RESTART] += 1
+        info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
         begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
 
 

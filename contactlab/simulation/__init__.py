@@ -1,0 +1,31 @@
+"""Simulation: worlds, time stepping, records."""
+
+from __future__ import annotations
+
+from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
+from contactlab.simulation.errors import RecordError, SimulationConfigError, SimulationError
+from contactlab.simulation.record import Recording
+from contactlab.simulation.simulate import simulate
+from contactlab.simulation.state import StepperState
+from contactlab.simulation.time_stepping import StepResult, TimeStepping
+from contactlab.simulation.world import World
+from contactlab.simulation.world_builder import WorldBuilder
+
+__all__ = [
+    "OPEN",
+    "SLIDE",
+    "STICK",
+    "CertificateTable",
+    "ContactTable",
+    "RecordError",
+    "Recording",
+    "SimulationConfigError",
+    "SimulationError",
+    "StepResult",
+    "StepperState",
+    "TimeStepping",
+    "WorstCertificate",
+    "World",
+    "WorldBuilder",
+    "simulate",
+]

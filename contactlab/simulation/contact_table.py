@@ -1,0 +1,166 @@
+"""Contacts of a record, one row each, and the certificates of their islands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.simulation.kernels.layout import OPEN, SLIDE, STICK
+from contactlab.simulation.record_schema import Rows
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["OPEN", "SLIDE", "STICK", "CertificateTable", "ContactTable", "WorstCertificate"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactTable:
+    """Columns of contacts; row order: step, body, half-space, support point.
+
+    The normal points from A into B; impulses act on body B, over the step, in N s. A is the world (-1) throughout.
+
+    Attributes
+    ----------
+    step, island
+        The step (from state ``step`` to ``step + 1``) and the island of that step.
+    body_a, body_b, half_space
+        Numbers of the bodies (-1: the world) and of the half-space touched.
+    id
+        Persistent number of the contact.
+    mode
+        `OPEN` (no impulse), `STICK` or `SLIDE`.
+    point, normal
+        (n, 3) world axes [m], [1]: the body's point and the unit normal, at the start of the step.
+    gap
+        Distance at the start of the step [m].
+    mu
+        Friction coefficient of the pair.
+    impulse
+        (n, 3) world axes, on body B [N s].
+    impulse_normal, impulse_tangential
+        (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s].
+    slip
+        Tangential speed of the point at the end of the step, at the step's start configuration [m/s].
+    """
+
+    step: IntArray
+    island: IntArray
+    body_a: IntArray
+    body_b: IntArray
+    half_space: IntArray
+    id: IntArray
+    mode: IntArray
+    point: FloatArray
+    normal: FloatArray
+    gap: FloatArray
+    mu: FloatArray
+    impulse: FloatArray
+    impulse_normal: FloatArray
+    impulse_tangential: FloatArray
+    slip: FloatArray
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> ContactTable:
+        """Take the contact columns of a record's arrays."""
+        return cls(**{field.name: rows[f"contact_{field.name}"] for field in fields(cls)})
+
+    def __len__(self) -> int:
+        return self.step.size
+
+    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
+        """Return the table of some rows."""
+        return ContactTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
+
+
+@dataclass(frozen=True, eq=False)
+class CertificateTable:
+    """How well each island of each step was solved; rows in the order of step and island.
+
+    Attributes
+    ----------
+    step, island, n_contacts, pivots
+        Which problem, its size, and the solver's iterations.
+    warm_hit
+        True where the previous step's contacts gave the solution without a pivot.
+    natural_map, scaled
+        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
+    violation, scale
+        (n, 8) of the mechanical conditions in the order of `contactlab.certificate.CONDITIONS`.
+    """
+
+    step: IntArray
+    island: IntArray
+    n_contacts: IntArray
+    pivots: IntArray
+    warm_hit: NDArray[np.bool_]
+    natural_map: FloatArray
+    scaled: FloatArray
+    violation: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> CertificateTable:
+        """Take the columns of the islands of a record's arrays."""
+        from lcp.kernels.residuals import NATURAL_MAP, SCALED
+
+        return cls(
+            step=rows["island_step"],
+            island=rows["island_index"],
+            n_contacts=rows["island_contacts"],
+            pivots=rows["island_pivots"],
+            warm_hit=rows["island_warm"] != 0,
+            natural_map=rows["island_measures"][:, NATURAL_MAP],
+            scaled=rows["island_measures"][:, SCALED],
+            violation=rows["island_certificate"][:, 0::2],
+            scale=rows["island_certificate"][:, 1::2],
+        )
+
+    def __len__(self) -> int:
+        return self.step.size
+
+    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
+        """Return the table of some rows."""
+        return CertificateTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
+
+    @property
+    def mechanical(self) -> FloatArray:
+        """Violation over scale of the worst mechanical condition, (n,)."""
+        # A condition without rows has scale 0 and violation 0: it holds.
+        ratio = np.divide(self.violation, self.scale, out=np.zeros_like(self.violation), where=self.scale > 0.0)
+        ratio[(self.scale == 0.0) & (self.violation > 0.0)] = np.inf
+        return np.asarray(ratio.max(axis=1, initial=0.0))
+
+    def worst(self) -> WorstCertificate:
+        """Return the largest of each measure over the rows."""
+        at = int(np.argmax(self.scaled)) if len(self) else -1
+        return WorstCertificate(
+            scaled=float(self.scaled.max(initial=0.0)),
+            natural_map=float(self.natural_map.max(initial=0.0)),
+            mechanical=float(self.mechanical.max(initial=0.0)),
+            step=int(self.step[at]) if at >= 0 else -1,
+            island=int(self.island[at]) if at >= 0 else -1,
+        )
+
+
+@dataclass(frozen=True)
+class WorstCertificate:
+    """Largest values over a set of solved problems; 0 where there was none.
+
+    Attributes
+    ----------
+    scaled, natural_map
+        Residuals of the LCP.
+    mechanical
+        Violation over scale of the mechanical conditions.
+    step, island
+        Where ``scaled`` is largest, -1 without problems.
+    """
+
+    scaled: float
+    natural_map: float
+    mechanical: float
+    step: int
+    island: int

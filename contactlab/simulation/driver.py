@@ -1,0 +1,267 @@
+"""The Python side of the resumable loop: enters it, serves what it asks for, enters it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.island_inertia import IslandInertia
+from contactlab.simulation.kernels import layout
+from contactlab.simulation.memory import grow_contacts, lcp_width, new_chunk, new_island, new_work
+from contactlab.simulation.record_schema import Rows, chunk_rows
+from contactlab.simulation.state import StepperState
+from contactlab.spatial.arrays import FloatArray, finite_array
+from problem_data import ConstraintVelProblemData, VelocityBlocks
+
+if TYPE_CHECKING:
+    import lcp
+    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.world import World
+
+__all__ = ["Driver", "Tau"]
+
+#: Applied generalized force (nv,) [N, N m]: none, constant, or a function of (time, q, v) asked once per step.
+Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
+
+# First sizes of the buffers; they grow on demand. 16 contacts pose an LCP of 288 variables with 16 edges.
+FIRST_CONTACTS = 64
+FIRST_ISLAND_CONTACTS = 16
+
+
+class Driver:
+    """One run of the loop over its own memory.
+
+    Parameters
+    ----------
+    world, stepper, state
+        What to step, how, and from where.
+    steps
+        Steps wanted.
+    tau
+        See `Tau`.
+    chunk_steps
+        Steps after which the loop returns at the latest.
+    external
+        Pose every problem through NEED_SOLVE even where the solver could run inside.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        stepper: TimeStepping,
+        state: StepperState,
+        *,
+        steps: int,
+        tau: Tau = None,
+        chunk_steps: int = 1,
+        external: bool = False,
+    ) -> None:
+        bodies, edges = world.bodies.nb, stepper.edges
+        width = lcp_width(edges)
+        if state.contact_ids.size and state.z.shape[1] != width:
+            detail = (
+                f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
+            )
+            raise SimulationConfigError("state.z", detail)
+        self._world = world
+        self._stepper = stepper
+        self._solver = stepper.lcp_solver
+        self._tau = tau
+        self._chunk_steps = chunk_steps
+        #: what the solver outside the loop answered last
+        self.last_result: lcp.Result | None = None
+
+        points = int(world.model.point_start[-1]) * world.model.offsets.size
+        contacts = max(state.contact_ids.size, min(points, FIRST_CONTACTS), 1)
+        self.work = new_work(bodies, contacts, edges)
+        self.work.q[:] = world.bodies.check_q(state.q)
+        self.work.v[:] = world.bodies.check_v(state.v)
+        self.work.previous_id[: state.contact_ids.size] = state.contact_ids
+        if state.contact_ids.size:
+            self.work.previous_z[: state.contact_ids.size] = state.z
+        options, inside = stepper.kernel_options()
+        self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), 1, edges, options)
+        self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
+        self.control[layout.TARGET] = steps
+        self.control[layout.N_PREVIOUS] = state.contact_ids.size
+        self.control[layout.SOLVER] = layout.SOLVER_LEMKE if inside and not external else layout.SOLVER_EXTERNAL
+        self.control[layout.TAU_MODE] = self._first_tau()
+        self.control[layout.EDGES] = edges
+        self.control[layout.WARM_START] = stepper.warm_start
+        self.chunk = self._new_chunk(contacts)
+        self.parameters = np.zeros(layout.PARAMETER_SIZE)
+        self.parameters[layout.H] = stepper.h
+        self.parameters[layout.MARGIN] = stepper.margin
+        self.parameters[layout.V_MIN] = stepper.v_min
+        self.parameters[layout.ERP] = stepper.erp
+        self.parameters[layout.TOLERANCE] = stepper.tolerance
+        self.parameters[layout.TIME] = state.time
+
+    @property
+    def step(self) -> int:
+        """Steps finished."""
+        return int(self.control[layout.STEP])
+
+    @property
+    def failed(self) -> bool:
+        """Whether the loop returned FAILED."""
+        return bool(self.control[layout.FAILURE] != layout.FAILURE_NONE)
+
+    @property
+    def time(self) -> float:
+        """Time of the present state [s]."""
+        return float(self.parameters[layout.TIME])
+
+    def enter(self) -> int:
+        """Enter the loop once and return its reason."""
+        from contactlab.simulation.kernels.step import run
+
+        return int(run(self._world.model, self.work, self.island, self.chunk, self.control, self.parameters))
+
+    def advance(self) -> int:
+        """Run until a chunk is full, the steps are done or one failed; return that reason."""
+        while True:
+            reason = self._enter_served()
+            if reason != layout.NEED_SOLVE:
+                return reason
+            self._solve()
+
+    def take(self) -> Rows:
+        """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
+        rows = chunk_rows(self.chunk, self.control)
+        self.control[[layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS]] = 0
+        contacts = self.work.contact_int.shape[0]
+        if self.chunk.contact_int.shape[0] < contacts:
+            self.chunk = self._new_chunk(contacts)
+        return rows
+
+    def state(self) -> StepperState:
+        """Return the present state (between steps)."""
+        count = int(self.control[layout.N_PREVIOUS])
+        return StepperState(
+            q=self.work.q,
+            v=self.work.v,
+            time=self.time,
+            h=self._stepper.h,
+            contact_ids=self.work.previous_id[:count],
+            z=self.work.previous_z[:count],
+        )
+
+    def pose(self, island: int) -> None:
+        """Pose the problem of one island of the next step, without solving any; needs ``external``.
+
+        Raises
+        ------
+        IndexError
+            The step has fewer islands.
+        """
+        reason = self._enter_served()
+        if reason == layout.NEED_SOLVE and 0 < island < self.control[layout.N_ISLANDS]:
+            self.control[layout.ISLAND] = island
+            self.control[layout.PROGRAM] = layout.ISLANDS
+            reason = self._enter_served()
+        if reason != layout.NEED_SOLVE or not 0 <= island < self.control[layout.N_ISLANDS]:
+            raise IndexError(f"island {island}: the step has {self.control[layout.N_ISLANDS]}")
+
+    def posed(self) -> tuple[ConstraintVelProblemData, FloatArray | None]:
+        """Return problem data and warm start of the island in progress, as copies."""
+        nc, nv = int(self.control[layout.ISLAND_CONTACTS]), int(self.control[layout.ISLAND_NV])
+        nr = nc * (self._stepper.edges // 2)
+        m, n = nc + nr, 2 * (nc + nr)
+        island = self.island
+        blocks = VelocityBlocks(
+            nv=nv,
+            nc=nc,
+            nr=nr,
+            nl=0,
+            nb=0,
+            r=island.r[:nc].copy(),
+            mu=island.mu[:nc].copy(),
+            J=island.J[: m * nv].reshape(m, nv).copy(),
+            Y=island.Y[: m * nv].reshape(m, nv).copy(),
+            k=island.k[:m].copy(),
+            gamma=island.gamma[:m].copy(),
+            gammaE=island.gammaE[:nc].copy(),
+            Mv=island.Mv[:nv].copy(),
+            v_free=island.v_free[:nv].copy(),
+        )
+        data = ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
+        return data, island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
+
+    def solve_again(self) -> lcp.Result:
+        """Solve the island in progress through the public path."""
+        import lcp
+
+        nc = int(self.control[layout.ISLAND_CONTACTS])
+        n = nc * lcp_width(self._stepper.edges)
+        problem = lcp.LCP(self.island.M[: n * n].reshape(n, n).copy(), self.island.q[:n].copy())
+        z0 = self.island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
+        return lcp.solve(problem, self._solver, z0=z0, tolerance=self._stepper.tolerance)
+
+    def _enter_served(self) -> int:
+        """Enter the loop until it wants something else than space, tau or a breath."""
+        while True:
+            reason = self.enter()
+            if reason == layout.NEED_CALLBACK:
+                self._ask_tau()
+            elif reason == layout.NEED_SPACE:
+                self._grow()
+            elif reason != layout.PAUSED:
+                return reason
+
+    def _solve(self) -> None:
+        self.last_result = result = self.solve_again()
+        self.island.z[: result.z.size] = result.z
+        self.control[layout.PIVOTS] = result.iterations
+
+    def _inertia(self) -> IslandInertia:
+        work, model = self.work, self._world.model
+        i = int(self.control[layout.ISLAND])
+        members = work.island_bodies[int(work.body_start[i]) : int(work.body_start[i + 1])]
+        # Fancy indexing copies: the operator outlives the buffers.
+        return IslandInertia(model.mass[members], model.com[members], model.inertia_inv[members], work.R[members])
+
+    def _first_tau(self) -> int:
+        if self._tau is None:
+            return layout.TAU_ZERO
+        if callable(self._tau):
+            return layout.TAU_CALLBACK
+        self.work.tau[:] = finite_array(self._tau, "tau", (self.work.v.size,), SimulationConfigError)
+        return layout.TAU_CONSTANT
+
+    def _ask_tau(self) -> None:
+        assert callable(self._tau)
+        value = self._tau(self.time, self.work.q.copy(), self.work.v.copy())
+        field = f"tau at time {self.time:.9g}"
+        self.work.tau[:] = finite_array(value, field, (self.work.v.size,), SimulationConfigError)
+
+    def _grow(self) -> None:
+        """Enlarge what the loop found too small, by half at least so that growth is rare."""
+        wanted = int(self.control[layout.WANT_CONTACTS])
+        if wanted > self.work.contact_int.shape[0]:
+            self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
+            return
+        contacts, bodies = self.island.r.size, self.island.Mv.size // 6
+        more_contacts = int(self.control[layout.WANT_ISLAND_CONTACTS])
+        more_bodies = int(self.control[layout.WANT_ISLAND_BODIES])
+        if more_contacts > contacts:
+            contacts = max(more_contacts, contacts * 3 // 2)
+        if more_bodies > bodies:
+            bodies = max(more_bodies, bodies * 3 // 2)
+        self.island = new_island(contacts, bodies, self._stepper.edges, self.island.options)
+
+    def _new_chunk(self, contacts: int) -> layout.Chunk:
+        """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
+        bodies = self._world.bodies.nb
+        return new_chunk(
+            self._chunk_steps,
+            max(contacts, self._chunk_steps * min(contacts, 8)),
+            max(bodies, self._chunk_steps * min(bodies, 8)),
+            bodies,
+            self._stepper.edges,
+            with_tau=self._tau is not None,
+        )

@@ -1,0 +1,77 @@
+"""What is kept of a run that had to stop: the problem in a file, the solver's answer, and the record so far."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import problem_data
+from contactlab.simulation.errors import SimulationError
+from contactlab.simulation.kernels import layout
+
+if TYPE_CHECKING:
+    from contactlab.simulation.driver import Driver
+    from contactlab.simulation.record import Recording
+    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.world import World
+
+__all__ = ["simulation_error"]
+
+
+def simulation_error(
+    driver: Driver, world: World, stepper: TimeStepping, recording: Recording, *, path: Path | None
+) -> SimulationError:
+    """Describe the failed step of ``driver`` and save its problem.
+
+    Parameters
+    ----------
+    driver
+        A driver whose loop returned FAILED.
+    world, stepper
+        Of the run.
+    recording
+        The record up to the failed step.
+    path
+        The record's file: the problem is saved beside it as ``<stem>_failed_step<i>.npz``; None: in the folder for
+        temporary files.
+    """
+    step, time = driver.step, driver.time
+    where = f"step {step} (time {time:.9g} s, h = {stepper.h:.6g} s)"
+    if driver.control[layout.FAILURE] == layout.FAILURE_NOT_FINITE:
+        message = (
+            f"{where}: a velocity without contacts is no longer finite. The explicit gyroscopic and applied forces "
+            "ask for a smaller h."
+        )
+        return SimulationError(
+            message, step=step, time=time, problem=None, problem_path=None, result=None, recording=recording
+        )
+    island = int(driver.control[layout.ISLAND])
+    members = driver.work.island_bodies[int(driver.work.body_start[island]) : int(driver.work.body_start[island + 1])]
+    names = ", ".join(world.bodies.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
+    problem, _ = driver.posed()
+    result = driver.last_result if driver.last_result is not None else driver.solve_again()
+    saved, note = _save(problem, step, path)
+    message = (
+        f"{where}: the contact problem of island {island} ({names}; {problem!r}) was not solved. {result.describe()} "
+        f"{result.status.advice} {note}"
+    )
+    return SimulationError(
+        message, step=step, time=time, problem=problem, problem_path=saved, result=result, recording=recording
+    )
+
+
+def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:
+    """Save the problem; a disk that refuses must not hide the failure itself."""
+    try:
+        if path is None:
+            handle, name = tempfile.mkstemp(prefix=f"contactlab_failed_step{step}_", suffix=".npz")
+            os.close(handle)
+            target = Path(name)
+        else:
+            target = path.with_name(f"{path.stem}_failed_step{step}.npz")
+        problem_data.save(target, problem)
+    except OSError as error:
+        return None, f"The problem could not be saved ({error}); it is this error's `problem`."
+    return target, f"The problem is in {target} (problem_data.load)."

@@ -1,0 +1,230 @@
+"""The memory of the compiled loop: its arrays by name, and the places in its control words.
+
+Everything the loop knows lives in these arrays, the loop position included. A run can therefore return to Python at
+any point named by a reason and be entered again, and a stage can be called alone on the same arrays.
+
+Sizes: nb bodies, nv = 6 nb, ns half-spaces, r = edges/2 friction directions per contact, w = 2 + 2 r LCP variables per
+contact; within an island nc contacts, nr = r nc, m = nc + nr rows, n = 2 nc + 2 nr LCP variables.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Why the loop returned.
+CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
+NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
+NEED_CALLBACK: Final = 2  # tau at (time, q, v) is wanted: write it, enter again
+SHRINK_H: Final = 3  # a smaller step is wanted (adaptive steppers)
+FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
+DONE: Final = 5  # the target number of steps is reached
+NEED_SPACE: Final = 6  # a buffer is too small: see WANT_CONTACTS, WANT_ISLAND_CONTACTS, WANT_ISLAND_BODIES
+PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
+
+# Pivots between two such pauses.
+PIVOT_BUDGET: Final = 256
+
+# Places in the program of one step.
+BEGIN: Final = 0
+DETECT: Final = 1
+ROOM: Final = 2
+ISLANDS: Final = 3
+SOLVE: Final = 4
+JUDGE: Final = 5
+FINISH: Final = 6
+
+# Control words.
+PROGRAM: Final = 0  # place in the step
+STEP: Final = 1  # steps finished
+TARGET: Final = 2  # steps wanted
+CHUNK_STEPS: Final = 3  # rows used in the chunk
+CHUNK_CONTACTS: Final = 4
+CHUNK_ISLANDS: Final = 5
+ISLAND: Final = 6  # island being treated
+N_ISLANDS: Final = 7
+N_CONTACTS: Final = 8
+N_PREVIOUS: Final = 9  # contacts of the previous step
+SOLVER: Final = 10
+TAU_MODE: Final = 11
+EDGES: Final = 12
+WARM_START: Final = 13
+HAS_Z0: Final = 14
+ISLAND_CONTACTS: Final = 15  # nc and nv of the island being treated
+ISLAND_NV: Final = 16
+PIVOTS: Final = 17
+WARM_HIT: Final = 18
+FAILURE: Final = 19
+WANT_CONTACTS: Final = 20
+WANT_ISLAND_CONTACTS: Final = 21
+WANT_ISLAND_BODIES: Final = 22
+CONTROL_SIZE: Final = 32
+
+# Values of SOLVER, TAU_MODE and FAILURE.
+SOLVER_EXTERNAL: Final = 0
+SOLVER_LEMKE: Final = 1
+TAU_ZERO: Final = 0
+TAU_CONSTANT: Final = 1
+TAU_CALLBACK: Final = 2
+FAILURE_NONE: Final = 0
+FAILURE_LCP: Final = 1
+FAILURE_NOT_FINITE: Final = 2
+
+# Parameters.
+H: Final = 0
+MARGIN: Final = 1
+V_MIN: Final = 2
+ERP: Final = 3
+TOLERANCE: Final = 4
+TIME: Final = 5
+PARAMETER_SIZE: Final = 8
+
+# Contact modes.
+OPEN: Final = 0
+STICK: Final = 1
+SLIDE: Final = 2
+
+# A contact is sticking when its slip speed is below this fraction of the speed its point would have without contacts.
+STICK_FRACTION: Final = 1e-8
+
+# Columns of the current contacts (integers, floats).
+BODY_A: Final = 0
+BODY_B: Final = 1
+HALF_SPACE: Final = 2
+CONTACT_ID: Final = 3
+PREVIOUS: Final = 4  # row of the same contact in the previous step, -1 when new
+CONTACT_INTS: Final = 5
+POINT: Final = 0  # 3
+NORMAL: Final = 3  # 3
+GAP: Final = 6
+MU: Final = 7
+RESTITUTION: Final = 8
+VN_MINUS: Final = 9
+CONTACT_FLOATS: Final = 10
+
+# Columns of a chunk's contact rows (integers, floats).
+ROW_STEP: Final = 0
+ROW_ISLAND: Final = 1
+ROW_BODY_A: Final = 2
+ROW_BODY_B: Final = 3
+ROW_HALF_SPACE: Final = 4
+ROW_ID: Final = 5
+ROW_MODE: Final = 6
+ROW_INTS: Final = 7
+ROW_POINT: Final = 0  # 3
+ROW_NORMAL: Final = 3  # 3
+ROW_GAP: Final = 6
+ROW_MU: Final = 7
+ROW_IMPULSE: Final = 8  # 3
+ROW_IMPULSE_NORMAL: Final = 11
+ROW_IMPULSE_TANGENTIAL: Final = 12  # 2
+ROW_SLIP: Final = 14
+ROW_FLOATS: Final = 15
+
+# Columns of a chunk's island rows.
+ISLAND_ROW_STEP: Final = 0
+ISLAND_ROW_INDEX: Final = 1
+ISLAND_ROW_CONTACTS: Final = 2
+ISLAND_ROW_PIVOTS: Final = 3
+ISLAND_ROW_WARM: Final = 4
+ISLAND_ROW_INTS: Final = 5
+
+# Columns of a chunk's scalars per state.
+SCALAR_TIME: Final = 0
+SCALAR_KINETIC: Final = 1
+SCALAR_POTENTIAL: Final = 2
+SCALARS: Final = 3
+
+MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
+CERTIFICATE: Final = 16
+SCRATCH: Final = 64
+
+
+class Model(NamedTuple):
+    """What does not change during a run."""
+
+    mass: FloatArray  # (nb,) kg
+    com: FloatArray  # (nb, 3) m, body axes
+    inertia: FloatArray  # (nb, 3, 3) kg m^2 about the com, body axes
+    inertia_inv: FloatArray  # (nb, 3, 3)
+    gravity: FloatArray  # (3,) m/s^2
+    point_start: IntArray  # (nb + 1,) support points of body b: point_start[b] .. point_start[b + 1]
+    points: FloatArray  # (np, 3) m, body axes
+    radii: FloatArray  # (np,) m
+    normals: FloatArray  # (ns, 3) outward
+    offsets: FloatArray  # (ns,) m
+    pair_mu: FloatArray  # (nb, ns)
+    pair_restitution: FloatArray  # (nb, ns)
+
+
+class Work(NamedTuple):
+    """State, contacts and islands of the step in progress."""
+
+    q: FloatArray  # (7 nb,)
+    v: FloatArray  # (nv,)
+    tau: FloatArray  # (nv,)
+    R: FloatArray  # (nb, 3, 3) body axes to world axes
+    Mv: FloatArray  # (nv,) M v + h tau_total
+    v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
+    v_plus: FloatArray  # (nv,)
+    contact_int: IntArray  # (capacity, CONTACT_INTS)
+    contact_float: FloatArray  # (capacity, CONTACT_FLOATS)
+    contact_z: FloatArray  # (capacity, w) LCP variables by contact: fN, r of fF+, r of fF-, lambda
+    previous_id: IntArray  # (capacity,)
+    previous_z: FloatArray  # (capacity, w)
+    parent: IntArray  # (nb,) union-find
+    island_of: IntArray  # (nb,) -1 without contacts
+    local: IntArray  # (nb,) place of the body in its island
+    body_start: IntArray  # (nb + 1,) bodies of island i: island_bodies[body_start[i] : body_start[i + 1]]
+    island_bodies: IntArray  # (nb,)
+    contact_start: IntArray  # (nb + 1,) the same for contacts
+    island_contacts: IntArray  # (capacity,)
+    scratch: FloatArray  # (SCRATCH,)
+
+
+class Island(NamedTuple):
+    """Blocks, LCP and solution of the island in progress, in flat buffers of at least the size needed."""
+
+    r: IntArray  # nc
+    mu: FloatArray  # nc
+    J: FloatArray  # m nv
+    Y: FloatArray  # m nv
+    k: FloatArray  # m
+    gamma: FloatArray  # m
+    gammaE: FloatArray  # nc
+    Mv: FloatArray  # nv
+    v_free: FloatArray  # nv
+    M: FloatArray  # n n
+    q: FloatArray  # n
+    z0: FloatArray  # n
+    z: FloatArray  # n
+    w: FloatArray  # n
+    f: FloatArray  # m
+    v_plus: FloatArray  # nv
+    measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
+    certificate: FloatArray  # (CERTIFICATE,) of contactlab.formulation.kernels.certify
+    certificate_work: FloatArray  # nv
+    options: FloatArray  # of lcp.kernels.lemke
+    float_work: FloatArray
+    int_work: IntArray
+    info: IntArray
+
+
+class Chunk(NamedTuple):
+    """Rows recorded since the chunk was last taken."""
+
+    scalars: FloatArray  # (steps, SCALARS)
+    q: FloatArray  # (steps, 7 nb)
+    v: FloatArray  # (steps, nv)
+    tau: FloatArray  # (steps, nv)
+    contact_int: IntArray  # (contacts, ROW_INTS)
+    contact_float: FloatArray  # (contacts, ROW_FLOATS)
+    contact_z: FloatArray  # (contacts, w)
+    island_int: IntArray  # (islands, ISLAND_ROW_INTS)
+    island_measures: FloatArray  # (islands, MEASURES)
+    island_certificate: FloatArray  # (islands, CERTIFICATE)

@@ -1,0 +1,106 @@
+"""Allocation and growth of the compiled loop's arrays; their meaning is in `kernels.layout`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contactlab.simulation.kernels import layout
+from contactlab.simulation.kernels.layout import Chunk, Island, Work
+
+__all__ = ["grow_contacts", "lcp_width", "new_chunk", "new_island", "new_work"]
+
+_BY_CONTACT = ("contact_int", "contact_float", "contact_z", "previous_id", "previous_z", "island_contacts")
+
+
+def lcp_width(edges: int) -> int:
+    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda."""
+    return 2 + edges
+
+
+def new_work(bodies: int, contacts: int, edges: int) -> Work:
+    """Arrays of a step for at most ``contacts`` contacts."""
+    width = lcp_width(edges)
+    nv = 6 * bodies
+    return Work(
+        q=np.zeros(7 * bodies),
+        v=np.zeros(nv),
+        tau=np.zeros(nv),
+        R=np.zeros((bodies, 3, 3)),
+        Mv=np.zeros(nv),
+        v_free=np.zeros(nv),
+        v_plus=np.zeros(nv),
+        contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
+        contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
+        contact_z=np.zeros((contacts, width)),
+        previous_id=np.zeros(contacts, dtype=np.int64),
+        previous_z=np.zeros((contacts, width)),
+        parent=np.zeros(bodies, dtype=np.int64),
+        island_of=np.zeros(bodies, dtype=np.int64),
+        local=np.zeros(bodies, dtype=np.int64),
+        body_start=np.zeros(bodies + 1, dtype=np.int64),
+        island_bodies=np.zeros(bodies, dtype=np.int64),
+        contact_start=np.zeros(bodies + 1, dtype=np.int64),
+        island_contacts=np.zeros(contacts, dtype=np.int64),
+        scratch=np.zeros(layout.SCRATCH),
+    )
+
+
+def grow_contacts(work: Work, contacts: int) -> Work:
+    """Room for ``contacts`` contacts, everything held so far kept."""
+    grown = {}
+    for name in _BY_CONTACT:
+        old = getattr(work, name)
+        array = np.zeros((contacts, *old.shape[1:]), dtype=old.dtype)
+        array[: old.shape[0]] = old
+        grown[name] = array
+    return work._replace(**grown)
+
+
+def new_island(contacts: int, bodies: int, edges: int, options: layout.FloatArray) -> Island:
+    """Arrays of the island in progress, for at most ``contacts`` contacts on ``bodies`` bodies."""
+    from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
+
+    m = contacts * (1 + edges // 2)
+    n = contacts * lcp_width(edges)
+    nv = 6 * bodies
+    return Island(
+        r=np.zeros(contacts, dtype=np.int64),
+        mu=np.zeros(contacts),
+        J=np.zeros(m * nv),
+        Y=np.zeros(m * nv),
+        k=np.zeros(m),
+        gamma=np.zeros(m),
+        gammaE=np.zeros(contacts),
+        Mv=np.zeros(nv),
+        v_free=np.zeros(nv),
+        M=np.zeros(n * n),
+        q=np.zeros(n),
+        z0=np.zeros(n),
+        z=np.zeros(n),
+        w=np.zeros(n),
+        f=np.zeros(m),
+        v_plus=np.zeros(nv),
+        measures=np.zeros(layout.MEASURES),
+        certificate=np.zeros(layout.CERTIFICATE),
+        certificate_work=np.zeros(nv),
+        options=options,
+        float_work=np.zeros(int(lemke_float_size(n))),
+        int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),
+        info=np.zeros(INFO_SIZE, dtype=np.int64),
+    )
+
+
+def new_chunk(steps: int, contacts: int, islands: int, bodies: int, edges: int, *, with_tau: bool) -> Chunk:
+    """Rows for ``steps`` steps with ``contacts`` contacts and ``islands`` islands in all."""
+    return Chunk(
+        scalars=np.zeros((steps, layout.SCALARS)),
+        q=np.zeros((steps, 7 * bodies)),
+        v=np.zeros((steps, 6 * bodies)),
+        tau=np.zeros((steps if with_tau else 0, 6 * bodies)),
+        contact_int=np.zeros((contacts, layout.ROW_INTS), dtype=np.int64),
+        contact_float=np.zeros((contacts, layout.ROW_FLOATS)),
+        contact_z=np.zeros((contacts, lcp_width(edges))),
+        island_int=np.zeros((islands, layout.ISLAND_ROW_INTS), dtype=np.int64),
+        island_measures=np.zeros((islands, layout.MEASURES)),
+        island_certificate=np.zeros((islands, layout.CERTIFICATE)),
+    )

@@ -1,0 +1,234 @@
+"""The recording of a run: states, contacts, certificates, and every problem that was solved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.simulation.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
+from contactlab.simulation.driver import Driver
+from contactlab.simulation.memory import lcp_width
+from contactlab.simulation.record_schema import Rows, join_rows, start_rows
+from contactlab.simulation.state import StepperState
+from contactlab.spatial.arrays import FloatArray
+from problem_data import ConstraintForces, ConstraintVelProblemData
+
+if TYPE_CHECKING:
+    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.world import World
+
+__all__ = ["Recording"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Recording:
+    """A run of n_steps steps: state i, step i, state i + 1.
+
+    Attributes
+    ----------
+    world, stepper
+        What was stepped and how. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
+        the default solver; ``solver_description`` names the one used.
+    rows
+        The arrays by name (`contactlab.simulation.record_schema`).
+    environment
+        Versions of what computed it.
+    solver_description
+        The solver used.
+    """
+
+    world: World
+    stepper: TimeStepping
+    rows: Rows
+    environment: Mapping[str, str] = field(default_factory=dict)
+    solver_description: str = ""
+
+    @classmethod
+    def of_run(cls, world: World, stepper: TimeStepping, start: StepperState, pieces: list[Rows]) -> Recording:
+        """Join the pieces of a run in memory."""
+        from contactlab.simulation.record_io import environment
+
+        width = lcp_width(stepper.edges)
+        rows = join_rows([start_rows(world.model, start, width), *pieces], row_lengths(world, stepper))
+        for array in rows.values():
+            array.flags.writeable = False
+        return cls(world, stepper, rows, environment(), repr(stepper.lcp_solver))
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Recording:
+        """Open a record: the packed ``.npz`` file, or the folder of chunks that an unfinished run left beside it.
+
+        ``path`` is the one given to `simulate`. Where both forms are there, the folder is that of the later run.
+
+        Raises
+        ------
+        RecordError
+            Not there, truncated, foreign or inconsistent; names file and field.
+        """
+        from contactlab.simulation.record_io import open_recording
+
+        return open_recording(Path(path))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all."""
+        from contactlab.simulation.record_io import save_recording
+
+        save_recording(Path(path), self)
+
+    @property
+    def n_steps(self) -> int:
+        """Number of steps."""
+        return self.time.size - 1
+
+    @property
+    def time(self) -> FloatArray:
+        """Times (n_steps + 1,) [s]."""
+        return self.rows["time"]
+
+    @property
+    def q(self) -> FloatArray:
+        """Configurations (n_steps + 1, nq)."""
+        return self.rows["q"]
+
+    @property
+    def v(self) -> FloatArray:
+        """Velocities (n_steps + 1, nv)."""
+        return self.rows["v"]
+
+    @property
+    def kinetic(self) -> FloatArray:
+        """Kinetic energies (n_steps + 1,) [J]."""
+        return self.rows["kinetic"]
+
+    @property
+    def potential(self) -> FloatArray:
+        """Potential energies (n_steps + 1,) [J], zero with the centres of mass at the world origin."""
+        return self.rows["potential"]
+
+    @cached_property
+    def contacts(self) -> ContactTable:
+        """All contacts of all steps."""
+        return ContactTable.from_rows(self.rows)
+
+    def contacts_at(self, i: int) -> ContactTable:
+        """Return the contacts of step ``i``."""
+        return self.contacts.rows(self._of_step("contact_step", i))
+
+    @cached_property
+    def certificates(self) -> CertificateTable:
+        """How well each island of each step was solved."""
+        return CertificateTable.from_rows(self.rows)
+
+    def worst_certificate(self) -> WorstCertificate:
+        """Return the largest residuals and mechanical violations of the run."""
+        return self.certificates.worst()
+
+    @property
+    def pivots(self) -> IntArray:
+        """Solver iterations per step, all islands together (n_steps,)."""
+        return self._per_step("island_pivots")
+
+    @property
+    def warm_hits(self) -> IntArray:
+        """Islands per step that the previous step's contacts solved without a pivot (n_steps,)."""
+        return self._per_step("island_warm")
+
+    @property
+    def islands(self) -> IntArray:
+        """Islands per step (n_steps,)."""
+        return np.bincount(self.rows["island_step"], minlength=self.n_steps)
+
+    def state(self, i: int) -> StepperState:
+        """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits."""
+        if not 0 <= i <= self.n_steps:
+            raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")
+        ids, z = self.rows["start_contact_ids"], self.rows["start_z"]
+        if i > 0:
+            chosen = self._of_step("contact_step", i - 1)
+            ids, z = self.rows["contact_id"][chosen], self.rows["contact_z"][chosen]
+        h = self.stepper.h if i > 0 else 0.0
+        return StepperState(q=self.q[i], v=self.v[i], time=float(self.time[i]), h=h, contact_ids=ids, z=z)
+
+    def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
+        """Return the problem data of an island of step ``i``, posed again by the same kernels from the recorded state.
+
+        `contactlab.ConstraintSolver` with the stepper's h and solver, started at `warm_start`, gives the recorded
+        forces and velocities to the last bit, on the machine and with the versions of ``environment``.
+        """
+        return self._posed(i, island)[0]
+
+    def warm_start(self, i: int, island: int = 0) -> FloatArray | None:
+        """Return the vector z0 an island of step ``i`` was started from, None for a cold start."""
+        return self._posed(i, island)[1]
+
+    def z(self, i: int, island: int = 0) -> FloatArray:
+        """Return the solution of an island of step ``i`` in the order of its LCP: [fN | fF+ | fF- | lambda]."""
+        by_contact = self._island_rows("contact_z", i, island)
+        r = self.stepper.edges // 2
+        parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
+        return np.concatenate([part.ravel() for part in parts])
+
+    def forces(self, i: int, island: int = 0) -> ConstraintForces:
+        """Return the contact forces [N] of an island of step ``i``."""
+        z = self.z(i, island)
+        nc = z.size // lcp_width(self.stepper.edges)
+        nr = nc * (self.stepper.edges // 2)
+        return ConstraintForces(z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr])
+
+    def v_plus(self, i: int, island: int = 0) -> FloatArray:
+        """Return the velocities of the island's bodies after step ``i``, in the order of its problem."""
+        v_plus: FloatArray = self.v[i + 1].reshape(-1, 6)[self.bodies(i, island)].ravel()
+        return v_plus
+
+    def bodies(self, i: int, island: int = 0) -> IntArray:
+        """Return the numbers of the bodies of an island of step ``i``."""
+        b = np.unique(self._island_rows("contact_body_b", i, island))
+        a = np.unique(self._island_rows("contact_body_a", i, island))
+        return np.union1d(a[a >= 0], b)
+
+    def _posed(self, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
+        self._check_step(i)
+        tau = self.rows["tau"][i] if self.rows["tau"].shape[0] else None
+        driver = Driver(self.world, self.stepper, self.state(i), steps=1, tau=tau, external=True)
+        driver.pose(island)
+        return driver.posed()
+
+    def _island_rows(self, name: str, i: int, island: int) -> NDArray[Any]:
+        chosen = self._of_step("contact_step", i)
+        mask = self.rows["contact_island"][chosen] == island
+        if not mask.any():
+            raise IndexError(f"island {island}: step {i} has {int(self.islands[i])}")
+        selected: NDArray[Any] = self.rows[name][chosen][mask]
+        return selected
+
+    def _of_step(self, name: str, i: int) -> slice:
+        self._check_step(i)
+        first, last = np.searchsorted(self.rows[name], (i, i + 1))
+        return slice(int(first), int(last))
+
+    def _check_step(self, i: int) -> None:
+        if not 0 <= i < self.n_steps:
+            raise IndexError(f"step {i}: the record holds 0 .. {self.n_steps - 1}")
+
+    def _per_step(self, name: str) -> IntArray:
+        counts = np.zeros(self.n_steps, dtype=np.int64)
+        np.add.at(counts, self.rows["island_step"], self.rows[name])
+        return counts
+
+    def __repr__(self) -> str:
+        return (
+            f"Recording({self.n_steps} steps, {self.time[0]:g} .. {self.time[-1]:g} s, "
+            f"{self.world.bodies.nb} bodies, {len(self.contacts)} contact rows)"
+        )
+
+
+def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
+    """Return the lengths a record's arrays have by name."""
+    return {"nq": world.nq, "nv": world.nv, "w": lcp_width(stepper.edges)}

@@ -1,0 +1,159 @@
+"""The arrays of a record: their names, types and shapes, how a chunk is turned into them, and their checks.
+
+A record is a set of arrays that grow along their first axis, so two pieces of one run are joined field by field. A
+piece may hold any number of states and steps; the first holds the start (one state, no step).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.simulation.errors import RecordError
+from contactlab.simulation.kernels import layout
+from contactlab.simulation.state import StepperState
+
+__all__ = ["FIELDS", "SCHEMA", "Rows", "check_rows", "chunk_rows", "join_rows", "start_rows"]
+
+SCHEMA = 1
+
+Rows = dict[str, NDArray[Any]]
+
+
+class Field(NamedTuple):
+    """One array of a record."""
+
+    axis: str  # what the first axis counts
+    dtype: type
+    tail: tuple[int | str, ...]  # further axes; names are lengths given by the world and the stepper
+
+
+def _columns(axis: str, dtype: type, **tails: tuple[int | str, ...]) -> dict[str, Field]:
+    return {f"{axis}_{name}": Field(f"{axis}s", dtype, tail) for name, tail in tails.items()}
+
+
+FIELDS: dict[str, Field] = {
+    "time": Field("states", np.float64, ()),
+    "q": Field("states", np.float64, ("nq",)),
+    "v": Field("states", np.float64, ("nv",)),
+    "kinetic": Field("states", np.float64, ()),
+    "potential": Field("states", np.float64, ()),
+    "tau": Field("taus", np.float64, ("nv",)),
+    **_columns("contact", np.int64, step=(), island=(), body_a=(), body_b=(), half_space=(), id=(), mode=()),
+    **_columns("contact", np.float64, point=(3,), normal=(3,), gap=(), mu=(), impulse=(3,), impulse_normal=()),
+    **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), z=("w",)),
+    **_columns("island", np.int64, step=(), index=(), contacts=(), pivots=(), warm=()),
+    **_columns("island", np.float64, measures=(layout.MEASURES,), certificate=(layout.CERTIFICATE,)),
+    "start_contact_ids": Field("start", np.int64, ()),
+    "start_z": Field("start", np.float64, ("w",)),
+}
+
+
+def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
+    """Copy the used rows of a chunk into named arrays."""
+    steps, contacts, islands = (
+        int(control[i]) for i in (layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS)
+    )
+    scalars = chunk.scalars[:steps]
+    ints, floats = chunk.contact_int[:contacts], chunk.contact_float[:contacts]
+    island_ints = chunk.island_int[:islands]
+    tangential = layout.ROW_IMPULSE_TANGENTIAL
+    rows: Rows = {
+        "time": scalars[:, layout.SCALAR_TIME],
+        "q": chunk.q[:steps],
+        "v": chunk.v[:steps],
+        "kinetic": scalars[:, layout.SCALAR_KINETIC],
+        "potential": scalars[:, layout.SCALAR_POTENTIAL],
+        "tau": chunk.tau[:steps],
+        "contact_step": ints[:, layout.ROW_STEP],
+        "contact_island": ints[:, layout.ROW_ISLAND],
+        "contact_body_a": ints[:, layout.ROW_BODY_A],
+        "contact_body_b": ints[:, layout.ROW_BODY_B],
+        "contact_half_space": ints[:, layout.ROW_HALF_SPACE],
+        "contact_id": ints[:, layout.ROW_ID],
+        "contact_mode": ints[:, layout.ROW_MODE],
+        "contact_point": floats[:, layout.ROW_POINT : layout.ROW_POINT + 3],
+        "contact_normal": floats[:, layout.ROW_NORMAL : layout.ROW_NORMAL + 3],
+        "contact_gap": floats[:, layout.ROW_GAP],
+        "contact_mu": floats[:, layout.ROW_MU],
+        "contact_impulse": floats[:, layout.ROW_IMPULSE : layout.ROW_IMPULSE + 3],
+        "contact_impulse_normal": floats[:, layout.ROW_IMPULSE_NORMAL],
+        "contact_impulse_tangential": floats[:, tangential : tangential + 2],
+        "contact_slip": floats[:, layout.ROW_SLIP],
+        "contact_z": chunk.contact_z[:contacts],
+        "island_step": island_ints[:, layout.ISLAND_ROW_STEP],
+        "island_index": island_ints[:, layout.ISLAND_ROW_INDEX],
+        "island_contacts": island_ints[:, layout.ISLAND_ROW_CONTACTS],
+        "island_pivots": island_ints[:, layout.ISLAND_ROW_PIVOTS],
+        "island_warm": island_ints[:, layout.ISLAND_ROW_WARM],
+        "island_measures": chunk.island_measures[:islands],
+        "island_certificate": chunk.island_certificate[:islands],
+    }
+    return {name: np.array(array, order="C") for name, array in rows.items()}
+
+
+def start_rows(model: layout.Model, state: StepperState, width: int) -> Rows:
+    """Return the first piece of a record: the start and its warm basis."""
+    from contactlab.simulation.kernels.finish import total_energy
+
+    energy = np.zeros(2)
+    total_energy(model, state.q.copy(), state.v.copy(), np.zeros(2), energy)
+    ids = np.array(state.contact_ids)
+    return {
+        "time": np.array([state.time]),
+        "q": np.array([state.q]),
+        "v": np.array([state.v]),
+        "kinetic": energy[:1].copy(),
+        "potential": energy[1:].copy(),
+        "start_contact_ids": ids,
+        "start_z": np.array(state.z) if ids.size else np.zeros((0, width)),
+    }
+
+
+def join_rows(pieces: list[Rows], lengths: dict[str, int]) -> Rows:
+    """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w."""
+    joined: Rows = {}
+    for name, field in FIELDS.items():
+        parts = [piece[name] for piece in pieces if name in piece]
+        if parts:
+            joined[name] = np.concatenate(parts)
+        else:
+            joined[name] = np.zeros((0, *_tail(field, lengths)), dtype=field.dtype)
+    return joined
+
+
+def check_rows(rows: Rows, lengths: dict[str, int], path: Path) -> None:
+    """Check names, types, shapes and the order of a whole record's arrays; a `RecordError` names the field."""
+    counts: dict[str, int] = {}
+    for name, field in FIELDS.items():
+        if name not in rows:
+            raise RecordError(path, name, "is missing")
+        array = rows[name]
+        if array.dtype != np.dtype(field.dtype):
+            raise RecordError(path, name, f"has type {array.dtype}, not {np.dtype(field.dtype)}")
+        tail = _tail(field, lengths)
+        if array.ndim != 1 + len(tail) or array.shape[1:] != tail:
+            wanted = ", ".join(["n", *map(str, tail)])
+            raise RecordError(path, name, f"has shape {array.shape}, not ({wanted})")
+        if counts.setdefault(field.axis, array.shape[0]) != array.shape[0]:
+            raise RecordError(path, name, f"has {array.shape[0]} rows where {counts[field.axis]} are expected")
+    steps = counts["states"] - 1
+    if steps < 0:
+        raise RecordError(path, "time", "holds no state")
+    if counts["taus"] not in (0, steps):
+        raise RecordError(path, "tau", f"has {counts['taus']} rows, not {steps} or none")
+    for name in ("contact_step", "island_step"):
+        column = rows[name]
+        if column.size and (column[0] < 0 or column[-1] >= steps or np.any(np.diff(column) < 0)):
+            raise RecordError(path, name, f"does not ascend within 0 .. {steps - 1}")
+    for name in ("time", "q", "v"):
+        bad = np.argwhere(~np.isfinite(rows[name]))
+        if bad.size:
+            raise RecordError(path, name, f"entry {bad[0].tolist()} is {rows[name][tuple(bad[0])]}, not finite")
+
+
+def _tail(field: Field, lengths: dict[str, int]) -> tuple[int, ...]:
+    return tuple(length if isinstance(length, int) else lengths[length] for length in field.tail)

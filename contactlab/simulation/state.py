@@ -1,0 +1,67 @@
+"""The state between two steps: everything the next step depends on, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.simulation.errors import SimulationConfigError
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+
+__all__ = ["StepperState"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepperState:
+    """State of a stepper. A step from the same state gives the same bits, whatever ran before.
+
+    Parameters
+    ----------
+    q, v
+        Configuration (nq,) and velocity (nv,) of the world's bodies.
+    time
+        [s].
+    h
+        Step size that led here [s], 0 at a start. For information: a fixed-step stepper steps with its own.
+    contact_ids
+        (nc,) int64, ascending: the contacts of the step that led here.
+    z
+        (nc, w) their LCP variables, the warm start: normal force [N], the r forces along and the r against the
+        friction directions [N], slip speed [m/s]; w = 2 + 2 r.
+
+    Notes
+    -----
+    Arrays are copied and read-only; the value can be copied and pickled.
+    """
+
+    q: FloatArray
+    v: FloatArray
+    time: float = 0.0
+    h: float = 0.0
+    contact_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    z: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def __post_init__(self) -> None:
+        ids = np.array(self.contact_ids)
+        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+            raise SimulationConfigError("contact_ids", f"must be whole numbers (n,), got {ids.dtype} {ids.shape}")
+        if np.any(ids[1:] <= ids[:-1]):
+            raise SimulationConfigError("contact_ids", "must ascend without repetition")
+        z = finite_array(self.z, "z", (None, None), SimulationConfigError)
+        if z.shape[0] != ids.size:
+            raise SimulationConfigError("z", f"has {z.shape[0]} rows for {ids.size} contact ids")
+        ids = ids.astype(np.int64)
+        ids.flags.writeable = False
+        set_field = object.__setattr__
+        set_field(self, "q", read_only(finite_array(self.q, "q", (None,), SimulationConfigError)))
+        set_field(self, "v", read_only(finite_array(self.v, "v", (None,), SimulationConfigError)))
+        set_field(self, "time", finite_number(self.time, "time", SimulationConfigError))
+        set_field(self, "h", finite_number(self.h, "h", SimulationConfigError))
+        set_field(self, "contact_ids", ids)
+        set_field(self, "z", read_only(z))
+
+    def without_warm_start(self) -> StepperState:
+        """Return the same state with the contacts forgotten: the next step's solver starts cold."""
+        return replace(self, contact_ids=np.zeros(0, dtype=np.int64), z=np.zeros((0, 0)))

@@ -1,0 +1,158 @@
+"""Time stepping with a fixed step: one complementarity problem per island and step, at velocity level."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import lcp
+from contactlab.contact import ContactError, check_edges
+from contactlab.simulation.contact_table import CertificateTable, ContactTable
+from contactlab.simulation.driver import Driver, Tau
+from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.failure import simulation_error
+from contactlab.simulation.record import Recording
+from contactlab.simulation.state import StepperState
+from contactlab.spatial.arrays import FloatArray, finite_number
+
+if TYPE_CHECKING:
+    from contactlab.simulation.world import World
+
+__all__ = ["StepResult", "TimeStepping"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepResult:
+    """One step.
+
+    Attributes
+    ----------
+    state
+        The state after it.
+    contacts
+        The contacts that took part, with their impulses.
+    certificate
+        How well each island was solved.
+    kinetic, potential
+        Energies of ``state`` [J].
+    """
+
+    state: StepperState
+    contacts: ContactTable
+    certificate: CertificateTable
+    kinetic: float
+    potential: float
+
+
+@dataclass(frozen=True)
+class TimeStepping:
+    """Semi-implicit first-order step of Stewart and Trinkle (1996) and Anitescu and Potra (1997).
+
+    M (v+ - v) = h (tau + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h. Every
+    island of bodies joined by contacts is one LCP.
+
+    Parameters
+    ----------
+    h
+        Step [s].
+    solver
+        LCP solver; None for `lcp.default_solver()`. `lcp.Lemke` runs inside the compiled loop (without its time
+        limit), any other one is called from it once per island and step.
+    edges
+        Edges of the friction pyramid, even and at least 4; inscribed in the cone.
+    margin
+        A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
+        velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
+    v_min
+        Speed of approach [m/s] above which a closing contact is an impact with restitution.
+    erp
+        Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing.
+    warm_start
+        Start each LCP from the previous step's forces of the same contacts.
+    tolerance
+        Bound on the scaled residual of every LCP; a step that misses it stops the run.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+
+    References
+    ----------
+    D. E. Stewart, J. C. Trinkle, Int. J. Numer. Meth. Eng. 39 (1996); M. Anitescu, F. A. Potra, Nonlinear Dynamics
+    14 (1997).
+    """
+
+    h: float
+    solver: lcp.Solver | None = None
+    edges: int = 8
+    margin: float = 1e-3
+    v_min: float = 1e-2
+    erp: float = 0.0
+    warm_start: bool = True
+    tolerance: float = 1e-9
+
+    def __post_init__(self) -> None:
+        for name in ("h", "margin", "v_min", "erp", "tolerance"):
+            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
+        if self.h <= 0.0:
+            raise SimulationConfigError("h", f"must be positive, got {self.h}")
+        for name in ("margin", "v_min"):
+            if getattr(self, name) < 0.0:
+                raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
+        if not 0.0 <= self.erp <= 1.0:
+            raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
+        if not 0.0 < self.tolerance < 1.0:
+            raise SimulationConfigError("tolerance", f"must lie between 0 and 1, got {self.tolerance}")
+        try:
+            object.__setattr__(self, "edges", check_edges(self.edges))
+        except ContactError as error:
+            raise SimulationConfigError("edges", error.detail) from error
+        if not isinstance(self.warm_start, bool):
+            raise SimulationConfigError("warm_start", f"must be True or False, got {self.warm_start!r}")
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
+            raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
+
+    @property
+    def lcp_solver(self) -> lcp.Solver:
+        """The solver used: the one given, or the default."""
+        return lcp.default_solver() if self.solver is None else self.solver
+
+    def kernel_options(self) -> tuple[FloatArray, bool]:
+        """Options of the Lemke kernel, and whether the solver is one that runs inside the compiled loop."""
+        solver = self.lcp_solver
+        # Exactly Lemke: a subclass may do anything. A covering vector fits one problem size only.
+        if type(solver) is lcp.Lemke and solver.covering_vector is None:
+            return solver.kernel_options(self.tolerance), True
+        return np.zeros_like(lcp.Lemke().kernel_options(self.tolerance)), False
+
+    def step(self, world: World, state: StepperState, tau: Tau = None) -> StepResult:
+        """Return the result of one step from ``state``, which is not modified.
+
+        Parameters
+        ----------
+        world, state
+            Where, and from what; `World.initial_state` gives the first state.
+        tau
+            Applied generalized force (nv,): force at the body origins in world axes [N], torque in body axes [N m];
+            or a function of (time, q, v) that returns it.
+
+        Raises
+        ------
+        SimulationError
+            An island's LCP was not solved.
+        """
+        driver = Driver(world, self, state, steps=1, tau=tau)
+        driver.advance()
+        rows = driver.take()
+        if driver.failed:
+            raise simulation_error(driver, world, self, Recording.of_run(world, self, state, [rows]), path=None)
+        return StepResult(
+            state=driver.state(),
+            contacts=ContactTable.from_rows(rows),
+            certificate=CertificateTable.from_rows(rows),
+            kinetic=float(rows["kinetic"][0]),
+            potential=float(rows["potential"][0]),
+        )

@@ -1,0 +1,140 @@
+"""Worlds and steppers as JSON values. Floats are written with all their digits: a world read back has the same bits."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+import lcp
+from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.time_stepping import TimeStepping
+from contactlab.simulation.world import World
+from contactlab.simulation.world_builder import WorldBuilder
+from contactlab.spatial import RigidInertia
+from contactlab.spatial.arrays import FloatArray, finite_array
+
+__all__ = ["stepper_from_json", "stepper_to_json", "world_from_json", "world_to_json"]
+
+Json = dict[str, Any]
+
+
+def world_to_json(world: World) -> Json:
+    """Return the world as JSON values.
+
+    A shape of another kind than the library's own is kept as its support points and radii.
+    """
+    bodies = world.bodies
+    return {
+        "gravity": bodies.gravity.tolist(),
+        "half_spaces": [
+            {
+                "name": name,
+                "normal": half_space.normal.tolist(),
+                "offset": half_space.offset,
+                "material": dataclasses.asdict(material),
+            }
+            for name, half_space, material in zip(
+                world.half_space_names, world.half_spaces, world.half_space_materials, strict=True
+            )
+        ],
+        "bodies": [
+            {
+                "name": name,
+                "mass": inertia.mass,
+                "com": inertia.com.tolist(),
+                "inertia": inertia.inertia.tolist(),
+                "shape": _shape_to_json(world.shapes[i]),
+                "material": dataclasses.asdict(world.materials[i]),
+                "q": world.initial_q[7 * i : 7 * i + 7].tolist(),
+                "v": world.initial_v[6 * i : 6 * i + 6].tolist(),
+            }
+            for i, (name, inertia) in enumerate(zip(bodies.names, bodies.inertias, strict=True))
+        ],
+    }
+
+
+def world_from_json(data: Json) -> World:
+    """Build the world again; every value is checked as on the first time."""
+    builder = WorldBuilder(data["gravity"])
+    for entry in data["half_spaces"]:
+        half_space = HalfSpace(entry["normal"], entry["offset"])
+        builder.add_half_space(entry["name"], half_space, Material(**entry["material"]))
+    for entry in data["bodies"]:
+        builder.add_free_body(
+            entry["name"],
+            RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"]),
+            _shape_from_json(entry["shape"]),
+            Material(**entry["material"]),
+            entry["q"],
+            entry["v"],
+        )
+    return builder.build()
+
+
+def stepper_to_json(stepper: TimeStepping) -> Json:
+    """Return the stepper's options as JSON values; a solver that is none of `lcp`'s own by its name."""
+    solver: Any = stepper.lcp_solver
+    values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
+    options = None
+    if type(solver) in lcp.ALL_SOLVERS:
+        options = {field.name: getattr(solver, field.name) for field in dataclasses.fields(solver)}
+    values["solver"] = {"name": type(solver).__name__, "options": options}
+    return values
+
+
+def stepper_from_json(data: Json) -> TimeStepping:
+    """Return the stepper; with the default solver where the record's was not one of `lcp`'s own."""
+    solver = None
+    options = data["solver"]["options"]
+    if options is not None:
+        known = {cls.__name__: cls for cls in lcp.ALL_SOLVERS}
+        solver = known[data["solver"]["name"]](**options)
+    return TimeStepping(**{**data, "solver": solver})
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SupportPoints:
+    """Shape of which a record knows the support points only: points (n, 3) [m] in body axes, radii (n,) [m]."""
+
+    points: FloatArray
+    radii: FloatArray
+
+    def __post_init__(self) -> None:
+        points = finite_array(self.points, "points", (None, 3), SimulationConfigError)
+        radii = finite_array(self.radii, "radii", (points.shape[0],), SimulationConfigError)
+        if np.any(radii < 0.0):
+            raise SimulationConfigError("radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "radii", radii)
+
+    def support_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return the points (n, 3) and radii (n,), as new arrays."""
+        return self.points.copy(), self.radii.copy()
+
+
+def _shape_to_json(shape: BodyShape) -> Json:
+    if isinstance(shape, Box):
+        return {"type": "Box", "half_extents": shape.half_extents.tolist()}
+    if isinstance(shape, Sphere):
+        return {"type": "Sphere", "radius": shape.radius, "center": shape.center.tolist()}
+    if isinstance(shape, ConvexPoints):
+        return {"type": "ConvexPoints", "points": shape.points.tolist()}
+    points, radii = shape.support_points()
+    return {"type": "SupportPoints", "points": points.tolist(), "radii": radii.tolist()}
+
+
+def _shape_from_json(data: Json) -> BodyShape:
+    arguments = {name: value for name, value in data.items() if name != "type"}
+    shapes: dict[str, Any] = {
+        "Box": Box,
+        "Sphere": Sphere,
+        "ConvexPoints": ConvexPoints,
+        "SupportPoints": SupportPoints,
+    }
+    if data["type"] not in shapes:
+        raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
+    shape: BodyShape = shapes[data["type"]](**arguments)
+    return shape

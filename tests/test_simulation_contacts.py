@@ -1,0 +1,169 @@
+"""The contact table, contact entry, warm starts and islands."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+from contactlab.contact import tangent_frame
+from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, simulate
+from contactlab.simulation.memory import new_work
+
+
+@pytest.fixture(scope="module")
+def tumble():
+    return simulate(scenes.tumble(), TimeStepping(1e-3), 1.0)
+
+
+def test_rows_are_in_the_order_of_body_half_space_and_point(tumble):
+    """And the numbers of contacts ascend with them."""
+    for i in range(0, tumble.n_steps, 10):
+        rows = tumble.contacts_at(i)
+        keys = list(zip(rows.body_b, rows.half_space, rows.id, strict=True))
+        assert keys == sorted(set(keys))
+        assert np.all(np.diff(rows.id) > 0)
+        assert np.all(rows.body_a == -1)
+        # One body per island here, numbered by body.
+        assert np.array_equal(rows.island, np.unique(rows.body_b, return_inverse=True)[1])
+
+
+def test_momentum_balances(tumble):
+    """Impulses on a body are the change of its momentum beyond gravity's: nothing else acts."""
+    bodies = tumble.world.bodies
+    h = tumble.stepper.h
+    for i in range(0, tumble.n_steps, 5):
+        rows = tumble.contacts_at(i)
+        com_before = _com_momentum(tumble, i)
+        com_after = _com_momentum(tumble, i, after=True)
+        for b in range(bodies.nb):
+            total = rows.impulse[rows.body_b == b].sum(axis=0) + h * bodies.mass[b] * bodies.gravity
+            if not np.allclose(bodies.com[b], 0):
+                continue  # the com's momentum at q+ is not the one at q: checked where they agree
+            np.testing.assert_allclose(com_after[b] - com_before[b], total, atol=1e-12)
+
+
+def _com_momentum(recording, i, after=False):
+    v = recording.v[i + 1 if after else i].reshape(-1, 6)
+    return recording.world.bodies.mass[:, None] * v[:, :3]
+
+
+def test_impulses_agree_with_their_parts(tumble):
+    """World vector = normal part + tangential parts, within the cone."""
+    rows = tumble.contacts
+    for n in np.unique(rows.normal, axis=0):
+        t1, t2 = tangent_frame(n)
+        mask = np.all(rows.normal == n, axis=1)
+        chosen = rows.rows(mask)
+        rebuilt = chosen.impulse_normal[:, None] * n + chosen.impulse_tangential @ np.array([t1, t2])
+        np.testing.assert_allclose(rebuilt, chosen.impulse, atol=1e-14)
+        size = np.linalg.norm(chosen.impulse_tangential, axis=1)
+        assert np.all(size <= chosen.mu * chosen.impulse_normal * (1 + 1e-9) + 1e-14)
+
+
+def test_modes(tumble):
+    """Open without impulse, stick without slip, slide on the pyramid's boundary."""
+    rows = tumble.contacts
+    assert np.all(rows.impulse_normal[rows.mode == OPEN] == 0)
+    assert np.all(rows.impulse_normal[rows.mode != OPEN] > 0)
+    assert rows.slip[rows.mode == STICK].max() < 1e-7
+    sliding = rows.rows(rows.mode == SLIDE)
+    ratio = np.linalg.norm(sliding.impulse_tangential, axis=1) / (sliding.mu * sliding.impulse_normal)
+    assert ratio.min() > np.cos(np.pi / 8) - 1e-9
+    # Friction opposes the slip: no energy comes from it.
+    assert len(sliding) > 10
+
+
+def test_no_penetration_grows(tumble):
+    """Gaps stay above the error of one linearised step."""
+    assert tumble.contacts.gap.min() > -1e-4
+
+
+def test_margin_decides_who_takes_part():
+    """A contact enters at gap <= margin + h max(0, -N v)."""
+    stepper = TimeStepping(1e-2, margin=2e-3)
+    for gap, speed, enters in [(1.9e-3, 0.0, True), (2.1e-3, 0.0, False), (2.1e-3, -0.1, True), (2.1e-3, 0.1, False)]:
+        world = scenes.dropped_ball(gap)
+        result = stepper.step(world, world.initial_state(v=(0, 0, speed, 0, 0, 0)))
+        assert (len(result.contacts) == 1) is enters
+
+
+def test_a_gap_is_closed_not_crossed():
+    """A slow contact may close its gap within the step: it ends on the surface."""
+    world = scenes.dropped_ball(1e-4)
+    result = TimeStepping(1e-2).step(world, world.initial_state())
+    assert result.state.q[2] == pytest.approx(0.1, abs=1e-15)
+    assert result.contacts.mode[0] == STICK
+
+
+def test_stabilisation_is_asked_for():
+    """A penetration stays with erp = 0 and goes by the fraction erp per step otherwise."""
+    sunk = scenes.dropped_ball(-1e-3)
+    for erp, left in [(0.0, -1e-3), (0.25, -0.75e-3), (1.0, 0.0)]:
+        result = TimeStepping(1e-2, erp=erp).step(sunk, sunk.initial_state())
+        assert result.state.q[2] - 0.1 == pytest.approx(left, abs=1e-12)
+
+
+def test_warm_start_maps_contacts_by_number(tumble):
+    """z0 of a step is the previous step's z of the same contacts, 0 for new ones, None if none was there."""
+    r = 4
+    seen_new = seen_none = 0
+    for i in range(1, tumble.n_steps):
+        before = tumble.contacts_at(i - 1)
+        rows = tumble.contacts_at(i)
+        for j in range(tumble.islands[i]):
+            own = rows.island == j
+            z0 = tumble.warm_start(i, j)
+            old = [np.flatnonzero(before.id == number) for number in rows.id[own]]
+            if not any(len(found) for found in old):
+                assert z0 is None
+                seen_none += 1
+                continue
+            first = np.searchsorted(tumble.contacts.step, i - 1)
+            nc = int(own.sum())
+            table = np.zeros((nc, 2 + 2 * r))
+            for c, found in enumerate(old):
+                if len(found):
+                    table[c] = tumble.rows["contact_z"][first + found[0]]
+                else:
+                    seen_new += 1
+            assert np.array_equal(z0[:nc], table[:, 0])
+            assert np.array_equal(z0[nc : nc + nc * r].reshape(nc, r), table[:, 1 : 1 + r])
+            assert np.array_equal(z0[-nc:], table[:, -1])
+    assert seen_new
+    assert seen_none
+
+
+@pytest.mark.nojit
+def test_islands_join_bodies_and_not_through_the_world():
+    """Against sets joined by hand, over all graphs of a few random bodies."""
+    from contactlab.simulation.kernels.islands import label_islands
+    from contactlab.simulation.kernels.layout import BODY_A, BODY_B
+
+    random = np.random.default_rng(5)
+    for _ in range(60):
+        nb, nc = int(random.integers(1, 9)), int(random.integers(0, 10))
+        work = new_work(nb, 10, 4)
+        pairs = []
+        while len(pairs) < nc:
+            a, b = int(random.integers(-1, nb)), int(random.integers(0, nb))
+            if a != b:
+                pairs.append((a, b))
+        for i, (a, b) in enumerate(pairs):
+            work.contact_int[i, BODY_A], work.contact_int[i, BODY_B] = a, b
+        sets = [{body} for body in {body for pair in pairs for body in pair if body >= 0}]
+        for a, b in pairs:
+            if a >= 0:
+                joined = [s for s in sets if a in s or b in s]
+                sets = [s for s in sets if s not in joined] + [set(itertools.chain(*joined))]
+        expected = sorted(sorted(s) for s in sets)
+
+        count = label_islands(work, nc)
+        found = [work.island_bodies[work.body_start[i] : work.body_start[i + 1]].tolist() for i in range(count)]
+        assert found == expected
+        for i, bodies in enumerate(found):
+            assert [int(work.local[b]) for b in bodies] == list(range(len(bodies)))
+            contacts = work.island_contacts[work.contact_start[i] : work.contact_start[i + 1]].tolist()
+            assert contacts == [c for c, (_, b) in enumerate(pairs) if b in bodies]

@@ -1,0 +1,109 @@
+"""A step that cannot be solved stops the run, and everything needed to study it is kept."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+import lcp
+import problem_data
+from contactlab import ConstraintSolver
+from contactlab.contact import Sphere
+from contactlab.simulation import Recording, SimulationError, TimeStepping, simulate
+from contactlab.spatial import RigidInertia
+
+
+class Garbage:
+    """A solver that claims success with a vector of one value."""
+
+    def __init__(self, value, after=0):
+        self.value = value
+        self.calls_left = after
+
+    def solve(self, problem, *, z0, tolerance, trace):
+        self.calls_left -= 1
+        if self.calls_left >= 0:
+            return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        return lcp.Claim(np.full(problem.n, self.value), lcp.Status.SOLVED, 3)
+
+
+def failure(solver, tmp_path, **options):
+    """Run a thrown cube into a failure."""
+    with pytest.raises(SimulationError) as caught:
+        simulate(scenes.tumble(), TimeStepping(2e-3, solver=solver), steps=300, **options)
+    return caught.value
+
+
+def test_pivot_limit_inside_the_loop(tmp_path):
+    """The error carries the problem, saved beside the record; the record up to that step opens."""
+    path = tmp_path / "run.npz"
+    error = failure(lcp.Lemke(max_pivots=1), tmp_path, path=path)
+    assert error.problem_path == tmp_path / f"run_failed_step{error.step}.npz"
+    loaded = problem_data.load(error.problem_path)
+    for ours, theirs in zip(error.problem.blocks(), loaded.blocks(), strict=True):
+        assert np.array_equal(ours, theirs)
+    assert error.result.status is lcp.Status.ITERATION_LIMIT
+    assert str(error.problem_path) in str(error)
+    assert error.result.status.advice in str(error)
+    opened = Recording.open(path)
+    assert opened.n_steps == error.step == error.recording.n_steps
+    assert opened.time[-1] == error.time
+    assert np.array_equal(opened.q, error.recording.q)
+    copied = pickle.loads(pickle.dumps(error))
+    assert str(copied) == str(error)
+    assert np.array_equal(copied.recording.q, opened.q)
+    # The saved problem is the one an unlimited solver meets there, and solves.
+    good = simulate(scenes.tumble(), TimeStepping(2e-3), steps=error.step + 1)
+    assert np.array_equal(good.q[:-1], opened.q)
+    solution = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(loaded, 2e-3)
+    assert solution.result.solved
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, np.nan])
+def test_a_solvers_claim_is_not_believed(value, tmp_path):
+    """A wrong z fails the residual test whatever the solver says."""
+    error = failure(Garbage(value, after=3), tmp_path)
+    assert error.result is not None
+    assert not error.result.solved
+    assert len(error.recording.certificates) >= 1
+    assert problem_data.load(error.problem_path).nc == error.problem.nc
+    error.problem_path.unlink()
+
+
+@pytest.mark.nojit
+def test_a_single_step_fails_alike():
+    """`step` raises the same error; its record holds the start only."""
+    world = scenes.cube_at_rest()
+    with pytest.raises(SimulationError) as caught:
+        TimeStepping(1e-3, edges=4, solver=Garbage(0.0)).step(world, world.initial_state())
+    assert caught.value.recording.n_steps == 0
+    assert caught.value.step == 0
+    caught.value.problem_path.unlink()
+
+
+def test_velocities_out_of_range():
+    """An overflow in flight stops the run instead of filling the record with NaN."""
+    inertia = RigidInertia(1.0, inertia=np.diag([0.01, 0.02, 0.025]))
+    world = scenes.one_body(Sphere(0.1), inertia, mu=0.1, q=(0, 0, 5, 1, 0, 0, 0), v=(0, 0, 0, 1e200, 1e200, 1e200))
+    with pytest.raises(SimulationError, match="no longer finite") as caught:
+        simulate(world, TimeStepping(1e-3), steps=3)
+    assert (caught.value.problem, caught.value.problem_path, caught.value.step) == (None, None, 0)
+    assert caught.value.recording.n_steps == 0
+
+
+@pytest.mark.nojit
+def test_an_error_of_the_callers_own_code_passes(tmp_path):
+    """An exception in tau is the caller's, and the record so far stays."""
+
+    def controller(t, q, v):
+        if t > 2.5e-3:
+            raise ZeroDivisionError("mine")
+        return np.zeros(6)
+
+    world = scenes.ball(0.2, 1.0)
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        simulate(world, TimeStepping(1e-3, edges=4), steps=9, tau=controller, path=tmp_path / "a.npz", chunk_steps=1)
+    assert Recording.open(tmp_path / "a.npz").n_steps == 3

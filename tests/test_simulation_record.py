@@ -1,0 +1,195 @@
+"""Records: what they hold, and that they survive the disk."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+import lcp
+from contactlab.simulation import RecordError, Recording, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation.record_io import chunk_folder
+
+
+def same(a, b):
+    """Whether two recordings hold the same bits."""
+    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
+
+
+@pytest.fixture(scope="module")
+def tumble():
+    return simulate(scenes.tumble(), TimeStepping(2e-3), steps=250)
+
+
+def test_save_and_open(tumble, tmp_path):
+    """Every array, the world, the stepper and the versions come back."""
+    tumble.save(tmp_path / "a.npz")
+    opened = Recording.open(tmp_path / "a.npz")
+    assert same(tumble, opened)
+    assert opened.stepper.lcp_solver == lcp.Lemke()
+    assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
+    assert opened.environment == tumble.environment
+    assert opened.world.bodies.names == ("cube", "ball", "tetrahedron")
+    for a, b in zip(opened.world.model, tumble.world.model, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_opened_record_poses_its_problems(tumble, tmp_path):
+    """A file is enough to solve any step again, bit for bit."""
+    tumble.save(tmp_path / "a.npz")
+    opened = Recording.open(tmp_path / "a.npz")
+    i = int(tumble.contacts.step[len(tumble.contacts) // 2])
+    ours, theirs = tumble.problem(i).blocks(), opened.problem(i).blocks()
+    for a, b in zip(ours, theirs, strict=True):
+        assert np.array_equal(a, b)
+    assert np.array_equal(tumble.z(i), opened.z(i))
+    np.testing.assert_allclose(opened.problem(i).solve_inertia(ours.J.T).T, ours.Y, rtol=0, atol=0)
+
+
+@pytest.mark.nojit
+def test_run_on_disk_equals_the_run_in_memory(tmp_path):
+    """Chunks are packed at the end and their folder goes."""
+    path = tmp_path / "run.npz"
+    written = simulate(scenes.ball(0.2, 1.0), TimeStepping(1e-3, edges=4), steps=5, path=path, chunk_steps=2)
+    assert same(written, simulate(scenes.ball(0.2, 1.0), TimeStepping(1e-3, edges=4), steps=5))
+    assert same(written, Recording.open(path))
+    assert [file.name for file in tmp_path.iterdir()] == ["run.npz"]
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+
+
+@pytest.mark.nojit
+def test_interrupted_run_leaves_a_record(tmp_path):
+    """Ctrl-C after some chunks: what was computed opens, and a new run at the same place replaces it."""
+    path = tmp_path / "run.npz"
+
+    def interrupt(done, total):
+        assert total == 50
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    world, stepper = scenes.ball(0.2, 1.0), TimeStepping(1e-3, edges=4)
+    with pytest.raises(KeyboardInterrupt):
+        simulate(world, stepper, steps=50, path=path, chunk_steps=3, progress=interrupt)
+    partial = Recording.open(path)
+    assert partial.n_steps == 6
+    assert same(partial, Recording.open(chunk_folder(path)))
+    assert not path.exists()
+    rest = simulate(world, stepper, steps=2, state=partial.state(6))
+    whole = simulate(world, stepper, steps=8, path=path)
+    assert np.array_equal(rest.q, whole.q[6:])
+    assert not chunk_folder(path).exists()
+
+
+@pytest.mark.nojit
+def test_record_of_no_steps(tmp_path):
+    """Zero steps and no contacts are a record too."""
+    recording = simulate(scenes.dropped_ball(1.0), TimeStepping(1e-3), steps=0, path=tmp_path / "a.npz")
+    assert recording.n_steps == 0
+    assert recording.potential[0] == pytest.approx(0.5 * scenes.G * 1.1)
+    flight = simulate(scenes.dropped_ball(1.0), TimeStepping(1e-3), duration=2e-3)
+    assert (flight.n_steps, len(flight.contacts), flight.worst_certificate().scaled) == (2, 0, 0.0)
+    assert flight.islands.tolist() == [0, 0]
+
+
+def test_bad_files_are_named(tumble, tmp_path):
+    """Missing, truncated, foreign, altered: a typed error with the file and, where there is one, the field."""
+    good = tmp_path / "good.npz"
+    tumble.save(good)
+    with pytest.raises(RecordError, match="no such record"):
+        Recording.open(tmp_path / "none.npz")
+    content = good.read_bytes()
+    bad = tmp_path / "bad.npz"
+    for length in (0, 100, len(content) // 2, len(content) - 30):
+        bad.write_bytes(content[:length])
+        with pytest.raises(RecordError) as caught:
+            Recording.open(bad)
+        assert caught.value.path == bad
+    np.savez(bad, a=np.zeros(3))
+    with pytest.raises(RecordError) as caught:
+        Recording.open(bad)
+    assert caught.value.field == "meta"
+    with np.load(good) as archive:
+        arrays = dict(archive)
+    changes = {
+        "q": arrays["q"][:, :-1],
+        "v": arrays["v"][:-1],
+        "contact_step": arrays["contact_step"][::-1],
+        "contact_z": arrays["contact_z"].astype(np.float32),
+        "time": np.where(np.arange(251) == 7, np.nan, arrays["time"]),
+        "meta": np.array(str(arrays["meta"]).replace('"schema": 1', '"schema": 99')),
+        "island_pivots": None,
+    }
+    for name, value in changes.items():
+        altered = {key: array for key, array in arrays.items() if key != name}
+        if value is not None:
+            altered[name] = value
+        np.savez(bad, **altered)
+        with pytest.raises(RecordError) as caught:
+            Recording.open(bad)
+        assert caught.value.field == name or (name == "v" and caught.value.field in ("v", "kinetic"))
+
+
+def test_bad_chunks_are_named(tmp_path):
+    """A truncated or missing chunk of an unfinished run is an error that names it."""
+    path = tmp_path / "run.npz"
+
+    def interrupt(done, total):
+        if done >= 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(scenes.ball(0.2, 1.0), TimeStepping(1e-3), steps=9, path=path, chunk_steps=2, progress=interrupt)
+    first, second = sorted(chunk_folder(path).glob("chunk_*.npz"))
+    content = second.read_bytes()
+    second.write_bytes(content[:-40])
+    with pytest.raises(RecordError, match=second.name):
+        Recording.open(path)
+    second.write_bytes(content)
+    assert Recording.open(path).n_steps == 2
+    content = first.read_bytes()
+    first.unlink()
+    with pytest.raises(RecordError, match=first.name):
+        Recording.open(path)
+    first.write_bytes(content)
+    meta = chunk_folder(path) / "meta.json"
+    text = json.loads(meta.read_text())
+    text["world"]["bodies"][0]["mass"] = -1.0
+    meta.write_text(json.dumps(text))
+    with pytest.raises(RecordError, match="mass"):
+        Recording.open(path)
+
+
+def test_shapes_of_users_survive_as_support_points(tmp_path):
+    """A shape the library does not know is kept as its points and radii."""
+
+    class Capsule:
+        def support_points(self):
+            return np.array([[0.1, 0, 0], [-0.1, 0, 0]]), np.array([0.05, 0.05])
+
+    known = scenes.cube_at_rest()
+    builder = WorldBuilder()
+    builder.add_half_space("ground", known.half_spaces[0], known.materials[0])
+    builder.add_free_body("capsule", known.bodies.inertias[0], Capsule(), known.materials[0], (0, 0, 0.05, 1, 0, 0, 0))
+    recording = simulate(builder.build(), TimeStepping(1e-3), steps=3)
+    recording.save(tmp_path / "a.npz")
+    opened = Recording.open(tmp_path / "a.npz")
+    assert np.array_equal(opened.world.model.radii, [0.05, 0.05])
+    assert np.array_equal(opened.problem(2).blocks().J, recording.problem(2).blocks().J)
+
+
+@pytest.mark.nojit
+def test_steps_out_of_range_are_index_errors():
+    """Steps, states and islands that are not there."""
+    recording = simulate(scenes.ball(0.2, 1.0), TimeStepping(1e-3, edges=4), steps=2)
+    for call in (recording.problem, recording.contacts_at, recording.z):
+        with pytest.raises(IndexError, match="0 .. 1"):
+            call(2)
+    with pytest.raises(IndexError, match="0 .. 2"):
+        recording.state(3)
+    for call in (recording.problem, recording.z, recording.bodies):
+        with pytest.raises(IndexError, match="island 1"):
+            call(1, 1)

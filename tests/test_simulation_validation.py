@@ -1,0 +1,140 @@
+"""Bad input is refused before anything is computed, with the field and the value named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+import lcp
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.simulation import SimulationConfigError, StepperState, TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia
+from contactlab.spatial.errors import FieldError
+
+pytestmark = pytest.mark.nojit
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("h", 0.0),
+        ("h", -1e-3),
+        ("h", float("nan")),
+        ("h", "fast"),
+        ("edges", 7),
+        ("edges", 2),
+        ("edges", 8.5),
+        ("margin", -1.0),
+        ("margin", float("inf")),
+        ("v_min", -0.1),
+        ("erp", 1.5),
+        ("tolerance", 0.0),
+        ("warm_start", 3),
+        ("solver", lcp.Lemke),
+        ("solver", "lemke"),
+    ],
+)
+def test_stepper_options(field, value):
+    """Each option out of range."""
+    with pytest.raises(SimulationConfigError) as caught:
+        TimeStepping(**{"h": 1e-3, field: value})
+    assert caught.value.field == field
+    if not isinstance(value, type):
+        assert str(value) in str(caught.value)
+
+
+def test_builder_stays_usable():
+    """A refused call leaves no trace."""
+    builder = WorldBuilder()
+    cube = RigidInertia.solid_box(1.0, (0.1,) * 3)
+    good = ("cube", cube, Box.cube(0.1), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="at least one body"):
+        builder.build()
+    with pytest.raises(FieldError, match="norm 2.0"):
+        builder.add_free_body(*good, q=(0, 0, 0, 2, 0, 0, 0))
+    with pytest.raises(FieldError, match=r"entry \[2\].*nan"):
+        builder.add_free_body(*good, v=(0, 0, np.nan, 0, 0, 0))
+    with pytest.raises(SimulationConfigError, match="support_points"):
+        builder.add_free_body("cube", cube, "box", Material(0.5))
+    with pytest.raises(SimulationConfigError, match="RigidInertia"):
+        builder.add_free_body("cube", np.eye(3), Box.cube(0.1), Material(0.5))
+    builder.add_free_body(*good)
+    with pytest.raises(SimulationConfigError, match="'cube' is used already"):
+        builder.add_free_body(*good)
+    with pytest.raises(SimulationConfigError, match="HalfSpace"):
+        builder.add_half_space("ground", "floor", Material(0.5))
+    with pytest.raises(SimulationConfigError, match="non-empty"):
+        builder.add_half_space("", HalfSpace(), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="gravity"):
+        WorldBuilder((0, 0))
+    builder.add_half_space("ground", HalfSpace(), Material(0.5))
+    world = builder.build()
+    assert world.bodies.names == ("cube",)
+    assert world.half_space_names == ("ground",)
+    builder.add_half_space("second", HalfSpace(), Material(0.5))
+    assert world.half_space_names == ("ground",)
+
+
+def test_arguments_of_a_run():
+    """Exactly one length, whole numbers, forces of the right shape."""
+    world, stepper = scenes.cube_at_rest(), TimeStepping(1e-3)
+    cases = [
+        ({}, "duration"),
+        ({"duration": 1.0, "steps": 3}, "duration"),
+        ({"duration": -1.0}, "duration"),
+        ({"duration": float("nan")}, "duration"),
+        ({"steps": -1}, "steps"),
+        ({"steps": 2.5}, "steps"),
+        ({"steps": 3, "chunk_steps": 0}, "chunk_steps"),
+        ({"steps": 3, "tau": np.zeros(5)}, "tau"),
+        ({"steps": 3, "tau": [0, 0, np.inf, 0, 0, 0]}, "tau"),
+        ({"steps": 3, "tau": lambda t, q, v: np.zeros(7)}, "tau"),
+    ]
+    for arguments, field in cases:
+        with pytest.raises(SimulationConfigError) as caught:
+            simulate(world, stepper, **arguments)
+        assert caught.value.field.startswith(field)
+
+
+def test_durations_that_are_multiples_of_h_mean_that_many_steps():
+    """0.3 / 0.1 is 2.9999999999999996 in floating point."""
+    world = scenes.dropped_ball(10.0)
+    assert simulate(world, TimeStepping(0.1), 0.3).n_steps == 3
+    assert simulate(world, TimeStepping(0.1), 0.7).n_steps == 7
+    assert simulate(world, TimeStepping(0.1), 0.31).n_steps == 4
+
+
+def test_states():
+    """A state that does not fit the world or the stepper."""
+    world, stepper = scenes.cube_at_rest(), TimeStepping(1e-3, edges=8)
+    start = world.initial_state(1e-3)
+    with pytest.raises(FieldError, match="q"):
+        stepper.step(world, StepperState(q=np.zeros(6), v=start.v))
+    with pytest.raises(FieldError, match="norm"):
+        world.initial_state(q=np.zeros(7))
+    with pytest.raises(SimulationConfigError, match="v: entry"):
+        StepperState(q=start.q, v=[0, 0, np.nan, 0, 0, 0])
+    with pytest.raises(SimulationConfigError, match="contact_ids"):
+        StepperState(q=start.q, v=start.v, contact_ids=np.array([2, 1]), z=np.zeros((2, 10)))
+    with pytest.raises(SimulationConfigError, match="2 contact ids"):
+        StepperState(q=start.q, v=start.v, contact_ids=np.array([1, 2]), z=np.zeros((1, 10)))
+    other = StepperState(q=start.q, v=start.v, contact_ids=np.array([1]), z=np.zeros((1, 6)))
+    with pytest.raises(SimulationConfigError, match="without_warm_start"):
+        stepper.step(world, other)
+    assert other.without_warm_start().contact_ids.size == 0
+
+
+def test_import_is_light():
+    """numba and scipy's heavy modules wait for the first step."""
+    heavy = ["numba", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg", "matplotlib", "viser"]
+    code = (
+        f"import sys; sys.path[:0] = {[entry for entry in sys.path if entry]!r}\n"
+        f"import contactlab.simulation, contactlab.simulation.record_io\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

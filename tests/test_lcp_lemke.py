@@ -108,12 +108,20 @@ def test_a_ray_is_a_ray() -> None:
 def test_limits_are_kept_and_named() -> None:
     """Pivot and time limits end in ITERATION_LIMIT with finite numbers; the default limit is finite."""
     assert lcp.solve(murty(5), lcp.Lemke(max_pivots=3)).status is lcp.Status.ITERATION_LIMIT
-    result = lcp.solve(murty(16), lcp.Lemke())
-    assert result.status is lcp.Status.ITERATION_LIMIT
-    assert result.iterations == 1000
-    late = lcp.solve(murty(14), lcp.Lemke(max_pivots=10**6, time_limit=1e-9))
+    alone = lcp.solve(murty(16), lcp.Lemke(restarts=0))
+    assert alone.status is lcp.Status.ITERATION_LIMIT
+    assert alone.iterations == 1000
+    late = lcp.solve(murty(14), lcp.Lemke(max_pivots=10**6, restarts=0, time_limit=1e-9))
     assert late.status is lcp.Status.ITERATION_LIMIT
-    assert lcp.solve(murty(11), lcp.Lemke(max_pivots=10**5)).solved
+    assert np.isfinite(late.z).all()
+    assert lcp.solve(murty(11), lcp.Lemke(max_pivots=10**5, restarts=0)).solved
+
+
+def test_restarts_leave_exponential_paths() -> None:
+    """Murty's path has 2^16 pivots; it is given up early, and another covering vector has a short one."""
+    result = lcp.solve(murty(16), lcp.Lemke())
+    assert result.solved
+    assert result.iterations < 1000
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ ENTERING: Final = 5
 PATH_END: Final = 6
 INFO_SIZE: Final = 8
 
-# A predicted basis is accepted only well within the tolerance: next to it stands the true one, at full accuracy.
-WARM_STRICTNESS: Final = 1e-3
+# Part of the tolerance within which a basis is accepted at once; a right one is at full accuracy.
+STRICTNESS: Final = 1e-3
 
 # Stages of the resumable drive, kept in info[STAGE].
 START: Final = 0
@@ -93,13 +93,20 @@ def pivot_threshold(tolerance: float, restart: int) -> float:
     Redundant contacts make exact zeros that rounding fills with noise, so the first tries demand large pivots; wide
     spreads of mass make small pivots that are real, so the later ones do not.
     """
-    return tolerance if restart < 2 else tolerance * 1e-2 if restart < 4 else tolerance * 1e-3
+    if restart < 2:
+        return tolerance
+    return tolerance * (1e-4 if restart == 3 else 1e-2)
 
 
 @kernel(inline=True)
 def tie_threshold(tolerance: float, restart: int) -> float:
-    """Width of a tie of a restart: odd ones allow for more rounding, and so take other turns at near ties."""
-    return tolerance if restart % 2 == 0 else tolerance * 1e3
+    """Width of a tie of a restart.
+
+    Wide ones allow for more rounding; the narrow one tells apart forces a trillion times smaller than the largest.
+    """
+    if restart in (1, 4):
+        return tolerance * 1e3
+    return tolerance * (1e-2 if restart == 3 else 1.0)
 
 
 @kernel(inline=True)
@@ -117,7 +124,7 @@ def cover_vector(
     Another covering vector follows another path; a path that rounding has led astray is not met again.
     """
     for i in range(cover.shape[0]):
-        if restart < 3:
+        if restart < 4:
             cover[i] = given[i] * row[i] if covered else 1.0
         else:
             # Fractional parts of multiples of the golden ratio: irregular, and the same on every machine.
@@ -196,7 +203,7 @@ def lemke_drive(
                 if z0[i] > 0.0:
                     active[k] = i
                     k += 1
-            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, WARM_STRICTNESS * tolerance):
+            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, STRICTNESS * tolerance):
                 info[WARM] = 1
                 return SOLVED
         begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
@@ -244,16 +251,23 @@ def lemke_drive(
                 if position[n + i] < 0:
                     active[k] = i
                     k += 1
-            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+            # Rounding leaves a right basis far below the tolerance. One that only just meets it is kept, while the
+            # dictionary's own values and a few steps of min-map Newton look for the right one beside it.
+            strict = STRICTNESS * tolerance
+            if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, strict):
                 return SOLVED
             keep_best(z, measures, best_z, best_scaled)
-            # The dictionary's own values as a second opinion, then a few steps of min-map Newton from them.
             for i in range(n):
                 z[i] = 0.0
             for i in range(n):
                 if basis[i] >= n and basis[i] < 2 * n:
                     z[basis[i] - n] = max(x[i], 0.0) * column[basis[i] - n]
-            if polish(M, q, row, column, active, A, perm, work, z, w, measures, tolerance, best_z, best_scaled):
+            if polish(M, q, row, column, active, A, perm, work, z, w, measures, strict, best_z, best_scaled):
+                return SOLVED
+            for i in range(n):
+                z[i] = best_z[i]
+            lcp_residuals(M, q, z, w, measures)
+            if is_solved(measures, tolerance):
                 return SOLVED
             verdict = STALLED
         if info[PIVOTS] >= limit or info[RESTART] >= options[RESTARTS]:

@@ -14,8 +14,8 @@ from lcp.errors import ProblemError
 from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
-from lcp.solvers.traits import Traits
 from lcp.status import Status
+from lcp.traits import Traits
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
 _BUDGET = 256
@@ -57,7 +57,7 @@ class Lemke:
     max_pivots: int | None = None
     pivot_tolerance: float = 1e-6
     tie_tolerance: float = 1e-12
-    restarts: int = 4
+    restarts: int = 5
     covering_vector: tuple[float, ...] | None = None
     time_limit: float = 300.0
 

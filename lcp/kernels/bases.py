@@ -1,0 +1,154 @@
+"""All complementary bases of a small problem, sorted into impossible, candidate and singular ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+CANDIDATE: Final = 1
+SINGULAR: Final = 2
+
+
+@kernel
+def full_pivot_lu(
+    A: NDArray[np.float64],
+    p: int,
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int64],
+    tolerance: float,
+) -> int:
+    """LU of the leading p x p block with complete pivoting, in place; returns the numerical rank."""
+    for i in range(p):
+        rows[i] = i
+        columns[i] = i
+    first = 0.0
+    for c in range(p):
+        best = 0.0
+        at_row = c
+        at_column = c
+        for i in range(c, p):
+            for j in range(c, p):
+                if abs(A[i, j]) > best:
+                    best = abs(A[i, j])
+                    at_row = i
+                    at_column = j
+        if c == 0:
+            first = best
+        if not best > tolerance * first:
+            return c
+        if at_row != c:
+            for j in range(p):
+                A[c, j], A[at_row, j] = A[at_row, j], A[c, j]
+            rows[c], rows[at_row] = rows[at_row], rows[c]
+        if at_column != c:
+            for i in range(p):
+                A[i, c], A[i, at_column] = A[i, at_column], A[i, c]
+            columns[c], columns[at_column] = columns[at_column], columns[c]
+        inverse = 1.0 / A[c, c]
+        for i in range(c + 1, p):
+            A[i, c] *= inverse
+            factor = A[i, c]
+            if factor != 0.0:
+                for j in range(c + 1, p):
+                    A[i, j] -= factor * A[c, j]
+    return p
+
+
+@kernel
+def scan_bases(
+    K: NDArray[np.float64],
+    k: NDArray[np.float64],
+    m: int,
+    start: int,
+    stop: int,
+    rank_tolerance: float,
+    sign_tolerance: float,
+    A: NDArray[np.float64],
+    work: NDArray[np.float64],
+    index: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    kinds: NDArray[np.int64],
+) -> int:
+    """Sort the bases ``start <= code < stop``; bit i of a code puts pair i, row m + i of K, among the positive ones.
+
+    The first m unknowns are free and in every basis. Returns how many codes were kept: `CANDIDATE` where the basis is
+    regular and its z and w have the right signs to ``sign_tolerance`` of their terms, `SINGULAR` where it is singular
+    and its equations have a solution. ``A`` is size x size scratch, ``work`` and ``index`` have length 4 size.
+    """
+    size = k.shape[0]
+    active = index[:size]
+    rows = index[size : 2 * size]
+    columns = index[2 * size : 3 * size]
+    b = work[:size]
+    x = work[size : 2 * size]
+    z = work[2 * size : 3 * size]
+    kept = 0
+    for code in range(start, stop):
+        p = m
+        for i in range(m):
+            active[i] = i
+        for i in range(size - m):
+            if (code >> i) & 1:
+                active[p] = m + i
+                p += 1
+        b_size = 0.0
+        for i in range(p):
+            for j in range(p):
+                A[i, j] = K[active[i], active[j]]
+            b_size = max(b_size, abs(k[active[i]]))
+        rank = full_pivot_lu(A, p, rows, columns, rank_tolerance)
+        # Forward substitution; what is left below the rank must vanish for the equations to have a solution.
+        consistent = True
+        grown = b_size
+        for i in range(p):
+            total = -k[active[rows[i]]]
+            for j in range(min(i, rank)):
+                total -= A[i, j] * b[j]
+            b[i] = total
+            if i < rank:
+                grown = max(grown, abs(total))
+            elif abs(total) > 1e-8 * grown:
+                consistent = False
+        if not consistent:
+            continue
+        if rank < p:
+            codes[kept] = code
+            kinds[kept] = SINGULAR
+            kept += 1
+            continue
+        for i in range(p - 1, -1, -1):
+            total = b[i]
+            for j in range(i + 1, p):
+                total -= A[i, j] * x[j]
+            x[i] = total / A[i, i]
+        for i in range(size):
+            z[i] = 0.0
+        largest = 0.0
+        for i in range(p):
+            z[active[columns[i]]] = x[i]
+            largest = max(largest, abs(x[i]))
+        good = np.isfinite(largest)
+        for i in range(m, size):
+            if z[i] < -sign_tolerance * largest:
+                good = False
+                break
+        if good:
+            for i in range(m, size):
+                if not (code >> (i - m)) & 1:
+                    total = k[i]
+                    unit = abs(k[i])
+                    for j in range(size):
+                        total += K[i, j] * z[j]
+                        unit += abs(K[i, j] * z[j])
+                    if total < -sign_tolerance * unit:
+                        good = False
+                        break
+        if good:
+            codes[kept] = code
+            kinds[kept] = CANDIDATE
+            kept += 1
+    return kept

@@ -18,7 +18,7 @@ from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
 from lcp.kernels.equilibrate import equilibrate
 from lcp.kernels.exchange import exchange, first_dictionary, rebuild
-from lcp.kernels.ratio_test import largest_size, leaving_row
+from lcp.kernels.ratio_test import leaving_row
 from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
 
 # Places in the vector of options.
@@ -51,7 +51,7 @@ PIVOTING: Final = 1
 @kernel(inline=True)
 def lemke_float_size(n: int) -> int:
     """Length of the float workspace."""
-    return 2 * n * n + 16 * n + 16
+    return 2 * n * n + 18 * n + 16
 
 
 @kernel(inline=True)
@@ -165,8 +165,9 @@ def lemke_drive(
     best_z = wf[at : at + n]
     x = wf[at + n : at + 2 * n]
     entry = wf[at + 2 * n : at + 3 * n]
-    measures = wf[at + 3 * n : at + 3 * n + 8]
-    best_scaled = wf[at + 3 * n + 8 : at + 3 * n + 9]
+    size = wf[at + 3 * n : at + 4 * n]
+    measures = wf[at + 4 * n : at + 4 * n + 8]
+    best_scaled = wf[at + 4 * n + 8 : at + 4 * n + 9]
     # The covering vector handed in, kept at the very end so that callers need not know the layout.
     given = wf[wf.shape[0] - n :]
     covered = options[COVERED] != 0.0
@@ -206,7 +207,7 @@ def lemke_drive(
             if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, STRICTNESS * tolerance):
                 info[WARM] = 1
                 return SOLVED
-        begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
+        begin(M, q, row, column, covered, given, cover, T, x, size, basis, nonbasis, position, entry, pivot_row, info)
         info[PATH_END] = int(path_limit(limit, 0, options[RESTARTS], n, 0))
         info[STAGE] = PIVOTING
         spent = 1
@@ -225,10 +226,9 @@ def lemke_drive(
             for i in range(n):
                 entry[i] = T[i, c]
             tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
-            scale = largest_size(x)
-            r = leaving_row(T, x, entry, basis, position, threshold, tie, scale, work[:n], tied)
+            r = leaving_row(T, x, entry, basis, position, threshold, tie, size, work[:n], tied)
             if r >= 0:
-                pivot(T, x, r, c, basis, nonbasis, position, entry, pivot_row, tie * scale, info)
+                pivot(T, x, size, r, c, basis, nonbasis, position, entry, pivot_row, tie, info)
                 spent += 1
                 continue
             # A ray: believe it only from a dictionary free of accumulated rounding.
@@ -278,7 +278,7 @@ def lemke_drive(
             return verdict
         info[RESTART] += 1
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
-        begin(M, q, row, column, covered, given, cover, T, x, basis, nonbasis, position, entry, pivot_row, info)
+        begin(M, q, row, column, covered, given, cover, T, x, size, basis, nonbasis, position, entry, pivot_row, info)
 
 
 @kernel
@@ -352,6 +352,7 @@ def begin(
     cover: NDArray[np.float64],
     T: NDArray[np.float64],
     x: NDArray[np.float64],
+    size: NDArray[np.float64],
     basis: NDArray[np.int64],
     nonbasis: NDArray[np.int64],
     position: NDArray[np.int64],
@@ -371,13 +372,16 @@ def begin(
             r = i
     for i in range(n):
         entry[i] = cover[i]
-    pivot(T, x, r, n, basis, nonbasis, position, entry, pivot_row, 0.0, info)
+    for i in range(n):
+        size[i] = abs(x[i])
+    pivot(T, x, size, r, n, basis, nonbasis, position, entry, pivot_row, 0.0, info)
 
 
 @kernel
 def pivot(
     T: NDArray[np.float64],
     x: NDArray[np.float64],
+    size: NDArray[np.float64],
     r: int,
     c: int,
     basis: NDArray[np.int64],
@@ -385,14 +389,22 @@ def pivot(
     position: NDArray[np.int64],
     entry: NDArray[np.float64],
     pivot_row: NDArray[np.float64],
-    zero: float,
+    tie_tolerance: float,
     info: NDArray[np.int64],
 ) -> None:
-    """Exchange row r and column c, set right-hand sides within ``zero`` of 0 to 0, name the next entering."""
+    """Exchange row r and column c, set to zero what is zero but for rounding, name the next entering variable.
+
+    ``size`` carries, row by row, the largest magnitude that has gone into x_i: the rounding in x_i is a multiple of
+    it. One scale for all rows would take small forces for rounding beside large ones.
+    """
     n = x.shape[0]
+    step = abs(x[r] / entry[r])
     exchange(T, x, r, c, entry, pivot_row)
     for i in range(n):
-        x[i] = 0.0 if abs(x[i]) <= zero else x[i]
+        s = max(max(size[i], abs(x[i])), abs(entry[i]) * step)
+        size[i] = s
+        x[i] = 0.0 if abs(x[i]) <= tie_tolerance * s else x[i]
+    size[r] = step
     leaving = basis[r]
     entering = nonbasis[c]
     basis[r] = entering

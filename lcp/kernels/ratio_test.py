@@ -65,15 +65,15 @@ def leaving_row(
     position: NDArray[np.int64],
     pivot_tolerance: float,
     tie_tolerance: float,
-    scale: float,
+    size: NDArray[np.float64],
     ratio: NDArray[np.float64],
     tied: NDArray[np.int64],
 ) -> int:
     """Row whose variable blocks the growth of a nonbasic variable with the given ``column``; -1 when none does (a ray).
 
     ``position`` maps a nonbasic variable to its column and any basic one to -1. ``pivot_tolerance`` is relative to
-    the largest entry of the column, ``tie_tolerance`` to ``scale``, the size of the largest right-hand side. ``ratio``
-    and ``tied`` (n,) are scratch.
+    the largest entry of the column, ``tie_tolerance`` to ``size`` (n,), the magnitudes each right-hand side came
+    from. ``ratio`` and ``tied`` (n,) are scratch.
     """
     n = x.shape[0]
     floor = -pivot_tolerance * largest_size(column)
@@ -83,10 +83,10 @@ def leaving_row(
     step = least_of(ratio)
     if step == np.inf:
         return -1
-    # A row is tied when its variable, after the step, is zero to within the rounding of the right-hand sides.
-    slack = tie_tolerance * scale
+    # A row is tied when its variable, after the step, is zero to within its rounding.
     count = 0
     for i in range(n):
+        slack = tie_tolerance * max(size[i], -column[i] * step)
         if (x[i] + step * column[i] <= slack) & (column[i] < floor):
             if basis[i] == 2 * n:
                 return i

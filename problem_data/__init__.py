@@ -8,7 +8,8 @@ reloaded and solved again:
 ConstraintVelProblemData(nv=1, contacts=1, friction rows=0, limits=0, bilaterals=0)
 """
 
-from problem_data.blocks import VelocityBlocks
+from problem_data.acceleration import ConstraintAccelProblemData
+from problem_data.blocks import AccelerationBlocks, VelocityBlocks
 from problem_data.errors import ProblemDataError
 from problem_data.forces import ConstraintForces
 from problem_data.io import load, save
@@ -16,6 +17,8 @@ from problem_data.operators import LinearMap
 from problem_data.velocity import ConstraintVelProblemData
 
 __all__ = [
+    "AccelerationBlocks",
+    "ConstraintAccelProblemData",
     "ConstraintForces",
     "ConstraintVelProblemData",
     "LinearMap",

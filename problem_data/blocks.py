@@ -1,4 +1,8 @@
-"""The dense block layout of a velocity-level problem: plain numpy, ready for compiled code."""
+"""The dense block layouts of problem data: plain numpy, ready for compiled code.
+
+The arrays carry the writable flag, because a compiled kernel takes a read-only array for another type and is compiled
+again; they are shared by all users of one problem and must not be written to.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from problem_data.operators import dense
+from problem_data.operators import LinearMap, dense
+from problem_data.sliding_friction import normal_minus_friction
 from problem_data.validation import FloatArray, IntArray, check_finite
 
 if TYPE_CHECKING:
+    from problem_data.acceleration import ConstraintAccelProblemData
+    from problem_data.inertia import SolveInertia
     from problem_data.velocity import ConstraintVelProblemData
 
 
@@ -17,10 +24,7 @@ class VelocityBlocks(NamedTuple):
     """All operators of a velocity-level problem evaluated once, rows stacked in the order [N; F; L; G].
 
     Every array is C-contiguous, float64 or int64. With m = nc + nr + nl + nb rows, the Delassus matrix
-    is W = J Y^T.
-
-    The arrays carry the writable flag, because a compiled kernel takes a read-only array for another type and
-    is compiled again; they are shared by all users of one problem and must not be written to.
+    is W = J Y^T. The arrays are not to be written to, although they are flagged writable.
     """
 
     #: number of generalised velocities
@@ -53,24 +57,66 @@ class VelocityBlocks(NamedTuple):
     v_free: FloatArray
 
 
+class AccelerationBlocks(NamedTuple):
+    """All operators of an acceleration-level problem evaluated once, rows stacked in the order [N; F; L; G].
+
+    Every array is C-contiguous, float64 or int64. With m = nc + nr + nl + nb rows, J Y^T is the Delassus matrix of the
+    rows, and J YR^T what normal forces do to them together with the sliding friction they bring. Without sliding
+    contacts R and YR equal the normal rows of J and Y bit for bit. The arrays are not to be written to, although they
+    are flagged writable.
+    """
+
+    #: number of generalised velocities
+    nv: int
+    #: number of contacts, ns + nns
+    nc: int
+    #: number of sliding contacts
+    ns: int
+    #: number of non-sliding contacts
+    nns: int
+    #: number of friction rows, all of non-sliding contacts: the sum of r
+    nr: int
+    #: number of unilateral rows besides contacts (limits)
+    nl: int
+    #: number of bilateral rows
+    nb: int
+    #: (nns,) spanning directions per non-sliding contact
+    r: IntArray
+    #: (ns,) kinetic friction coefficients
+    mu_sliding: FloatArray
+    #: (nns,) static friction coefficients
+    mu_non_sliding: FloatArray
+    #: (ns,) the sliding contacts, ascending
+    sliding: IntArray
+    #: (nns,) the non-sliding contacts, ascending
+    non_sliding: IntArray
+    #: (m, nv) Jacobian rows, [N; F; L; G]
+    J: FloatArray
+    #: (ns, nv) Jacobian rows of the sliding directions
+    Q: FloatArray
+    #: (nc, nv) rows of N - mu_sliding Q; those of non-sliding contacts are those of N
+    R: FloatArray
+    #: (m, nv), row i is M^-1 applied to row i of J
+    Y: FloatArray
+    #: (nc, nv), row i is M^-1 applied to row i of R
+    YR: FloatArray
+    #: (m,) [kN; kF; kL; kG], in the unit of each row's acceleration
+    k: FloatArray
+    #: (nv,) external generalised forces
+    tau: FloatArray
+    #: (nv,) M^-1 tau, the acceleration without constraint forces
+    a_free: FloatArray
+
+
 def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
-    """Evaluate the operators of a problem into new arrays.
+    """Evaluate the operators of a velocity-level problem into new arrays.
 
     Raises
     ------
     ProblemDataError
         An operator or the inertia solve gives a value that is not finite; the entry is named.
     """
-    jacobians = []
-    for field, linear_map in (("N", data.N), ("F", data.F), ("L", data.L), ("G", data.G)):
-        rows = dense(linear_map)
-        check_finite(field, rows)
-        jacobians.append(rows)
-    J = np.ascontiguousarray(np.concatenate(jacobians))
-    Y = np.array(data.solve_inertia(J.T).T, dtype=np.float64, order="C")
-    v_free = np.array(data.solve_inertia(data.Mv), dtype=np.float64, order="C")
-    check_finite("solve_inertia", Y)
-    check_finite("solve_inertia", v_free)
+    J = _jacobian(data)
     return VelocityBlocks(
         nv=data.nv,
         nc=data.nc,
@@ -80,10 +126,74 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
         r=data.r.copy(),
         mu=data.mu.copy(),
         J=J,
-        Y=Y,
+        Y=_solved(data.solve_inertia, J),
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
         gamma=np.concatenate((data.gammaN, data.gammaF, data.gammaL, np.zeros(data.nb))),
         gammaE=data.gammaE.copy(),
         Mv=data.Mv.copy(),
-        v_free=v_free,
+        v_free=_solved(data.solve_inertia, data.Mv),
     )
+
+
+def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> AccelerationBlocks:
+    """Evaluate the operators of an acceleration-level problem into new arrays.
+
+    Raises
+    ------
+    ProblemDataError
+        An operator or the inertia solve gives a value that is not finite; the entry is named.
+    """
+    J = _jacobian(data)
+    Q = _rows("Q", data.Q)
+    sliding = data.sliding_contacts.copy()
+    with np.errstate(over="ignore"):
+        R = normal_minus_friction(J[: data.nc], Q, data.mu_sliding, sliding)
+    check_finite("N_minus_muQ_T.T", R)
+    Y = _solved(data.solve_inertia, J)
+    # Only the rows that differ are solved for: elsewhere YR has the bits of Y, so that a problem in which nothing
+    # slides is exactly symmetric.
+    YR = Y[: data.nc].copy()
+    YR[sliding] = _solved(data.solve_inertia, R[sliding])
+    return AccelerationBlocks(
+        nv=data.nv,
+        nc=data.nc,
+        ns=data.ns,
+        nns=data.nns,
+        nr=data.nr,
+        nl=data.nl,
+        nb=data.nb,
+        r=data.r.copy(),
+        mu_sliding=data.mu_sliding.copy(),
+        mu_non_sliding=data.mu_non_sliding.copy(),
+        sliding=sliding,
+        non_sliding=data.non_sliding_contacts.copy(),
+        J=J,
+        Q=Q,
+        R=R,
+        Y=Y,
+        YR=YR,
+        k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
+        tau=data.tau.copy(),
+        a_free=_solved(data.solve_inertia, data.tau),
+    )
+
+
+def _jacobian(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> FloatArray:
+    """Dense rows [N; F; L; G]."""
+    rows = (_rows("N", data.N), _rows("F", data.F), _rows("L", data.L), _rows("G", data.G))
+    return np.ascontiguousarray(np.concatenate(rows))
+
+
+def _rows(field: str, linear_map: LinearMap) -> FloatArray:
+    rows = dense(linear_map)
+    check_finite(field, rows)
+    return rows
+
+
+def _solved(solve_inertia: SolveInertia, rows: FloatArray) -> FloatArray:
+    """M^-1 applied to each row, or to one vector, in a new array."""
+    if rows.size == 0:
+        return np.zeros(rows.shape)  # a user's function need not know what to do with no columns
+    solved = np.array(solve_inertia(rows.T).T, dtype=np.float64, order="C")
+    check_finite("solve_inertia", solved)
+    return solved

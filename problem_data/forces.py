@@ -49,7 +49,8 @@ class ConstraintForces:
     fN : array_like, shape (nc,)
         Normal magnitudes, positive when pushing.
     fF : array_like, shape (nr,)
-        Signed friction per spanning direction, contact by contact.
+        Signed friction per spanning direction, contact by contact; at acceleration level of the non-sliding contacts
+        only, because the friction of a sliding contact is mu_sliding fN.
     fL : array_like, shape (nl,)
         Unilateral rows besides contacts (limits).
     fG : array_like, shape (nb,)

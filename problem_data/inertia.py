@@ -124,7 +124,9 @@ def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> S
     if isinstance(solve, CholeskyInertia) and (M is None or M is solve.M):
         # dataclasses.replace hands both back: they are one and the same.
         if solve.M.shape != (nv, nv):
-            raise ProblemDataError("M", f"shape {solve.M.shape}, wanted ({nv}, {nv}): one row per entry of Mv")
+            raise ProblemDataError(
+                "M", f"shape {solve.M.shape}, wanted ({nv}, {nv}): one row and column per generalised velocity"
+            )
         return solve
     if M is not None and solve is not None:
         raise ProblemDataError("solve_inertia", "given together with M; give exactly one of the two")
@@ -137,7 +139,7 @@ def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> S
 
 def cholesky_inertia(M: ArrayLike, nv: int) -> CholeskyInertia:
     """Factor a mass matrix, naming the fault of one that is not symmetric positive definite."""
-    matrix = float_array("M", M, (nv, nv), "one row and column per entry of Mv")
+    matrix = float_array("M", M, (nv, nv), "one row and column per generalised velocity")
     scale = check_symmetric_with_positive_diagonal("M", matrix, SYMMETRY_TOLERANCE)
     scaled = matrix / np.outer(scale, scale)  # unit diagonal: pivots then tell rank whatever the units
     try:

@@ -105,37 +105,79 @@ def nonnegative(field: str, value: ArrayLike | None, size: int, why: str = "") -
     return array
 
 
-def direction_counts(r: ArrayLike, mu: FloatArray) -> IntArray:
+def length(field: str, value: ArrayLike | None) -> int | None:
+    """Number of entries of a vector that may be missing."""
+    return None if value is None else float_array(field, value, (None,)).size
+
+
+def whole_numbers(field: str, value: ArrayLike, size: int | None, wanted: str, why: str = "") -> IntArray:
+    """Vector of whole numbers, at least 0; floats that hold whole numbers are as good as integers.
+
+    Parameters
+    ----------
+    field : str
+    value : array_like
+    size : int or None
+        Wanted number of entries, None for any.
+    wanted, why : str
+        What an entry should be and where the size comes from, for error messages.
+    """
+    numbers = float_array(field, value, (size,), why)
+    # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
+    bad = (numbers != np.floor(numbers)) | (numbers < 0) | (numbers > 2.0**53)
+    if bad.any():
+        index = int(np.argmax(bad))
+        raise ProblemDataError(field, f"{entry(field, numbers, (index,))}, wanted {wanted} (shape {numbers.shape})")
+    return numbers.astype(np.int64)
+
+
+def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntArray:
     """Spanning directions per contact: whole numbers, at least 1 wherever the contact has friction.
 
     Parameters
     ----------
-    r : array_like, shape (nc,)
+    r : array_like, shape (n,)
         Counts; 0 marks a contact without friction rows and is accepted only where ``mu`` is 0, because a
         friction coefficient without a direction to act along would be dropped in silence.
-    mu : ndarray, shape (nc,)
+    mu : ndarray, shape (n,)
         Friction coefficients, already checked.
+    mu_field : str
+        Their name, for error messages.
 
     Returns
     -------
-    ndarray of int64, shape (nc,)
+    ndarray of int64, shape (n,)
     """
-    counts = float_array("r", r, (mu.size,), "one entry per entry of mu")
-    # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
-    bad = (counts != np.floor(counts)) | (counts < 0) | (counts > 2.0**53)
-    if bad.any():
-        index = int(np.argmax(bad))
-        raise ProblemDataError(
-            "r", f"{entry('r', counts, (index,))}, wanted a whole number of directions (shape {counts.shape})"
-        )
+    counts = whole_numbers("r", r, mu.size, "a whole number of directions", f"one entry per entry of {mu_field}")
     idle = (counts < 1) & (mu > 0.0)
     if idle.any():
         index = int(np.argmax(idle))
         raise ProblemDataError(
             "r",
-            f"r[{index}] = 0, wanted at least 1 where mu is positive: {entry('mu', mu, (index,))} (shape {mu.shape})",
+            f"r[{index}] = 0, wanted at least 1 where {mu_field} is positive: {entry(mu_field, mu, (index,))} "
+            f"(shape {mu.shape})",
         )
-    return counts.astype(np.int64)
+    return counts
+
+
+def friction(
+    mu: FloatArray | None, r: ArrayLike | None, has_F: bool, n: int, mu_field: str = "mu"
+) -> tuple[FloatArray, IntArray]:
+    """Coefficients and direction counts of n contacts, where either may have been left out."""
+    coefficients = np.zeros(n) if mu is None else mu
+    if r is not None:
+        counts = direction_counts(r, coefficients, mu_field)
+        if mu is None and counts.any():
+            raise ProblemDataError(mu_field, f"missing, wanted shape ({n},): r has friction directions")
+        return coefficients, counts
+    if has_F and n:
+        raise ProblemDataError("r", f"missing, wanted shape ({n},): F is given, how many of its rows has each contact?")
+    if coefficients.any():
+        i = int(np.argmax(coefficients > 0.0))
+        raise ProblemDataError(
+            "r", f"missing, wanted shape ({n},): {mu_field}[{i}] = {coefficients[i]} needs directions"
+        )
+    return coefficients, np.zeros(n, dtype=np.int64)
 
 
 def read_only(array: FloatArray) -> FloatArray:

@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import VelocityBlocks, evaluate_blocks
-from problem_data.errors import ProblemDataError
 from problem_data.inertia import CholeskyInertia, InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
-from problem_data.validation import FloatArray, IntArray, direction_counts, float_array, nonnegative, read_only, vector
+from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, read_only, vector
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -127,22 +126,22 @@ class ConstraintVelProblemData:
         solve = inertia_solve(solve_inertia, M, nv)
 
         # mu before everything else of a contact: its length defines nc. k before its pair of callables.
-        friction = None if mu is None else nonnegative("mu", mu, float_array("mu", mu, (None,)).size)
+        given = None if mu is None else nonnegative("mu", mu, float_array("mu", mu, (None,)).size)
         normals = as_linear_map(
             "N",
             N,
             nv=nv,
-            rows=None if friction is None else friction.size,
-            pair_rows=_length("kN", kN),
+            rows=None if given is None else given.size,
+            pair_rows=length("kN", kN),
             why="one row per entry of mu (without mu: of kN)",
         )
         nc = normals.shape[0]
-        coefficients, counts = _friction(friction, r, F is not None, nc)
+        coefficients, counts = friction(given, r, F is not None, nc)
         # Python integers: a sum of int64 could wrap round and pass as a small one.
         nr = sum(counts.tolist())
         tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
-        limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=_length("kL", kL), why="kL")
-        bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=_length("kG", kG), why="kG")
+        limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=length("kL", kL), why="kL")
+        bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=length("kG", kG), why="kG")
         nl, nb = limits.shape[0], bilaterals.shape[0]
 
         self._set(
@@ -263,25 +262,3 @@ class ConstraintVelProblemData:
             f"ConstraintVelProblemData(nv={self.nv}, contacts={self.nc}, friction rows={self.nr}, "
             f"limits={self.nl}, bilaterals={self.nb})"
         )
-
-
-def _length(name: str, k: ArrayLike | None) -> int | None:
-    return None if k is None else float_array(name, k, (None,)).size
-
-
-def _friction(mu: FloatArray | None, r: ArrayLike | None, has_F: bool, nc: int) -> tuple[FloatArray, IntArray]:
-    """Coefficients and direction counts of nc contacts, where either may have been left out."""
-    coefficients = np.zeros(nc) if mu is None else mu
-    if r is not None:
-        counts = direction_counts(r, coefficients)
-        if mu is None and counts.any():
-            raise ProblemDataError("mu", f"missing, wanted shape ({nc},): r has friction directions")
-        return coefficients, counts
-    if has_F and nc:
-        raise ProblemDataError(
-            "r", f"missing, wanted shape ({nc},): F is given, how many of its rows has each contact?"
-        )
-    if coefficients.any():
-        i = int(np.argmax(coefficients > 0.0))
-        raise ProblemDataError("r", f"missing, wanted shape ({nc},): mu[{i}] = {coefficients[i]} needs directions")
-    return coefficients, np.zeros(nc, dtype=np.int64)

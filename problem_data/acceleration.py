@@ -1,0 +1,339 @@
+"""Acceleration-level constraint problem data: contact forces at one instant, without a step.
+
+With a the generalised acceleration, the rows say
+
+    0 <= fN  _|_  N a + kN >= 0       contacts do not accelerate into each other
+    0 <= fL  _|_  L a + kL >= 0       limits
+    G a + kG = 0                      bilateral constraints
+
+A contact that slides has the friction -mu_sliding fN along its sliding direction; at one that does not, friction
+opposes F a + kF within mu_non_sliding fN >= sum of |fF|. Together
+
+    M a = tau + (N - mu_sliding Q)^T fN + F^T fF + L^T fL + G^T fG
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
+from problem_data.contact_lists import split_contacts
+from problem_data.errors import ProblemDataError
+from problem_data.inertia import CholeskyInertia, InertiaSolve, SolveInertia, inertia_solve
+from problem_data.operators import LinearMap, Operator, as_linear_map
+from problem_data.sliding_friction import SlidingFrictionMap
+from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, read_only, vector
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class ConstraintAccelProblemData:
+    """Constrained dynamics at one instant, in accelerations and forces.
+
+    Parameters
+    ----------
+    tau : array_like, shape (nv,)
+        All external generalised forces (gravity, gyroscopic terms, actuation), in N and N m. Its length defines nv.
+    N : operator, shape (nc, nv)
+        Rows of the contacts' normal velocities, positive when separating; they define nc. An operator is an array, a
+        scipy.sparse matrix, a LinearOperator or a pair of callables (forward, transpose), each of one vector.
+    Q : operator, shape (ns, nv)
+        Rows of the sliding contacts' velocities along their sliding directions, in the order of `sliding_contacts`:
+        Q v is the slip speed, and friction is -mu_sliding fN along it. May be missing where all mu_sliding are 0.
+    F : operator, shape (nr, nv)
+        Rows of the friction directions of the non-sliding contacts only, contact by contact; the negated directions
+        are implied.
+    L : operator, shape (nl, nv)
+        Rows of further unilateral constraints (limits).
+    G : operator, shape (nb, nv)
+        Rows of bilateral constraints.
+    kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
+        Acceleration terms of the rows, in each row's own unit (m/s^2 or rad/s^2): the rate of change of the row times
+        v, plus stabilisation where wanted. Zeros where missing.
+    mu_sliding : array_like, shape (ns,)
+        Kinetic friction coefficients, >= 0, in the order of `sliding_contacts`; zeros where both this
+        and Q are missing.
+    mu_non_sliding : array_like, shape (nns,)
+        Static friction coefficients, >= 0, in the order of `non_sliding_contacts`; zeros where missing.
+    sliding_contacts, non_sliding_contacts : array_like of int, shapes (ns,), (nns,)
+        Contacts with and without tangential speed: ascending, and each of 0 to nc - 1 in exactly one. A missing list is
+        the complement of the other; without both, no contact slides.
+    r : array_like of int, shape (nns,)
+        Number of friction directions of each non-sliding contact (k/2 for a cone of k edges); nr is their sum. 0 is a
+        contact without friction rows, accepted where mu_non_sliding is 0. Without it all mu_non_sliding must be 0 and F
+        must be missing.
+    use_complementarity_problem_solver : bool
+        True: the solver finds out which rows are active. False: every row is taken as active and one linear system is
+        solved; no inequality is looked at.
+    solve_inertia : callable or operator
+        B -> M^-1 B for B (nv,) and (nv, m); a callable that takes only one of the two is adapted. An array is taken
+        as the inverse of M.
+    M : array_like, shape (nv, nv)
+        Mass matrix, symmetric positive definite, instead of `solve_inertia`.
+
+    Raises
+    ------
+    ProblemDataError
+        Naming the field and the offending entry.
+
+    Notes
+    -----
+    Inputs are copied; the attributes are read-only and stay what they were at construction. Fields, shapes and
+    signs are those of Drake's ``ConstraintAccelProblemData``, with `Q` as an operator of its own; there is no softening
+    at this level.
+
+    Examples
+    --------
+    A 2 kg particle on the ground under gravity, sliding along x with friction 0.5: a unit of normal force brings half a
+    unit of friction against the motion.
+
+    >>> data = ConstraintAccelProblemData(
+    ...     M=[[2, 0], [0, 2]], tau=[0, -19.62], N=[[0, 1]], Q=[[1, 0]], mu_sliding=[0.5], sliding_contacts=[0]
+    ... )
+    >>> data
+    ConstraintAccelProblemData(nv=2, contacts=1 (1 sliding), friction rows=0, limits=0, bilaterals=0)
+    >>> data.N_minus_muQ_T @ [1.0]
+    array([-0.5,  1. ])
+    """
+
+    tau: FloatArray
+    N: LinearMap
+    Q: LinearMap
+    F: LinearMap
+    L: LinearMap
+    G: LinearMap
+    kN: FloatArray
+    kF: FloatArray
+    kL: FloatArray
+    kG: FloatArray
+    mu_sliding: FloatArray
+    mu_non_sliding: FloatArray
+    sliding_contacts: IntArray
+    non_sliding_contacts: IntArray
+    r: IntArray
+    use_complementarity_problem_solver: bool
+    solve_inertia: SolveInertia
+    #: the mass matrix, where it is known
+    M: FloatArray | None
+    _blocks: AccelerationBlocks | None = field(init=False)
+
+    def __init__(
+        self,
+        *,
+        tau: ArrayLike,
+        N: Operator | None = None,
+        Q: Operator | None = None,
+        F: Operator | None = None,
+        L: Operator | None = None,
+        G: Operator | None = None,
+        kN: ArrayLike | None = None,
+        kF: ArrayLike | None = None,
+        kL: ArrayLike | None = None,
+        kG: ArrayLike | None = None,
+        mu_sliding: ArrayLike | None = None,
+        mu_non_sliding: ArrayLike | None = None,
+        sliding_contacts: ArrayLike | None = None,
+        non_sliding_contacts: ArrayLike | None = None,
+        r: ArrayLike | None = None,
+        use_complementarity_problem_solver: bool = True,
+        solve_inertia: InertiaSolve | None = None,
+        M: ArrayLike | None = None,
+    ) -> None:
+        forces = float_array("tau", tau, (None,))
+        nv = forces.size
+        solve = inertia_solve(solve_inertia, M, nv)
+
+        listed = (length("sliding_contacts", sliding_contacts), length("non_sliding_contacts", non_sliding_contacts))
+        both = None if None in listed else sum(filter(None, listed))
+        normals = as_linear_map(
+            "N",
+            N,
+            nv=nv,
+            rows=sum(filter(None, listed)) if N is None else None,
+            pair_rows=both if kN is None else length("kN", kN),
+            why="one row per listed contact" if N is None else "kN, or both lists of contacts,",
+        )
+        nc = normals.shape[0]
+        sliding, non_sliding = split_contacts(sliding_contacts, non_sliding_contacts, nc)
+        ns, nns = sliding.size, non_sliding.size
+        kinetic, slips = _sliding(mu_sliding, Q, ns, nv)
+        static, counts = friction(
+            None
+            if mu_non_sliding is None
+            else nonnegative("mu_non_sliding", mu_non_sliding, nns, "one entry per non-sliding contact"),
+            r,
+            F is not None,
+            nns,
+            "mu_non_sliding",
+        )
+        # Python integers: a sum of int64 could wrap round and pass as a small one.
+        nr = sum(counts.tolist())
+        tangents = as_linear_map(
+            "F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows, of non-sliding contacts only"
+        )
+        limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=length("kL", kL), why="kL")
+        bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=length("kG", kG), why="kG")
+
+        self._set(
+            tau=forces,
+            maps=(normals, slips, tangents, limits, bilaterals),
+            k=(
+                vector("kN", kN, nc, "one entry per contact"),
+                vector("kF", kF, nr, "one entry per row of F"),
+                vector("kL", kL, limits.shape[0], "one entry per row of L"),
+                vector("kG", kG, bilaterals.shape[0], "one entry per row of G"),
+            ),
+            mu=(kinetic, static),
+            contacts=(sliding, non_sliding),
+            r=counts,
+            use_complementarity_problem_solver=_flag(use_complementarity_problem_solver),
+            solve_inertia=solve,
+            blocks=None,
+        )
+
+    @classmethod
+    def from_blocks(
+        cls,
+        blocks: AccelerationBlocks,
+        *,
+        solve_inertia: SolveInertia,
+        use_complementarity_problem_solver: bool = True,
+    ) -> ConstraintAccelProblemData:
+        """Problem data around existing blocks: nothing is copied and nothing is checked.
+
+        Parameters
+        ----------
+        blocks : AccelerationBlocks
+            Returned as they are by `blocks`; they must not be written to afterwards.
+        solve_inertia : callable
+            B -> M^-1 B for B (nv,) and (nv, m), the one that Y, YR and a_free were computed with.
+        use_complementarity_problem_solver : bool
+        """
+        ends = np.cumsum((blocks.nc, blocks.nr, blocks.nl))
+        N, F, L, G = (read_only(part) for part in np.split(blocks.J, ends))
+        kN, kF, kL, kG = np.split(blocks.k, ends)
+        data = cls.__new__(cls)
+        data._set(
+            tau=blocks.tau,
+            maps=(N, read_only(blocks.Q), F, L, G),
+            k=(kN, kF, kL, kG),
+            mu=(blocks.mu_sliding, blocks.mu_non_sliding),
+            contacts=(blocks.sliding, blocks.non_sliding),
+            r=blocks.r,
+            use_complementarity_problem_solver=use_complementarity_problem_solver,
+            solve_inertia=solve_inertia,
+            blocks=blocks,
+        )
+        return data
+
+    def _set(
+        self,
+        *,
+        tau: FloatArray,
+        maps: tuple[LinearMap, LinearMap, LinearMap, LinearMap, LinearMap],
+        k: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+        mu: tuple[FloatArray, FloatArray],
+        contacts: tuple[IntArray, IntArray],
+        r: IntArray,
+        use_complementarity_problem_solver: bool,
+        solve_inertia: SolveInertia,
+        blocks: AccelerationBlocks | None,
+    ) -> None:
+        """Fill the frozen fields; vectors become read-only views of the arrays given."""
+        names = ("tau", "kN", "kF", "kL", "kG", "mu_sliding", "mu_non_sliding")
+        for name, array in zip(names, (tau, *k, *mu), strict=True):
+            object.__setattr__(self, name, read_only(array))
+        for name, indices in zip(("sliding_contacts", "non_sliding_contacts", "r"), (*contacts, r), strict=True):
+            view = indices.view()
+            view.flags.writeable = False
+            object.__setattr__(self, name, view)
+        for name, linear_map in zip("NQFLG", maps, strict=True):
+            object.__setattr__(self, name, linear_map)
+        object.__setattr__(self, "use_complementarity_problem_solver", use_complementarity_problem_solver)
+        object.__setattr__(self, "solve_inertia", solve_inertia)
+        object.__setattr__(self, "M", solve_inertia.M if isinstance(solve_inertia, CholeskyInertia) else None)
+        object.__setattr__(self, "_blocks", blocks)
+
+    @property
+    def nv(self) -> int:
+        """Number of generalised velocities."""
+        return self.tau.size
+
+    @property
+    def nc(self) -> int:
+        """Number of contacts, ns + nns."""
+        return self.kN.size
+
+    @property
+    def ns(self) -> int:
+        """Number of sliding contacts."""
+        return self.mu_sliding.size
+
+    @property
+    def nns(self) -> int:
+        """Number of non-sliding contacts."""
+        return self.mu_non_sliding.size
+
+    @property
+    def nr(self) -> int:
+        """Number of friction rows, the sum of r; sliding contacts have none."""
+        return self.kF.size
+
+    @property
+    def nl(self) -> int:
+        """Number of unilateral rows besides contacts."""
+        return self.kL.size
+
+    @property
+    def nb(self) -> int:
+        """Number of bilateral rows."""
+        return self.kG.size
+
+    @property
+    def N_minus_muQ_T(self) -> LinearMap:
+        """The map (N - mu_sliding Q)^T, shape (nv, nc), where rows of Q of non-sliding contacts count as zero.
+
+        Applied to normal forces it gives their generalised force together with that of the sliding friction they bring.
+        """
+        return SlidingFrictionMap(self.N, self.Q, self.mu_sliding, self.sliding_contacts, transposed=True)
+
+    def blocks(self) -> AccelerationBlocks:
+        """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
+
+        The arrays are for reading; see `AccelerationBlocks`.
+        """
+        blocks = self._blocks
+        if blocks is None:
+            blocks = evaluate_acceleration_blocks(self)
+            object.__setattr__(self, "_blocks", blocks)
+        return blocks
+
+    def __repr__(self) -> str:
+        return (
+            f"ConstraintAccelProblemData(nv={self.nv}, contacts={self.nc} ({self.ns} sliding), "
+            f"friction rows={self.nr}, limits={self.nl}, bilaterals={self.nb})"
+        )
+
+
+def _sliding(mu: ArrayLike | None, Q: Operator | None, ns: int, nv: int) -> tuple[FloatArray, LinearMap]:
+    """Coefficients and rows of ns sliding directions; without friction both may have been left out."""
+    if mu is None and Q is not None and ns:
+        raise ProblemDataError("mu_sliding", f"missing, wanted shape ({ns},): Q is given")
+    kinetic = nonnegative("mu_sliding", mu, ns, "one entry per sliding contact")
+    if Q is None and kinetic.any():
+        i = int(np.argmax(kinetic > 0.0))
+        raise ProblemDataError(
+            "Q", f"missing, wanted shape ({ns}, {nv}): mu_sliding[{i}] = {kinetic[i]} needs a direction"
+        )
+    rows = np.zeros((ns, nv)) if Q is None else Q
+    return kinetic, as_linear_map("Q", rows, nv=nv, rows=ns, pair_rows=None, why="one row per sliding contact")
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise ProblemDataError(
+            "use_complementarity_problem_solver", f"{value!r} of type {type(value).__name__}, wanted True or False"
+        )
+    return bool(value)

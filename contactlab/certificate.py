@@ -7,12 +7,13 @@ velocity after the step obey mechanics; it is evaluated on the problem data, not
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CONDITIONS", "FORMULAS", "Certificate", "Check"]
+__all__ = ["ACCELERATION_FORMULAS", "CONDITIONS", "FORMULAS", "Certificate", "Check"]
 
 #: Conditions in the order of the kernel's certificate array: violation of condition c at 2 c, its scale at 2 c + 1.
 CONDITIONS = (
@@ -37,6 +38,19 @@ FORMULAS = {
     "limit_complementarity": "fL (L v+ + kL + gammaL fL) = 0",
     "force_sign": "fN, fF+, fF-, fL >= 0",
     "bilateral": "G v+ + kG = 0",
+}
+
+#: The same at acceleration level; cone and dissipation are those of contacts that do not slide, with s = F a + kF.
+ACCELERATION_FORMULAS = {
+    "normal_gap": "N a + kN >= 0",
+    "normal_complementarity": "fN (N a + kN) = 0",
+    "cone": "sum |fF| <= mu fN",
+    "dissipation": "fF . s <= 0",
+    "maximum_dissipation": "fF . s + mu fN max|s| = 0",
+    "limit_gap": "L a + kL >= 0",
+    "limit_complementarity": "fL (L a + kL) = 0",
+    "force_sign": "fN, fF+, fF-, fL >= 0",
+    "bilateral": "G a + kG = 0",
 }
 
 
@@ -65,7 +79,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The checks of one solved step, by condition; `FORMULAS` states each.
+    """The checks of one solved problem, by condition; `FORMULAS` or `ACCELERATION_FORMULAS` state each.
 
     Where softening acts, the cone is widened by gammaE lambda and maximum dissipation includes the softening's own
     share (`formulation.kernels.certify`). A scaled value compares the violation with the size of the terms before
@@ -81,16 +95,36 @@ class Certificate:
     limit_complementarity: Check
     force_sign: Check
     bilateral: Check
+    #: what each condition states
+    formulas: Mapping[str, str] = field(default_factory=lambda: FORMULAS, repr=False)
+    #: conditions that the method did not impose: they are measured like the others, and may well be violated
+    not_enforced: tuple[str, ...] = ()
 
     @classmethod
-    def from_kernel(cls, cert: NDArray[np.float64], bilateral: Check | None = None) -> Certificate:
+    def from_kernel(
+        cls,
+        cert: NDArray[np.float64],
+        bilateral: Check | None = None,
+        *,
+        formulas: Mapping[str, str] = FORMULAS,
+        not_enforced: tuple[str, ...] = (),
+    ) -> Certificate:
         """Name the entries of the array (>= 16,) that the kernel `certify` filled."""
         checks = {name: Check(float(cert[2 * c]), float(cert[2 * c + 1])) for c, name in enumerate(CONDITIONS)}
-        return cls(**checks, bilateral=Check(0.0, 0.0) if bilateral is None else bilateral)
+        return cls(
+            **checks,
+            bilateral=Check(0.0, 0.0) if bilateral is None else bilateral,
+            formulas=formulas,
+            not_enforced=not_enforced,
+        )
 
     def checks(self) -> dict[str, Check]:
         """Every check by the name of its condition."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in FORMULAS}
+
+    def violated(self, tolerance: float = 1e-9) -> tuple[str, ...]:
+        """Names of the conditions whose scaled violation exceeds ``tolerance``."""
+        return tuple(name for name, check in self.checks().items() if not check.scaled <= tolerance)
 
     @property
     def worst(self) -> float:
@@ -104,7 +138,7 @@ class Certificate:
         return max(checks, key=lambda name: (math.isnan(checks[name].scaled), checks[name].scaled))
 
     def holds(self, tolerance: float = 1e-9) -> bool:
-        """Whether every scaled violation is at most ``tolerance``."""
+        """Whether every scaled violation is at most ``tolerance``, also of conditions that were not enforced."""
         return self.worst <= tolerance
 
     def __str__(self) -> str:
@@ -114,6 +148,10 @@ class Certificate:
                 values = f"{'-':>12}{'-':>12}{'-':>12}"
             else:
                 values = f"{check.violation:>12.2e}{check.scale:>12.2e}{check.scaled:>12.2e}"
-            lines.append(f"{name:<24}{FORMULAS[name]:<40}{values}")
+            lines.append(f"{name:<24}{self.formulas[name]:<40}{values}")
+        if self.not_enforced:
+            broken = [name for name in self.violated() if name in self.not_enforced]
+            lines.append(f"not enforced, only measured: {', '.join(self.not_enforced)}")
+            lines.append(f"of these violated: {', '.join(broken) or 'none'}")
         lines.append(f"worst: {self.worst_condition}, {self.worst:.2e}")
         return "\n".join(lines)

@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 import lcp
-from contactlab.certificate import Certificate, Check
-from contactlab.formulation.discretized import (
-    BaseLCP,
-    DiscretizedLCP,
-    check_step,
-    construct_base_discretized_time_lcp,
-    form_discretized_lcp,
-    populate_packed_constraint_forces_from_lcp_solution,
-    recover_forces,
-    update_discretized_time_lcp,
+from contactlab.certificate import Certificate
+from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.bilateral import factor_bilateral_rows
+from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
+from contactlab.formulation.force_helpers import ForceHelpers, check_level
+from contactlab.formulation.generalized import generalized_force
+from contactlab.formulation.impact import form_impact_lcp
+from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
+from contactlab.formulation.shrinking import solve_with_shrinking_step
+from contactlab.formulation.solution import (
+    AccelerationSolution,
+    ConstraintSolveError,
+    ImpactSolution,
+    Solution,
+    StepSolution,
 )
-from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
+from contactlab.formulation.verdict import certify_accelerations, certify_forces
+from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
-__all__ = ["ConstraintSolveError", "ConstraintSolver", "Solution"]
+__all__ = [
+    "AccelerationSolution",
+    "ConstraintSolveError",
+    "ConstraintSolver",
+    "ImpactSolution",
+    "Solution",
+    "StepSolution",
+    "certify_forces",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -30,74 +45,8 @@ FloatArray = NDArray[np.float64]
 _CONSISTENT = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """Certified constraint forces of one step.
-
-    Parameters
-    ----------
-    forces : ConstraintForces
-        Forces [N, N m] by class of constraint.
-    result : lcp.Result
-        The LCP solver's answer; ``result.z`` warm-starts the next, similar problem.
-    certificate : Certificate
-        The mechanical conditions, checked on the problem data.
-    generalized_force : ndarray, shape (nv,)
-        N' fN + F' fF + L' fL + G' fG [N, N m].
-    v_plus : ndarray, shape (nv,)
-        Velocity after the step.
-    """
-
-    forces: ConstraintForces
-    result: lcp.Result
-    certificate: Certificate
-    generalized_force: FloatArray
-    v_plus: FloatArray
-
-
-class ConstraintSolveError(RuntimeError):
-    """A constraint problem was not solved; everything needed to study it is attached.
-
-    Parameters
-    ----------
-    message : str
-        What went wrong and what to try.
-    problem : ConstraintVelProblemData
-        The problem; `problem_data.save` writes it to a file.
-    lcp : lcp.LCP
-        The LCP it was turned into.
-    result : lcp.Result
-        The LCP solver's answer.
-    h : float
-        Step [s].
-    certificate : Certificate
-        Mechanical conditions of the rejected answer.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        problem: ConstraintVelProblemData,
-        lcp: lcp.LCP,
-        result: lcp.Result,
-        h: float,
-        certificate: Certificate,
-    ) -> None:
-        # All of it in args: the error then survives pickling between processes.
-        super().__init__(message, problem, lcp, result, h, certificate)
-        self.message = message
-        self.problem = problem
-        self.lcp = lcp
-        self.result = result
-        self.h = h
-        self.certificate = certificate
-
-    def __str__(self) -> str:
-        return self.message
-
-
 @dataclass(frozen=True)
-class ConstraintSolver:
+class ConstraintSolver(ForceHelpers):
     """Solve constraint problems with one LCP solver.
 
     Parameters
@@ -123,51 +72,73 @@ class ConstraintSolver:
 
     lcp_solver: lcp.Solver | None = None
 
-    def solve_discretized_problem(
-        self, data: ConstraintVelProblemData, h: float, *, z0: ArrayLike | None = None
-    ) -> Solution:
-        """Forces over one step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG), constraints at v+.
+    def solve_constraint_problem(
+        self, data: ConstraintAccelProblemData, *, z0: ArrayLike | None = None
+    ) -> AccelerationSolution:
+        """Forces [N, N m] at one instant: M a = tau + (N - mu_s Q)' fN + F' fF + L' fL + G' fG, constraints on a.
+
+        With ``data.use_complementarity_problem_solver`` off, all rows are taken as active and one linear system is
+        solved; the certificate then lists as ``not_enforced`` what nothing imposed, and measures it all the same.
+
+        Parameters
+        ----------
+        data : ConstraintAccelProblemData
+            Problem at one instant.
+        z0 : array_like, shape (nc + 2 nr + nns + nl,), optional
+            LCP solution of a similar problem to start from; the linear path has no use for it.
+
+        Raises
+        ------
+        ProblemDataError
+            z0 does not fit.
+        ConstraintSolveError
+            The problem was not solved (sliding friction may leave it without solution), or equations contradict one
+            another.
+        """
+        check_level(data, ConstraintAccelProblemData)
+        problem: lcp.LCP | None = None
+        result: lcp.Result | LinearResult
+        if data.use_complementarity_problem_solver:
+            formed = form_acceleration_lcp(data)
+            problem = lcp.LCP(formed.MM, formed.qq)
+            result = self._solve(problem, z0, "nc + 2 nr + nns + nl")
+            packed, acceleration = formed.unpack(result.z.copy())
+            certificate = certify_accelerations(data, result.z, packed, acceleration)
+        else:
+            result, packed, acceleration = solve_linear_path(data)
+            certificate = certify_accelerations(data, result.z, packed, acceleration, not_enforced=NOT_ENFORCED)
+        _require("the acceleration-level problem", data, problem, result, None, certificate)
+        forces = ConstraintForces.from_packed(data, packed)
+        return AccelerationSolution(
+            forces=forces,
+            result=result,
+            certificate=certificate,
+            generalized_force=generalized_force(data, forces),
+            acceleration=acceleration,
+        )
+
+    def solve_impact_problem(self, data: ConstraintVelProblemData, *, z0: ArrayLike | None = None) -> ImpactSolution:
+        """Impulses [N s, N m s] at one instant: M (v+ - v) = N' fN + F' fF + L' fL + G' fG, constraints on v+.
 
         Parameters
         ----------
         data : ConstraintVelProblemData
-            Problem with Mv = M v + h tau, gammas in s/kg.
-        h : float
-            Step [s].
+            Problem with Mv = M v before the impact, gammas in 1/kg.
         z0 : array_like, shape (2 nc + 2 nr + nl,), optional
             LCP solution of a similar problem to start from.
 
         Raises
         ------
         ProblemDataError
-            h is not positive or z0 does not fit.
+            z0 does not fit.
         ConstraintSolveError
             The LCP solver failed, or the bilateral equations contradict one another.
         """
-        discretized = form_discretized_lcp(data, h)
-        n = len(discretized.qq)
-        problem = lcp.LCP(discretized.MM, discretized.qq)
-        result = lcp.solve(problem, self.lcp_solver, z0=None if z0 is None else _start(z0, n))
-
-        # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
-        z = result.z.copy()
-        packed, v_plus = recover_forces(discretized.h, discretized.rows, data.blocks(), z)
-        certificate = certify_forces(data, discretized.h, z, packed, v_plus)
-        if _CONSISTENT < certificate.bilateral.scaled < math.inf:  # infinite: the solver's z is not finite
-            message = (
-                f"the bilateral equations G v+ + kG = 0 are inconsistent: the best velocity leaves a residual of "
-                f"{certificate.bilateral.violation:.3g} ({certificate.bilateral.scaled:.2g} of its terms); "
-                f"{data.nb} rows of rank {discretized.rows.bilateral.rank if discretized.rows.bilateral else 0}"
-            )
-            raise ConstraintSolveError(message, data, problem, result, discretized.h, certificate)
-        if not result.solved:
-            message = (
-                f"the contact problem was not solved over h = {discretized.h:g} s ({data!r}): "
-                f"LCP of size {n} ended with {result.status.name} after {result.iterations} iterations. "
-                f"{result.status.advice}"
-            )
-            raise ConstraintSolveError(message, data, problem, result, discretized.h, certificate)
-        return Solution(
+        check_level(data, ConstraintVelProblemData)
+        result, packed, certificate, v_plus = self._velocity_level(
+            "the impact problem", data, form_impact_lcp(data), None, z0
+        )
+        return ImpactSolution(
             forces=ConstraintForces.from_packed(data, packed),
             result=result,
             certificate=certificate,
@@ -175,118 +146,117 @@ class ConstraintSolver:
             v_plus=v_plus,
         )
 
-    @staticmethod
-    def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
-        """State the LCP at h = 1 without softening: the part that every step size shares."""
-        return construct_base_discretized_time_lcp(data)
+    def solve_discretized_problem(
+        self,
+        data: ConstraintVelProblemData | Callable[[float], ConstraintVelProblemData],
+        h: float,
+        *,
+        z0: ArrayLike | None = None,
+        shrink: float = 0.5,
+        min_h: float | None = None,
+    ) -> StepSolution:
+        """Forces [N, N m] over a step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG), constraints at v+.
 
-    @staticmethod
-    def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-        """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``."""
-        return update_discretized_time_lcp(base, data, h)
+        Parameters
+        ----------
+        data : ConstraintVelProblemData, or callable h -> ConstraintVelProblemData
+            Problem with Mv = M v + h tau, gammas in s/kg. A callable is asked again for each smaller h after a failure,
+            because kN, kL, Mv and gamma depend on h; the solution says the h it holds for.
+        h : float
+            Step [s]; with a callable, the largest.
+        z0 : array_like, shape (2 nc + 2 nr + nl,), optional
+            LCP solution of a similar problem to start from.
+        shrink, min_h : float, optional
+            With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
 
-    @staticmethod
-    def populate_packed_constraint_forces_from_lcp_solution(
-        data: ConstraintVelProblemData, discretized: DiscretizedLCP, zz: ArrayLike, h: float
-    ) -> ConstraintForces:
-        """Unpack an LCP solution into forces [N, N m], the bilateral ones included."""
-        return populate_packed_constraint_forces_from_lcp_solution(data, discretized, zz, h)
-
-    @staticmethod
-    def compute_generalized_force_from_constraint_forces(
-        data: ConstraintVelProblemData, forces: ConstraintForces | ArrayLike
-    ) -> FloatArray:
-        """N' fN + F' fF + L' fL + G' fG, shape (nv,): a force [N, N m] or an impulse, as ``forces`` are."""
-        generalized: FloatArray = _packed(data, forces) @ data.blocks().J
-        return generalized
-
-    @staticmethod
-    def compute_generalized_velocity_change(
-        data: ConstraintVelProblemData, impulses: ConstraintForces | ArrayLike
-    ) -> FloatArray:
-        """M^-1 times the generalised impulse of ``impulses`` [N s, N m s], shape (nv,)."""
-        change: FloatArray = _packed(data, impulses) @ data.blocks().Y
-        return change
-
-    @staticmethod
-    def compute_generalized_acceleration_from_constraint_forces(
-        data: ConstraintVelProblemData, forces: ConstraintForces | ArrayLike
-    ) -> FloatArray:
-        """M^-1 times the generalised force of ``forces`` [N, N m], shape (nv,)."""
-        acceleration: FloatArray = _packed(data, forces) @ data.blocks().Y
-        return acceleration
-
-    @staticmethod
-    def compute_generalized_acceleration(
-        data: ConstraintVelProblemData, v: ArrayLike, forces: ConstraintForces | ArrayLike, h: float
-    ) -> FloatArray:
-        """Mean acceleration (v+ - v) / h over the step, shape (nv,), with v (nv,) the velocity at its start.
-
-        External forces are in Mv already; ``forces`` are the constraint forces [N, N m].
+        Raises
+        ------
+        ProblemDataError
+            h, shrink or min_h is out of its range, or z0 does not fit.
+        ConstraintSolveError
+            The LCP solver failed, or the bilateral equations contradict one another; with a callable, at every step.
         """
-        step = check_step(h)
-        start = np.asarray(v, dtype=np.float64)
-        if start.shape != (data.nv,):
-            raise ProblemDataError("v", f"shape {start.shape}, wanted ({data.nv},): one entry per velocity")
+        if callable(data):
+            return solve_with_shrinking_step(
+                data, h, lambda problem, step: self._step(problem, step, z0), shrink=shrink, min_h=min_h
+            )
+        check_level(data, ConstraintVelProblemData)
+        return self._step(data, h, z0)
+
+    def _step(self, data: ConstraintVelProblemData, h: float, z0: ArrayLike | None) -> StepSolution:
+        formed = form_discretized_lcp(data, h)
+        what = f"the contact problem over h = {formed.h:g} s"
+        result, packed, certificate, v_plus = self._velocity_level(what, data, formed, formed.h, z0)
+        return StepSolution(
+            forces=ConstraintForces.from_packed(data, packed),
+            result=result,
+            certificate=certificate,
+            generalized_force=packed @ data.blocks().J,
+            v_plus=v_plus,
+            h=formed.h,
+        )
+
+    def _velocity_level(
+        self,
+        what: str,
+        data: ConstraintVelProblemData,
+        formed: DiscretizedLCP,
+        h: float | None,
+        z0: ArrayLike | None,
+    ) -> tuple[lcp.Result, FloatArray, Certificate, FloatArray]:
+        """Solve, unpack and certify; the error carries h."""
+        problem = lcp.LCP(formed.MM, formed.qq)
+        result = self._solve(problem, z0, "2 nc + 2 nr + nl")
+        # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
+        z = result.z.copy()
+        packed, v_plus = recover_forces(formed.h, formed.rows, data.blocks(), z)
+        certificate = certify_forces(data, formed.h, z, packed, v_plus)
+        _require(what, data, problem, result, h, certificate)
+        return result, packed, certificate, v_plus
+
+    def _solve(self, problem: lcp.LCP, z0: ArrayLike | None, size: str) -> lcp.Result:
+        return lcp.solve(problem, self.lcp_solver, z0=None if z0 is None else _start(z0, problem.n, size))
+
+
+def _require(
+    what: str,
+    data: ConstraintVelProblemData | ConstraintAccelProblemData,
+    problem: lcp.LCP | None,
+    result: lcp.Result | LinearResult,
+    h: float | None,
+    certificate: Certificate,
+) -> None:
+    """Raise unless the bilateral equations hold and the solver solved what it was given."""
+    check = certificate.bilateral
+    if _CONSISTENT < check.scaled < math.inf:  # infinite: the solver's z is not finite
+        nu = data.nc + data.nr + data.nl
         blocks = data.blocks()
-        acceleration: FloatArray = (blocks.v_free - start) / step + _packed(data, forces) @ blocks.Y
-        return acceleration
+        rank = factor_bilateral_rows(blocks.J[nu:], blocks.Y[nu:]).rank
+        message = (
+            f"the bilateral equations {certificate.formulas['bilateral']} are inconsistent: the best motion leaves a "
+            f"residual of {check.violation:.3g} ({check.scaled:.2g} of its terms); {data.nb} rows of rank {rank}"
+        )
+        raise ConstraintSolveError(message, data, problem, result, h, certificate)
+    if result.solved:
+        return
+    if isinstance(result, LinearResult):
+        how = (
+            f"not every row can be active at once: the {len(result.z)} forces leave {result.residual:.2g} of the terms "
+            f"of a row (rank {result.rank}). Let the complementarity problem find out which rows are."
+        )
+    else:
+        how = (
+            f"LCP of size {len(result.z)} ended with {result.status.name} after {result.iterations} iterations. "
+            f"{result.status.advice}"
+        )
+    raise ConstraintSolveError(f"{what} was not solved ({data!r}): {how}", data, problem, result, h, certificate)
 
 
-def certify_forces(
-    data: ConstraintVelProblemData, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
-) -> Certificate:
-    """Certificate of forces [fN | fF | fL | fG] and v+ over a step h, with the edge magnitudes in z."""
-    from contactlab.formulation.kernels.certify import CERT_SIZE, certify
-
-    blocks = data.blocks()
-    cert = np.empty(CERT_SIZE)
-    size = np.empty(blocks.nv)
-    certify(
-        h,
-        blocks.nc,
-        blocks.nr,
-        blocks.nl,
-        blocks.r,
-        blocks.mu,
-        blocks.J,
-        blocks.Y,
-        blocks.k,
-        blocks.gamma,
-        blocks.gammaE,
-        blocks.v_free,
-        z,
-        packed,
-        v_plus,
-        size,
-        cert,
-    )
-    if blocks.nb == 0:
-        return Certificate.from_kernel(cert)
-    nu = blocks.nc + blocks.nr + blocks.nl
-    G, kG = blocks.J[nu:], blocks.k[nu:]
-    rates = np.abs(G @ v_plus + kG)
-    scales = np.abs(G) @ size + np.abs(kG)
-    checks = [Check(float(rate), float(scale)) for rate, scale in zip(rates, scales, strict=True)]
-    return Certificate.from_kernel(cert, max(checks, key=lambda check: check.scaled))
-
-
-def _start(z0: ArrayLike, n: int) -> FloatArray:
+def _start(z0: ArrayLike, n: int, size: str) -> FloatArray:
     start = np.array(z0, dtype=np.float64, order="C")
     if start.shape != (n,):
-        raise ProblemDataError("z0", f"shape {start.shape}, wanted ({n},): 2 nc + 2 nr + nl")
+        raise ProblemDataError("z0", f"shape {start.shape}, wanted ({n},): {size}")
     if not np.isfinite(start).all():
         i = int(np.argmin(np.isfinite(start)))
         raise ProblemDataError("z0", f"z0[{i}] = {start[i]}, wanted a finite number")
     return start
-
-
-def _packed(data: ConstraintVelProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
-    if not isinstance(forces, ConstraintForces):
-        forces = ConstraintForces.from_packed(data, forces)
-    packed = forces.packed()
-    counts = (data.nc, data.nr, data.nl, data.nb)
-    lengths = (len(forces.fN), len(forces.fF), len(forces.fL), len(forces.fG))
-    if lengths != counts:
-        raise ProblemDataError("forces", f"fN, fF, fL, fG of lengths {lengths}, wanted {counts} (nc, nr, nl, nb)")
-    return packed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,17 +13,19 @@ import pytest
 
 import lcp
 from contactlab import ConstraintSolver
-from problem_data import ConstraintVelProblemData
+from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.discretized import form_discretized_lcp
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 HOME = "formulation/kernels/discretized_lcp.py"
 PACKAGES = ("contactlab", "lcp", "problem_data")
 BLOCK_BUILDERS = {"block", "bmat", "block_array", "diag", "fill_diagonal", "block_diag", "diags", "diags_array"}
 
 
-def sources() -> list[Path]:
-    """Every source file of the installed packages."""
+def sources(*packages: str) -> list[Path]:
+    """Every source file of the installed packages, or of some of them."""
     files: list[Path] = []
-    for package in PACKAGES:
+    for package in packages or PACKAGES:
         spec = importlib.util.find_spec(package)
         assert spec is not None
         assert spec.origin is not None
@@ -79,10 +82,47 @@ def test_a_second_assembly_would_be_seen(second: str) -> None:
     assert states_coulomb_rows(second)
 
 
-def test_the_solved_lcp_is_the_array_the_kernel_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+def velocity_data() -> ConstraintVelProblemData:
+    return ConstraintVelProblemData(M=np.eye(2), Mv=[0.1, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.3], r=[1])
+
+
+def acceleration_data() -> ConstraintAccelProblemData:
+    return ConstraintAccelProblemData(
+        M=np.eye(2),
+        tau=[0.1, -0.1],
+        N=[[0, 1], [0.1, 1]],
+        Q=[[1, 0]],
+        mu_sliding=[0.2],
+        sliding_contacts=[0],
+        F=[[1, 0]],
+        mu_non_sliding=[0.3],
+        r=[1],
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "run"),
+    [
+        (
+            "discretized_lcp",
+            "assemble_lcp",
+            lambda solver: solver.solve_discretized_problem(velocity_data(), 0.01),
+        ),
+        ("discretized_lcp", "assemble_lcp", lambda solver: solver.solve_impact_problem(velocity_data())),
+        (
+            "acceleration_lcp",
+            "assemble_acceleration_lcp",
+            lambda solver: solver.solve_constraint_problem(acceleration_data()),
+        ),
+    ],
+    ids=["discretized", "impact", "acceleration"],
+)
+def test_the_solved_lcp_is_the_array_the_kernel_filled(
+    monkeypatch: pytest.MonkeyPatch, module: str, name: str, run: Callable[[ConstraintSolver], object]
+) -> None:
     """The public path hands the kernel's M and q to the solver, assembled once and not touched again."""
-    home = importlib.import_module("contactlab.formulation.kernels.discretized_lcp")
-    assemble = home.assemble_lcp
+    home = importlib.import_module(f"contactlab.formulation.kernels.{module}")
+    assemble = getattr(home, name)
     filled: list[tuple[np.ndarray, np.ndarray]] = []
 
     def recording(*args: object) -> None:
@@ -99,19 +139,46 @@ def test_the_solved_lcp_is_the_array_the_kernel_filled(monkeypatch: pytest.Monke
         solved.append(problem)
         return solve(problem, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(home, "assemble_lcp", recording)
+    monkeypatch.setattr(home, name, recording)
     monkeypatch.setattr(lcp, "solve", watching)
-    data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.1, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.3], r=[1])
-    ConstraintSolver().solve_discretized_problem(data, 0.01)
+    run(ConstraintSolver())
     assert len(filled) == len(solved) == 1
     assert np.array_equal(np.asarray(solved[0].M), filled[0][0])
     assert np.array_equal(solved[0].q, filled[0][1])
 
 
+@pytest.mark.nojit
+def test_both_levels_fill_the_same_matrix_where_nothing_slides() -> None:
+    """Without sliding contacts the acceleration-level matrix is that of the step at h = 1, bit for bit."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(5, 5))
+    fields = {
+        "M": root @ root.T + np.eye(5),
+        "N": rng.normal(size=(2, 5)),
+        "F": rng.normal(size=(3, 5)),
+        "L": rng.normal(size=(1, 5)),
+        "r": [1, 2],
+        "kN": rng.normal(size=2),
+    }
+    load = rng.normal(size=5)
+    accel = form_acceleration_lcp(ConstraintAccelProblemData(tau=load, mu_non_sliding=[0.3, 0.4], **fields))
+    step = form_discretized_lcp(ConstraintVelProblemData(Mv=load, mu=[0.3, 0.4], **fields), 1.0)
+    assert np.array_equal(accel.MM, step.MM)
+    assert np.array_equal(accel.qq, step.qq)
+
+
 def test_every_caller_uses_the_same_kernels() -> None:
     """Code that solves contact problems inside the compiled step holds the very kernels of the formulation."""
-    kernels = {"assemble_lcp": "discretized_lcp", "recover": "recover", "certify": "certify"}
-    for file in sources():
+    kernels = {
+        "assemble_lcp": "discretized_lcp",
+        "fill_rows": "discretized_lcp",
+        "fill_cone": "discretized_lcp",
+        "assemble_acceleration_lcp": "acceleration_lcp",
+        "recover": "recover",
+        "certify": "certify",
+        "certify_responses": "certify",
+    }
+    for file in sources("contactlab"):
         tree = ast.parse(file.read_text())
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.name in kernels:

@@ -29,7 +29,7 @@ def test_save_and_open(tumble, tmp_path):
     tumble.save(tmp_path / "a.npz")
     opened = Recording.open(tmp_path / "a.npz")
     assert same(tumble, opened)
-    assert opened.stepper.lcp_solver == lcp.Lemke()
+    assert opened.stepper == tumble.stepper
     assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
     assert opened.environment == tumble.environment
     assert opened.world.bodies.names == ("cube", "ball", "tetrahedron")
@@ -193,3 +193,19 @@ def test_steps_out_of_range_are_index_errors():
     for call in (recording.problem, recording.z, recording.bodies):
         with pytest.raises(IndexError, match="island 1"):
             call(1, 1)
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        None,
+        lcp.Lemke(restarts=2),
+        lcp.Fallback(lcp.Lemke(), lcp.Regularized(lcp.Lemke(max_pivots=50)), lcp.Enumeration(max_n=9)),
+    ],
+)
+def test_the_solver_comes_back_with_the_record(solver, tmp_path):
+    """No solver named, one of our own, and a cascade are all known again to the last option."""
+    world = scenes.tumble()
+    stepper = TimeStepping(h=0.002, solver=solver)
+    simulate(world, stepper, steps=3).save(tmp_path / "a.npz")
+    assert Recording.open(tmp_path / "a.npz").stepper == stepper

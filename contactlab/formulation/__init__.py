@@ -1,5 +1,25 @@
 """From problem data to a linear complementarity problem and back to forces.
 
-`bilateral` eliminates the equations, `discretized` states the step's LCP and unpacks its solution; `kernels` holds
-the arithmetic that the compiled step shares.
+`bilateral` eliminates the equations; `acceleration`, `impact` and `discretized` state one problem each and unpack its
+solution; `linear_path` solves the first without inequalities; `softening` turns springs and dampers into terms of rows;
+`kernels` holds the arithmetic that the compiled step shares.
 """
+
+# The function hides its module of the same name, which `from contactlab.formulation.softening import ...` still finds.
+from contactlab.formulation.softening import (
+    Softening,
+    SpringDamper,
+    impulse_softening,
+    softening,
+    spring_damper,
+    spring_damper_from_impulse,
+)
+
+__all__ = [
+    "Softening",
+    "SpringDamper",
+    "impulse_softening",
+    "softening",
+    "spring_damper",
+    "spring_damper_from_impulse",
+]

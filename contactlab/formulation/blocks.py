@@ -1,8 +1,9 @@
 """The unilateral rows of a problem once its bilateral rows are eliminated.
 
 What the kernels see is always a problem without bilateral rows: rows J = [N; F; L], their responses Y_i = C J_i, terms
-k and a free velocity v0 that already meets the equations. Without bilateral rows these are the blocks of the problem
-data themselves, not copies.
+k and a free motion (velocity v0 or acceleration a0) that already meets the equations. Without bilateral rows these are
+the blocks of the problem data themselves, not copies. At acceleration level the force of a row need not act along it:
+the normal force of a sliding contact brings friction, and its response is C R_i with R = N - mu_s Q.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_rows
-from problem_data import VelocityBlocks
+from problem_data import AccelerationBlocks, VelocityBlocks
 
-__all__ = ["UnilateralRows", "unilateral_rows"]
+__all__ = ["Blocks", "UnilateralRows", "force_responses", "free_motion", "unilateral_rows"]
 
 FloatArray = NDArray[np.float64]
+Blocks = VelocityBlocks | AccelerationBlocks
 
 # C J_i is zero to rounding where J_i C J_i falls below this share of J_i M^-1 J_i (an angle of 3e-7 rad).
 _LOCKED = 1e-13
@@ -35,6 +37,9 @@ class UnilateralRows:
         Rows [N; F; L] in front; rows the bilateral ones determine fully are zero.
     Y : ndarray, shape (>= nu, nv)
         Row i is C J_i.
+    responses : ndarray, shape (>= nu, nv)
+        Row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise row i of Y. The
+        same array as Y where nothing slides.
     locked : ndarray of int
         Rows that no unilateral force can move any more.
     bilateral : BilateralRows or None
@@ -43,34 +48,63 @@ class UnilateralRows:
 
     J: FloatArray
     Y: FloatArray
+    responses: FloatArray
     locked: NDArray[np.intp]
     bilateral: BilateralRows | None
 
-    def terms(self, blocks: VelocityBlocks) -> tuple[FloatArray, FloatArray]:
-        """Terms k (>= nu,) and velocity v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
+    def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
+        """Terms k (>= nu,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
+        free = free_motion(blocks)
         if self.bilateral is None:
-            return blocks.k, blocks.v_free
-        v0 = self.bilateral.project_velocity(blocks.v_free, blocks.k[len(blocks.k) - blocks.nb :])
+            return blocks.k, free
+        v0 = self.bilateral.project_velocity(free, blocks.k[len(blocks.k) - blocks.nb :])
         k = blocks.k.copy()
         # A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
         J = blocks.J[self.locked]
         rate = J @ v0 + k[self.locked]
-        size = np.abs(J) @ (np.abs(v0) + np.abs(blocks.v_free)) + np.abs(k[self.locked])
+        size = np.abs(J) @ (np.abs(v0) + np.abs(free)) + np.abs(k[self.locked])
         k[self.locked] = np.where(np.abs(rate) <= _ROUNDING * size, 0.0, rate)
         return k, v0
 
 
-def unilateral_rows(blocks: VelocityBlocks) -> UnilateralRows:
+def free_motion(blocks: Blocks) -> FloatArray:
+    """Motion (nv,) without any constraint force: M^-1 Mv, or M^-1 tau at acceleration level."""
+    return blocks.a_free if isinstance(blocks, AccelerationBlocks) else blocks.v_free
+
+
+def force_responses(blocks: Blocks) -> FloatArray:
+    """What a unit of each force does to the motion, shape (m, nv): rows M^-1 J_i, and M^-1 R_i for normal forces."""
+    if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:
+        return np.concatenate((blocks.YR, blocks.Y[blocks.nc :]))
+    return blocks.Y
+
+
+def unilateral_rows(blocks: Blocks) -> UnilateralRows:
     """Eliminate the bilateral rows of a problem from its unilateral ones."""
+    responses = force_responses(blocks)
     if blocks.nb == 0:
-        return UnilateralRows(J=blocks.J, Y=blocks.Y, locked=np.empty(0, dtype=np.intp), bilateral=None)
+        nothing = np.empty(0, dtype=np.intp)
+        return UnilateralRows(J=blocks.J, Y=blocks.Y, responses=responses, locked=nothing, bilateral=None)
     nu = blocks.nc + blocks.nr + blocks.nl
     bilateral = factor_bilateral_rows(blocks.J[nu:], blocks.Y[nu:])
     J = blocks.J[:nu].copy()
-    Y = bilateral.project_rows(blocks.Y[:nu])
-    free = np.einsum("ip,ip->i", J, blocks.Y[:nu])
-    left = np.einsum("ip,ip->i", J, Y)
-    locked = np.flatnonzero((left <= _LOCKED * free) & (free > 0.0))
+    Y, locked = _projected(bilateral, J, blocks.Y[:nu])
+    if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:
+        responses = Y.copy()
+        responses[blocks.sliding], _ = _projected(bilateral, blocks.R[blocks.sliding], blocks.YR[blocks.sliding])
+    else:
+        responses = Y
     J[locked] = 0.0
-    Y[locked] = 0.0
-    return UnilateralRows(J=J, Y=np.ascontiguousarray(Y), locked=locked, bilateral=bilateral)
+    return UnilateralRows(J=J, Y=Y, responses=responses, locked=locked, bilateral=bilateral)
+
+
+def _projected(
+    bilateral: BilateralRows, rows: FloatArray, responses: FloatArray
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Responses C d_i from rows d_i and M^-1 d_i, an exact zero where only rounding is left, and which those are."""
+    left = np.ascontiguousarray(bilateral.project_rows(responses))
+    before = np.einsum("ip,ip->i", rows, responses)
+    after = np.einsum("ip,ip->i", rows, left)
+    locked = np.flatnonzero((after <= _LOCKED * before) & (before > 0.0))
+    left[locked] = 0.0
+    return left, locked

@@ -14,19 +14,19 @@ It is assembled in one place, `kernels.discretized_lcp`, for every h and for the
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
+from contactlab.formulation.blocks import Blocks, UnilateralRows, force_responses, free_motion, unilateral_rows
+from contactlab.formulation.step import check_step
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
 __all__ = [
     "BaseLCP",
     "DiscretizedLCP",
-    "check_step",
+    "add_bilateral_forces",
     "construct_base_discretized_time_lcp",
     "form_discretized_lcp",
     "populate_packed_constraint_forces_from_lcp_solution",
@@ -85,15 +85,6 @@ class DiscretizedLCP(BaseLCP):
     """The LCP of one step h, softening included: forces in newtons, see `BaseLCP` for the fields."""
 
     h: float
-
-
-def check_step(h: float) -> float:
-    """Return h as a float, or raise `ProblemDataError` unless it is a positive finite number of seconds."""
-    if isinstance(h, bool) or not isinstance(h, (int, float, np.integer, np.floating)):
-        raise ProblemDataError("h", f"{h!r}, wanted a number of seconds")
-    if not (math.isfinite(h) and h > 0.0):
-        raise ProblemDataError("h", f"{h!r}, wanted a positive finite number of seconds")
-    return float(h)
 
 
 def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
@@ -167,12 +158,11 @@ def populate_packed_constraint_forces_from_lcp_solution(
     return ConstraintForces.from_packed(data, packed)
 
 
-def recover_forces(
-    h: float, rows: UnilateralRows, blocks: VelocityBlocks, z: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Packed forces [fN | fF | fL | fG] and v+ from an LCP solution.
 
-    With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces.
+    With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces. At
+    acceleration level h is 1, v+ an acceleration, and z has a slack for every contact.
     """
     from contactlab.formulation.kernels.recover import recover
 
@@ -180,15 +170,26 @@ def recover_forces(
     _, v0 = rows.terms(blocks)
     f = np.empty(nu)
     v_plus = np.empty(blocks.nv)
-    recover(h, blocks.nc, blocks.nr, blocks.nl, z, rows.Y, v0, f, v_plus)
+    recover(h, blocks.nc, blocks.nr, blocks.nl, z, rows.responses, v0, f, v_plus)
     if rows.bilateral is None:
         return f, v_plus
-    kG = blocks.k[nu:]
-    unilateral = blocks.v_free + h * (f @ blocks.Y[:nu])
+    fG, v_plus = add_bilateral_forces(h, rows, blocks, f)
+    return np.concatenate((f, fG)), v_plus
+
+
+def add_bilateral_forces(
+    h: float, rows: UnilateralRows, blocks: Blocks, f: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Bilateral forces (nb,) of minimum norm beside the unilateral forces f (nu,), and the motion after both."""
+    nu = len(f)
+    unilateral = free_motion(blocks) + h * (f @ force_responses(blocks)[:nu])
     impulse = np.zeros(blocks.nb)
+    if rows.bilateral is None:
+        return impulse, unilateral
     for _ in range(2):
-        impulse = impulse + rows.bilateral.impulse(rows.bilateral.rate(unilateral + impulse @ rows.bilateral.Y, kG))
-    return np.concatenate((f, impulse / h)), unilateral + impulse @ rows.bilateral.Y
+        rate = rows.bilateral.rate(unilateral + impulse @ rows.bilateral.Y, blocks.k[nu:])
+        impulse = impulse + rows.bilateral.impulse(rate)
+    return impulse / h, unilateral + impulse @ rows.bilateral.Y
 
 
 def _discretized(h: float, rows: UnilateralRows, data: ConstraintVelProblemData) -> DiscretizedLCP:

@@ -3,7 +3,7 @@
 Each condition is reported as a violation in its own unit and a scale in the same unit; their ratio is dimensionless.
 The scales are those of a componentwise backward error (Oettli and Prager 1964): with
 
-    u_p   = |v_free_p| + h sum_i |f_i| |Y_ip|                 how large each velocity was before cancellation
+    u_p   = |v_free_p| + h sum_i |f_i| |responses_ip|         how large each velocity was before cancellation
     s_i   = sum_p |J_ip| u_p + |k_i| + gamma_i |f_i|          rate scale of row i
     phi_i = s_i / (h J_i Y_i + gamma_i)                       force that would move row i by that rate
 
@@ -34,6 +34,7 @@ __all__ = [
     "NORMAL_COMPLEMENTARITY",
     "NORMAL_GAP",
     "certify",
+    "certify_responses",
     "worst_scaled",
 ]
 
@@ -105,7 +106,7 @@ def _unilateral(
 
 
 @kernel
-def certify(
+def certify_responses(
     h: float,
     nc: int,
     nr: int,
@@ -114,6 +115,7 @@ def certify(
     mu: NDArray[np.float64],
     J: NDArray[np.float64],
     Y: NDArray[np.float64],
+    responses: NDArray[np.float64],
     k: NDArray[np.float64],
     gamma: NDArray[np.float64],
     gammaE: NDArray[np.float64],
@@ -130,6 +132,9 @@ def certify(
     ----------
     h, nc, nr, nl, r, mu, J, Y, k, gamma, gammaE, v_free
         The problem, as for `assemble_lcp`. With bilateral rows: the original Y_i = M^-1 J_i and v_free, all m rows.
+    responses
+        (>= size of f, nv) what a unit of each force does to v: Y, but for sliding contacts, whose normal force brings
+        friction with it.
     z
         (2 nc + 2 nr + nl,) LCP solution.
     f
@@ -180,7 +185,7 @@ def certify(
         impulse = h * abs(f[i])
         if impulse > 0.0:
             for p in range(v_plus.shape[0]):
-                u[p] += impulse * abs(Y[i, p])
+                u[p] += impulse * abs(responses[i, p])
 
     first = nc
     for c in range(nc):
@@ -212,7 +217,8 @@ def certify(
             bound = mu[c] * f[c]
             largest = abs(bound) + max(physical, edges)
             force_scale = force_f + mu[c] * force_n
-            power_scale = max(largest * scale_f, force_scale * fastest)
+            # N and F of a contact share one unit: slip far below the terms of N is rounding, even where F has none.
+            power_scale = max(largest * max(scale_f, scale_n), force_scale * fastest)
             _keep(cert, CONE, max(0.0, max(physical, edges) - bound - gammaE[c] * slack), force_scale)
             _keep(cert, DISSIPATION, max(0.0, power), power_scale)
             gap = power + bound * slack + softening + gammaE[c] * slack * slack
@@ -222,6 +228,30 @@ def certify(
     for i in range(nc + nr, nc + nr + nl):
         rate, scale, force = _row(h, i, J, Y, k, gamma, f, v_plus, u)
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + gamma[i] * f[i], scale, force)
+
+
+@kernel
+def certify(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    r: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    J: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    k: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    gammaE: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    z: NDArray[np.float64],
+    f: NDArray[np.float64],
+    v_plus: NDArray[np.float64],
+    work: NDArray[np.float64],
+    cert: NDArray[np.float64],
+) -> None:
+    """Fill cert for forces that act along their own rows; parameters as for `certify_responses`."""
+    certify_responses(h, nc, nr, nl, r, mu, J, Y, Y, k, gamma, gammaE, v_free, z, f, v_plus, work, cert)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The one assembly of the contact problem: the velocity-level LCP of one step, in force units.
+"""The one assembly of the contact problem: physical rows, friction cones, and the LCP of one step in force units.
 
 With W = J C J' over the unilateral rows [N; F; L] (C the inverse inertia, bilateral rows already eliminated), h the
 step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
@@ -10,6 +10,8 @@ step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
         | h W_LN        h W_LF        -h W_LF         0    h W_LL + gL |        |  L v_free + kL |
 
 E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. The impact problem is h = 1.
+
+`fill_rows` states the rows with an h, `fill_cone` those of one contact's friction; `acceleration_lcp` calls them too.
 """
 
 from __future__ import annotations
@@ -19,44 +21,34 @@ from numpy.typing import NDArray
 
 from lcp.kernels import kernel
 
-__all__ = ["assemble_lcp"]
+__all__ = ["assemble_lcp", "fill_cone", "fill_rows"]
 
 
 @kernel
-def assemble_lcp(
+def fill_rows(
     h: float,
     nc: int,
     nr: int,
     nl: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
+    cones: int,
     J: NDArray[np.float64],
     Y: NDArray[np.float64],
     k: NDArray[np.float64],
     gamma: NDArray[np.float64],
-    gammaE: NDArray[np.float64],
     v_free: NDArray[np.float64],
     M: NDArray[np.float64],
     q: NDArray[np.float64],
 ) -> None:
-    """Fill M and q of the step's LCP.
+    """Fill q and the physical blocks of M, h W + gamma; all other entries become zero.
 
     Parameters
     ----------
-    h
-        Step [s].
-    nc, nr, nl
-        Numbers of contacts, friction directions and limits; nu = nc + nr + nl.
-    r, mu, gammaE
-        (nc,) directions, friction coefficient and softening of the slack of each contact.
-    J, Y
-        (>= nu, nv) constraint rows [N; F; L] and C J_i, row by row. Rows past nu are not read.
-    k, gamma
-        (>= nu,) row terms [m/s for contacts] and softening [s/kg for contacts].
-    v_free
-        (nv,) velocity after the step without unilateral forces.
+    h, nc, nr, nl, J, Y, k, gamma, v_free
+        As for `assemble_lcp`.
+    cones
+        Number of slacks lambda: of contacts with a friction cone.
     M, q
-        (n, n) and (n,), n = 2 nc + 2 nr + nl: output.
+        (n, n) and (n,), n = nc + 2 nr + cones + nl: output.
 
     Notes
     -----
@@ -64,9 +56,8 @@ def assemble_lcp(
     """
     nu = nc + nr + nl
     nv = v_free.shape[0]
-    n = 2 * nc + 2 * nr + nl
-    slack = nc + 2 * nr  # first lambda
-    limit = slack + nc  # first fL
+    limit = nc + 2 * nr + cones  # first fL
+    n = limit + nl
 
     for i in range(n):
         for j in range(n):
@@ -110,15 +101,73 @@ def assemble_lcp(
         if friction_i:
             M[a + nr, a + nr] += gamma[i]
 
-    # Coulomb rows: 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0.
+
+@kernel
+def fill_cone(
+    row: int, contact: int, edge: int, directions: int, nr: int, mu: float, gammaE: float, M: NDArray[np.float64]
+) -> None:
+    """Coulomb row of one contact: 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0.
+
+    Parameters
+    ----------
+    row
+        Place of lambda in the LCP.
+    contact
+        Place of fN.
+    edge, directions
+        Place of the contact's first fF+ and the number of its directions; fF- follow nr places later.
+    mu, gammaE
+        Friction coefficient and softening.
+    M
+        (n, n): output.
+    """
+    M[row, contact] = mu
+    M[row, row] = gammaE
+    for i in range(edge, edge + directions):
+        M[i, row] = 1.0
+        M[i + nr, row] = 1.0
+        M[row, i] = -1.0
+        M[row, i + nr] = -1.0
+
+
+@kernel
+def assemble_lcp(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    r: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    J: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    k: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    gammaE: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+) -> None:
+    """Fill M and q of the step's LCP.
+
+    Parameters
+    ----------
+    h
+        Step [s].
+    nc, nr, nl
+        Numbers of contacts, friction directions and limits; nu = nc + nr + nl.
+    r, mu, gammaE
+        (nc,) directions, friction coefficient and softening of the slack of each contact.
+    J, Y
+        (>= nu, nv) constraint rows [N; F; L] and C J_i, row by row. Rows past nu are not read.
+    k, gamma
+        (>= nu,) row terms [m/s for contacts] and softening [s/kg for contacts].
+    v_free
+        (nv,) velocity after the step without unilateral forces.
+    M, q
+        (n, n) and (n,), n = 2 nc + 2 nr + nl: output.
+    """
+    fill_rows(h, nc, nr, nl, nc, J, Y, k, gamma, v_free, M, q)
     edge = nc
     for c in range(nc):
-        row = slack + c
-        M[row, c] = mu[c]
-        M[row, row] = gammaE[c]
-        for _ in range(r[c]):
-            M[edge, row] = 1.0
-            M[edge + nr, row] = 1.0
-            M[row, edge] = -1.0
-            M[row, edge + nr] = -1.0
-            edge += 1
+        fill_cone(nc + 2 * nr + c, c, edge, r[c], nr, mu[c], gammaE[c], M)
+        edge += r[c]

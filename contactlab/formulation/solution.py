@@ -1,0 +1,125 @@
+"""Certified answers of the constraint solver, and the error that takes their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.certificate import Certificate
+from contactlab.formulation.linear_path import LinearResult
+from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
+
+__all__ = ["AccelerationSolution", "ConstraintSolveError", "ImpactSolution", "Solution", "StepSolution"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Certified constraint forces or impulses.
+
+    Parameters
+    ----------
+    forces : ConstraintForces
+        By class of constraint: forces [N, N m], or impulses [N s, N m s] of an impact problem.
+    result : lcp.Result or LinearResult
+        The LCP solver's answer, whose ``z`` warm-starts the next, similar problem; on the linear path that of the
+        linear system.
+    certificate : Certificate
+        The mechanical conditions, checked on the problem data.
+    generalized_force : ndarray, shape (nv,)
+        Sum of all constraint forces (impulses), in generalised coordinates.
+    """
+
+    forces: ConstraintForces
+    result: lcp.Result | LinearResult
+    certificate: Certificate
+    generalized_force: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class AccelerationSolution(Solution):
+    """Forces at one instant.
+
+    Parameters
+    ----------
+    acceleration : ndarray, shape (nv,)
+        Acceleration under external and constraint forces.
+    """
+
+    acceleration: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactSolution(Solution):
+    """Impulses at one instant.
+
+    Parameters
+    ----------
+    v_plus : ndarray, shape (nv,)
+        Velocity after the impact.
+    """
+
+    result: lcp.Result
+    v_plus: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class StepSolution(Solution):
+    """Forces over one step.
+
+    Parameters
+    ----------
+    v_plus : ndarray, shape (nv,)
+        Velocity after the step.
+    h : float
+        Step [s]: the one asked for, or the smaller one at which the problem was solved.
+    """
+
+    result: lcp.Result
+    v_plus: FloatArray
+    h: float
+
+
+class ConstraintSolveError(RuntimeError):
+    """A constraint problem was not solved; everything needed to study it is attached.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong and what to try.
+    problem : ConstraintVelProblemData or ConstraintAccelProblemData
+        The problem; `problem_data.save` writes it to a file.
+    lcp : lcp.LCP or None
+        The LCP it was turned into; None on the linear path.
+    result : lcp.Result or LinearResult
+        The solver's answer, with its status and every attempt.
+    h : float or None
+        Step [s]; None for impact and acceleration-level problems.
+    certificate : Certificate
+        Mechanical conditions of the rejected answer.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        problem: ConstraintVelProblemData | ConstraintAccelProblemData,
+        lcp: lcp.LCP | None,
+        result: lcp.Result | LinearResult,
+        h: float | None,
+        certificate: Certificate,
+    ) -> None:
+        # All of it in args: the error then survives pickling between processes.
+        super().__init__(message, problem, lcp, result, h, certificate)
+        self.message = message
+        self.problem = problem
+        self.lcp = lcp
+        self.result = result
+        self.h = h
+        self.certificate = certificate
+
+    def __str__(self) -> str:
+        return self.message

@@ -88,7 +88,7 @@ class Driver:
         self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
         self.control[layout.TARGET] = steps
         self.control[layout.N_PREVIOUS] = state.contact_ids.size
-        self.control[layout.SOLVER] = layout.SOLVER_LEMKE if inside and not external else layout.SOLVER_EXTERNAL
+        self.control[layout.SOLVER] = layout.SOLVER_EXTERNAL if external else inside
         self.control[layout.TAU_MODE] = self._first_tau()
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start

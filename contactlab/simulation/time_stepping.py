@@ -13,6 +13,7 @@ from contactlab.simulation.contact_table import CertificateTable, ContactTable
 from contactlab.simulation.driver import Driver, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.failure import simulation_error
+from contactlab.simulation.kernels import layout
 from contactlab.simulation.record import Recording
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -58,8 +59,8 @@ class TimeStepping:
     h
         Step [s].
     solver
-        LCP solver; None for `lcp.default_solver()`. `lcp.Lemke` runs inside the compiled loop (without its time
-        limit), any other one is called from it once per island and step.
+        LCP solver; None for `lcp.default_solver()`. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the
+        compiled loop (without its time limit); any other one is called from it once per island and step.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone.
     margin
@@ -120,13 +121,16 @@ class TimeStepping:
         """The solver used: the one given, or the default."""
         return lcp.default_solver() if self.solver is None else self.solver
 
-    def kernel_options(self) -> tuple[FloatArray, bool]:
-        """Options of the Lemke kernel, and whether the solver is one that runs inside the compiled loop."""
+    def kernel_options(self) -> tuple[FloatArray, int]:
+        """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
         solver = self.lcp_solver
+        inside = layout.SOLVER_LEMKE
+        if type(solver) is lcp.Fallback:
+            solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
         # Exactly Lemke: a subclass may do anything. A covering vector fits one problem size only.
         if type(solver) is lcp.Lemke and solver.covering_vector is None:
-            return solver.kernel_options(self.tolerance), True
-        return np.zeros_like(lcp.Lemke().kernel_options(self.tolerance)), False
+            return solver.kernel_options(self.tolerance), inside
+        return np.zeros_like(lcp.Lemke().kernel_options(self.tolerance)), layout.SOLVER_EXTERNAL
 
     def step(self, world: World, state: StepperState, tau: Tau = None) -> StepResult:
         """Return the result of one step from ``state``, which is not modified.

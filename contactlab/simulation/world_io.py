@@ -76,23 +76,52 @@ def world_from_json(data: Json) -> World:
 
 def stepper_to_json(stepper: TimeStepping) -> Json:
     """Return the stepper's options as JSON values; a solver that is none of `lcp`'s own by its name."""
-    solver: Any = stepper.lcp_solver
     values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
-    options = None
-    if type(solver) in lcp.ALL_SOLVERS:
-        options = {field.name: getattr(solver, field.name) for field in dataclasses.fields(solver)}
-    values["solver"] = {"name": type(solver).__name__, "options": options}
+    values["solver"] = None if stepper.solver is None else _solver_to_json(stepper.solver)
     return values
 
 
 def stepper_from_json(data: Json) -> TimeStepping:
     """Return the stepper; with the default solver where the record's was not one of `lcp`'s own."""
-    solver = None
-    options = data["solver"]["options"]
-    if options is not None:
-        known = {cls.__name__: cls for cls in lcp.ALL_SOLVERS}
-        solver = known[data["solver"]["name"]](**options)
+    solver = None if data["solver"] is None else _solver_from_json(data["solver"])
     return TimeStepping(**{**data, "solver": solver})
+
+
+def _own_solvers() -> dict[str, type]:
+    """The solver classes of `lcp`, combinators included, by name."""
+    return {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, lcp.Fallback, lcp.Regularized, lcp.Refined)}
+
+
+def _solver_to_json(solver: Any) -> Json:
+    fields: Any = dataclasses.fields
+    if _own_solvers().get(type(solver).__name__) is not type(solver):
+        return {"name": type(solver).__name__, "options": None}
+    options = {field.name: _option_to_json(getattr(solver, field.name)) for field in fields(solver)}
+    return {"name": type(solver).__name__, "options": options}
+
+
+def _option_to_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_option_to_json(item) for item in value]
+    return _solver_to_json(value) if hasattr(value, "solve") else value
+
+
+def _solver_from_json(data: Json) -> Any:
+    """Return the solver, or None for one that is not of `lcp`, alone or within a combinator."""
+    if data["options"] is None:
+        return None
+    options = {name: _option_from_json(value) for name, value in data["options"].items()}
+    cls = _own_solvers()[data["name"]]
+    if cls is lcp.Fallback:
+        solvers = options.pop("solvers")
+        return None if None in solvers else lcp.Fallback(*solvers, **options)
+    return None if options.get("inner", True) is None else cls(**options)
+
+
+def _option_from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_option_from_json(item) for item in value)
+    return _solver_from_json(value) if isinstance(value, dict) else value
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -68,6 +68,7 @@ CONTROL_SIZE: Final = 32
 # Values of SOLVER, TAU_MODE and FAILURE.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
+SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
 TAU_ZERO: Final = 0
 TAU_CONSTANT: Final = 1
 TAU_CALLBACK: Final = 2

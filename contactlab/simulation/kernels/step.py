@@ -53,7 +53,8 @@ from contactlab.simulation.kernels.layout import (
     ROOM,
     SOLVE,
     SOLVER,
-    SOLVER_LEMKE,
+    SOLVER_EXTERNAL,
+    SOLVER_LEMKE_FIRST,
     STEP,
     TARGET,
     TAU_CALLBACK,
@@ -75,7 +76,7 @@ from contactlab.simulation.kernels.layout import (
 )
 from contactlab.simulation.kernels.rows import write_island, write_rows
 from lcp.kernels import kernel
-from lcp.kernels.codes import RUNNING
+from lcp.kernels.codes import RUNNING, SOLVED
 from lcp.kernels.lemke import PIVOTS as LEMKE_PIVOTS
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -234,7 +235,7 @@ def run(
             reason = pose_island(model, work, island, control, parameters)
             if reason != 0:
                 return reason
-            if control[SOLVER] != SOLVER_LEMKE:
+            if control[SOLVER] == SOLVER_EXTERNAL:
                 control[PROGRAM] = JUDGE
                 return NEED_SOLVE
             island.info[LEMKE_STAGE] = LEMKE_START
@@ -259,6 +260,8 @@ def run(
                 return PAUSED
             control[PIVOTS] = island.info[LEMKE_PIVOTS]
             control[PROGRAM] = JUDGE
+            if code != SOLVED and control[SOLVER] == SOLVER_LEMKE_FIRST:
+                return NEED_SOLVE
 
         elif place == JUDGE:
             if not judge_island(work, island, control, parameters):

@@ -1,9 +1,11 @@
 """Lemke's method here and in quantecon, side by side: solve time on the same random problems, in turn.
 
-Run: ``python benchmarks/lcp_lemke.py [--out benchmarks/results/lcp_lemke_DATE.csv]`` (extra ``peers``). Both solvers are
-called from Python with arrays ready; both are compiled before the clock starts. Ours is timed twice: the kernel alone,
-which ends with the verified re-solve, and `lcp.solve`, which adds the residuals and the result. A pair is one call each,
-alternating; the ratio is the median over pairs. A wrong answer of either side is counted, never dropped.
+Run: ``python benchmarks/lcp_lemke.py [--out benchmarks/results/lcp_lemke_DATE.csv]`` (extra ``peers``).
+
+Both solvers are called from Python with arrays ready; both are compiled before the clock starts. Ours is timed twice:
+the kernel alone, which ends with the verified re-solve, and `lcp.solve`, which adds the residuals and the result. A
+pair is one call each, alternating; the ratio is the median over pairs. A wrong answer of either side is counted, never
+dropped.
 """
 
 from __future__ import annotations
@@ -65,8 +67,7 @@ def main() -> None:
     arguments = parser.parse_args()
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
     print(machine)
-    print(f"{'class':5} {'n':>4} {'kernel us':>10} {'solve us':>10} {'quantecon us':>13} {'q/kernel':>9} {'q/solve':>8} "
-          f"{'wrong: ours':>12} {'quantecon':>10}")  # fmt: skip
+    print("class    n  kernel us   solve us  quantecon us  q/kernel  q/solve  wrong: ours  quantecon")
     rows = []
     for kind in ("spd", "psd", "p"):
         for n in SIZES:

@@ -1,34 +1,64 @@
 """Linear complementarity problems: find z with w = M z + q, 0 <= z, 0 <= w, z . w = 0.
 
+Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`).
+
 >>> import lcp
 >>> result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]))
 >>> result.status.name
 'SOLVED'
 """
 
+from lcp.box import BoxLCP
+from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
+from lcp.dispatch import Solver
+from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
 from lcp.errors import ProblemError, SolveError
+from lcp.farkas import Farkas, infeasibility_proof
+from lcp.mixed import MLCP
 from lcp.problem import LCP
+from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
-from lcp.result import Attempt, Claim, Ray, Result
-from lcp.solve import Solver, default_solver, solve
-from lcp.solvers import ALL_SOLVERS, Lemke, Traits
+from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
+from lcp.solve import default_solver, solve
+from lcp.solvers import ALL_SOLVERS, CVXPY, OSQP, Enumeration, Fallback, Lemke, Refined, Regularized, Traits
 from lcp.status import Status
 
 __all__ = [
     "ALL_SOLVERS",
+    "CVXPY",
     "LCP",
+    "MLCP",
+    "OSQP",
     "Attempt",
+    "BoxLCP",
     "Claim",
+    "Conversion",
+    "Enumerated",
+    "Enumeration",
+    "Fallback",
+    "Farkas",
     "Lemke",
+    "MLCPResult",
+    "MixedSolution",
     "ProblemError",
     "Ray",
+    "Reduction",
+    "Refined",
+    "Regularized",
     "Residuals",
     "Result",
     "SolveError",
     "Solver",
     "Status",
     "Traits",
+    "box_to_lcp",
+    "box_to_mlcp",
     "default_solver",
+    "enumerate_solutions",
+    "infeasibility_proof",
+    "lcp_to_mlcp",
+    "mlcp_to_lcp",
+    "reduce",
     "residuals",
     "solve",
 ]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.mixed import MLCP
 from lcp.problem import LCP
-from lcp.solvers.traits import Traits
 from lcp.status import Status
+from lcp.traits import Traits
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +143,61 @@ def entries() -> tuple[Entry, ...]:
         Entry("fathi_exponential_5", "Fathi 1979, n = 5", second, Status.SOLVED,
               (np.array([1024.0, 0, 0, 0, 0]),), True, _PD, True),
         Entry("obstacle_40", "string on an obstacle, 40 nodes", obstacle(40), Status.SOLVED, (), False, _PD),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class MixedEntry:
+    """One named mixed problem; as `Entry`, with solutions (u, y)."""
+
+    name: str
+    source: str
+    problem: MLCP
+    outcome: Status
+    solutions: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
+    complete: bool
+
+
+def _mixed(
+    name: str,
+    source: str,
+    blocks: tuple[object, object, object, object, object, object],
+    *solutions: tuple[tuple[float, ...], tuple[float, ...]],
+    outcome: Status = Status.SOLVED,
+    complete: bool = True,
+) -> MixedEntry:
+    A, X1, X2, X3, a, x4 = (np.asarray(block, dtype=np.float64) for block in blocks)
+    kept = tuple((np.array(u), np.array(y)) for u, y in solutions)
+    return MixedEntry(name, source, MLCP(A, X1, X2, X3, a, x4), outcome, kept, complete)
+
+
+def mixed_entries() -> tuple[MixedEntry, ...]:
+    """All mixed entries, built anew."""
+    # A mass of 2 kg in the plane, held along x by one joint row written twice, over a floor along z.
+    held = ((2, 0, -1, -1), (0, 2, 0, 0), (1, 0, 0, 0), (1, 0, 0, 0))
+    floor = ((0,), (-1,), (0,), (0,))
+    up = ((0, 1, 0, 0),)
+    return (
+        _mixed("no_free_unknowns", "an LCP written as a mixed problem", (np.zeros((0, 0)), np.zeros((0, 1)),
+               np.zeros((1, 0)), ((2.0,),), np.zeros(0), (-4.0,)), ((), (2.0,))),
+        _mixed("no_pairs", "a linear system", (((2.0, 1.0), (1.0, 3.0)), np.zeros((2, 0)), np.zeros((0, 2)),
+               np.zeros((0, 0)), (-4.0, -7.0), np.zeros(0)), ((1.0, 2.0), ())),
+        _mixed("mass_on_floor", "momentum equation and one contact: u = velocity, y = impulse",
+               (((2.0,),), ((-1.0,),), ((1.0,),), ((0.0,),), (0.1962,), (0.0,)), ((0.0,), (0.1962,))),
+        _mixed("joint_written_twice", "a mass on a floor, one joint row duplicated: A singular, multipliers shared",
+               (held, floor, up, ((0,),), (-3.0, 0.5, 0, 0), (0,)), ((0.0, 0.0, -1.5, -1.5), (0.5,))),
+        _mixed("joints_contradict", "the same, the joint moving at two speeds at once",
+               (held, floor, up, ((0,),), (-3.0, 0.5, 0, -1.0), (0,)), outcome=Status.INCONSISTENT),
+        _mixed("equation_binds_y", "A = 0: the equation gives y, the pair gives u", (((0.0,),), ((1.0,),), ((1.0,),),
+               ((0.0,),), (-2.0,), (1.0,)), ((-1.0,), (2.0,))),
+        _mixed("equation_binds_y_below_zero", "A = 0: the equation asks for y = -2", (((0.0,),), ((1.0,),), ((1.0,),),
+               ((0.0,),), (2.0,), (1.0,)), outcome=Status.INFEASIBLE),
+        _mixed("mixed_infeasible", "w = -1 whatever y is", (((1.0,),), ((0.0,),), ((1.0,),), ((0.0,),), (1.0,), (0.0,)),
+               outcome=Status.INFEASIBLE),
+        _mixed("mixed_two_solutions", "u = -y, w = u + 1", (((1.0,),), ((1.0,),), ((1.0,),), ((0.0,),), (0.0,),
+               (1.0,)), ((0.0,), (0.0,)), ((-1.0,), (1.0,))),
+        _mixed("free_unknown_only_in_w", "A = 0 and X1 = 0: any u >= 1 with y = 0, or u <= 1 with y = 1 - u",
+               (((0.0,),), ((0.0,),), ((1.0,),), ((1.0,),), (0.0,), (-1.0,)), complete=False),
     )  # fmt: skip
 
 

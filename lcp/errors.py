@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lcp.result import Result
+    from lcp.result import Outcome
 
 
 class ProblemError(ValueError):
@@ -15,6 +15,6 @@ class ProblemError(ValueError):
 class SolveError(RuntimeError):
     """A solve that did not end in a verified solution; ``result`` tells how it ended."""
 
-    def __init__(self, message: str, result: Result) -> None:
+    def __init__(self, message: str, result: Outcome) -> None:
         super().__init__(message)
         self.result = result

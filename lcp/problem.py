@@ -11,30 +11,56 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.errors import ProblemError
 
 
-def _entry(index: tuple[int, ...]) -> str:
-    return ", ".join(str(i) for i in index)
-
-
 def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np.float64]:
     """An owned, contiguous float64 vector of length ``n``, or a `ProblemError` naming what is wrong."""
-    try:
-        given = np.asarray(value)
-        vector = np.array(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        raise ProblemError(f"{name} is not a real array: {error}") from None
-    if np.iscomplexobj(given):
-        raise ProblemError(f"{name} is complex; an LCP is real")
-    if vector.ndim != 1:
-        raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")
-    if n is not None and vector.shape[0] != n:
-        raise ProblemError(f"{name} must have length {n}, got {vector.shape[0]}")
+    vector = bare_vector(name, value, n)
     if not np.isfinite(vector).all():
         i = int(np.flatnonzero(~np.isfinite(vector))[0])
         raise ProblemError(f"{name}[{i}] = {vector[i]} is not finite")
     return vector
 
 
-def _checked_matrix(value: Any) -> Any:
+def bare_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np.float64]:
+    """As `checked_vector`, infinities and NaN admitted."""
+    try:
+        given = np.asarray(value)
+        if np.iscomplexobj(given):
+            raise ProblemError(f"{name} is complex; a complementarity problem is real")
+        vector = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{name} is not a real array: {error}") from None
+    if vector.ndim != 1:
+        raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")
+    if n is not None and vector.shape[0] != n:
+        raise ProblemError(f"{name} must have length {n}, got {vector.shape[0]}")
+    return vector
+
+
+def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
+    """An owned, contiguous, finite float64 matrix; a sparse one is made dense."""
+    if hasattr(value, "toarray"):
+        value = value.toarray()
+    try:
+        given = np.asarray(value)
+        if np.iscomplexobj(given):
+            raise ProblemError(f"{name} is complex; a complementarity problem is real")
+        matrix = np.array(given, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{name} is not a real matrix: {error}") from None
+    if matrix.size == 0 and matrix.ndim < 2:
+        matrix = matrix.reshape((0, 0))
+    if matrix.ndim == 2 and not np.isfinite(matrix).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
+        raise ProblemError(f"{name}[{at[0]}, {at[1]}] = {matrix[at]} is not finite")
+    return matrix
+
+
+def checked_square(name: str, value: Any) -> Any:
+    """An owned square matrix, sparse (CSR) if the given one is."""
     if hasattr(value, "tocsr"):
         matrix = value.tocsr().astype(np.float64)
         if matrix is value:
@@ -42,22 +68,23 @@ def _checked_matrix(value: Any) -> Any:
         matrix.sum_duplicates()
         if not np.isfinite(matrix.data).all():
             rows, columns = matrix.nonzero()
-            raise ProblemError(f"M has an entry that is not finite among rows {rows[:1]} columns {columns[:1]} onwards")
+            raise ProblemError(
+                f"{name} has an entry that is not finite among rows {rows[:1]} columns {columns[:1]} onwards"
+            )
     else:
-        try:
-            matrix = np.array(value, dtype=np.float64, order="C")
-        except (TypeError, ValueError) as error:
-            raise ProblemError(f"M is not a real matrix: {error}") from None
-        if np.iscomplexobj(np.asarray(value)):
-            raise ProblemError("M is complex; an LCP is real")
-        if matrix.size == 0 and matrix.ndim < 2:
-            matrix = matrix.reshape((0, 0))
-        if matrix.ndim == 2 and not np.isfinite(matrix).all():
-            at = tuple(int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
-            raise ProblemError(f"M[{_entry(at)}] = {matrix[at]} is not finite")
+        matrix = dense_matrix(name, value)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ProblemError(f"M must be square, got shape {matrix.shape}")
+        raise ProblemError(f"{name} must be square, got shape {matrix.shape}")
     return matrix
+
+
+def read_only(array: Any) -> Any:
+    """A view of a dense array that cannot be written; a sparse matrix as it is."""
+    if not isinstance(array, np.ndarray):
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -88,18 +115,12 @@ class LCP:
     _q: NDArray[np.float64] = field(repr=False)
 
     def __init__(self, M: Any, q: ArrayLike) -> None:
-        matrix = _checked_matrix(M)
+        matrix = checked_square("M", M)
         vector = checked_vector("q", q)
         if vector.shape[0] != matrix.shape[0]:
             raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
-        public_q = vector.view()
-        public_q.flags.writeable = False
-        public_m = matrix
-        if isinstance(matrix, np.ndarray):
-            public_m = matrix.view()
-            public_m.flags.writeable = False
-        object.__setattr__(self, "M", public_m)
-        object.__setattr__(self, "q", public_q)
+        object.__setattr__(self, "M", read_only(matrix))
+        object.__setattr__(self, "q", read_only(vector))
         object.__setattr__(self, "_M", matrix)
         object.__setattr__(self, "_q", vector)
 

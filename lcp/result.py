@@ -28,11 +28,15 @@ class Claim:
     detail
         A few words for the list of attempts ("warm basis accepted", "2 restarts").
     evidence
-        What supports a failure, e.g. a `Ray`.
+        What supports a failure: a `Ray`, a `Farkas` vector, an `Enumerated` list of bases.
     regularization
         Largest diagonal shift used.
     trace
         One number per iteration, where asked for and available.
+    attempts
+        Of a solver that tries others: what was tried, each judged on the original data.
+    solver
+        Of a solver that tries others: the one that gave z.
     """
 
     z: NDArray[np.float64]
@@ -42,6 +46,8 @@ class Claim:
     evidence: Any = None
     regularization: float = 0.0
     trace: NDArray[np.float64] | None = None
+    attempts: tuple[Attempt, ...] = ()
+    solver: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,48 @@ class Ray:
     t: float
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Answer to an LCP.
+class Outcome:
+    """What every kind of result can say about itself."""
+
+    __slots__ = ()
+
+    status: Status
+    iterations: int
+    residual: Residuals
+    solver: Any
+    attempts: tuple[Attempt, ...]
+    tolerance: float
+
+    @property
+    def solved(self) -> bool:
+        """Whether the answer was verified to solve the original problem."""
+        return self.status is Status.SOLVED
+
+    def raise_for_status(self) -> None:
+        """Raise `SolveError`, with the reason and what to try, unless solved."""
+        if not self.solved:
+            raise SolveError(f"{self.describe()} {self.status.advice}", self)
+
+    def describe(self) -> str:
+        """One sentence: solver, status, what the attempts said, residual."""
+        said = "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
+        return (
+            f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
+            f"iterations{f' [{said}]' if said else ''}; scaled residual {self.residual.scaled:.1e} (bound "
+            f"{self.tolerance:.0e}), natural map {self.residual.natural_map:.1e} (bound "
+            f"{self.residual.natural_limit:.1e}){self.residual.equations_text()}."
+        )
+
+    def _facts(self) -> str:
+        return (
+            f"solver={type(self.solver).__name__}, iterations={self.iterations}, "
+            f"scaled={self.residual.scaled:.1e}, natural_map={self.residual.natural_map:.1e})"
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Outcome):
+    """Answer to an `LCP` or, with z between its bounds, to a `BoxLCP`.
 
     Attributes
     ----------
@@ -91,7 +136,7 @@ class Result:
     regularization
         Diagonal shift under which z was found; 0 for the original problem.
     evidence
-        What supports a failure, e.g. a `Ray`.
+        What supports a failure: a `Ray`, a `Farkas` vector, an `Enumerated` list of bases.
     tolerance
         The bound on the scaled residual that ``status`` was judged by.
     trace
@@ -111,27 +156,36 @@ class Result:
     tolerance: float
     trace: NDArray[np.float64] | None = None
 
-    @property
-    def solved(self) -> bool:
-        """Whether z was verified to solve the original problem."""
-        return self.status is Status.SOLVED
+    def __repr__(self) -> str:
+        return f"Result({self.status.name}, n={self.z.shape[0]}, {self._facts()}"
 
-    def raise_for_status(self) -> None:
-        """Raise `SolveError`, with the reason and what to try, unless solved."""
-        if not self.solved:
-            raise SolveError(f"{self.describe()} {self.status.advice}", self)
 
-    def describe(self) -> str:
-        """One sentence: solver, status, residual."""
-        return (
-            f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
-            f"iterations; scaled residual {self.residual.scaled:.1e} (bound {self.tolerance:.0e}), natural map "
-            f"{self.residual.natural_map:.1e} (bound {self.residual.natural_limit:.1e})."
-        )
+@dataclass(frozen=True, slots=True, repr=False)
+class MLCPResult(Outcome):
+    """Answer to a mixed problem.
+
+    Attributes
+    ----------
+    u, y, w
+        Free unknowns (n_free,), constrained unknowns (n,), and w = X2 u + X3 y + x4 (n,), read-only. Where the solve
+        failed, the best candidate met.
+    status, iterations, residual, solver, attempts, solve_time, regularization, evidence, tolerance, trace
+        As in `Result`; ``residual`` measures the equations A u + X1 y + a = 0 as well.
+    """
+
+    u: NDArray[np.float64]
+    y: NDArray[np.float64]
+    w: NDArray[np.float64]
+    status: Status
+    iterations: int
+    residual: Residuals
+    solver: Any
+    attempts: tuple[Attempt, ...]
+    solve_time: float
+    regularization: float
+    evidence: Any
+    tolerance: float
+    trace: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"Result({self.status.name}, n={self.z.shape[0]}, solver={type(self.solver).__name__}, "
-            f"iterations={self.iterations}, scaled={self.residual.scaled:.1e}, "
-            f"natural_map={self.residual.natural_map:.1e})"
-        )
+        return f"MLCPResult({self.status.name}, n_free={self.u.shape[0]}, n={self.y.shape[0]}, {self._facts()}"

@@ -36,6 +36,7 @@ _ADVICE = {
     Status.SINGULAR_BASIS: "Scale the problem, remove duplicated rows, or soften a row (gamma > 0).",
     Status.STALLED: "The data are ill-conditioned for this method: scale them or try another solver.",
     Status.NOT_FINITE: "Scale the data: entries are too large or too small for double precision.",
-    Status.UNSUITABLE: "Choose a solver whose traits cover the class of M.",
+    Status.UNSUITABLE: "Choose a solver whose traits cover the class of M: Lemke for the frictional problem as it is, "
+    "or the convex friction backends ConvexRelaxation and StaggeredProjections of the constraint solver.",
     Status.INCONSISTENT: "Remove or correct the contradicting equality rows.",
 }

@@ -7,7 +7,7 @@ import pytest
 from naive import enumerate_bases
 
 import lcp
-from lcp.catalog import Entry, entries, fathi, murty, named
+from lcp.catalog import Entry, MixedEntry, entries, fathi, mixed_entries, murty, named
 
 ENTRIES = entries()
 CASES = [
@@ -16,7 +16,9 @@ CASES = [
 
 
 def promised(solver: type[lcp.Lemke], entry: Entry) -> bool:
-    """Whether the solver's traits cover the class of the problem."""
+    """Whether the solver's traits cover the class of the problem, and its options the size."""
+    if entry.problem.n > getattr(solver(), "max_n", entry.problem.n):
+        return False
     return entry.matrix_class is not None and bool(entry.matrix_class & solver.traits)
 
 
@@ -45,6 +47,53 @@ def test_catalog_answers_agree_with_enumeration(entry: Entry) -> None:
         assert found == []
     elif entry.complete:
         assert len(found) == len(entry.solutions)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_the_default_cascade_settles_every_entry(entry: Entry) -> None:
+    """What is solvable is solved, what is not is proved so, by name."""
+    result = lcp.solve(entry.problem)
+    assert result.status is entry.outcome
+    assert [attempt.status for attempt in result.attempts][-1] is entry.outcome
+    if entry.outcome is lcp.Status.INFEASIBLE:
+        assert result.evidence.proves(entry.problem)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("entry", mixed_entries(), ids=lambda e: e.name)
+@pytest.mark.parametrize("solver", [None, *(solver() for solver in lcp.ALL_SOLVERS)], ids=repr)
+def test_solver_meets_mixed_problem(solver: object, entry: MixedEntry) -> None:
+    """Every solver: never a wrong SOLVED, always INCONSISTENT by name; the default settles every one."""
+    result = lcp.solve(entry.problem, solver)  # type: ignore[arg-type]
+    if solver is None or entry.outcome is lcp.Status.INCONSISTENT:
+        assert result.status is entry.outcome
+    if entry.outcome is not lcp.Status.SOLVED:
+        assert not result.solved
+        assert np.isfinite(result.u).all()
+        assert np.isfinite(result.y).all()
+        if result.status in (lcp.Status.INFEASIBLE, lcp.Status.INCONSISTENT):
+            assert result.evidence.proves(entry.problem)
+    elif result.solved and entry.complete:
+        assert any(
+            np.allclose(result.u, u, rtol=1e-9, atol=1e-12) and np.allclose(result.y, y, rtol=1e-9, atol=1e-12)
+            for u, y in entry.solutions
+        )
+
+
+@pytest.mark.parametrize("entry", mixed_entries(), ids=lambda e: e.name)
+def test_mixed_answers_agree_with_enumeration(entry: MixedEntry) -> None:
+    """Listed solutions solve, and enumeration finds those and no others where the list is complete."""
+    for u, y in entry.solutions:
+        assert lcp.residuals(entry.problem, y, u).solved(1e-12)
+    found = lcp.enumerate_solutions(entry.problem)
+    assert found.complete
+    if entry.outcome is not lcp.Status.SOLVED:
+        assert found.solutions == ()
+    elif entry.complete:
+        assert len(found.solutions) == len(entry.solutions)
+        assert not found.continuum
+    else:
+        assert found.continuum
 
 
 def test_exponential_families_have_their_known_answer() -> None:

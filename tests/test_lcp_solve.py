@@ -67,7 +67,8 @@ def test_residuals_follow_their_definitions(exponent: int) -> None:
     assert found.fischer_burmeister == pytest.approx(np.abs(z + w - np.sqrt(z**2 + w**2)).max(), rel=1e-12)
     assert found.gap == pytest.approx(abs(z @ w), rel=1e-12)
     assert (found.min_z, found.min_w) == (z.min(), pytest.approx(w.min(), rel=1e-12))
-    limit = max(1e-8 * max(1.0, np.abs(q).max()), 64 * np.finfo(float).eps * np.abs(M).max() * zs)
+    rounding = min(64 * np.finfo(float).eps * np.abs(M).max() * zs, 1e-6 * np.abs(q).max())
+    limit = max(1e-8 * max(1.0, np.abs(q).max()), rounding)
     assert found.natural_limit == pytest.approx(limit, rel=1e-12)
 
 
@@ -96,7 +97,7 @@ def test_bad_arguments_are_named() -> None:
     """A class in place of a solver, a bare matrix, a bad tolerance, a bad start: each says what is wrong."""
     with pytest.raises(lcp.ProblemError, match=r"solver object such as Lemke\(\)"):
         lcp.solve(PROBLEM, lcp.Lemke)  # type: ignore[arg-type]
-    with pytest.raises(lcp.ProblemError, match="lcp.LCP, got ndarray"):
+    with pytest.raises(lcp.ProblemError, match=r"lcp.LCP.*got ndarray.*LCP\(M, q\)"):
         lcp.solve(np.eye(2))  # type: ignore[arg-type]
     with pytest.raises(lcp.ProblemError, match="tolerance"):
         lcp.solve(PROBLEM, tolerance=0.0)
@@ -128,3 +129,9 @@ def test_every_status_has_words_and_advice() -> None:
     for status in lcp.Status:
         assert len(status.value) > 10
         assert status.advice
+
+
+def test_rounding_excuses_no_load_that_drowns() -> None:
+    """z = (1e14, 1e14) leaves w = q = -1 on an infeasible problem; that M z is large does not make it a solution."""
+    problem = lcp.LCP([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0])
+    assert not lcp.residuals(problem, [1e14, 1e14]).solved()

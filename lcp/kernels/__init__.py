@@ -157,14 +157,12 @@ def _one_version_per_type(dispatcher: Any) -> None:
     numba types a variable that holds a constant as that constant; each such call would cost a compilation of the
     whole callee.
     """
-    from numba.core import types
+    from numba.core.types import unliteral as plain  # type: ignore[attr-defined]
 
     original = dispatcher.get_call_template
 
     def get_call_template(args: Any, kws: Any) -> Any:
-        return original(
-            tuple(types.unliteral(arg) for arg in args), {name: types.unliteral(arg) for name, arg in kws.items()}
-        )
+        return original(tuple(plain(arg) for arg in args), {name: plain(arg) for name, arg in kws.items()})
 
     dispatcher.get_call_template = get_call_template
 

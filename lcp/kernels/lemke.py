@@ -252,7 +252,7 @@ def lemke_drive(
                     active[k] = i
                     k += 1
             # Rounding leaves a right basis far below the tolerance. One that only just meets it is kept, while the
-            # dictionary's own values and a few steps of min-map Newton look for the right one beside it.
+            # dictionary's own values, a few steps of min-map Newton and then other paths look for the right one.
             strict = STRICTNESS * tolerance
             if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, strict):
                 return SOLVED
@@ -264,17 +264,15 @@ def lemke_drive(
                     z[basis[i] - n] = max(x[i], 0.0) * column[basis[i] - n]
             if polish(M, q, row, column, active, A, perm, work, z, w, measures, strict, best_z, best_scaled):
                 return SOLVED
+            verdict = STALLED
+        if info[PIVOTS] >= limit or info[RESTART] >= options[RESTARTS]:
             for i in range(n):
                 z[i] = best_z[i]
             lcp_residuals(M, q, z, w, measures)
             if is_solved(measures, tolerance):
                 return SOLVED
-            verdict = STALLED
-        if info[PIVOTS] >= limit or info[RESTART] >= options[RESTARTS]:
             if verdict == RAY:
                 ray_direction(T, position[info[ENTERING]], basis, info[ENTERING], row, column, wf)
-            for i in range(n):
-                z[i] = best_z[i]
             return verdict
         info[RESTART] += 1
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))

@@ -1,0 +1,94 @@
+"""From an approximate solution to an exact one: guess which unknowns are positive, solve their rows, judge."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.mixed import MLCP
+from lcp.problem import LCP, kernel_arrays
+from lcp.residuals import verified
+from lcp.scaling import scales
+
+Vector = NDArray[np.float64]
+
+
+def stacked(problem: LCP | MLCP) -> tuple[NDArray[np.float64], Vector, int]:
+    """Matrix, vector and number of free unknowns, which come first, of either kind."""
+    if isinstance(problem, MLCP):
+        return problem._K, problem._k, problem.n_free
+    K, k = kernel_arrays(problem)
+    return K, k, 0
+
+
+def refine(problem: LCP | MLCP, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
+    """A verified solution near z ((u, y) of an `MLCP`), or None.
+
+    The active set is {i: z_i > w_i} in equilibrated units, guessed anew from each round's answer; its rows are solved
+    from the original data with one refinement. Where they are singular, the smallest change of z that meets them is
+    taken: redundant unknowns then keep what they had.
+    """
+    from lcp.kernels.basis_solve import solve_active
+
+    K, k, m = stacked(problem)
+    size = k.shape[0]
+    if verified(problem, z, tolerance):
+        return z
+    row, column = scales(K)
+    A, perm, work = np.empty((size, size)), np.empty(size, dtype=np.int64), np.empty(3 * size)
+    indices = np.zeros(size, dtype=np.int64)
+    seen: set[bytes] = set()
+    for _ in range(rounds):
+        w = K @ z + k
+        positive = z / column > w * row
+        positive[:m] = True
+        if positive.tobytes() in seen:
+            return None
+        seen.add(positive.tobytes())
+        active = np.flatnonzero(positive)
+        indices[: active.shape[0]] = active
+        x = np.zeros(size)
+        if solve_active(K, k, row, column, indices, active.shape[0], A, perm, work, x):
+            x[m:] = np.maximum(x[m:], 0.0)
+            if verified(problem, x, tolerance):
+                return x
+        # Equal to the former for regular rows, and sane for singular ones.
+        z = _nonnegative(K, k, row, column, active, m, z)
+        if verified(problem, z, tolerance):
+            return z
+    return None
+
+
+def _nonnegative(
+    K: NDArray[np.float64],
+    k: Vector,
+    row: Vector,
+    column: Vector,
+    active: NDArray[np.intp],
+    m: int,
+    z: Vector,
+) -> Vector:
+    """As `_nearest`, unknowns that come out negative being taken out of the active set, a few times."""
+    for _ in range(5):
+        x = _nearest(K, k, row, column, active, z)
+        kept = active[(active < m) | (x[active] > 0.0)]
+        if kept.shape == active.shape:
+            break
+        active = kept
+    x[m:] = np.maximum(x[m:], 0.0)
+    return x
+
+
+def _nearest(
+    K: NDArray[np.float64], k: Vector, row: Vector, column: Vector, active: NDArray[np.intp], z: Vector
+) -> Vector:
+    """The solution of the active rows that is nearest to z in equilibrated units; least squares where there is none."""
+    x = np.zeros_like(z)
+    x[active] = z[active]
+    if active.shape[0] == 0:
+        return x
+    block = row[active, None] * K[np.ix_(active, active)] * column[active]
+    for _ in range(2):
+        gap = row[active] * (K[active] @ x + k[active])
+        x[active] -= column[active] * np.linalg.lstsq(block, gap, rcond=1e-12)[0]
+    return x

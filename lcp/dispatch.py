@@ -1,0 +1,115 @@
+"""How a solver of plain problems is put to mixed and boxed ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine
+from lcp.box import BoxLCP
+from lcp.conversions import box_to_mlcp, mlcp_to_lcp
+from lcp.farkas import infeasibility_proof
+from lcp.mixed import MLCP
+from lcp.problem import LCP
+from lcp.reduction import reduce
+from lcp.residuals import Problem, measure
+from lcp.result import Claim
+from lcp.status import Status
+from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """Anything with this method is a solver; nothing needs to be subclassed.
+
+    A solver whose ``traits`` say MIXED or BOXED is handed such problems as they are, and returns for an `MLCP` the
+    vector (u, y); others meet the plain problem they are turned into.
+    """
+
+    def solve(self, problem: LCP, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+        """Try ``problem``, perhaps from ``z0``, and say how it ended."""
+        ...
+
+
+def claim_of(problem: Problem, solver: Any, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+    """The solver's claim on a problem of any kind, its z in the form `lcp.judge` expects."""
+    traits = getattr(solver, "traits", Traits(0))
+    if isinstance(problem, LCP):
+        claim: Claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+    elif isinstance(problem, MLCP):
+        if traits & Traits.MIXED:
+            claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        else:
+            claim = _mixed(problem, solver, z0, tolerance, trace)
+    elif traits & Traits.BOXED:
+        claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+    else:
+        claim = _boxed(problem, solver, z0, tolerance, trace)
+    return claim
+
+
+def _boxed(problem: BoxLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+    """Through `box_to_mlcp`; without free unknowns that is a plain problem."""
+    conversion = box_to_mlcp(problem)
+    start = None if z0 is None else conversion.start(z0)
+    claim = claim_of(conversion.problem, solver, z0=start, tolerance=tolerance, trace=trace)
+    return replace(claim, z=conversion.recover(claim.z)) if np.isfinite(claim.z).all() else _undefined(problem, claim)
+
+
+def _undefined(problem: BoxLCP, claim: Claim) -> Claim:
+    return replace(claim, z=np.full(problem.n, np.nan), status=Status.NOT_FINITE)
+
+
+def _mixed(problem: MLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+    """Eliminate the free unknowns; where that loses something, solve what is left with the free unknowns split."""
+    reduction = reduce(problem)
+    if not reduction.consistent:
+        detail = f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other"
+        return Claim(np.zeros(problem.n_free + problem.n), Status.INCONSISTENT, 0, detail, evidence=reduction.evidence)
+    claim: Claim = solver.solve(reduction.lcp, z0=z0, tolerance=tolerance, trace=trace)
+    claim = _refined(problem, replace(claim, z=_joined(reduction.recover, claim.z)), tolerance)
+    core = reduction.core
+    if core is not None and claim.status is not Status.SOLVED:
+        split = mlcp_to_lcp(core)
+        start = None if z0 is None else split.start(z0)
+        second: Claim = solver.solve(split.problem, z0=start, tolerance=tolerance, trace=trace)
+        d = core.n_free
+        detail = f"rank {reduction.rank} of {problem.n_free}: what the equations leave free was split"
+        if np.isfinite(second.z).all():
+            x = split.recover(second.z)
+            second = replace(second, z=np.concatenate([reduction.recover(x[d:], x[:d]), x[d:]]))
+        else:
+            second = replace(second, z=claim.z)
+        spent = claim.iterations + second.iterations
+        claim = _refined(problem, replace(second, iterations=spent, detail=_said(detail, second.detail)), tolerance)
+    if claim.status is Status.INFEASIBLE:
+        # The proof has to speak of the original rows.
+        proof = infeasibility_proof(problem)
+        status = proof.status(problem) if proof is not None else Status.STALLED
+        claim = replace(claim, status=status, evidence=proof)
+    return claim
+
+
+def _said(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _joined(recover: Any, y: Vector) -> Vector:
+    if not np.isfinite(y).all():
+        y = np.zeros_like(y)
+    return np.concatenate([recover(y), y])
+
+
+def _refined(problem: MLCP, claim: Claim, tolerance: float) -> Claim:
+    """The claim with its status as the original data have it, after a refinement on the active set if it needs one."""
+    if measure(problem, claim.z)[0].solved(tolerance):
+        return replace(claim, status=Status.SOLVED)
+    better = refine(problem, claim.z, tolerance) if claim.status is not Status.UNSUITABLE else None
+    if better is not None:
+        return replace(claim, z=better, status=Status.SOLVED)
+    return replace(claim, status=Status.STALLED) if claim.status is Status.SOLVED else claim

@@ -1,0 +1,246 @@
+"""All solutions of a small problem, by trying every complementary basis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine, stacked
+from lcp.box import BoxLCP
+from lcp.conversions import box_to_mlcp, check_kind
+from lcp.errors import ProblemError
+from lcp.mixed import MLCP
+from lcp.pieces import Affine, affine_set, piece_of
+from lcp.problem import LCP
+from lcp.reduction import reduce
+from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified
+from lcp.scaling import scales
+
+Vector = NDArray[np.float64]
+_CHUNK = 4096
+_RANK_TOLERANCE = 1e-11
+# Linear programs spent on singular bases of two or more directions, and singular bases looked at.
+_PROGRAMS = 2000
+_SINGULAR = 20000
+
+
+class MixedSolution(NamedTuple):
+    """One solution of an `MLCP`."""
+
+    u: Vector
+    y: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Enumerated:
+    """What enumeration found.
+
+    Attributes
+    ----------
+    solutions
+        Vectors z (n,), or `MixedSolution` (u, y) of an `MLCP`: every solution at a regular basis, every single one at a
+        singular basis, and one point of each continuum on which none of those lies. Each is verified.
+    isolated
+        For each of them, whether no other solution lies arbitrarily near.
+    continuum
+        Whether some basis has a set of solutions of positive dimension. Free unknowns that neither w nor the equations
+        determine do not count; they are given with least norm.
+    complete
+        Whether every basis was decided; False only where more singular bases than can be treated were met.
+    bases
+        Number of bases tried.
+    """
+
+    solutions: tuple[Any, ...]
+    isolated: tuple[bool, ...]
+    continuum: bool
+    complete: bool
+    bases: int
+
+
+def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float = DEFAULT_TOLERANCE) -> Enumerated:
+    """All solutions of a small problem.
+
+    Parameters
+    ----------
+    problem
+        An `LCP`, `MLCP` or `BoxLCP` of at most ``max_n`` complementary pairs (an unknown with two bounds counts twice).
+    max_n
+        Limit on n: 2^n bases are tried.
+    tolerance
+        Bound on the scaled residual of what is called a solution.
+
+    Raises
+    ------
+    ProblemError
+        For a larger problem.
+
+    References
+    ----------
+    K. G. Murty, Linear Complementarity, Linear and Nonlinear Programming (1988), section 1.4 (complementary cones).
+    """
+    check_kind(problem)
+    if isinstance(problem, BoxLCP):
+        return _boxed(problem, max_n, tolerance)
+    check_size(problem.n, max_n)
+    search = Search(problem, tolerance)
+    for _ in search.regular():
+        pass
+    for _ in search.singular():
+        pass
+    return search.summary()
+
+
+def check_size(n: int, max_n: int) -> None:
+    """Refuse what would take too long."""
+    if n > max_n:
+        raise ProblemError(f"enumeration tries 2^n bases: n = {n} exceeds max_n = {max_n}")
+
+
+def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
+    conversion = box_to_mlcp(problem)
+    found = enumerate_solutions(conversion.problem, max_n=max_n, tolerance=tolerance)
+    points: list[Vector] = []
+    isolated: list[bool] = []
+    for solution, alone in zip(found.solutions, found.isolated, strict=True):
+        z = conversion.recover(np.concatenate([solution.u, solution.y]))
+        if not any(_same(z, other) for other in points):
+            points.append(z)
+            isolated.append(alone)
+    return Enumerated(tuple(points), tuple(isolated), found.continuum, found.complete, found.bases)
+
+
+def _same(x: Vector, y: Vector) -> bool:
+    unit = max(float(np.abs(x).max(initial=0.0)), float(np.abs(y).max(initial=0.0)))
+    return bool((np.abs(x - y) <= 1e-7 * unit).all())
+
+
+class Search:
+    """One enumeration in progress: what was found so far and which singular bases wait."""
+
+    def __init__(self, problem: LCP | MLCP, tolerance: float) -> None:
+        self._problem = problem
+        self._tolerance = tolerance
+        self._reduction = None
+        inner: LCP | MLCP = problem
+        if isinstance(problem, MLCP) and problem.n_free:
+            reduction = reduce(problem)
+            # A regular A is eliminated: smaller bases. Otherwise the free unknowns are in every basis.
+            if reduction.exact and reduction.consistent:
+                self._reduction, inner = reduction, reduction.lcp
+        K, k, m = stacked(inner)
+        row, self._column = scales(K)
+        unit = float(np.abs(row * k).max(initial=0.0))
+        # Signs and ranks do not feel the size of the right-hand side: 1 where there is one.
+        self._unit = unit if unit > 0.0 else 1.0
+        self._K, self._k, self._m = row[:, None] * K * self._column, row * k / self._unit, m
+        self._n = problem.n
+        self._singular: list[int] = []
+        self._points: list[Vector] = []
+        self._supports: list[tuple[int, int]] = []
+        self._continua: list[int] = []
+        self._complete = True
+
+    def regular(self) -> Iterator[Vector]:
+        """Solutions at regular bases, in the order of their codes."""
+        from lcp.kernels.bases import CANDIDATE, scan_bases
+
+        size = self._k.shape[0]
+        A, work, index = np.empty((size, size)), np.empty(4 * size), np.empty(4 * size, dtype=np.int64)
+        codes, kinds = np.empty(_CHUNK, dtype=np.int64), np.empty(_CHUNK, dtype=np.int64)
+        total = 1 << self._n
+        for start in range(0, total, _CHUNK):
+            stop = min(start + _CHUNK, total)
+            kept = scan_bases(
+                self._K, self._k, self._m, start, stop, _RANK_TOLERANCE, 1e-7, A, work, index, codes, kinds
+            )
+            for code, kind in zip(codes[:kept].tolist(), kinds[:kept].tolist(), strict=True):
+                if kind != CANDIDATE:
+                    self._singular.append(code)
+                    continue
+                active = self._active(code)
+                x = np.zeros(size)
+                block = self._K[np.ix_(active, active)]
+                x[active] = np.linalg.solve(block, -self._k[active])
+                x[active] -= np.linalg.solve(block, block @ x[active] + self._k[active])
+                if self._keep(x):
+                    yield self._points[-1]
+
+    def singular(self) -> Iterator[Vector]:
+        """Solutions at singular bases that no regular one has, and the continua."""
+        programs = 0
+        for count, code in enumerate(self._singular):
+            affine = affine_set(self._K, self._k, self._m, self._active(code), _RANK_TOLERANCE)
+            if affine is None:
+                continue
+            if affine.visible > 1:
+                programs += 1
+            if programs > _PROGRAMS or count >= _SINGULAR:
+                self._complete = False
+                return
+            if self._keep_piece(code, affine):
+                yield self._points[-1]
+
+    def summary(self) -> Enumerated:
+        """What was found."""
+        isolated = tuple(not any(self._lies(i, code) for code in self._continua) for i in range(len(self._points)))
+        m = self._problem.n_free if isinstance(self._problem, MLCP) else 0
+        solutions: tuple[Any, ...] = tuple(self._points)
+        if isinstance(self._problem, MLCP):
+            solutions = tuple(MixedSolution(x[:m], x[m:]) for x in self._points)
+        return Enumerated(solutions, isolated, bool(self._continua), self._complete, 1 << self._n)
+
+    def _active(self, code: int) -> NDArray[np.intp]:
+        pairs = [self._m + i for i in range(self._n) if code >> i & 1]
+        return np.array([*range(self._m), *pairs], dtype=np.intp)
+
+    def _keep_piece(self, code: int, affine: Affine) -> bool:
+        piece = piece_of(affine)
+        if piece is None:
+            return False
+        if piece.dimension == 0:
+            return self._keep(piece.point)
+        kept = False
+        # A point of the continuum has to be a verified solution before the continuum is believed.
+        x = self._verified(piece.point)
+        if x is not None:
+            self._continua.append(code)
+            if not any(self._lies(i, code) for i in range(len(self._points))):
+                kept = self._add(x)
+        return kept
+
+    def _lies(self, i: int, code: int) -> bool:
+        """Whether solution i belongs to the basis: zero outside, w zero inside."""
+        positive, tight = self._supports[i]
+        return positive & ~code == 0 and code & ~tight == 0
+
+    def _verified(self, x: Vector) -> Vector | None:
+        """The solution of the original problem at the unknowns x of the scaled one, if it is one."""
+        z = x * self._column * self._unit
+        z[self._m :] = np.maximum(z[self._m :], 0.0)
+        if self._reduction is not None:
+            z = np.concatenate([self._reduction.recover(z), z])
+        if verified(self._problem, z, self._tolerance):
+            return z
+        return refine(self._problem, z, self._tolerance, rounds=1)
+
+    def _keep(self, x: Vector) -> bool:
+        z = self._verified(x)
+        return z is not None and not any(_same(z, other) for other in self._points) and self._add(z)
+
+    def _add(self, z: Vector) -> bool:
+        _, w = measure(self._problem, z)
+        y = z[z.shape[0] - self._n :]
+        y_unit = float(np.abs(y).max(initial=0.0))
+        K, k, _ = stacked(self._problem)
+        w_unit = (np.abs(K) @ np.abs(z) + np.abs(k))[z.shape[0] - self._n :]
+        positive = sum(1 << i for i in range(self._n) if y[i] > 1e-8 * y_unit)
+        tight = sum(1 << i for i in range(self._n) if abs(w[i]) <= 1e-8 * w_unit[i])
+        z.flags.writeable = False
+        self._points.append(z)
+        self._supports.append((positive, tight))
+        return True

@@ -1,0 +1,111 @@
+"""Every complementary basis tried: the last word on small problems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.conversions import box_to_mlcp
+from lcp.enumeration import Search
+from lcp.errors import ProblemError
+from lcp.farkas import feasible_point, infeasibility_proof
+from lcp.judge import unknowns
+from lcp.mixed import MLCP
+from lcp.problem import LCP
+from lcp.reduction import reduce
+from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.result import Claim
+from lcp.status import Status
+from lcp.traits import Traits
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """Try all 2^n complementary bases; find a solution of any problem of few pairs, or prove that it has none.
+
+    Ends in SOLVED with the first solution, regular bases before singular ones, else INFEASIBLE with a verified Farkas
+    vector, else UNSOLVABLE with the `Enumerated` list as evidence. A larger problem is only asked whether it is
+    infeasible (one linear program); if not, it is UNSUITABLE. `lcp.enumerate_solutions` gives all solutions.
+
+    Parameters
+    ----------
+    max_n
+        Largest number of pairs tried, at most 24; an unknown with two bounds counts twice.
+
+    References
+    ----------
+    K. G. Murty, Linear Complementarity, Linear and Nonlinear Programming (1988), section 1.4.
+    """
+
+    max_n: int = 16
+
+    traits: ClassVar[Traits] = (
+        Traits.POSITIVE_DEFINITE
+        | Traits.POSITIVE_SEMIDEFINITE
+        | Traits.P_MATRIX
+        | Traits.COPOSITIVE
+        | Traits.MIXED
+        | Traits.BOXED
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        if not 0 <= self.max_n <= 24:
+            raise ProblemError(f"Enumeration.max_n must lie between 0 and 24, got {self.max_n}")
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        z0: NDArray[np.float64] | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Try the bases until one is a solution; ``z0`` and ``trace`` are ignored."""
+        if isinstance(problem, BoxLCP):
+            conversion = box_to_mlcp(problem)
+            claim = self.solve(conversion.problem, tolerance=tolerance)
+            return replace(claim, z=conversion.recover(claim.z))
+        if isinstance(problem, MLCP) and (contradiction := self._inconsistent(problem)) is not None:
+            return contradiction
+        if problem.n > self.max_n:
+            return self._too_large(problem)
+        search = Search(problem, tolerance)
+        for stage in (search.regular, search.singular):
+            for z in stage():
+                return Claim(z.copy(), Status.SOLVED, 1 << problem.n)
+        return self._none(problem, search)
+
+    def _inconsistent(self, problem: MLCP) -> Claim | None:
+        reduction = reduce(problem)
+        if reduction.consistent:
+            return None
+        return Claim(
+            np.zeros(unknowns(problem)),
+            Status.INCONSISTENT,
+            0,
+            f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other",
+            evidence=reduction.evidence,
+        )
+
+    def _too_large(self, problem: LCP | MLCP) -> Claim:
+        proof = infeasibility_proof(problem)
+        if proof is not None:
+            return Claim(np.zeros(unknowns(problem)), proof.status(problem), 0, "linear program", evidence=proof)
+        detail = f"2^n bases: n = {problem.n} exceeds max_n = {self.max_n}"
+        return Claim(np.zeros(unknowns(problem)), Status.UNSUITABLE, 0, detail)
+
+    def _none(self, problem: LCP | MLCP, search: Search) -> Claim:
+        found = search.summary()
+        proof = infeasibility_proof(problem)
+        if proof is not None:
+            return Claim(np.zeros(unknowns(problem)), proof.status(problem), found.bases, evidence=proof)
+        point = feasible_point(problem)
+        if point is not None and found.complete:
+            return Claim(point, Status.UNSOLVABLE, found.bases, evidence=found)
+        detail = "feasibility undecided to working precision" if found.complete else "too many singular bases"
+        return Claim(np.zeros(unknowns(problem)), Status.STALLED, found.bases, detail, evidence=found)

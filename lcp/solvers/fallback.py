@@ -1,0 +1,91 @@
+"""One solver after another, until an answer is verified or the question is settled."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.dispatch import claim_of
+from lcp.errors import ProblemError
+from lcp.judge import verdict
+from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.result import Attempt, Claim
+from lcp.status import Status
+from lcp.traits import Traits
+
+# Proofs: no other solver can do better.
+_SETTLED = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
+
+
+@dataclass(frozen=True, init=False)
+class Fallback:
+    """Try solvers in order; the first verified answer, or the first proof that there is none, ends it.
+
+    Every attempt is judged on the original data and kept in ``Result.attempts``. Without an answer the result is that
+    of the first solver that applied to the problem (was not UNSUITABLE). Each kind of problem is handed to each solver
+    as `lcp.solve` would.
+
+    Parameters
+    ----------
+    *solvers
+        One or more solver objects.
+    time_limit
+        Seconds after which no further solver is begun.
+    """
+
+    solvers: tuple[Any, ...]
+    time_limit: float
+
+    traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED
+
+    def __init__(self, *solvers: Any, time_limit: float = 600.0) -> None:
+        if not solvers:
+            raise ProblemError("Fallback needs at least one solver")
+        for i, solver in enumerate(solvers):
+            if isinstance(solver, type) or not hasattr(solver, "solve"):
+                raise ProblemError(f"Fallback: solver {i} must be a solver object such as Lemke(), got {solver!r}")
+        if not time_limit > 0.0:
+            raise ProblemError(f"Fallback.time_limit must be positive, got {time_limit}")
+        object.__setattr__(self, "solvers", solvers)
+        object.__setattr__(self, "time_limit", time_limit)
+
+    def solve(
+        self,
+        problem: Problem,
+        *,
+        z0: NDArray[np.float64] | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Try them."""
+        deadline = time.monotonic() + self.time_limit
+        attempts: list[Attempt] = []
+        spent = 0
+        kept: Claim | None = None
+        for solver in self.solvers:
+            claim = claim_of(problem, solver, z0=z0, tolerance=tolerance, trace=trace)
+            status, residual, z, _ = verdict(problem, solver, claim, tolerance)
+            spent += claim.iterations
+            attempts.extend(claim.attempts or (Attempt(solver, status, claim.iterations, residual, claim.detail),))
+            done = status is Status.SOLVED or status in _SETTLED
+            if done or kept is None or kept.status is Status.UNSUITABLE:
+                by = solver if claim.solver is None else claim.solver
+                kept = Claim(z, status, 0, claim.detail, claim.evidence, claim.regularization, claim.trace, (), by)
+            if done or time.monotonic() > deadline:
+                break
+        assert kept is not None
+        return Claim(
+            kept.z,
+            kept.status,
+            spent,
+            kept.detail,
+            kept.evidence,
+            kept.regularization,
+            kept.trace,
+            tuple(attempts),
+            kept.solver,
+        )

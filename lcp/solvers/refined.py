@@ -1,0 +1,67 @@
+"""Any solver, its answer polished on the active set it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine
+from lcp.errors import ProblemError
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE
+from lcp.result import Claim
+from lcp.solvers.lemke import Lemke
+from lcp.status import Status
+from lcp.traits import Traits
+
+
+@dataclass(frozen=True)
+class Refined:
+    """Polish the answer of a first-order or interior method to the last digits.
+
+    The unknowns with z_i > w_i (in equilibrated units) are taken for the positive ones and their rows solved from the
+    original data, a few rounds; what is not a verified solution is discarded and the inner claim stands.
+
+    Parameters
+    ----------
+    inner
+        The solver whose answer is polished.
+    rounds
+        Active sets tried.
+    """
+
+    inner: Any = field(default_factory=Lemke)
+    rounds: int = 5
+
+    traits: ClassVar[Traits] = Traits.WARM_START
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_inner("Refined", self.inner)
+        if self.rounds < 1:
+            raise ProblemError(f"Refined.rounds must be positive, got {self.rounds}")
+
+    def solve(
+        self,
+        problem: LCP,
+        *,
+        z0: NDArray[np.float64] | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Solve, then polish."""
+        claim: Claim = self.inner.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        better = refine(problem, claim.z, tolerance, self.rounds)
+        if better is None or better is claim.z:
+            return claim
+        detail = "; ".join(part for part in (claim.detail, "polished on the active set") if part)
+        return replace(claim, z=better, status=Status.SOLVED, detail=detail, attempts=())
+
+
+def check_inner(owner: str, inner: Any) -> None:
+    """Refuse what is no solver object."""
+    if isinstance(inner, type) or not hasattr(inner, "solve"):
+        raise ProblemError(f"{owner}.inner must be a solver object such as Lemke(), got {inner!r}")

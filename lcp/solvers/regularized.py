@@ -1,0 +1,131 @@
+"""Any solver on M + s I for growing s, its answers verified on M itself."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine
+from lcp.errors import ProblemError
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
+from lcp.result import Claim
+from lcp.solvers.lemke import Lemke
+from lcp.solvers.refined import check_inner
+from lcp.status import Status
+from lcp.traits import Traits
+
+
+@dataclass(frozen=True)
+class Regularized:
+    """Solve with M + 10^e max|M| I for one exponent e after another until the answer solves the original problem.
+
+    The shift turns singular pivots into small ones and a positive semidefinite M into a definite one. Its answer is
+    only a start: as it is, or polished on its active set from the original data, it must pass the test of the original
+    problem, otherwise the next exponent is tried. ``Result.regularization`` is the shift under which z was found.
+
+    Parameters
+    ----------
+    inner
+        The solver used.
+    exponents
+        Powers of ten, in units of the largest |M_ij| (1 for M = 0), tried in this order.
+    plain_first
+        Try without a shift before.
+    polish
+        Polish on the active set, see `Refined`.
+
+    References
+    ----------
+    R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 5.6 (Tikhonov).
+    """
+
+    inner: Any = field(default_factory=Lemke)
+    exponents: tuple[float, ...] = (-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0)
+    plain_first: bool = True
+    polish: bool = True
+
+    traits: ClassVar[Traits] = Traits.WARM_START
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_inner("Regularized", self.inner)
+        try:
+            exponents = tuple(float(e) for e in self.exponents)
+        except (TypeError, ValueError):
+            raise ProblemError(f"Regularized.exponents must be numbers, got {self.exponents!r}") from None
+        for i, e in enumerate(exponents):
+            if not math.isfinite(e) or abs(e) > 100.0:
+                raise ProblemError(f"Regularized.exponents[{i}] = {e} must lie in [-100, 100]")
+        if not exponents:
+            raise ProblemError("Regularized.exponents is empty")
+        object.__setattr__(self, "exponents", exponents)
+
+    def solve(
+        self,
+        problem: LCP,
+        *,
+        z0: NDArray[np.float64] | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Try the shifts in order."""
+        size = float(abs(problem._M).max()) if problem.n else 0.0
+        scale = size if size > 0.0 else 1.0
+        shifts = [0.0] if self.plain_first else []
+        shifts += [10.0**e * scale for e in self.exponents]
+        spent = 0
+        best: Claim | None = None
+        least = math.inf
+        for shift in shifts:
+            claim = self.inner.solve(_shifted(problem, shift), z0=z0, tolerance=tolerance, trace=trace)
+            spent += claim.iterations
+            found = self._verified(problem, claim, shift, tolerance)
+            if found is not None:
+                detail = "no shift needed" if shift == 0.0 else f"shift {shift:.1e}"
+                return replace(found, iterations=spent, detail=detail, regularization=shift, attempts=())
+            # What a solver proves of a shifted problem is not proved of the original one.
+            status = claim.status if shift == 0.0 or claim.status in _OF_THE_PATH else Status.STALLED
+            evidence = claim.evidence if shift == 0.0 else None
+            # An answer of size 1 / shift leaves a residual within rounding of M z: it must not pass for a solution.
+            drowned = not np.isfinite(claim.z).all() or measure(problem, claim.z)[0].solved(tolerance)
+            z = np.zeros(problem.n) if drowned else claim.z
+            natural = measure(problem, z)[0].natural_map
+            if best is None or natural < least:
+                best, least = replace(claim, z=z, status=status, evidence=evidence, regularization=shift), natural
+        assert best is not None
+        return replace(best, iterations=spent, detail=f"no answer under {len(shifts)} shifts", attempts=())
+
+    def _verified(self, problem: LCP, claim: Claim, shift: float, tolerance: float) -> Claim | None:
+        """The claim if it solves the original problem, polished if need be."""
+        if shift == 0.0 and np.isfinite(claim.z).all() and measure(problem, claim.z)[0].solved(tolerance):
+            return replace(claim, status=Status.SOLVED)
+        if shift == 0.0 and claim.status not in (Status.SOLVED, Status.STALLED):
+            return None
+        if verified(problem, claim.z, tolerance):
+            return replace(claim, status=Status.SOLVED)
+        z = refine(problem, claim.z, tolerance) if self.polish else None
+        return None if z is None else replace(claim, z=z, status=Status.SOLVED)
+
+
+_OF_THE_PATH = (
+    Status.RAY_TERMINATION,
+    Status.ITERATION_LIMIT,
+    Status.SINGULAR_BASIS,
+    Status.NOT_FINITE,
+    Status.UNSUITABLE,
+)
+
+
+def _shifted(problem: LCP, shift: float) -> LCP:
+    if shift == 0.0:
+        return problem
+    if problem.sparse:
+        from scipy import sparse
+
+        return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q)
+    return LCP(problem._M + shift * np.eye(problem.n), problem._q)

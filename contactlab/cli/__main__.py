@@ -1,0 +1,10 @@
+"""``python -m contactlab.cli``: the command line where the script `contactlab` is not on the path."""
+
+from __future__ import annotations
+
+import sys
+
+from contactlab.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

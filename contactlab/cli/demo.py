@@ -1,0 +1,100 @@
+"""`contactlab demo`: throw cubes and balls onto a plane and an incline; needs no data."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.cli import arguments as kinds
+from contactlab.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from contactlab.simulation import Recording
+
+__all__ = ["add_parser", "run"]
+
+NAME = "contactlab_demo"
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "demo",
+        help="throw cubes and balls; write a replay, a plot and the record",
+        description=f"{__doc__} Writes {NAME}.npz, {NAME}.html and {NAME}.png.",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"
+    )
+    parser.add_argument("--duration", type=kinds.positive, default=4.0, help="simulated seconds (default %(default)s)")
+    parser.add_argument("--seed", type=kinds.seed, default=0, help="another seed, other throws (default %(default)s)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate, print energy and the worst certificate, write record, replay and plot."""
+    from contactlab.cli.demo_scene import demo_stepper, demo_world
+    from contactlab.simulation import SimulationError, simulate
+
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    world, stepper = demo_world(arguments.seed), demo_stepper()
+    names = ", ".join(world.bodies.names)
+    print(f"{world.bodies.nb} bodies ({names}), {arguments.duration:g} s at h = {stepper.h:g} s")
+    started = time.perf_counter()
+    status = 0
+    try:
+        with Progress("simulating", "steps") as progress:
+            recording = simulate(world, stepper, arguments.duration, progress=progress.update)
+    except SimulationError as error:
+        print(f"stopped: {error}")
+        recording, status = error.recording, 1
+    elapsed = time.perf_counter() - started
+    print_account(recording)
+    print(f"{recording.n_steps} steps in {elapsed:.1f} s, compiling included")
+    _write(recording, arguments.out)
+    return status
+
+
+def print_account(recording: Recording) -> None:
+    """Print the energy, and the worst certificate since the line before, each simulated second."""
+    print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
+    ends = np.unique(np.append(np.arange(0.0, recording.time[-1], 1.0), recording.time[-1]))
+    steps = np.searchsorted(recording.time, ends - 1e-9)
+    certificates = recording.certificates
+    for previous, step in zip([0, *steps[:-1]], steps, strict=True):
+        since = (certificates.step >= previous) & (certificates.step < step)
+        worst = f"{certificates.scaled[since].max():.1e}" if since.any() else "-"
+        kinetic, potential = recording.kinetic[step], recording.potential[step]
+        touching = int(np.count_nonzero(recording.contacts.step == step - 1))
+        print(
+            f"{recording.time[step]:>6.2f}  {kinetic:>7.3f}  {potential:>9.3f}  {kinetic + potential:>10.3f}"
+            f"  {touching:>8}  {worst:>21}"
+        )
+    print(f"worst scaled residual of all steps: {recording.worst_certificate().scaled:.1e} (solved: at most 1e-9)")
+
+
+def _write(recording: Recording, folder: Path) -> None:
+    """Write the record, then what the installed extras can draw."""
+    from contactlab.plotting import plot_recording
+    from contactlab.viewer import write_html_replay
+
+    record = folder / f"{NAME}.npz"
+    recording.save(record)
+    print(f"wrote {record}")
+    outputs: list[tuple[str, Callable[[Recording, Path], Path]]] = [
+        (f"{NAME}.png", plot_recording),
+        (f"{NAME}.html", write_html_replay),
+    ]
+    for name, write in outputs:
+        try:
+            path = write(recording, folder / name)
+        except ModuleNotFoundError as error:
+            print(f"no {name}: {error.name} is missing; pip install 'contactlab[viz]'")
+        else:
+            print(f"wrote {path}")

@@ -1,0 +1,43 @@
+"""Entry point: parse, run one command, turn its errors into one line and an exit status.
+
+Exit status: 0 done; 1 a simulation or a solve failed; 2 bad input (argparse uses 2 for bad arguments, too);
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import contactlab
+from contactlab.cli import demo, toss, warmup
+from contactlab.lab.errors import DatasetError
+
+__all__ = ["main"]
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="contactlab", description="A laboratory for rigid bodies in contact, every step certified."
+    )
+    parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
+    for module in (demo, toss, warmup):
+        module.add_parser(commands)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+    except KeyboardInterrupt:
+        print("contactlab: interrupted", file=sys.stderr)
+        return 130
+    except (DatasetError, OSError) as error:
+        print(f"contactlab: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    return status

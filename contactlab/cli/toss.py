@@ -1,0 +1,164 @@
+"""`contactlab toss`: simulate measured cube tosses, score them, print the published table with our row in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contactlab.cli import arguments as kinds
+from contactlab.cli.progress import Progress
+
+if TYPE_CHECKING:
+    from contactlab.lab import TossReport, TossSettings
+    from contactlab.lab.datasets import CubeTosses
+
+__all__ = ["add_parser", "run"]
+
+EPILOG = """\
+FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,
+gravity). A toss whose simulation fails is counted, listed and left out of the means; the exit status is then 1.
+--curve takes one run of all tosses per (mu, k); on two cores 10 to 60 s each, most at large k.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    # The defaults are those of the settings; reading them costs nothing heavy.
+    from contactlab.lab import TossSettings
+
+    default = TossSettings()
+    parser = commands.add_parser(
+        "toss",
+        help="simulate real cube tosses and score them",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="the tosses, .npz")
+    parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
+    parser.add_argument(
+        "--mu", type=kinds.non_negative, default=default.mu, help="friction (default %(default)s, fitted)"
+    )
+    parser.add_argument(
+        "--edges", type=kinds.even, default=default.edges, help="edges k of the cone (default %(default)s)"
+    )
+    parser.add_argument(
+        "--substeps",
+        type=kinds.positive_integer,
+        default=default.substeps,
+        help="steps per sample (default %(default)s)",
+    )
+    parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
+    parser.add_argument(
+        "--scan-mu", type=kinds.frictions, metavar="LIST", help="also score these: 0.16,0.18 or 0.16:0.2:0.01"
+    )
+    parser.add_argument("--curve", type=kinds.output_file, metavar="PNG", help="scan mu and k; write PNG and CSV")
+    parser.add_argument(
+        "--curve-edges", type=kinds.cone_list, default=[4, 8, 16, 32], metavar="LIST", help="k of the curve"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score the tosses of a file; exit status 1 if any failed."""
+    from contactlab.lab import TossSettings, format_table
+    from contactlab.lab.datasets import load_cube_tosses
+
+    tosses = load_cube_tosses(arguments.data)
+    settings = TossSettings(arguments.mu, arguments.edges, arguments.substeps)
+    report = _score(tosses, settings, arguments.workers, "tosses")
+    print(format_table(report))
+    _print_account(report)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(summary(report), indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {arguments.json}")
+    failed = len(report.failures)
+    if arguments.scan_mu or arguments.curve:
+        failed += _scan(tosses, settings, arguments)
+    return 1 if failed else 0
+
+
+def summary(report: TossReport) -> dict[str, object]:
+    """Return the scores as JSON values; a number that does not exist (all tosses failed) is null."""
+    position, position_std = report.position_percent
+    rotation, rotation_std = report.rotation_deg
+    return {
+        "tosses": report.tosses,
+        "failed": len(report.failures),
+        "position_percent": _number(position),
+        "position_percent_std": _number(position_std),
+        "rotation_deg": _number(rotation),
+        "rotation_deg_std": _number(rotation_std),
+        "worst_scaled_residual": _number(report.worst_scaled),
+        "steps": report.steps,
+        "seconds": round(report.seconds, 3),
+        "settings": {
+            "mu": report.settings.mu,
+            "edges": report.settings.edges,
+            "substeps": report.settings.substeps,
+            "restitution": report.settings.restitution,
+        },
+        "failures": [
+            {"index": outcome.index, "toss_id": outcome.toss_id, "reason": outcome.failure}
+            for outcome in report.failures
+        ],
+    }
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _score(tosses: CubeTosses, settings: TossSettings, workers: int | None, label: str) -> TossReport:
+    """Run all tosses under one setting, with progress."""
+    from contactlab.lab import run_tosses
+
+    with Progress(label, "tosses") as progress:
+        return run_tosses(tosses, settings, workers=workers, progress=progress.update)
+
+
+def _print_account(report: TossReport) -> None:
+    """Print what a mean does not tell: how many solves, how well, how long, and every failure."""
+    print(
+        f"{report.steps} steps in {report.seconds:.1f} s; {len(report.failures)} failed tosses; "
+        f"worst scaled residual {report.worst_scaled:.1e} (a step is solved at 1e-9)"
+    )
+    for outcome in report.failures:
+        print(f"failed: toss {outcome.index} (id {outcome.toss_id}): {outcome.failure}")
+
+
+def _scan(tosses: CubeTosses, settings: TossSettings, arguments: argparse.Namespace) -> int:
+    """Score a grid of mu and k, print it, write picture and numbers; return the number of failed tosses."""
+    from contactlab.lab.toss_scan import CURVE_MU, format_row, scan_header, scan_tosses, write_csv
+
+    cones = arguments.curve_edges if arguments.curve else [settings.edges]
+    print(scan_header())
+    reports = []
+    for report in scan_tosses(tosses, settings, arguments.scan_mu or CURVE_MU, cones, workers=arguments.workers):
+        reports.append(report)
+        print(format_row(report), flush=True)
+    if arguments.curve:
+        table = write_csv(arguments.curve.with_suffix(".csv"), reports)
+        print(f"wrote {table}")
+        _draw(arguments.curve, reports)
+    return sum(len(report.failures) for report in reports)
+
+
+def _draw(path: Path, reports: list[TossReport]) -> None:
+    """Draw the curve, or say which extra is missing."""
+    from contactlab.lab import PUBLISHED
+    from contactlab.plotting import plot_toss_curve
+
+    points = [
+        (report.settings.edges, report.settings.mu, report.position_percent[0], report.rotation_deg[0])
+        for report in reports
+    ]
+    try:
+        plot_toss_curve(path, points, [(row.simulator, row.position_percent, row.rotation_deg) for row in PUBLISHED])
+    except ModuleNotFoundError as error:
+        print(f"no picture: {error.name} is missing; pip install 'contactlab[viz]'")
+    else:
+        print(f"wrote {path}")

@@ -1,0 +1,22 @@
+"""Experiments on real data: data sets with their published metrics, and the runs that are scored on them."""
+
+from __future__ import annotations
+
+from contactlab.lab.errors import DatasetError
+from contactlab.lab.synthetic_toss import synthesize_tosses
+from contactlab.lab.toss import TossOutcome, TossReport, TossSettings, run_toss, run_tosses, simulate_toss
+from contactlab.lab.toss_table import PUBLISHED, PublishedRow, format_table
+
+__all__ = [
+    "PUBLISHED",
+    "DatasetError",
+    "PublishedRow",
+    "TossOutcome",
+    "TossReport",
+    "TossSettings",
+    "format_table",
+    "run_toss",
+    "run_tosses",
+    "simulate_toss",
+    "synthesize_tosses",
+]

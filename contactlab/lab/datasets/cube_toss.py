@@ -1,0 +1,200 @@
+"""Real tosses of an acrylic cube onto a flat board, tracked by cameras.
+
+Data: DAIR Lab, University of Pennsylvania (`DAIRLab/contact-nets`, BSD-3-Clause), the 550-toss set scored in
+B. Acosta, W. Yang, M. Posa, "Validating Robotics Simulators on Real-World Impacts", IEEE RA-L 7(3), 2022.
+
+One `.npz`, SI units; the rows of toss i are ``offsets[i]:offsets[i + 1]``:
+
+=================  ========  ==========================================================================
+``pos``            (N, 3)    cube centre, board frame, z up, board at z = 0 [m]
+``quat_wxyz``      (N, 4)    orientation, body to board, real part first, unit
+``offsets``        (n + 1,)  row ranges
+``toss_id``        (n,)      number in the published set
+``eval_start``     (n,)      first row of the scored window, counted from the start of the toss
+``eval_ic``        (n, 13)   state at that row: position, quaternion, velocity (board axes), spin (body axes)
+``dt``             ()        sampling time [s]
+``half_width``     ()        half the edge of the cube [m]
+``mass``           ()        [kg]
+``inertia``        ()        about each axis through the centre [kg m^2]
+``gravity``        ()        [m/s^2]
+=================  ========  ==========================================================================
+
+Further arrays of the published file (``lin_vel_world``, ``ang_vel_body``, ``duplicate_group``, ``contactnets_id``,
+``eval_ic_fitted``) do not enter the metric; where present they are checked like the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.lab.datasets.npz import entry, read_arrays, require_array, require_finite
+from contactlab.lab.errors import DatasetError
+
+__all__ = ["CubeTosses", "Toss", "load_cube_tosses", "save_cube_tosses"]
+
+QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
+
+_PER_TOSS_INTEGERS = ("toss_id", "eval_start")
+_OPTIONAL_PER_TOSS_INTEGERS = ("duplicate_group", "contactnets_id", "eval_ic_fitted")
+_SCALARS = ("dt", "half_width", "mass", "inertia", "gravity")
+
+
+@dataclass(frozen=True)
+class Toss:
+    """The scored window of one toss.
+
+    Parameters
+    ----------
+    index
+        Place in the file.
+    toss_id
+        Number in the published set.
+    position
+        (n, 3) measured cube centres [m], one row per sample; row 0 belongs to the initial state.
+    quaternion
+        (n, 4) measured orientations, body to board, real part first.
+    q
+        (7,) initial position and quaternion.
+    v
+        (6,) initial velocity of the centre (board axes) [m/s] and angular velocity (body axes) [rad/s].
+    """
+
+    index: int
+    toss_id: int
+    position: NDArray[np.float64]
+    quaternion: NDArray[np.float64]
+    q: NDArray[np.float64]
+    v: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CubeTosses:
+    """A file of tosses with the cube they were made with; a sequence of `Toss`. Made by `load_cube_tosses`."""
+
+    path: Path
+    dt: float
+    half_width: float
+    mass: float
+    inertia: float
+    gravity: float
+    pos: NDArray[np.float64]
+    quat_wxyz: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    toss_id: NDArray[np.int64]
+    eval_start: NDArray[np.int64]
+    eval_ic: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return self.toss_id.size
+
+    def __getitem__(self, index: int) -> Toss:
+        if not 0 <= index < len(self):
+            raise IndexError(f"toss {index} of {len(self)}")
+        rows = slice(int(self.offsets[index] + self.eval_start[index]), int(self.offsets[index + 1]))
+        state = self.eval_ic[index]
+        return Toss(
+            index=index,
+            toss_id=int(self.toss_id[index]),
+            position=self.pos[rows],
+            quaternion=self.quat_wxyz[rows],
+            q=np.concatenate((state[:3], state[3:7] / np.linalg.norm(state[3:7]))),
+            v=state[7:].copy(),
+        )
+
+    def __iter__(self) -> Iterator[Toss]:
+        return (self[i] for i in range(len(self)))
+
+
+def load_cube_tosses(path: str | Path) -> CubeTosses:
+    """Read and check a file of tosses.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file, the array and its first offending entry: not an `.npz` or a truncated one, a missing array,
+        a wrong shape or dtype, NaN or infinity, a quaternion that is not of unit length, offsets that do not rise
+        from 0 to the number of rows, a window that starts outside its toss, a physical constant that is not positive.
+    """
+    path = Path(path)
+    arrays = read_arrays(path)
+
+    def floats(name: str, *shape: int | None) -> Any:
+        value = require_array(path, arrays, name, shape)
+        require_finite(path, name, value)
+        return value
+
+    def integers(name: str, *shape: int | None) -> Any:
+        return require_array(path, arrays, name, shape, integer=True)
+
+    pos = floats("pos", None, 3)
+    n_rows = pos.shape[0]
+    quaternions = floats("quat_wxyz", n_rows, 4)
+    _require_unit(path, "quat_wxyz", quaternions)
+    for name in ("lin_vel_world", "ang_vel_body"):
+        if name in arrays:
+            floats(name, n_rows, 3)
+
+    offsets = integers("offsets", None)
+    _require_offsets(path, offsets, n_rows)
+    n_tosses = offsets.size - 1
+    per_toss = {name: integers(name, n_tosses) for name in _PER_TOSS_INTEGERS}
+    for name in _OPTIONAL_PER_TOSS_INTEGERS:
+        if name in arrays:
+            integers(name, n_tosses)
+    _require_start_inside(path, per_toss["eval_start"], np.diff(offsets))
+    initial = floats("eval_ic", n_tosses, 13)
+    _require_unit(path, "eval_ic", initial[:, 3:7])
+
+    scalars: dict[str, Any] = {name: float(floats(name)) for name in _SCALARS}
+    for name, value in scalars.items():
+        if value <= 0.0:
+            raise DatasetError(path, name, f"{value} is not positive")
+    return CubeTosses(
+        path=path, pos=pos, quat_wxyz=quaternions, offsets=offsets, eval_ic=initial, **per_toss, **scalars
+    )
+
+
+def _require_unit(path: Path, name: str, quaternions: NDArray[np.float64]) -> None:
+    """Raise on the first quaternion that is not of unit length."""
+    norms = np.linalg.norm(quaternions, axis=1)
+    bad = np.flatnonzero(np.abs(norms - 1.0) > QUATERNION_TOLERANCE)
+    if bad.size:
+        row = int(bad[0])
+        raise DatasetError(path, entry(name, (row,)), f"quaternion {quaternions[row]} has norm {norms[row]:.9g}, not 1")
+
+
+def _require_offsets(path: Path, offsets: NDArray[np.int64], n_rows: int) -> None:
+    """Raise unless the offsets rise strictly from 0 to the number of rows."""
+    if offsets.size < 2:
+        raise DatasetError(path, "offsets", f"{offsets.size} entries: the file holds no toss")
+    if offsets[0] != 0:
+        raise DatasetError(path, "offsets[0]", f"{offsets[0]}, expected 0")
+    falls = np.flatnonzero(np.diff(offsets) <= 0)
+    if falls.size:
+        i = int(falls[0]) + 1
+        raise DatasetError(path, f"offsets[{i}]", f"{offsets[i]} does not exceed the entry before it, {offsets[i - 1]}")
+    if offsets[-1] != n_rows:
+        raise DatasetError(path, f"offsets[{offsets.size - 1}]", f"{offsets[-1]}, expected the {n_rows} rows of pos")
+
+
+def _require_start_inside(path: Path, start: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
+    """Raise on the first scored window that does not start inside its toss."""
+    bad = np.flatnonzero((start < 0) | (start >= lengths))
+    if bad.size:
+        i = int(bad[0])
+        raise DatasetError(path, f"eval_start[{i}]", f"{start[i]} lies outside the {lengths[i]} rows of its toss")
+
+
+def save_cube_tosses(path: str | Path, tosses: CubeTosses) -> Path:
+    """Write tosses as an `.npz` that `load_cube_tosses` reads back; the suffix is added where it is missing."""
+    path = Path(path)
+    path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    arrays = {field.name: getattr(tosses, field.name) for field in fields(tosses) if field.name != "path"}
+    np.savez_compressed(path, **arrays)
+    return path

@@ -1,0 +1,8 @@
+"""Pictures on paper: PNG plots without a window. Needs the extra `viz` (matplotlib), imported when a plot is drawn."""
+
+from __future__ import annotations
+
+from contactlab.plotting.recording_plot import plot_recording
+from contactlab.plotting.toss_curve import plot_toss_curve
+
+__all__ = ["plot_recording", "plot_toss_curve"]

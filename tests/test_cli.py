@@ -1,0 +1,187 @@
+"""The command line: results on standard output, one-line errors, exit statuses that scripts can use."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contactlab.cli import main
+from contactlab.cli.arguments import frictions
+from contactlab.cli.progress import Progress
+from contactlab.lab import TossSettings, synthesize_tosses
+from contactlab.lab.datasets import save_cube_tosses
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tosses of our own making, mu = 0.2."""
+    truth = TossSettings(mu=0.2, edges=8, substeps=3)
+    return save_cube_tosses(tmp_path_factory.mktemp("data") / "tosses.npz", synthesize_tosses(2, truth, samples=60))
+
+
+TRUTH = ["--mu", "0.2", "--edges", "8", "--substeps", "3"]
+
+
+def test_toss_prints_the_table_and_writes_the_scores(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Table on standard output, the agreed keys in the JSON file, status 0."""
+    out = tmp_path / "scores.json"
+    assert main(["toss", "--data", str(data), "--json", str(out), *TRUTH]) == 0
+    printed = capsys.readouterr().out
+    assert "Drake" in printed
+    assert "contactlab (mu 0.2, k 8, 3 sub-steps)" in printed
+    scores = json.loads(out.read_text())
+    assert scores["tosses"] == 2
+    assert scores["failed"] == 0
+    assert scores["position_percent"] < 1e-6
+    assert scores["rotation_deg"] < 1e-6
+    assert scores["worst_scaled_residual"] <= 1e-9
+    assert scores["settings"] == {"mu": 0.2, "edges": 8, "substeps": 3, "restitution": 0.0}
+
+
+def test_failed_toss_gives_status_1(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failure is listed, counted in the JSON file and makes the exit status 1."""
+    from contactlab.lab import toss
+
+    monkeypatch.setattr(toss, "CERTIFIED", -1.0)
+    out = tmp_path / "scores.json"
+    assert main(["toss", "--data", str(data), "--json", str(out), *TRUTH]) == 1
+    scores = json.loads(out.read_text())
+    assert scores["failed"] == len(scores["failures"]) == 2
+    assert scores["position_percent"] is None
+    assert "failed: toss 1 (id 1)" in capsys.readouterr().out
+
+
+def test_scan_prints_a_row_per_friction(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Friction coefficients asked for are scored besides the run itself."""
+    assert main(["toss", "--data", str(data), *TRUTH, "--scan-mu", "0.2,0.3"]) == 0
+    rows = [line.split()[:3] for line in capsys.readouterr().out.splitlines() if line.startswith("  8")]
+    assert rows == [["8", "0.2", "0.00"], ["8", "0.3", rows[1][2]]]
+    assert float(rows[1][2]) > 0.5
+
+
+def test_curve_writes_picture_and_numbers(data: Path, tmp_path: Path) -> None:
+    """One CSV line per (k, mu), and a PNG."""
+    picture = tmp_path / "curve.png"
+    scan = ["--scan-mu", "0.19:0.21:0.01", "--curve-edges", "4,8", "--curve", str(picture)]
+    assert main(["toss", "--data", str(data), *TRUTH, *scan]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    with picture.with_suffix(".csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [(row["edges"], row["mu"]) for row in rows] == [(k, mu) for k in "48" for mu in ("0.19", "0.2", "0.21")]
+    assert min(rows, key=lambda row: float(row["position_percent"]))["edges"] == "8"
+
+
+def test_bad_file_is_one_line_and_status_2(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file, the array and the entry are named; no traceback."""
+    with np.load(data) as arrays:
+        content = dict(arrays)
+    content["pos"][3, 2] = np.nan
+    bad = tmp_path / "bad.npz"
+    np.savez(bad, **content)
+    truncated = tmp_path / "truncated.npz"
+    truncated.write_bytes(data.read_bytes()[:1000])
+    for path, words in ((bad, "pos[3, 2]"), (truncated, "truncated"), (tmp_path / "absent.npz", "no such file")):
+        assert main(["toss", "--data", str(path)]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert str(path) in lines[0]
+        assert words in lines[0]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["fly"],
+        ["toss"],
+        ["toss", "--data", "x.npz", "--mu", "-0.1"],
+        ["toss", "--data", "x.npz", "--mu", "nan"],
+        ["toss", "--data", "x.npz", "--edges", "7"],
+        ["toss", "--data", "x.npz", "--substeps", "0"],
+        ["toss", "--data", "x.npz", "--workers", "0"],
+        ["toss", "--data", "x.npz", "--json", "/nowhere/at/all.json"],
+        ["demo", "--duration", "0"],
+        ["demo", "--seed", "-1"],
+    ],
+)
+def test_bad_argument_is_status_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Arguments are refused before anything runs, with the usage."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_friction_ranges_include_their_end() -> None:
+    """``start:stop:step`` and lists; decimals stay what was typed."""
+    assert frictions("0.16:0.2:0.01") == [0.16, 0.17, 0.18, 0.19, 0.2]
+    assert frictions("0.1,0.3") == [0.1, 0.3]
+
+
+def test_demo_writes_record_replay_and_plot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into the current folder; energy and the worst certificate are printed; the record opens."""
+    from contactlab.simulation import Recording
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--duration", "0.7"]) == 0
+    printed = capsys.readouterr().out
+    assert "worst scaled residual" in printed
+    assert (tmp_path / "contactlab_demo.png").read_bytes().startswith(b"\x89PNG")
+    assert 100_000 < (tmp_path / "contactlab_demo.html").stat().st_size < 3_000_000
+    recording = Recording.open(tmp_path / "contactlab_demo.npz")
+    assert recording.time[-1] == pytest.approx(0.7)
+    assert 0.0 < recording.worst_certificate().scaled <= 1e-9
+    total = recording.kinetic + recording.potential
+    assert total[-1] < total[0]
+
+
+def test_demo_without_the_extra_says_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No viser, no matplotlib: the run and its record are there all the same."""
+    for module in ("viser", "matplotlib.figure", "matplotlib.backends.backend_agg"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert main(["demo", "--duration", "0.05", "--out", str(tmp_path / "new" / "folder")]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("pip install 'contactlab[viz]'") == 2
+    assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == ["contactlab_demo.npz"]
+
+
+def test_warmup_compiles(capsys: pytest.CaptureFixture[str]) -> None:
+    """It ends well and says how long it took."""
+    assert main(["warmup"]) == 0
+    assert "kernels ready" in capsys.readouterr().out
+
+
+def test_progress_without_a_terminal_is_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    """A thousand updates give one line per quarter."""
+    with Progress("counting", "beans") as progress:
+        for done in range(1, 1001):
+            progress.update(done, 1000)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 4
+    assert lines[-1].startswith("counting: 1000 of 1000 beans")
+
+
+def test_help_needs_nothing_heavy() -> None:
+    """The command answers before any compiler or picture library is imported."""
+    code = (
+        "import sys; from contactlab.cli import main\n"
+        "try: main(['toss', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print([m for m in ('numba', 'matplotlib', 'viser', 'rich', 'scipy.optimize') if m in sys.modules])"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"

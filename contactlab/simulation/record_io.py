@@ -223,7 +223,7 @@ def _write_arrays(path: Path, arrays: dict[str, NDArray[Any]] | Rows) -> None:
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            np.savez_compressed(file, allow_pickle=False, **arrays)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)

@@ -1,0 +1,29 @@
+"""The README's solver table, derived from `lcp.ALL_SOLVERS`."""
+
+from __future__ import annotations
+
+import lcp
+
+CLASSES = {
+    lcp.Traits.POSITIVE_DEFINITE: "PD",
+    lcp.Traits.POSITIVE_SEMIDEFINITE: "PSD",
+    lcp.Traits.P_MATRIX: "P",
+    lcp.Traits.COPOSITIVE: "copositive",
+}
+ABILITIES = {
+    lcp.Traits.WARM_START: "warm start",
+    lcp.Traits.SPARSE: "sparse",
+    lcp.Traits.MIXED: "mixed",
+    lcp.Traits.BOXED: "boxed",
+}
+
+
+def solver_rows() -> list[str]:
+    """One Markdown row per solver, in the order of the tuple."""
+    rows = []
+    for solver in lcp.ALL_SOLVERS:
+        method = (solver.__doc__ or "").split("\n", 1)[0].rstrip(".")
+        classes = ", ".join(name for trait, name in CLASSES.items() if trait & solver.traits)
+        abilities = ", ".join(name for trait, name in ABILITIES.items() if trait & solver.traits)
+        rows.append(f"| `lcp.{solver.__name__}` | {method} | {classes} | {abilities} |")
+    return rows

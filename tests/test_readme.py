@@ -1,0 +1,14 @@
+"""What the README states of the code is what the code states of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from readme_table import solver_rows
+
+
+def test_solver_table_is_that_of_the_traits() -> None:
+    """Every solver has its row, as derived from its docstring and traits."""
+    readme = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+    for row in solver_rows():
+        assert row in readme, row

@@ -65,9 +65,14 @@ def equilibrate(
         for i in range(n):
             r = row[i]
             source = M[i]
-            for j in range(n):
-                sizes[j] = abs(source[j]) * r * column[j]
-                columns[j] = max(columns[j], sizes[j])
+            if sweep == 0:
+                for j in range(n):
+                    sizes[j] = abs(source[j])
+                    columns[j] = max(columns[j], sizes[j])
+            else:
+                for j in range(n):
+                    sizes[j] = abs(source[j]) * r * column[j]
+                    columns[j] = max(columns[j], sizes[j])
             work[i] = largest_of(sizes)
         least = np.inf
         most = 0.0

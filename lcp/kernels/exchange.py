@@ -12,6 +12,14 @@ from numpy.typing import NDArray
 from lcp.kernels import kernel
 
 
+@kernel(inline=True)
+def take_column(T: NDArray[np.float64], c: int, column: NDArray[np.float64]) -> None:
+    """Move column c of T to ``column``, leaving zeros: `exchange` builds the new column on them."""
+    for i in range(column.shape[0]):
+        column[i] = T[i, c]
+        T[i, c] = 0.0
+
+
 @kernel
 def exchange(
     T: NDArray[np.float64],
@@ -23,8 +31,8 @@ def exchange(
 ) -> None:
     """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
 
-    ``column`` (n,) holds a copy of column c and is used up; ``pivot_row`` (n + 1,) is scratch. Both copies keep the
-    update free of aliasing, so that it vectorises.
+    `take_column` has moved column c of T to ``column`` (n,), which is used up; ``pivot_row`` (n + 1,) is scratch. Both
+    copies keep the update free of aliasing, so that it vectorises.
     """
     n = x.shape[0]
     width = T.shape[1]
@@ -34,8 +42,6 @@ def exchange(
         pivot_row[j] = -source[j] * inverse
     pivot_row[c] = inverse
     x_r = -x[r] * inverse
-    for i in range(n):
-        T[i, c] = 0.0
     column[r] = 0.0
     i = 0
     # Two rows at a time share the loads of the pivot row.
@@ -132,8 +138,7 @@ def rebuild(
                     c = j
         if r < 0 or best < 1e-14 * largest:
             return False
-        for i in range(n):
-            entry[i] = T[i, c]
+        take_column(T, c, entry)
         exchange(T, x, r, c, entry, pivot_row)
         basis[r], nonbasis[c] = nonbasis[c], basis[r]
     return True

@@ -17,7 +17,7 @@ from lcp.kernels import kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
 from lcp.kernels.equilibrate import equilibrate
-from lcp.kernels.exchange import exchange, first_dictionary, rebuild
+from lcp.kernels.exchange import exchange, first_dictionary, rebuild, take_column
 from lcp.kernels.ratio_test import leaving_row
 from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
 
@@ -223,8 +223,7 @@ def lemke_drive(
         if verdict == RUNNING:
             c = position[info[ENTERING]]
             threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
-            for i in range(n):
-                entry[i] = T[i, c]
+            take_column(T, c, entry)
             tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
             r = leaving_row(T, x, entry, basis, position, threshold, tie, size, work[:n], tied)
             if r >= 0:
@@ -272,7 +271,7 @@ def lemke_drive(
             if is_solved(measures, tolerance):
                 return SOLVED
             if verdict == RAY:
-                ray_direction(T, position[info[ENTERING]], basis, info[ENTERING], row, column, wf)
+                ray_direction(entry, basis, info[ENTERING], row, column, wf)
             return verdict
         info[RESTART] += 1
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
@@ -368,8 +367,7 @@ def begin(
     for i in range(1, n):
         if x[i] * cover[r] <= x[r] * cover[i]:
             r = i
-    for i in range(n):
-        entry[i] = cover[i]
+    take_column(T, n, entry)
     for i in range(n):
         size[i] = abs(x[i])
     pivot(T, x, size, r, n, basis, nonbasis, position, entry, pivot_row, 0.0, info)
@@ -420,8 +418,7 @@ def pivot(
 
 @kernel
 def ray_direction(
-    T: NDArray[np.float64],
-    c: int,
+    entry: NDArray[np.float64],
     basis: NDArray[np.int64],
     entering: int,
     row: NDArray[np.float64],
@@ -435,7 +432,7 @@ def ray_direction(
         direction[i] = 0.0
     direction[entering] = 1.0
     for i in range(n):
-        direction[basis[i]] = T[i, c]
+        direction[basis[i]] = entry[i]
     for i in range(n):
         wf[i] = direction[i] / row[i]
         wf[n + i] = direction[n + i] * column[i]

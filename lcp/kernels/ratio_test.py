@@ -84,10 +84,11 @@ def leaving_row(
     if step == np.inf:
         return -1
     # A row is tied when its variable, after the step, is zero to within its rounding.
+    for i in range(n):
+        ratio[i] = x[i] + step * column[i] - tie_tolerance * max(size[i], -column[i] * step)
     count = 0
     for i in range(n):
-        slack = tie_tolerance * max(size[i], -column[i] * step)
-        if (x[i] + step * column[i] <= slack) & (column[i] < floor):
+        if ratio[i] <= 0.0 and column[i] < floor:
             if basis[i] == 2 * n:
                 return i
             tied[count] = i

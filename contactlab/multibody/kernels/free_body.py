@@ -10,12 +10,14 @@ I_o = I_c - m [c]x[c]x that about the origin:
                                      [ m [c]x R^T,    I_o      ]]
     bias force               bias = ( m g - m R (omega x (omega x c)),  m c x R^T g - omega x I_o omega )
 
-so that M a = tau + bias is Newton's and Euler's law about the com, written at the body origin. Every output may be the
+so that M a = tau + bias is Newton's and Euler's law about the com, written at the body origin (over a step the
+gyroscopic part omega x I_c omega is taken by the midpoint rule, see `gyroscopic`). Every output may be the
 same array as an input: all inputs are read before the first entry is written.
 """
 
 from __future__ import annotations
 
+from contactlab.multibody.kernels.gyroscopic import midpoint_spin
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.kernels.quaternion import rotated_by, rotation_entries
 from lcp.kernels import kernel
@@ -65,7 +67,8 @@ def free_momentum(
     tau6
         Applied generalized force (6,) [N, N m].
     h
-        Step [s]; the bias (gravity, centripetal and gyroscopic terms) is taken at (q, v): explicit, first order.
+        Step [s]. Gravity and the centripetal terms are taken at (q, v), explicitly; the gyroscopic torque about the
+        com by the implicit midpoint rule (`gyroscopic`), without which plates and rods gain energy as they tumble.
     """
     r00, r01, r02, r10, r11, r12, r20, r21, r22 = rotation_entries(q7[3], q7[4], q7[5], q7[6])
     cx, cy, cz = com[0], com[1], com[2]
@@ -99,9 +102,23 @@ def free_momentum(
     fx = mass * (vx + h * gx + (r00 * dx + r01 * dy + r02 * dz)) + h * tau6[0]
     fy = mass * (vy + h * gy + (r10 * dx + r11 * dy + r12 * dz)) + h * tau6[1]
     fz = mass * (vz + h * gz + (r20 * dx + r21 * dy + r22 * dz)) + h * tau6[2]
-    mx = lx + mass * px + h * (tau6[3] + mass * tx - gyro_x)
-    my = ly + mass * py + h * (tau6[4] + mass * ty - gyro_y)
-    mz = lz + mass * pz + h * (tau6[5] + mass * tz - gyro_z)
+    # Angular rows: I_o w has two parts; that about the com is integrated by the midpoint rule, which gains no energy.
+    jx = inertia[0, 0] * wx + inertia[0, 1] * wy + inertia[0, 2] * wz
+    jy = inertia[1, 0] * wx + inertia[1, 1] * wy + inertia[1, 2] * wz
+    jz = inertia[2, 0] * wx + inertia[2, 1] * wy + inertia[2, 2] * wz
+    spin_x, spin_y, spin_z = cross(wx, wy, wz, jx, jy, jz)
+    bfx = r00 * tau6[0] + r10 * tau6[1] + r20 * tau6[2]
+    bfy = r01 * tau6[0] + r11 * tau6[1] + r21 * tau6[2]
+    bfz = r02 * tau6[0] + r12 * tau6[1] + r22 * tau6[2]
+    ax, ay, az = cross(cx, cy, cz, bfx, bfy, bfz)
+    qx, qy, qz = tau6[3] - ax, tau6[4] - ay, tau6[5] - az
+    wdx, wdy, wdz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
+    ix = inertia[0, 0] * wdx + inertia[0, 1] * wdy + inertia[0, 2] * wdz - h * qx
+    iy = inertia[1, 0] * wdx + inertia[1, 1] * wdy + inertia[1, 2] * wdz - h * qy
+    iz = inertia[2, 0] * wdx + inertia[2, 1] * wdy + inertia[2, 2] * wdz - h * qz
+    mx = lx + mass * px + h * (tau6[3] + mass * tx - (gyro_x - spin_x)) + ix
+    my = ly + mass * py + h * (tau6[4] + mass * ty - (gyro_y - spin_y)) + iy
+    mz = lz + mass * pz + h * (tau6[5] + mass * tz - (gyro_z - spin_z)) + iz
     Mv6[0] = fx
     Mv6[1] = fy
     Mv6[2] = fz

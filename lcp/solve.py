@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.box import BoxLCP
@@ -17,6 +18,9 @@ from lcp.problem import LCP, checked_vector
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import MLCPResult, Result
 from lcp.solvers import Enumeration, Fallback, Lemke, Regularized
+
+#: Smallest tolerance that can be asked for: a few units of rounding.
+LEAST_TOLERANCE = 1e-14
 
 
 def default_solver() -> Solver:
@@ -86,8 +90,9 @@ def solve(
         solver = default_solver()
     elif isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
-    if not 0.0 < tolerance < 1.0:
-        raise ProblemError(f"tolerance must lie between 0 and 1, got {tolerance}")
+    if not isinstance(tolerance, (int, float, np.floating)) or not LEAST_TOLERANCE <= tolerance < 1.0:
+        # Below, rounding alone decides, and "no basis is a solution" would be no proof of anything.
+        raise ProblemError(f"tolerance must lie between {LEAST_TOLERANCE:.0e} and 1, got {tolerance!r}")
     start = checked_vector("z0", z0, problem.n) if z0 is not None else None
     clock = time.perf_counter()
     claim = claim_of(problem, solver, z0=start, tolerance=tolerance, trace=trace)

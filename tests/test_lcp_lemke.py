@@ -128,6 +128,7 @@ def test_restarts_leave_exponential_paths() -> None:
     ("options", "text"),
     [
         ({"max_pivots": -1}, "max_pivots"),
+        ({"max_pivots": 1.5}, "max_pivots"),
         ({"pivot_tolerance": 2.0}, "pivot_tolerance"),
         ({"tie_tolerance": float("nan")}, "tie_tolerance"),
         ({"restarts": -2}, "restarts"),

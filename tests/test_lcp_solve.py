@@ -99,8 +99,9 @@ def test_bad_arguments_are_named() -> None:
         lcp.solve(PROBLEM, lcp.Lemke)  # type: ignore[arg-type]
     with pytest.raises(lcp.ProblemError, match=r"lcp.LCP.*got ndarray.*LCP\(M, q\)"):
         lcp.solve(np.eye(2))  # type: ignore[arg-type]
-    with pytest.raises(lcp.ProblemError, match="tolerance"):
-        lcp.solve(PROBLEM, tolerance=0.0)
+    for tolerance in (0.0, 1e-18, 1.0, float("nan"), "tight"):
+        with pytest.raises(lcp.ProblemError, match="tolerance"):
+            lcp.solve(PROBLEM, tolerance=tolerance)  # type: ignore[arg-type]
     with pytest.raises(lcp.ProblemError, match="z0 must have length 2, got 3"):
         lcp.solve(PROBLEM, z0=[1.0, 2.0, 3.0])
     with pytest.raises(lcp.ProblemError, match=r"z0\[1\] = nan"):

@@ -138,3 +138,27 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("points", "radii", "field"),
+    [
+        (np.zeros((1, 3)), np.zeros(3), "shape.points"),
+        (np.zeros((2, 3)), np.zeros(1), "shape.points"),
+        (np.full((1, 3), np.nan), np.zeros(1), "shape.points"),
+        (np.zeros((1, 3)), np.array([np.nan]), "shape.radii"),
+        (np.zeros((1, 3)), np.array([-0.01]), "shape.radii"),
+        (np.zeros((0, 3)), np.zeros(0), "shape"),
+    ],
+)
+def test_a_shape_of_the_users_own_is_checked(points, radii, field):
+    """Support points and radii that do not fit together, or are no numbers, never reach the kernels."""
+
+    class Own:
+        def support_points(self):
+            return points, radii
+
+    builder = WorldBuilder()
+    with pytest.raises(SimulationConfigError) as caught:
+        builder.add_free_body("own", RigidInertia.solid_sphere(1.0, 0.1), Own(), Material(0.5))
+    assert caught.value.field == field

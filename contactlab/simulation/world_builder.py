@@ -78,7 +78,14 @@ class WorldBuilder:
         _check_type("material", material, Material)
         if not isinstance(shape, BodyShape):
             raise SimulationConfigError("shape", f"must offer support_points(), got {type(shape).__name__}")
-        if len(shape.support_points()[1]) > LIMIT or len(self._bodies) >= LIMIT:
+        points, radii = shape.support_points()
+        radii = finite_array(radii, "shape.radii", (None,), SimulationConfigError)
+        finite_array(points, "shape.points", (radii.size, 3), SimulationConfigError)
+        if radii.size == 0:
+            raise SimulationConfigError("shape", "has no support point")
+        if np.any(radii < 0.0):
+            raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
+        if radii.size > LIMIT or len(self._bodies) >= LIMIT:
             raise SimulationConfigError("shape", f"at most {LIMIT} bodies and points per body fit a contact id")
         one = FreeBodies([name], [inertia], self._gravity)
         start_q = one.neutral() if q is None else one.check_q(q)

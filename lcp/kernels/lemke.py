@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
-from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
 from lcp.kernels.equilibrate import equilibrate
 from lcp.kernels.exchange import exchange, first_dictionary, rebuild, take_column
+from lcp.kernels.final_basis import accept, keep_best, polish
+from lcp.kernels.lemke_restarts import cover_vector, path_limit, pivot_threshold, tie_threshold
 from lcp.kernels.ratio_test import leaving_row
-from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
+from lcp.kernels.residuals import is_solved, lcp_residuals
 
 # Places in the vector of options.
 MAX_PIVOTS: Final = 0
@@ -58,78 +59,6 @@ def lemke_float_size(n: int) -> int:
 def lemke_int_size(n: int) -> int:
     """Length of the integer workspace."""
     return 10 * n + 16
-
-
-@kernel
-def accept(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    active: NDArray[np.int64],
-    k: int,
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    work: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    tolerance: float,
-) -> bool:
-    """Solve the basis ``active[:k]`` from the original data, clip rounding below zero, and judge it."""
-    if not solve_active(M, q, row, column, active, k, A, perm, work, z):
-        return False
-    for i in range(z.shape[0]):
-        if z[i] < 0.0:
-            z[i] = 0.0
-    lcp_residuals(M, q, z, w, measures)
-    return is_solved(measures, tolerance)
-
-
-@kernel(inline=True)
-def pivot_threshold(tolerance: float, restart: int) -> float:
-    """Smallest admissible pivot of a restart, relative to its column.
-
-    Redundant contacts make exact zeros that rounding fills with noise, so the first tries demand large pivots; wide
-    spreads of mass make small pivots that are real, so the later ones do not.
-    """
-    if restart < 2:
-        return tolerance
-    return tolerance * (1e-4 if restart == 3 else 1e-2)
-
-
-@kernel(inline=True)
-def tie_threshold(tolerance: float, restart: int) -> float:
-    """Width of a tie of a restart.
-
-    Wide ones allow for more rounding; the narrow one tells apart forces a trillion times smaller than the largest.
-    """
-    if restart in (1, 4):
-        return tolerance * 1e3
-    return tolerance * (1e-2 if restart == 3 else 1.0)
-
-
-@kernel(inline=True)
-def path_limit(limit: float, restart: int, restarts: float, n: int, pivots: int) -> float:
-    """Pivots at which a path is given up: one that long often cycles; but the last may use up the whole limit."""
-    return limit if restart >= restarts else min(limit, pivots + max(100, 8 * n))
-
-
-@kernel
-def cover_vector(
-    restart: int, covered: bool, given: NDArray[np.float64], row: NDArray[np.float64], cover: NDArray[np.float64]
-) -> None:
-    """Covering vector of a restart, in equilibrated rows: the given one or ones, then fixed irregular vectors.
-
-    Another covering vector follows another path; a path that rounding has led astray is not met again.
-    """
-    for i in range(cover.shape[0]):
-        if restart < 4:
-            cover[i] = given[i] * row[i] if covered else 1.0
-        else:
-            # Fractional parts of multiples of the golden ratio: irregular, and the same on every machine.
-            turn = (i + 1) * (0.6180339887498949 + 0.1 * restart)
-            cover[i] = 0.5 + (turn - np.floor(turn))
 
 
 @kernel
@@ -276,57 +205,6 @@ def lemke_drive(
         info[RESTART] += 1
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
         begin(M, q, row, column, covered, given, cover, T, x, size, basis, nonbasis, position, entry, pivot_row, info)
-
-
-@kernel
-def keep_best(
-    z: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    best_z: NDArray[np.float64],
-    best_scaled: NDArray[np.float64],
-) -> None:
-    """Remember the candidate with the smallest scaled residual."""
-    if measures[SCALED] < best_scaled[0]:
-        best_scaled[0] = measures[SCALED]
-        for i in range(z.shape[0]):
-            best_z[i] = z[i]
-
-
-@kernel
-def polish(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    active: NDArray[np.int64],
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    work: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    tolerance: float,
-    best_z: NDArray[np.float64],
-    best_scaled: NDArray[np.float64],
-) -> bool:
-    """Judge z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, up to five times."""
-    n = q.shape[0]
-    lcp_residuals(M, q, z, w, measures)
-    if is_solved(measures, tolerance):
-        return True
-    keep_best(z, measures, best_z, best_scaled)
-    for _ in range(5):
-        k = 0
-        for i in range(n):
-            if z[i] / column[i] > w[i] * row[i]:
-                active[k] = i
-                k += 1
-        if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
-            return True
-        if not measures[SCALED] < np.inf:
-            return False
-        keep_best(z, measures, best_z, best_scaled)
-    return False
 
 
 @kernel

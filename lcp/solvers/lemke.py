@@ -71,14 +71,14 @@ class Lemke:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        if self.max_pivots is not None and self.max_pivots < 0:
-            raise ProblemError(f"Lemke.max_pivots must not be negative, got {self.max_pivots}")
+        for name in ("max_pivots", "restarts"):
+            value = getattr(self, name)
+            if not (name == "max_pivots" and value is None) and (not isinstance(value, (int, np.integer)) or value < 0):
+                raise ProblemError(f"Lemke.{name} must be a whole number, not negative, got {value!r}")
         for name in ("pivot_tolerance", "tie_tolerance"):
             value = getattr(self, name)
             if not 0.0 <= value < 1.0:
                 raise ProblemError(f"Lemke.{name} must lie in [0, 1), got {value}")
-        if self.restarts < 0:
-            raise ProblemError(f"Lemke.restarts must not be negative, got {self.restarts}")
         if not self.time_limit > 0.0:
             raise ProblemError(f"Lemke.time_limit must be positive, got {self.time_limit}")
         if self.covering_vector is not None:

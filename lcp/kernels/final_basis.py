@@ -1,0 +1,90 @@
+"""Judging the basis a pivoting method ended in, and looking for the right one beside it.
+
+A basis is solved anew from the original data, so that the answer depends on it alone and not on the way to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.basis_solve import solve_active
+from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
+
+
+@kernel
+def accept(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    active: NDArray[np.int64],
+    k: int,
+    A: NDArray[np.float64],
+    perm: NDArray[np.int64],
+    work: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    tolerance: float,
+) -> bool:
+    """Solve the basis ``active[:k]`` from the original data, clip rounding below zero, and judge it."""
+    if not solve_active(M, q, row, column, active, k, A, perm, work, z):
+        return False
+    for i in range(z.shape[0]):
+        if z[i] < 0.0:
+            z[i] = 0.0
+    lcp_residuals(M, q, z, w, measures)
+    return is_solved(measures, tolerance)
+
+
+@kernel
+def keep_best(
+    z: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    best_z: NDArray[np.float64],
+    best_scaled: NDArray[np.float64],
+) -> None:
+    """Remember the candidate with the smallest scaled residual."""
+    if measures[SCALED] < best_scaled[0]:
+        best_scaled[0] = measures[SCALED]
+        for i in range(z.shape[0]):
+            best_z[i] = z[i]
+
+
+@kernel
+def polish(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    active: NDArray[np.int64],
+    A: NDArray[np.float64],
+    perm: NDArray[np.int64],
+    work: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    tolerance: float,
+    best_z: NDArray[np.float64],
+    best_scaled: NDArray[np.float64],
+) -> bool:
+    """Judge z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, up to five times."""
+    n = q.shape[0]
+    lcp_residuals(M, q, z, w, measures)
+    if is_solved(measures, tolerance):
+        return True
+    keep_best(z, measures, best_z, best_scaled)
+    for _ in range(5):
+        k = 0
+        for i in range(n):
+            if z[i] / column[i] > w[i] * row[i]:
+                active[k] = i
+                k += 1
+        if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+            return True
+        if not measures[SCALED] < np.inf:
+            return False
+        keep_best(z, measures, best_z, best_scaled)
+    return False

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from typing import overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.box import BoxLCP
@@ -90,7 +90,8 @@ def solve(
         solver = default_solver()
     elif isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
-    if not isinstance(tolerance, (int, float, np.floating)) or not LEAST_TOLERANCE <= tolerance < 1.0:
+    value: object = tolerance  # whatever the caller's types say
+    if not isinstance(value, numbers.Real) or not LEAST_TOLERANCE <= tolerance < 1.0:
         # Below, rounding alone decides, and "no basis is a solution" would be no proof of anything.
         raise ProblemError(f"tolerance must lie between {LEAST_TOLERANCE:.0e} and 1, got {tolerance!r}")
     start = checked_vector("z0", z0, problem.n) if z0 is not None else None

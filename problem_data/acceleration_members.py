@@ -8,7 +8,7 @@ from problem_data.acceleration import ConstraintAccelProblemData
 from problem_data.blocks import AccelerationBlocks
 from problem_data.contact_lists import split_contacts
 from problem_data.errors import ProblemDataError
-from problem_data.members import Members, inertia_from, member, row_counts, short
+from problem_data.members import Members, check_response, inertia_from, member, row_counts, short
 from problem_data.sliding_friction import normal_minus_friction
 from problem_data.validation import FloatArray, IntArray, direction_counts, entry, float_array, nonnegative
 
@@ -46,7 +46,7 @@ def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
     mu_non_sliding = nonnegative("mu_non_sliding", static, static.size)
     r = direction_counts(member(arrays, "r"), mu_non_sliding, "mu_non_sliding")
     nv, ns, nns = tau.size, mu_sliding.size, mu_non_sliding.size
-    nc, nr, nl, nb = row_counts(arrays)
+    nc, nr, nl, nb = row_counts(arrays, "nc", "nr", "nl", "nb")
     if (nc, nr) != (ns + nns, sum(r.tolist())):
         raise ProblemDataError(
             "rows",
@@ -90,8 +90,11 @@ def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
         tau=tau,
         a_free=float_array("a_free", member(arrays, "a_free"), (nv,)),
     )
+    solve_inertia = inertia_from(arrays, nv)
+    for forces, response in (("J", "Y"), ("R", "YR"), ("tau", "a_free")):
+        check_response(arrays, forces, response)
     return ConstraintAccelProblemData.from_blocks(
-        blocks, solve_inertia=inertia_from(arrays, nv), use_complementarity_problem_solver=_flag(arrays)
+        blocks, solve_inertia=solve_inertia, use_complementarity_problem_solver=_flag(arrays)
     )
 
 

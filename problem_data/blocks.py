@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 class VelocityBlocks(NamedTuple):
-    """All operators of a velocity-level problem evaluated once, rows stacked in the order [N; F; L; G].
+    """All operators of a velocity-level problem evaluated once, rows stacked in the order [N; F; L; G; B].
 
-    Every array is C-contiguous, float64 or int64. With m = nc + nr + nl + nb rows, the Delassus matrix
+    Every array is C-contiguous, float64 or int64. With m = nc + nr + nl + nb + nbox rows, the Delassus matrix
     is W = J Y^T. The arrays are not to be written to, although they are flagged writable.
     """
 
@@ -41,13 +41,13 @@ class VelocityBlocks(NamedTuple):
     r: IntArray
     #: (nc,) friction coefficients
     mu: FloatArray
-    #: (m, nv) Jacobian rows, [N; F; L; G]
+    #: (m, nv) Jacobian rows, [N; F; L; G; B]
     J: FloatArray
     #: (m, nv), row i is M^-1 applied to row i of J
     Y: FloatArray
-    #: (m,) [kN; kF; kL; kG], in the unit of each row's velocity
+    #: (m,) [kN; kF; kL; kG; kB], in the unit of each row's velocity
     k: FloatArray
-    #: (m,) [gammaN; gammaF; gammaL; zeros for the bilateral rows]
+    #: (m,) [gammaN; gammaF; gammaL; zeros for the bilateral rows; gammaB]
     gamma: FloatArray
     #: (nc,) softening of the friction slack rows
     gammaE: FloatArray
@@ -55,6 +55,12 @@ class VelocityBlocks(NamedTuple):
     Mv: FloatArray
     #: (nv,) M^-1 Mv, the velocity without constraint forces
     v_free: FloatArray
+    #: number of boxed rows
+    nbox: int
+    #: (nbox,) lower bounds of the forces of boxed rows, -inf for none
+    lo: FloatArray
+    #: (nbox,) upper bounds, inf for none
+    hi: FloatArray
 
 
 class AccelerationBlocks(NamedTuple):
@@ -107,6 +113,11 @@ class AccelerationBlocks(NamedTuple):
     #: (nv,) M^-1 tau, the acceleration without constraint forces
     a_free: FloatArray
 
+    @property
+    def nbox(self) -> int:
+        """Number of boxed rows: none at this level."""
+        return 0
+
 
 def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
     """Evaluate the operators of a velocity-level problem into new arrays.
@@ -116,7 +127,7 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
     ProblemDataError
         An operator or the inertia solve gives a value that is not finite; the entry is named.
     """
-    J = _jacobian(data)
+    J = _jacobian(data.N, data.F, data.L, data.G, data.B)
     return VelocityBlocks(
         nv=data.nv,
         nc=data.nc,
@@ -127,11 +138,14 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
         mu=data.mu.copy(),
         J=J,
         Y=_solved(data.solve_inertia, J),
-        k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
-        gamma=np.concatenate((data.gammaN, data.gammaF, data.gammaL, np.zeros(data.nb))),
+        k=np.concatenate((data.kN, data.kF, data.kL, data.kG, data.kB)),
+        gamma=np.concatenate((data.gammaN, data.gammaF, data.gammaL, np.zeros(data.nb), data.gammaB)),
         gammaE=data.gammaE.copy(),
         Mv=data.Mv.copy(),
         v_free=_solved(data.solve_inertia, data.Mv),
+        nbox=data.nbox,
+        lo=data.lo.copy(),
+        hi=data.hi.copy(),
     )
 
 
@@ -143,7 +157,7 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
     ProblemDataError
         An operator or the inertia solve gives a value that is not finite; the entry is named.
     """
-    J = _jacobian(data)
+    J = _jacobian(data.N, data.F, data.L, data.G)
     Q = _rows("Q", data.Q)
     sliding = data.sliding_contacts.copy()
     with np.errstate(over="ignore"):
@@ -178,9 +192,9 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
     )
 
 
-def _jacobian(data: ConstraintVelProblemData | ConstraintAccelProblemData) -> FloatArray:
-    """Dense rows [N; F; L; G]."""
-    rows = (_rows("N", data.N), _rows("F", data.F), _rows("L", data.L), _rows("G", data.G))
+def _jacobian(*maps: LinearMap) -> FloatArray:
+    """Dense rows of the maps N, F, L, G and perhaps B, one below the other."""
+    rows = [_rows(field, linear_map) for field, linear_map in zip("NFLGB", maps, strict=False)]
     return np.ascontiguousarray(np.concatenate(rows))
 
 

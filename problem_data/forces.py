@@ -35,6 +35,11 @@ class RowCounts(Protocol):
         """Number of bilateral rows."""
         ...
 
+    @property
+    def nbox(self) -> int:
+        """Number of boxed rows."""
+        ...
+
 
 @dataclass(frozen=True, init=False, eq=False)
 class ConstraintForces:
@@ -55,36 +60,41 @@ class ConstraintForces:
         Unilateral rows besides contacts (limits).
     fG : array_like, shape (nb,)
         Bilateral rows, of any sign.
+    fB : array_like, shape (nbox,)
+        Boxed rows, between their bounds; none at acceleration level.
     """
 
     fN: FloatArray
     fF: FloatArray
     fL: FloatArray
     fG: FloatArray
+    fB: FloatArray
 
-    def __init__(self, fN: ArrayLike, fF: ArrayLike = (), fL: ArrayLike = (), fG: ArrayLike = ()) -> None:
-        for field, value in (("fN", fN), ("fF", fF), ("fL", fL), ("fG", fG)):
+    def __init__(
+        self, fN: ArrayLike, fF: ArrayLike = (), fL: ArrayLike = (), fG: ArrayLike = (), fB: ArrayLike = ()
+    ) -> None:
+        for field, value in (("fN", fN), ("fF", fF), ("fL", fL), ("fG", fG), ("fB", fB)):
             object.__setattr__(self, field, read_only(float_array(field, value, (None,))))
 
     def packed(self) -> FloatArray:
-        """One new vector [fN | fF | fL | fG], shape (nc + nr + nl + nb,)."""
-        return np.concatenate((self.fN, self.fF, self.fL, self.fG))
+        """One new vector [fN | fF | fL | fG | fB], shape (nc + nr + nl + nb + nbox,)."""
+        return np.concatenate((self.fN, self.fF, self.fL, self.fG, self.fB))
 
     @classmethod
     def from_packed(cls, data: RowCounts, cf: ArrayLike) -> ConstraintForces:
-        """Unpack a vector [fN | fF | fL | fG] with the row counts of the problem data.
+        """Unpack a vector [fN | fF | fL | fG | fB] with the row counts of the problem data.
 
         Raises
         ------
         ProblemDataError
-            The length is not nc + nr + nl + nb, or an entry is not finite.
+            The length is not nc + nr + nl + nb + nbox, or an entry is not finite.
         """
-        counts = (data.nc, data.nr, data.nl, data.nb)
+        counts = (data.nc, data.nr, data.nl, data.nb, data.nbox)
         packed = float_array("cf", cf, (None,))
         if packed.size != sum(counts):
             raise ProblemDataError(
                 "cf",
-                f"shape {packed.shape}, wanted ({sum(counts)},): nc + nr + nl + nb = {' + '.join(map(str, counts))}",
+                f"shape {packed.shape}, wanted ({sum(counts)},): "
+                f"nc + nr + nl + nb + nbox = {' + '.join(map(str, counts))}",
             )
-        fN, fF, fL, fG = np.split(packed, np.cumsum(counts)[:-1])
-        return cls(fN, fF, fL, fG)
+        return cls(*np.split(packed, np.cumsum(counts)[:-1]))

@@ -22,7 +22,8 @@ def entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str
     return f"{field}[{', '.join(str(i) for i in index)}] = {array[index]!s}"
 
 
-def _numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
+def real_numbers(field: str, value: ArrayLike) -> NDArray[np.generic]:
+    """New array of real numbers of any shape, infinities and NaN included."""
     try:
         array = np.array(value, copy=True, subok=False)
     except (ValueError, TypeError) as error:
@@ -65,7 +66,7 @@ def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why
     ndarray of float64
         Owned, C-contiguous and writable.
     """
-    numbers = _numbers(field, value)
+    numbers = real_numbers(field, value)
     if numbers.ndim != len(shape) or any(
         wanted not in (None, met) for met, wanted in zip(numbers.shape, shape, strict=True)
     ):

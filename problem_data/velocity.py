@@ -5,6 +5,7 @@ With v+ the velocity after the impact or step, the rows say
     0 <= fN  _|_  N v+ + kN + gammaN fN >= 0       contacts do not approach
     0 <= fL  _|_  L v+ + kL + gammaL fL >= 0       limits
     G v+ + kG = 0                                  bilateral constraints
+    s = B v+ + kB + gammaB fB,  lo <= fB <= hi     boxed rows: s >= 0 where fB = lo, s <= 0 where fB = hi, else s = 0
 
 and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import VelocityBlocks, evaluate_blocks
+from problem_data.bounds import force_bounds
 from problem_data.inertia import CholeskyInertia, InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
 from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, read_only, vector
@@ -40,18 +42,25 @@ class ConstraintVelProblemData:
         Rows of further unilateral constraints (limits).
     G : operator, shape (nb, nv)
         Rows of bilateral constraints.
+    B : operator, shape (nbox, nv)
+        Boxed rows: constraints whose force has bounds on both sides, such as dry joint friction, drives of limited
+        force, torsional and rolling friction under a given normal load.
     mu : array_like, shape (nc,)
         Friction coefficients, >= 0. Its length defines nc; without it the contacts of N are frictionless.
     r : array_like of int, shape (nc,)
         Number of friction directions of each contact (k/2 for a cone of k edges); nr is their sum. 0 is a contact
         without friction rows, accepted where mu is 0: its cone row then reads mu fN >= 0 and the problem stays well
         posed. Without it all contacts must have mu = 0 and F must be missing.
-    kN, kF, kL, kG : array_like, shapes (nc,), (nr,), (nl,), (nb,)
+    kN, kF, kL, kG, kB : array_like, shapes (nc,), (nr,), (nl,), (nb,), (nbox,)
         Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros where missing.
-    gammaN, gammaF, gammaE, gammaL : array_like, shapes (nc,), (nr,), (nc,), (nl,)
+    gammaN, gammaF, gammaE, gammaL, gammaB : array_like, shapes (nc,), (nr,), (nc,), (nl,), (nbox,)
         Softening, >= 0, in row velocity per force unit of the problem (1/kg for an impact, s/kg for a discretised
         problem); gammaF serves both signs of a direction, gammaE is on the diagonal of the friction slack. Zeros
         where missing.
+    lo, hi : array_like, shape (nbox,)
+        Bounds of the forces of the boxed rows, in the force unit of the problem (N or N m; N s or N m s for an
+        impact); required where B has rows. -inf and inf mean no bound, lo = hi a given force. A bound that no force
+        will reach is better infinite than huge: forces are counted from a finite one.
     solve_inertia : callable or operator
         B -> M^-1 B for B (nv,) and (nv, m); a callable that takes only one of the two is adapted. An array is taken
         as the inverse of M.
@@ -85,16 +94,21 @@ class ConstraintVelProblemData:
     F: LinearMap
     L: LinearMap
     G: LinearMap
+    B: LinearMap
     mu: FloatArray
     r: IntArray
     kN: FloatArray
     kF: FloatArray
     kL: FloatArray
     kG: FloatArray
+    kB: FloatArray
     gammaN: FloatArray
     gammaF: FloatArray
     gammaE: FloatArray
     gammaL: FloatArray
+    gammaB: FloatArray
+    lo: FloatArray
+    hi: FloatArray
     solve_inertia: SolveInertia
     #: the mass matrix, where it is known
     M: FloatArray | None
@@ -108,16 +122,21 @@ class ConstraintVelProblemData:
         F: Operator | None = None,
         L: Operator | None = None,
         G: Operator | None = None,
+        B: Operator | None = None,
         mu: ArrayLike | None = None,
         r: ArrayLike | None = None,
         kN: ArrayLike | None = None,
         kF: ArrayLike | None = None,
         kL: ArrayLike | None = None,
         kG: ArrayLike | None = None,
+        kB: ArrayLike | None = None,
         gammaN: ArrayLike | None = None,
         gammaF: ArrayLike | None = None,
         gammaE: ArrayLike | None = None,
         gammaL: ArrayLike | None = None,
+        gammaB: ArrayLike | None = None,
+        lo: ArrayLike | None = None,
+        hi: ArrayLike | None = None,
         solve_inertia: InertiaSolve | None = None,
         M: ArrayLike | None = None,
     ) -> None:
@@ -142,11 +161,12 @@ class ConstraintVelProblemData:
         tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
         limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=length("kL", kL), why="kL")
         bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=length("kG", kG), why="kG")
-        nl, nb = limits.shape[0], bilaterals.shape[0]
+        boxed = as_linear_map("B", B, nv=nv, rows=None, pair_rows=length("kB", kB), why="kB")
+        nl, nb, nbox = limits.shape[0], bilaterals.shape[0], boxed.shape[0]
 
         self._set(
             Mv=momentum,
-            maps=(normals, tangents, limits, bilaterals),
+            maps=(normals, tangents, limits, bilaterals, boxed),
             mu=coefficients,
             r=counts,
             k=(
@@ -154,13 +174,16 @@ class ConstraintVelProblemData:
                 vector("kF", kF, nr, "one entry per row of F"),
                 vector("kL", kL, nl, "one entry per row of L"),
                 vector("kG", kG, nb, "one entry per row of G"),
+                vector("kB", kB, nbox, "one entry per row of B"),
             ),
             gamma=(
                 nonnegative("gammaN", gammaN, nc, "one entry per contact"),
                 nonnegative("gammaF", gammaF, nr, "one entry per row of F"),
                 nonnegative("gammaL", gammaL, nl, "one entry per row of L"),
+                nonnegative("gammaB", gammaB, nbox, "one entry per row of B"),
             ),
             gammaE=nonnegative("gammaE", gammaE, nc, "one entry per contact"),
+            bounds=force_bounds(lo, hi, nbox),
             solve_inertia=solve,
             blocks=None,
         )
@@ -176,19 +199,20 @@ class ConstraintVelProblemData:
         solve_inertia : callable
             B -> M^-1 B for B (nv,) and (nv, m), the one that Y and v_free were computed with.
         """
-        ends = np.cumsum((blocks.nc, blocks.nr, blocks.nl))
-        N, F, L, G = (read_only(part) for part in np.split(blocks.J, ends))
-        kN, kF, kL, kG = np.split(blocks.k, ends)
-        gammaN, gammaF, gammaL, _ = np.split(blocks.gamma, ends)
+        ends = np.cumsum((blocks.nc, blocks.nr, blocks.nl, blocks.nb))
+        N, F, L, G, B = (read_only(part) for part in np.split(blocks.J, ends))
+        kN, kF, kL, kG, kB = np.split(blocks.k, ends)
+        gammaN, gammaF, gammaL, _, gammaB = np.split(blocks.gamma, ends)
         data = cls.__new__(cls)
         data._set(
             Mv=blocks.Mv,
-            maps=(N, F, L, G),
+            maps=(N, F, L, G, B),
             mu=blocks.mu,
             r=blocks.r,
-            k=(kN, kF, kL, kG),
-            gamma=(gammaN, gammaF, gammaL),
+            k=(kN, kF, kL, kG, kB),
+            gamma=(gammaN, gammaF, gammaL, gammaB),
             gammaE=blocks.gammaE,
+            bounds=(blocks.lo, blocks.hi),
             solve_inertia=solve_inertia,
             blocks=blocks,
         )
@@ -198,23 +222,24 @@ class ConstraintVelProblemData:
         self,
         *,
         Mv: FloatArray,
-        maps: tuple[LinearMap, LinearMap, LinearMap, LinearMap],
+        maps: tuple[LinearMap, LinearMap, LinearMap, LinearMap, LinearMap],
         mu: FloatArray,
         r: IntArray,
-        k: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-        gamma: tuple[FloatArray, FloatArray, FloatArray],
+        k: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
+        gamma: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
         gammaE: FloatArray,
+        bounds: tuple[FloatArray, FloatArray],
         solve_inertia: SolveInertia,
         blocks: VelocityBlocks | None,
     ) -> None:
         """Fill the frozen fields; vectors become read-only views of the arrays given."""
         directions = r.view()
         directions.flags.writeable = False
-        vectors = (Mv, mu, *k, *gamma, gammaE)
-        names = ("Mv", "mu", "kN", "kF", "kL", "kG", "gammaN", "gammaF", "gammaL", "gammaE")
+        vectors = (Mv, mu, *k, *gamma, gammaE, *bounds)
+        names = ("Mv", "mu", "kN", "kF", "kL", "kG", "kB", "gammaN", "gammaF", "gammaL", "gammaB", "gammaE", "lo", "hi")
         for name, array in zip(names, vectors, strict=True):
             object.__setattr__(self, name, read_only(array))
-        for name, linear_map in zip("NFLG", maps, strict=True):
+        for name, linear_map in zip("NFLGB", maps, strict=True):
             object.__setattr__(self, name, linear_map)
         object.__setattr__(self, "r", directions)
         object.__setattr__(self, "solve_inertia", solve_inertia)
@@ -246,6 +271,11 @@ class ConstraintVelProblemData:
         """Number of bilateral rows."""
         return self.kG.size
 
+    @property
+    def nbox(self) -> int:
+        """Number of boxed rows."""
+        return self.kB.size
+
     def blocks(self) -> VelocityBlocks:
         """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
 
@@ -258,7 +288,8 @@ class ConstraintVelProblemData:
         return blocks
 
     def __repr__(self) -> str:
+        boxed = f", boxed rows={self.nbox}" if self.nbox else ""
         return (
             f"ConstraintVelProblemData(nv={self.nv}, contacts={self.nc}, friction rows={self.nr}, "
-            f"limits={self.nl}, bilaterals={self.nb})"
+            f"limits={self.nl}, bilaterals={self.nb}{boxed})"
         )

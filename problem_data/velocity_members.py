@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from problem_data.blocks import VelocityBlocks
+from problem_data.bounds import force_bounds
 from problem_data.errors import ProblemDataError
-from problem_data.members import Members, inertia_from, member, row_counts
+from problem_data.members import Members, check_response, inertia_from, member, row_counts
 from problem_data.validation import direction_counts, float_array, nonnegative
 from problem_data.velocity import ConstraintVelProblemData
 
@@ -15,7 +16,7 @@ def velocity_members(data: ConstraintVelProblemData) -> Members:
     """The blocks, without the inertia."""
     blocks = data.blocks()
     return {
-        "rows": np.array([blocks.nc, blocks.nr, blocks.nl, blocks.nb], dtype=np.int64),
+        "rows": np.array([blocks.nc, blocks.nr, blocks.nl, blocks.nb, blocks.nbox], dtype=np.int64),
         "r": blocks.r,
         "mu": blocks.mu,
         "J": blocks.J,
@@ -25,6 +26,8 @@ def velocity_members(data: ConstraintVelProblemData) -> Members:
         "gammaE": blocks.gammaE,
         "Mv": blocks.Mv,
         "v_free": blocks.v_free,
+        "lo": blocks.lo,
+        "hi": blocks.hi,
     }
 
 
@@ -33,15 +36,17 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
     Mv = float_array("Mv", member(arrays, "Mv"), (None,))
     mu = nonnegative("mu", member(arrays, "mu"), member(arrays, "mu").size)
     r = direction_counts(member(arrays, "r"), mu)
-    nc, nr, nl, nb = row_counts(arrays)
+    nc, nr, nl, nb, nbox = row_counts(arrays, "nc", "nr", "nl", "nb", "nbox")
     if (nc, nr) != (mu.size, sum(r.tolist())):
         raise ProblemDataError(
             "rows", f"nc, nr = {nc}, {nr}, but mu has {mu.size} entries and r adds up to {sum(r.tolist())}"
         )
-    nv, m = Mv.size, nc + nr + nl + nb
+    nu = nc + nr + nl
+    nv, m = Mv.size, nu + nb + nbox
     gamma = nonnegative("gamma", member(arrays, "gamma"), m)
-    if gamma[m - nb :].any():
-        raise ProblemDataError("gamma", f"not 0 in the bilateral rows, the last {nb} of {m}")
+    if gamma[nu : nu + nb].any():
+        raise ProblemDataError("gamma", f"not 0 in the bilateral rows, {nu} to {nu + nb - 1} of {m}")
+    lo, hi = force_bounds(member(arrays, "lo"), member(arrays, "hi"), nbox)
     blocks = VelocityBlocks(
         nv=nv,
         nc=nc,
@@ -57,5 +62,11 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         gammaE=nonnegative("gammaE", member(arrays, "gammaE"), nc),
         Mv=Mv,
         v_free=float_array("v_free", member(arrays, "v_free"), (nv,)),
+        nbox=nbox,
+        lo=lo,
+        hi=hi,
     )
-    return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=inertia_from(arrays, nv))
+    solve_inertia = inertia_from(arrays, nv)
+    check_response(arrays, "J", "Y")
+    check_response(arrays, "Mv", "v_free")
+    return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=solve_inertia)

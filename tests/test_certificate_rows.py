@@ -6,6 +6,7 @@ violation is known in closed form: gamma times the change of a force, or the cha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from mixed import random_acceleration_fields
 from rods import M
 
 from contactlab import ConstraintSolver
-from contactlab.certificate import ACCELERATION_FORMULAS, CONDITIONS, FORMULAS, Certificate
+from contactlab.certificate import ACCELERATION_FORMULAS, BOXED_CONDITIONS, CONDITIONS, FORMULAS, Certificate
 from contactlab.formulation.verdict import certify_accelerations, certify_forces
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
@@ -22,22 +23,31 @@ H = 0.02
 
 
 def soft_body(**more: Any) -> ConstraintVelProblemData:
-    """A particle in space: a contact that slides along x, a limit in y, a tie in a fourth coordinate, all terms."""
+    """A particle in space: a contact that slides along x, a limit in y, a tie in a fourth coordinate, all terms.
+
+    Three more coordinates have boxed rows: one held between its bounds, one whose force is at its upper bound, and one
+    held by a force without lower bound.
+    """
     fields: dict[str, Any] = {
-        "M": np.diag([2.0, 2.0, 2.0, 1.0]),
-        "Mv": [2.0, -0.2, -0.4, 0.3],
-        "N": [[0, 0, 1, 0]],
+        "M": np.diag([2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0]),
+        "Mv": [2.0, -0.2, -0.4, 0.3, 0.05, -0.4, -0.02],
+        "N": [[0, 0, 1, 0, 0, 0, 0]],
         "kN": [0.01],
         "gammaN": [2e-3],
-        "F": [[1, 0, 0, 0], [0, 1, 0, 0]],
+        "F": [[1, 0, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]],
         "kF": [0.05, 0.02],
         "gammaF": [1e-3, 2e-3],
         "gammaE": [5e-3],
-        "L": [[0, 1, 0, 0]],
+        "L": [[0, 1, 0, 0, 0, 0, 0]],
         "kL": [-0.03],
         "gammaL": [4e-3],
-        "G": [[0, 0, 0, 1]],
+        "G": [[0, 0, 0, 1, 0, 0, 0]],
         "kG": [0.1],
+        "B": [[0, 0, 0, 0, 1, 0, 0], [0, 0, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 0, 1]],
+        "kB": [0.01, 0.02, 0.03],
+        "gammaB": [1e-3, 2e-3, 3e-3],
+        "lo": [-8.0, -5.0, -np.inf],
+        "hi": [8.0, 6.0, 7.0],
         "mu": [0.3],
         "r": [2],
     }
@@ -148,6 +158,36 @@ def test_a_negative_force_shows_in_the_signs(place: int, packed: int | None, val
     assert one.certificate().force_sign.violation == -value
 
 
+@pytest.mark.parametrize(
+    ("field", "row", "change", "condition", "violation"),
+    [
+        ("lo", 0, 6.0, "box_bounds", lambda fB: -2.0 - fB[0]),
+        ("hi", 1, -0.5, "box_bounds", lambda fB: 0.5),
+        ("hi", 2, -7.5, "box_bounds", lambda fB: fB[2] + 0.5),
+        ("kB", 2, 1e-3, "box_gap", lambda fB: 1e-3),
+        ("gammaB", 2, -1e-3, "box_gap", lambda fB: -1e-3 * fB[2]),
+        ("kB", 2, -1e-3, "box_complementarity", lambda fB: 1e-3 * (7.0 - fB[2])),
+        ("kB", 0, 1e-3, "box_complementarity", lambda fB: 1e-3 * (fB[0] + 8.0)),
+        ("kB", 0, -1e-3, "box_complementarity", lambda fB: 1e-3 * (8.0 - fB[0])),
+        ("gammaB", 0, 1e-3, "box_complementarity", lambda fB: -1e-3 * fB[0] * (8.0 - fB[0])),
+        ("hi", 1, 0.5, "box_complementarity", lambda fB: 0.5 * 0.248),
+    ],
+)
+def test_boxed_rows_show_in_their_own_conditions(
+    field: str, row: int, change: float, condition: str, violation: Callable[[np.ndarray], float]
+) -> None:
+    """A bound, a term or a softening changed: newtons over a bound, a rate nothing may hold, a power."""
+    one = Solved()
+    fB = one.packed[5:]
+    changed = getattr(one.data, field).copy()
+    changed[row] += change
+    one.data = soft_body(**{field: changed})
+    checks = one.certificate().checks()
+    assert checks[condition].violation == pytest.approx(violation(fB), rel=1e-9)
+    assert checks[condition].scaled > 1e-4
+    assert all(check.scaled < 1e-12 for name, check in checks.items() if not name.startswith("box"))
+
+
 def acceleration_certificate(fields: dict[str, Any], **changes: Any) -> Certificate:
     """Solve the problem, change its data, certify the answer against the changed data."""
     solution = ConstraintSolver().solve_constraint_problem(ConstraintAccelProblemData(**fields))
@@ -227,11 +267,12 @@ def test_a_force_wrong_by_a_ten_thousandth_is_seen_at_acceleration_level(seed: i
 
 def test_formulas_are_those_of_the_level() -> None:
     """A certificate prints accelerations where accelerations were checked; both tables name the same conditions."""
-    assert ACCELERATION_FORMULAS.keys() == FORMULAS.keys() == {*CONDITIONS, "bilateral"}
+    assert ACCELERATION_FORMULAS.keys() == {*CONDITIONS, "bilateral"}
+    assert FORMULAS.keys() == ACCELERATION_FORMULAS.keys() | set(BOXED_CONDITIONS)
     certificate = acceleration_certificate(FIELDS)
     text = str(certificate)
     assert "N a + kN >= 0" in text
     assert "v+" not in text
     assert certificate.violated() == ()
     rod = ConstraintAccelProblemData(M=M, tau=[0.0, -1.0, 0.0])
-    assert str(ConstraintSolver().solve_constraint_problem(rod).certificate).count("-\n") == len(FORMULAS)
+    assert str(ConstraintSolver().solve_constraint_problem(rod).certificate).count("-\n") == len(ACCELERATION_FORMULAS)

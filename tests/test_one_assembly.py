@@ -86,6 +86,10 @@ def velocity_data() -> ConstraintVelProblemData:
     return ConstraintVelProblemData(M=np.eye(2), Mv=[0.1, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.3], r=[1])
 
 
+def boxed_data() -> ConstraintVelProblemData:
+    return ConstraintVelProblemData(M=np.eye(2), Mv=[0.1, -0.1], N=[[0, 1]], B=[[1, 0]], lo=[-0.05], hi=[0.05])
+
+
 def acceleration_data() -> ConstraintAccelProblemData:
     return ConstraintAccelProblemData(
         M=np.eye(2),
@@ -105,17 +109,18 @@ def acceleration_data() -> ConstraintAccelProblemData:
     [
         (
             "discretized_lcp",
-            "assemble_lcp",
+            "assemble_boxed_lcp",
             lambda solver: solver.solve_discretized_problem(velocity_data(), 0.01),
         ),
-        ("discretized_lcp", "assemble_lcp", lambda solver: solver.solve_impact_problem(velocity_data())),
+        ("discretized_lcp", "assemble_boxed_lcp", lambda solver: solver.solve_impact_problem(velocity_data())),
+        ("discretized_lcp", "assemble_boxed_lcp", lambda solver: solver.solve_impact_problem(boxed_data())),
         (
             "acceleration_lcp",
             "assemble_acceleration_lcp",
             lambda solver: solver.solve_constraint_problem(acceleration_data()),
         ),
     ],
-    ids=["discretized", "impact", "acceleration"],
+    ids=["discretized", "impact", "boxed", "acceleration"],
 )
 def test_the_solved_lcp_is_the_array_the_kernel_filled(
     monkeypatch: pytest.MonkeyPatch, module: str, name: str, run: Callable[[ConstraintSolver], object]
@@ -171,12 +176,17 @@ def test_every_caller_uses_the_same_kernels() -> None:
     """Code that solves contact problems inside the compiled step holds the very kernels of the formulation."""
     kernels = {
         "assemble_lcp": "discretized_lcp",
+        "assemble_boxed_lcp": "discretized_lcp",
         "fill_rows": "discretized_lcp",
         "fill_cone": "discretized_lcp",
         "assemble_acceleration_lcp": "acceleration_lcp",
+        "fill_boxed_rows": "boxed_rows",
         "recover": "recover",
+        "recover_boxed": "recover",
+        "recover_boxed_forces": "boxed_rows",
         "certify": "certify",
         "certify_responses": "certify",
+        "certify_boxed": "certify_boxed",
     }
     for file in sources("contactlab"):
         tree = ast.parse(file.read_text())

@@ -159,7 +159,7 @@ def test_copies_keep_every_bit(duplicate):
 
 
 def test_forces_are_packed_in_order():
-    """packed() is [fN | fF | fL | fG] and from_packed is its inverse."""
+    """packed() is [fN | fF | fL | fG | fB] and from_packed is its inverse."""
     data = ConstraintVelProblemData(**random_fields())
     cf = np.arange(11.0)
     forces = ConstraintForces.from_packed(data, cf)

@@ -26,6 +26,10 @@ def example(**changes):
         "r": [2],
         "L": [[0.0, 1e300]],
         "G": [[1.0, -1.0]],
+        "B": [[third, 0.3]],
+        "lo": [-np.inf],
+        "hi": [third],
+        "gammaB": [0.2],
         "kN": [0.1],
         "gammaF": [1e-12, 0.3],
     }
@@ -255,13 +259,15 @@ def test_every_number_is_checked(saved):
         ({"version": np.array("1")}, "version", "this release reads 1"),
         ({"mu": np.array([-0.7])}, "mu", "mu[0] = -0.7"),
         ({"gammaE": np.array([-1.0])}, "gammaE", "gammaE[0] = -1.0"),
-        ({"gamma": np.array([0.0, 0.0, 0.0, 0.0, 2.0])}, "gamma", "bilateral"),
+        ({"gamma": np.array([0.0, 0.0, 0.0, 0.0, 2.0, 0.0])}, "gamma", "bilateral"),
         ({"r": np.array([0])}, "r", "at least 1"),
         ({"r": np.array([3])}, "rows", "adds up to 3"),
-        ({"rows": np.array([1, 2, 1, -1])}, "rows", "4 whole numbers"),
-        ({"rows": np.array([1, 2, 1])}, "rows", "4 whole numbers"),
-        ({"rows": np.array([1, 2, 2, 1])}, "gamma", "wanted (6,)"),
-        ({"Mv": np.zeros(3)}, "J", "wanted (5, 3)"),
+        ({"rows": np.array([1, 2, 1, -1, 1])}, "rows", "5 whole numbers nc, nr, nl, nb, nbox"),
+        ({"rows": np.array([1, 2, 1, 1])}, "rows", "5 whole numbers"),
+        ({"rows": np.array([1, 2, 2, 1, 1])}, "gamma", "wanted (7,)"),
+        ({"rows": np.array([1, 2, 1, 0, 2])}, "lo", "wanted (2,)"),
+        ({"lo": np.array([1.0])}, "lo", "wanted <= hi[0]"),
+        ({"Mv": np.zeros(3)}, "J", "wanted (6, 3)"),
         ({"M": np.ones((2, 2))}, "M", "singular"),
     ],
 )
@@ -270,6 +276,14 @@ def test_inconsistent_members(saved, changes, field, text):
     path, members = saved
     np.savez(path, **(members | changes))
     refused(path, field, text)
+
+
+@pytest.mark.parametrize(("name", "change"), [("Y", lambda y: 3.0 * y), ("v_free", lambda v: v + 5.0)])
+def test_responses_belong_to_the_inertia(saved, name, change):
+    """Y and v_free are stored for their bits; a file in which M does not give them is refused."""
+    path, members = saved
+    np.savez(path, **(members | {name: change(members[name])}))
+    refused(path, name, "not M^-1 times")
 
 
 def test_a_stored_inverse_is_checked(tmp_path):

@@ -12,7 +12,7 @@ import lcp
 import problem_data
 from contactlab import ConstraintSolver
 from contactlab.contact import Sphere
-from contactlab.simulation import Recording, SimulationError, TimeStepping, simulate
+from contactlab.simulation import RecordError, Recording, SimulationError, TimeStepping, simulate
 from contactlab.spatial import RigidInertia
 
 
@@ -107,3 +107,27 @@ def test_an_error_of_the_callers_own_code_passes(tmp_path):
     with pytest.raises(ZeroDivisionError, match="mine"):
         simulate(world, TimeStepping(1e-3, edges=4), steps=9, tau=controller, path=tmp_path / "a.npz", chunk_steps=1)
     assert Recording.open(tmp_path / "a.npz").n_steps == 3
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_a_motion_that_overflows_ends_at_its_last_finite_state(tmp_path, on_disk):
+    """A force beyond all bounds stops the run as a simulation error; the record ends before it and opens."""
+    path = tmp_path / "a.npz" if on_disk else None
+
+    def tau(time, q, v):
+        return np.full(v.size, 1e200 if time > 0.019 else 0.0)
+
+    with pytest.raises(SimulationError, match="no longer finite") as caught:
+        simulate(scenes.tumble(), TimeStepping(2e-3), steps=300, tau=tau, path=path)
+    recording = Recording.open(path) if on_disk else caught.value.recording
+    assert recording.n_steps == caught.value.step > 0
+    assert np.isfinite(recording.q).all()
+    assert np.isfinite(recording.v).all()
+    assert np.isfinite(recording.kinetic).all()
+
+
+def test_a_folder_in_the_way_is_found_before_stepping(tmp_path):
+    """The packed record would have nowhere to go."""
+    with pytest.raises(RecordError, match="is a folder"):
+        simulate(scenes.tumble(), TimeStepping(2e-3), steps=300, path=tmp_path)
+    assert not list(tmp_path.glob("*"))

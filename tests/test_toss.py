@@ -212,7 +212,7 @@ def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.Monke
         recording = simulate(source, *rest)
         if source.index == 1:
             raise SimulationError(
-                "no luck", step=5, time=0.1, problem=None, problem_path=None, result=None, recording=recording
+                "no luck", step=5, time=0.1, h=0.02, problem=None, problem_path=None, result=None, recording=recording
             )
         return recording
 

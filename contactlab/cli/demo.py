@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def print_account(recording: Recording) -> None:
-    """Print the energy, and the worst certificate since the line before, each simulated second."""
+    """Print the energy, and the worst certificate since the line before, each simulated second; then the ledger."""
     print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
     ends = np.unique(np.append(np.arange(0.0, recording.time[-1], 1.0), recording.time[-1]))
     steps = np.searchsorted(recording.time, ends - 1e-9)
@@ -77,6 +77,7 @@ def print_account(recording: Recording) -> None:
             f"  {touching:>8}  {worst:>21}"
         )
     print(f"worst scaled residual of all steps: {recording.worst_certificate().scaled:.1e} (solved: at most 1e-9)")
+    print(f"ledger: {recording.ledger}")
 
 
 def _write(recording: Recording, folder: Path) -> None:

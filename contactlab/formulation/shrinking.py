@@ -20,10 +20,10 @@ from contactlab.formulation.solution import ConstraintSolveError, StepSolution
 from contactlab.formulation.step import check_step
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
-__all__ = ["solve_with_shrinking_step"]
+__all__ = ["SMALLEST_FRACTION", "solve_with_shrinking_step"]
 
 # Halved ten times: a step that has to be a thousandth of the one wanted means that the model is wrong.
-_SMALLEST = 2.0**-10
+SMALLEST_FRACTION = 2.0**-10
 
 
 def solve_with_shrinking_step(
@@ -57,7 +57,7 @@ def solve_with_shrinking_step(
         The problem was not solved at any of the steps: that of the smallest one, its message naming all.
     """
     step = check_step(h)
-    smallest = _SMALLEST * step if min_h is None else check_step(min_h, "min_h")
+    smallest = SMALLEST_FRACTION * step if min_h is None else check_step(min_h, "min_h")
     if smallest > step:
         raise ProblemDataError("min_h", f"{min_h!r}, wanted at most h = {step:g}")
     if not 0.0 < shrink < 1.0:

@@ -1,4 +1,4 @@
-"""One page about a recording: its energy, how well every step was solved, what the contacts did."""
+"""One page about a recording: its energy and where it went, how well every step was solved, what the contacts did."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from contactlab.plotting.ledger_plot import draw_ledger
 
 if TYPE_CHECKING:
     from contactlab.simulation import Recording
@@ -18,18 +20,19 @@ SOLVED_LIMIT = 1e-9  # scaled residual up to which a step counts as solved
 
 
 def plot_recording(recording: Recording, path: str | Path) -> Path:
-    """Draw energy, worst certificate and contact impulses over time and write a PNG.
+    """Draw energy, its ledger, worst certificate and contact impulses over time and write a PNG.
 
-    Top: kinetic energy, potential energy (relative to its lowest value) and their sum [J]. Middle: per step, the
-    largest scaled residual over its islands, with the limit below which a step counts as solved. Bottom: per step, the
-    sum of the normal impulses and the sum of the magnitudes of the tangential ones [N s].
+    Top: kinetic energy, potential energy (relative to its lowest value) and their sum [J]. Second: the
+    energy's change and the running sums of friction, impacts and the rest [J]. Third: per step, the largest scaled
+    residual over its islands, with the limit below which a step counts as solved. Bottom: per step, the sum of the
+    normal impulses and the sum of the magnitudes of the tangential ones [N s].
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.0, 8.0), layout="constrained")
+    figure = Figure(figsize=(9.0, 10.5), layout="constrained")
     FigureCanvasAgg(figure)
-    energy, certificate, impulse = figure.subplots(3, 1, sharex=True)
+    energy, account, certificate, impulse = figure.subplots(4, 1, sharex=True)
 
     potential = recording.potential - recording.potential.min()
     energy.plot(recording.time, recording.kinetic, label="kinetic", linewidth=1.0)
@@ -37,6 +40,8 @@ def plot_recording(recording: Recording, path: str | Path) -> Path:
     energy.plot(recording.time, recording.kinetic + potential, label="sum", color="black", linewidth=1.4)
     energy.set_ylabel("energy [J]")
     energy.legend(frameon=False, fontsize=8)
+
+    draw_ledger(account, recording.ledger)
 
     ends = recording.time[1:]
     rows = recording.certificates

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
+from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.simulation.errors import RecordError, SimulationConfigError, SimulationError
 from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
@@ -12,11 +13,13 @@ from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
 
 __all__ = [
+    "ENTRIES",
     "OPEN",
     "SLIDE",
     "STICK",
     "CertificateTable",
     "ContactTable",
+    "EnergyLedger",
     "RecordError",
     "Recording",
     "SimulationConfigError",

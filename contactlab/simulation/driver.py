@@ -39,8 +39,10 @@ class Driver:
     ----------
     world, stepper, state
         What to step, how, and from where.
-    steps
-        Steps wanted.
+    steps, end
+        Steps wanted at most; no step begins at the time ``end`` [s] or later. None: no such limit.
+    h
+        Size of the first step to try [s]; None: what the stepper makes of the state.
     tau
         See `Tau`.
     chunk_steps
@@ -55,7 +57,9 @@ class Driver:
         stepper: TimeStepping,
         state: StepperState,
         *,
-        steps: int,
+        steps: int | None = None,
+        end: float | None = None,
+        h: float | None = None,
         tau: Tau = None,
         chunk_steps: int = 1,
         external: bool = False,
@@ -86,7 +90,8 @@ class Driver:
         options, inside = stepper.kernel_options()
         self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), 1, edges, options)
         self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
-        self.control[layout.TARGET] = steps
+        self.control[layout.TARGET] = np.iinfo(np.int64).max if steps is None else steps
+        self.control[layout.ADAPTIVE] = stepper.adaptive
         self.control[layout.N_PREVIOUS] = state.contact_ids.size
         self.control[layout.SOLVER] = layout.SOLVER_EXTERNAL if external else inside
         self.control[layout.TAU_MODE] = self._first_tau()
@@ -94,7 +99,11 @@ class Driver:
         self.control[layout.WARM_START] = stepper.warm_start
         self.chunk = self._new_chunk(contacts)
         self.parameters = np.zeros(layout.PARAMETER_SIZE)
-        self.parameters[layout.H] = stepper.h
+        self.parameters[layout.H] = stepper.next_h(state.h) if h is None else h
+        self.parameters[layout.H_MAX] = stepper.h
+        self.parameters[layout.GROW] = stepper.grow
+        self.parameters[layout.LAST_H] = state.h
+        self.parameters[layout.END] = np.inf if end is None else end
         self.parameters[layout.MARGIN] = stepper.margin
         self.parameters[layout.V_MIN] = stepper.v_min
         self.parameters[layout.ERP] = stepper.erp
@@ -108,13 +117,18 @@ class Driver:
 
     @property
     def failed(self) -> bool:
-        """Whether the loop returned FAILED."""
+        """Whether the step in progress failed for good."""
         return bool(self.control[layout.FAILURE] != layout.FAILURE_NONE)
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
         return float(self.parameters[layout.TIME])
+
+    @property
+    def h(self) -> float:
+        """Size of the step in progress, or of the next one to try [s]."""
+        return float(self.parameters[layout.H])
 
     def enter(self) -> int:
         """Enter the loop once and return its reason."""
@@ -126,9 +140,12 @@ class Driver:
         """Run until a chunk is full, the steps are done or one failed; return that reason."""
         while True:
             reason = self._enter_served()
-            if reason != layout.NEED_SOLVE:
+            if reason == layout.NEED_SOLVE:
+                self._solve()
+            elif reason != layout.SHRINK_H:
                 return reason
-            self._solve()
+            elif not self._shrink():
+                return layout.FAILED
 
     def take(self) -> Rows:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
@@ -146,7 +163,7 @@ class Driver:
             q=self.work.q,
             v=self.work.v,
             time=self.time,
-            h=self._stepper.h,
+            h=float(self.parameters[layout.LAST_H]),
             contact_ids=self.work.previous_id[:count],
             z=self.work.previous_z[:count],
         )
@@ -188,6 +205,9 @@ class Driver:
             gammaE=island.gammaE[:nc].copy(),
             Mv=island.Mv[:nv].copy(),
             v_free=island.v_free[:nv].copy(),
+            nbox=0,
+            lo=np.zeros(0),
+            hi=np.zeros(0),
         )
         data = ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
         return data, island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
@@ -212,6 +232,18 @@ class Driver:
                 self._grow()
             elif reason != layout.PAUSED:
                 return reason
+
+    def _shrink(self) -> bool:
+        """Set the failed step back to its start with a smaller h; False when that would be too small."""
+        h = self._stepper.shrink * self.h
+        if h < self._stepper.smallest_h:
+            return False
+        self.parameters[layout.H] = h
+        self.control[layout.FAILURE] = layout.FAILURE_NONE
+        # tau stays: it was asked for at the start of this step, which is still the state.
+        self.control[layout.PROGRAM] = layout.DETECT
+        self.last_result = None
+        return True
 
     def _solve(self) -> None:
         self.last_result = result = self.solve_again()

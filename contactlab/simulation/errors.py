@@ -53,6 +53,8 @@ class SimulationError(RuntimeError):
         The file it was saved to, which `problem_data.load` reopens, or None.
     step, time
         The step that failed, counted from 0 in this run, and the time at its start [s].
+    h
+        The step size of ``problem`` [s]; of an adaptive stepper the last one tried.
     result
         What the solver answered, or None without a problem.
     recording
@@ -65,6 +67,7 @@ class SimulationError(RuntimeError):
         *,
         step: int,
         time: float,
+        h: float,
         problem: ConstraintVelProblemData | None,
         problem_path: Path | None,
         result: lcp.Result | None,
@@ -73,6 +76,7 @@ class SimulationError(RuntimeError):
         super().__init__(message)
         self.step = step
         self.time = time
+        self.h = h
         self.problem = problem
         self.problem_path = problem_path
         self.result = result
@@ -80,5 +84,5 @@ class SimulationError(RuntimeError):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword arguments survive pickling between processes only this way.
-        fields = ("step", "time", "problem", "problem_path", "result", "recording")
+        fields = ("step", "time", "h", "problem", "problem_path", "result", "recording")
         return functools.partial(SimulationError, str(self), **{name: getattr(self, name) for name in fields}), ()

@@ -37,15 +37,16 @@ def simulation_error(
         The record's file: the problem is saved beside it as ``<stem>_failed_step<i>.npz``; None: in the folder for
         temporary files.
     """
-    step, time = driver.step, driver.time
-    where = f"step {step} (time {time:.9g} s, h = {stepper.h:.6g} s)"
+    step, time, h = driver.step, driver.time, driver.h
+    limit = f", the last that h_min = {stepper.smallest_h:.6g} s allows" if stepper.adaptive else ""
+    where = f"step {step} (time {time:.9g} s, h = {h:.6g} s{limit})"
     if driver.control[layout.FAILURE] == layout.FAILURE_NOT_FINITE:
         message = (
-            f"{where}: a velocity without contacts is no longer finite. The explicit gyroscopic and applied forces "
-            "ask for a smaller h."
+            f"{where}: the motion is no longer finite. Look at the applied forces and the last states of the record; "
+            "a smaller h may help."
         )
         return SimulationError(
-            message, step=step, time=time, problem=None, problem_path=None, result=None, recording=recording
+            message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
         )
     island = int(driver.control[layout.ISLAND])
     members = driver.work.island_bodies[int(driver.work.body_start[island]) : int(driver.work.body_start[island + 1])]
@@ -58,7 +59,7 @@ def simulation_error(
         f"{result.status.advice} {note}"
     )
     return SimulationError(
-        message, step=step, time=time, problem=problem, problem_path=saved, result=result, recording=recording
+        message, step=step, time=time, h=h, problem=problem, problem_path=saved, result=result, recording=recording
     )
 
 

@@ -21,6 +21,7 @@ from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
+    from contactlab.simulation.energy_ledger import EnergyLedger
     from contactlab.simulation.time_stepping import TimeStepping
     from contactlab.simulation.world import World
 
@@ -93,6 +94,11 @@ class Recording:
         return self.rows["time"]
 
     @property
+    def h(self) -> FloatArray:
+        """Sizes of the steps (n_steps,) [s]: one number throughout unless the stepper is adaptive."""
+        return self.rows["h"]
+
+    @property
     def q(self) -> FloatArray:
         """Configurations (n_steps + 1, nq)."""
         return self.rows["q"]
@@ -111,6 +117,13 @@ class Recording:
     def potential(self) -> FloatArray:
         """Potential energies (n_steps + 1,) [J], zero with the centres of mass at the world origin."""
         return self.rows["potential"]
+
+    @cached_property
+    def ledger(self) -> EnergyLedger:
+        """Where the energy went, step by step; computed on first use."""
+        from contactlab.simulation.energy_ledger import energy_ledger
+
+        return energy_ledger(self)
 
     @cached_property
     def contacts(self) -> ContactTable:
@@ -153,14 +166,14 @@ class Recording:
         if i > 0:
             chosen = self._of_step("contact_step", i - 1)
             ids, z = self.rows["contact_id"][chosen], self.rows["contact_z"][chosen]
-        h = self.stepper.h if i > 0 else 0.0
+        h = float(self.h[i - 1] if i > 0 else self.rows["start_h"][0])
         return StepperState(q=self.q[i], v=self.v[i], time=float(self.time[i]), h=h, contact_ids=ids, z=z)
 
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
         """Return the problem data of an island of step ``i``, posed again by the same kernels from the recorded state.
 
-        `contactlab.ConstraintSolver` with the stepper's h and solver, started at `warm_start`, gives the recorded
-        forces and velocities to the last bit, on the machine and with the versions of ``environment``.
+        `contactlab.ConstraintSolver` with ``h[i]`` and the stepper's solver, started at `warm_start`, gives the
+        recorded forces and velocities to the last bit, on the machine and with the versions of ``environment``.
         """
         return self._posed(i, island)[0]
 
@@ -196,7 +209,8 @@ class Recording:
     def _posed(self, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
         self._check_step(i)
         tau = self.rows["tau"][i] if self.rows["tau"].shape[0] else None
-        driver = Driver(self.world, self.stepper, self.state(i), steps=1, tau=tau, external=True)
+        h = float(self.h[i])
+        driver = Driver(self.world, self.stepper, self.state(i), steps=1, h=h, tau=tau, external=True)
         driver.pose(island)
         return driver.posed()
 

@@ -75,6 +75,9 @@ class RecordWriter:
     """
 
     def __init__(self, path: Path, world: World, stepper: TimeStepping) -> None:
+        if path.is_dir():
+            # Found now rather than when hours of simulation are to be packed.
+            raise RecordError(path, "", "is a folder; the packed record is a file")
         self.path = path
         self.folder = chunk_folder(path)
         self._pending: list[Rows] = []

@@ -1,7 +1,8 @@
 """The arrays of a record: their names, types and shapes, how a chunk is turned into them, and their checks.
 
 A record is a set of arrays that grow along their first axis, so two pieces of one run are joined field by field. A
-piece may hold any number of states and steps; the first holds the start (one state, no step).
+piece may hold any number of states and steps; the first holds the start (one state, no step). ``h`` is the step used,
+one per step; ``start_h`` the one that led to the start, on which an adaptive stepper's first step depends.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from contactlab.simulation.state import StepperState
 
 __all__ = ["FIELDS", "SCHEMA", "Rows", "check_rows", "chunk_rows", "join_rows", "start_rows"]
 
-SCHEMA = 1
+SCHEMA = 2
 
 Rows = dict[str, NDArray[Any]]
 
@@ -41,12 +42,14 @@ FIELDS: dict[str, Field] = {
     "v": Field("states", np.float64, ("nv",)),
     "kinetic": Field("states", np.float64, ()),
     "potential": Field("states", np.float64, ()),
+    "h": Field("steps", np.float64, ()),
     "tau": Field("taus", np.float64, ("nv",)),
     **_columns("contact", np.int64, step=(), island=(), body_a=(), body_b=(), half_space=(), id=(), mode=()),
     **_columns("contact", np.float64, point=(3,), normal=(3,), gap=(), mu=(), impulse=(3,), impulse_normal=()),
     **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), z=("w",)),
     **_columns("island", np.int64, step=(), index=(), contacts=(), pivots=(), warm=()),
     **_columns("island", np.float64, measures=(layout.MEASURES,), certificate=(layout.CERTIFICATE,)),
+    "start_h": Field("origins", np.float64, ()),
     "start_contact_ids": Field("start", np.int64, ()),
     "start_z": Field("start", np.float64, ("w",)),
 }
@@ -67,6 +70,7 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
         "v": chunk.v[:steps],
         "kinetic": scalars[:, layout.SCALAR_KINETIC],
         "potential": scalars[:, layout.SCALAR_POTENTIAL],
+        "h": scalars[:, layout.SCALAR_H],
         "tau": chunk.tau[:steps],
         "contact_step": ints[:, layout.ROW_STEP],
         "contact_island": ints[:, layout.ROW_ISLAND],
@@ -108,6 +112,7 @@ def start_rows(model: layout.Model, state: StepperState, width: int) -> Rows:
         "v": np.array([state.v]),
         "kinetic": energy[:1].copy(),
         "potential": energy[1:].copy(),
+        "start_h": np.array([state.h]),
         "start_contact_ids": ids,
         "start_z": np.array(state.z) if ids.size else np.zeros((0, width)),
     }
@@ -143,6 +148,10 @@ def check_rows(rows: Rows, lengths: dict[str, int], path: Path) -> None:
     steps = counts["states"] - 1
     if steps < 0:
         raise RecordError(path, "time", "holds no state")
+    if counts["steps"] != steps:
+        raise RecordError(path, "h", f"has {counts['steps']} rows, not {steps}")
+    if counts["origins"] != 1:
+        raise RecordError(path, "start_h", f"has {counts['origins']} rows, not 1")
     if counts["taus"] not in (0, steps):
         raise RecordError(path, "tau", f"has {counts['taus']} rows, not {steps} or none")
     for name in ("contact_step", "island_step"):
@@ -153,6 +162,12 @@ def check_rows(rows: Rows, lengths: dict[str, int], path: Path) -> None:
         bad = np.argwhere(~np.isfinite(rows[name]))
         if bad.size:
             raise RecordError(path, name, f"entry {bad[0].tolist()} is {rows[name][tuple(bad[0])]}, not finite")
+    bad = np.argwhere(~((rows["h"] > 0.0) & np.isfinite(rows["h"])))
+    if bad.size:
+        raise RecordError(path, "h", f"entry {bad[0].tolist()} is {rows['h'][bad[0, 0]]}, not a positive number")
+    start_h = rows["start_h"][0]
+    if not (np.isfinite(start_h) and start_h >= 0.0):
+        raise RecordError(path, "start_h", f"is {start_h}, not a number of 0 or more")
 
 
 def _tail(field: Field, lengths: dict[str, int]) -> tuple[int, ...]:

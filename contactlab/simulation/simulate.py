@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["simulate"]
 
+ROUNDING = 1e-6  # part of a step
+
 
 def simulate(
     world: World,
@@ -45,7 +47,8 @@ def simulate(
     world, stepper
         What and how.
     duration
-        Time to simulate [s]: the least number of steps that covers it. Or ``steps``, exactly one of the two.
+        Time to simulate [s]: the least number of steps that covers it, so that the last one may end less than h after
+        it. Steps are never cut to fit. Or ``steps``, exactly one of the two.
     state
         Where to start; `World.initial_state` where not given. Steps are counted from 0 here.
     tau
@@ -54,7 +57,8 @@ def simulate(
         Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. An existing record there
         is replaced. Without it the record is in memory only.
     progress
-        Called with (steps done, steps in all) after every portion.
+        Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
+        number counts on full steps from here on.
     chunk_steps
         Steps computed before Python is entered again: Ctrl-C and ``progress`` wait that long.
 
@@ -66,14 +70,19 @@ def simulate(
         A step that failed, with its problem and the record up to it. The record's chunks stay on disk and
         `Recording.open` opens them; so they do when the run is interrupted.
     """
-    total = _steps(stepper, duration, steps)
     portion = _whole("chunk_steps", chunk_steps, 1)
     start = world.initial_state() if state is None else state
-    driver = Driver(world, stepper, start, steps=total, tau=tau, chunk_steps=min(portion, max(total, 1)))
+    total, end = _length(stepper, start, duration, steps)
+    room = portion if total is None else min(portion, max(total, 1))
+    driver = Driver(world, stepper, start, steps=total, end=end, tau=tau, chunk_steps=room)
+
+    def report() -> None:
+        if progress is not None:
+            progress(driver.step, _expected(driver, stepper, end) if total is None else total)
 
     if path is None:
         pieces: list[Rows] = []
-        _run(driver, pieces.append, total, progress)
+        _run(driver, pieces.append, report)
         recording = Recording.of_run(world, stepper, start, pieces)
         if driver.failed:
             raise simulation_error(driver, world, stepper, recording, path=None)
@@ -86,7 +95,7 @@ def simulate(
     try:
         writer.add(start_rows(world.model, start, lcp_width(stepper.edges)))
         writer.flush()
-        _run(driver, writer.add, total, progress)
+        _run(driver, writer.add, report)
     finally:
         writer.flush()
     if driver.failed:
@@ -94,27 +103,38 @@ def simulate(
     return writer.pack()
 
 
-def _run(driver: Driver, keep: Callable[[Rows], None], total: int, progress: Callable[[int, int], None] | None) -> None:
+def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[], None]) -> None:
     """Advance to the end or a failure; every finished step is kept."""
     while True:
         reason = driver.advance()
         keep(driver.take())
-        if progress is not None:
-            progress(driver.step, total)
+        report()
         if reason != layout.CHUNK_FULL:
             return
 
 
-def _steps(stepper: TimeStepping, duration: float | None, steps: int | None) -> int:
+def _length(
+    stepper: TimeStepping, start: StepperState, duration: float | None, steps: int | None
+) -> tuple[int | None, float | None]:
+    """Return the number of steps, or, where that depends on how the run goes, the time from which none begins."""
     if (duration is None) == (steps is None):
         raise SimulationConfigError("duration", "give exactly one of duration and steps")
     if steps is not None:
-        return _whole("steps", steps, 0)
+        return _whole("steps", steps, 0), None
     seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError)
     if seconds < 0.0:
         raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
+    if stepper.adaptive:
+        # The time is a sum of many steps: what is missing by less than this is rounding, not a step to make.
+        return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding means that multiple.
-    return math.ceil(seconds / stepper.h * (1.0 - 1e-12))
+    return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None
+
+
+def _expected(driver: Driver, stepper: TimeStepping, end: float | None) -> int:
+    """Steps in all if every one from here on has the full size."""
+    left = 0.0 if end is None else max(0.0, end - driver.time)
+    return driver.step + math.ceil(left / stepper.h)
 
 
 def _whole(field: str, value: int, least: int) -> int:

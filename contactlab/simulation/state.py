@@ -24,7 +24,8 @@ class StepperState:
     time
         [s].
     h
-        Step size that led here [s], 0 at a start. For information: a fixed-step stepper steps with its own.
+        Step size that led here [s], 0 at a start. An adaptive stepper sets out from it; one with a fixed step takes its
+        own.
     contact_ids
         (nc,) int64, ascending: the contacts of the step that led here.
     z
@@ -59,6 +60,8 @@ class StepperState:
         set_field(self, "v", read_only(finite_array(self.v, "v", (None,), SimulationConfigError)))
         set_field(self, "time", finite_number(self.time, "time", SimulationConfigError))
         set_field(self, "h", finite_number(self.h, "h", SimulationConfigError))
+        if self.h < 0.0:
+            raise SimulationConfigError("h", f"must not be negative, got {self.h}")
         set_field(self, "contact_ids", ids)
         set_field(self, "z", read_only(z))
 

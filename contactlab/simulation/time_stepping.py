@@ -1,4 +1,4 @@
-"""Time stepping with a fixed step: one complementarity problem per island and step, at velocity level."""
+"""Time stepping: one complementarity problem per island and step, at velocity level."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 import lcp
 from contactlab.contact import ContactError, check_edges
+from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.simulation.contact_table import CertificateTable, ContactTable
 from contactlab.simulation.driver import Driver, Tau
 from contactlab.simulation.errors import SimulationConfigError
@@ -57,7 +58,7 @@ class TimeStepping:
     Parameters
     ----------
     h
-        Step [s].
+        Step [s]; of an adaptive stepper the largest.
     solver
         LCP solver; None for `lcp.default_solver()`. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the
         compiled loop (without its time limit); any other one is called from it once per island and step.
@@ -73,7 +74,18 @@ class TimeStepping:
     warm_start
         Start each LCP from the previous step's forces of the same contacts.
     tolerance
-        Bound on the scaled residual of every LCP; a step that misses it stops the run.
+        Bound on the scaled residual of every LCP; a step that misses it stops the run, or is tried again.
+    adaptive
+        Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
+        `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is
+        never judged by its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
+    shrink
+        Factor from one try to the next, between 0 and 1.
+    grow
+        After a step shorter than h the next one is tried this much longer, up to h; at least 1. The default is small
+        on purpose: where the full step keeps failing, one in four steps pays for the failed try.
+    h_min
+        No step shorter than this is tried [s]; None for h / 1024. Where the last one fails the run stops.
 
     Raises
     ------
@@ -94,9 +106,13 @@ class TimeStepping:
     erp: float = 0.0
     warm_start: bool = True
     tolerance: float = 1e-9
+    adaptive: bool = False
+    shrink: float = 0.5
+    grow: float = 1.25
+    h_min: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("h", "margin", "v_min", "erp", "tolerance"):
+        for name in ("h", "margin", "v_min", "erp", "tolerance", "shrink", "grow"):
             object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
         if self.h <= 0.0:
             raise SimulationConfigError("h", f"must be positive, got {self.h}")
@@ -111,8 +127,10 @@ class TimeStepping:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:
             raise SimulationConfigError("edges", error.detail) from error
-        if not isinstance(self.warm_start, bool):
-            raise SimulationConfigError("warm_start", f"must be True or False, got {self.warm_start!r}")
+        for name in ("warm_start", "adaptive"):
+            if not isinstance(getattr(self, name), bool):
+                raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
+        self._check_adaptive()
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
 
@@ -120,6 +138,17 @@ class TimeStepping:
     def lcp_solver(self) -> lcp.Solver:
         """The solver used: the one given, or the default."""
         return lcp.default_solver() if self.solver is None else self.solver
+
+    @property
+    def smallest_h(self) -> float:
+        """The smallest step an adaptive stepper tries [s]."""
+        return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
+
+    def next_h(self, last: float) -> float:
+        """Return the step to try first [s] after one of ``last`` [s]; 0 where there was none."""
+        if not self.adaptive or last == 0.0:
+            return self.h
+        return min(self.h, max(self.grow * last, self.smallest_h))
 
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
@@ -146,7 +175,7 @@ class TimeStepping:
         Raises
         ------
         SimulationError
-            An island's LCP was not solved.
+            An island's LCP was not solved, at no h that may be tried.
         """
         driver = Driver(world, self, state, steps=1, tau=tau)
         driver.advance()
@@ -160,3 +189,13 @@ class TimeStepping:
             kinetic=float(rows["kinetic"][0]),
             potential=float(rows["potential"][0]),
         )
+
+    def _check_adaptive(self) -> None:
+        if not 0.0 < self.shrink < 1.0:
+            raise SimulationConfigError("shrink", f"must lie between 0 and 1, got {self.shrink}")
+        if self.grow < 1.0:
+            raise SimulationConfigError("grow", f"must be at least 1, got {self.grow}")
+        if self.h_min is not None:
+            object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
+            if not 0.0 < self.h_min <= self.h:
+                raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")

@@ -55,7 +55,7 @@ class World:
     def initial_state(self, h: float = 0.0, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> StepperState:
         """Return the start at time 0, with another q (nq,) or v (nv,) where given and no warm start.
 
-        ``h`` [s] is kept in the state for information; a stepper steps with its own.
+        ``h`` [s], where not 0, is the step an adaptive stepper sets out from; one with a fixed step takes its own.
         """
         return StepperState(
             q=self.initial_q if q is None else self.bodies.check_q(q),

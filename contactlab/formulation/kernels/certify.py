@@ -35,6 +35,8 @@ __all__ = [
     "NORMAL_GAP",
     "certify",
     "certify_responses",
+    "keep_worst",
+    "row_rate",
     "worst_scaled",
 ]
 
@@ -59,8 +61,8 @@ def _ratio(violation: float, scale: float) -> float:
 
 
 @kernel
-def _keep(cert: NDArray[np.float64], condition: int, violation: float, scale: float) -> None:
-    """Keep the row with the largest ratio."""
+def keep_worst(cert: NDArray[np.float64], condition: int, violation: float, scale: float) -> None:
+    """Keep of a condition the row with the largest ratio, in a certificate array that starts as zeros."""
     at = 2 * condition
     unset = cert[at] == 0.0 and cert[at + 1] == 0.0
     if unset or _ratio(violation, scale) > _ratio(cert[at], cert[at + 1]):
@@ -69,7 +71,7 @@ def _keep(cert: NDArray[np.float64], condition: int, violation: float, scale: fl
 
 
 @kernel
-def _row(
+def row_rate(
     h: float,
     i: int,
     J: NDArray[np.float64],
@@ -100,9 +102,9 @@ def _unilateral(
     cert: NDArray[np.float64], gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
 ) -> None:
     """0 <= f _|_ slack >= 0 of one row."""
-    _keep(cert, gap, max(0.0, -slack), scale)
-    _keep(cert, FORCE_SIGN, max(0.0, -f), force)
-    _keep(cert, complementarity, abs(f * slack), max(abs(f) * scale, force * abs(slack)))
+    keep_worst(cert, gap, max(0.0, -slack), scale)
+    keep_worst(cert, FORCE_SIGN, max(0.0, -f), force)
+    keep_worst(cert, complementarity, abs(f * slack), max(abs(f) * scale, force * abs(slack)))
 
 
 @kernel
@@ -136,9 +138,9 @@ def certify_responses(
         (>= size of f, nv) what a unit of each force does to v: Y, but for sliding contacts, whose normal force brings
         friction with it.
     z
-        (2 nc + 2 nr + nl,) LCP solution.
+        (>= 2 nc + 2 nr + nl,) LCP solution.
     f
-        Forces [fN | fF | fL], followed by fG where bilateral rows act.
+        Forces [fN | fF | fL], followed by fG and fB where bilateral and boxed rows act.
     v_plus
         (nv,) velocity after the step.
     work
@@ -164,7 +166,7 @@ def certify_responses(
     every violation infinite.
     """
     total = 0.0
-    for i in range(2 * nc + 2 * nr + nl):
+    for i in range(z.shape[0]):
         total += abs(z[i])
     for i in range(f.shape[0]):
         total += abs(f[i])
@@ -189,7 +191,7 @@ def certify_responses(
 
     first = nc
     for c in range(nc):
-        rate, scale_n, force_n = _row(h, c, J, Y, k, gamma, f, v_plus, u)
+        rate, scale_n, force_n = row_rate(h, c, J, Y, k, gamma, f, v_plus, u)
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + gamma[c] * f[c], scale_n, force_n)
 
         physical = 0.0  # sum |fF|
@@ -201,10 +203,10 @@ def certify_responses(
         scale_f = 0.0
         force_f = 0.0
         for i in range(first, first + r[c]):
-            rate, scale, force = _row(h, i, J, Y, k, gamma, f, v_plus, u)
+            rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u)
             plus = z[i]
             minus = z[i + nr]
-            _keep(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
+            keep_worst(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
             physical += abs(f[i])
             edges += plus + minus
             power += f[i] * rate
@@ -219,14 +221,14 @@ def certify_responses(
             force_scale = force_f + mu[c] * force_n
             # N and F of a contact share one unit: slip far below the terms of N is rounding, even where F has none.
             power_scale = max(largest * max(scale_f, scale_n), force_scale * fastest)
-            _keep(cert, CONE, max(0.0, max(physical, edges) - bound - gammaE[c] * slack), force_scale)
-            _keep(cert, DISSIPATION, max(0.0, power), power_scale)
+            keep_worst(cert, CONE, max(0.0, max(physical, edges) - bound - gammaE[c] * slack), force_scale)
+            keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
             gap = power + bound * slack + softening + gammaE[c] * slack * slack
-            _keep(cert, MAXIMUM_DISSIPATION, abs(gap), power_scale)
+            keep_worst(cert, MAXIMUM_DISSIPATION, abs(gap), power_scale)
         first += r[c]
 
     for i in range(nc + nr, nc + nr + nl):
-        rate, scale, force = _row(h, i, J, Y, k, gamma, f, v_plus, u)
+        rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u)
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + gamma[i] * f[i], scale, force)
 
 

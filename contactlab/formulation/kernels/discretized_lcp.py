@@ -9,7 +9,8 @@ step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
         | mu           -E'            -E'             gE   0           |        |  0             |
         | h W_LN        h W_LF        -h W_LF         0    h W_LL + gL |        |  L v_free + kL |
 
-E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. The impact problem is h = 1.
+E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. The impact problem is h = 1. Boxed
+rows follow as [x | y] behind fL: see `boxed_rows`.
 
 `fill_rows` states the rows with an h, `fill_cone` those of one contact's friction; `acceleration_lcp` calls them too.
 """
@@ -19,9 +20,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows
 from lcp.kernels import kernel
 
-__all__ = ["assemble_lcp", "fill_cone", "fill_rows"]
+__all__ = ["assemble_boxed_lcp", "assemble_lcp", "fill_cone", "fill_rows"]
 
 
 @kernel
@@ -48,7 +50,7 @@ def fill_rows(
     cones
         Number of slacks lambda: of contacts with a friction cone.
     M, q
-        (n, n) and (n,), n = nc + 2 nr + cones + nl: output.
+        (n, n) and (n,), n >= nc + 2 nr + cones + nl: output.
 
     Notes
     -----
@@ -57,7 +59,7 @@ def fill_rows(
     nu = nc + nr + nl
     nv = v_free.shape[0]
     limit = nc + 2 * nr + cones  # first fL
-    n = limit + nl
+    n = q.shape[0]
 
     for i in range(n):
         for j in range(n):
@@ -131,6 +133,55 @@ def fill_cone(
 
 
 @kernel
+def assemble_boxed_lcp(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    r: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    J: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    k: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    gammaE: NDArray[np.float64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+) -> None:
+    """Fill M and q of the step's LCP, boxed rows included.
+
+    Parameters
+    ----------
+    h
+        Step [s].
+    nc, nr, nl
+        Numbers of contacts, friction directions and limits; nu = nc + nr + nl.
+    r, mu, gammaE
+        (nc,) directions, friction coefficient and softening of the slack of each contact.
+    J, Y
+        (>= nu + nbox, nv) constraint rows [N; F; L; B] and C J_i, row by row. Rows past them are not read.
+    k, gamma
+        (>= nu + nbox,) row terms [m/s for contacts] and softening [s/kg for contacts].
+    lo, hi
+        (nbox,) bounds of the forces of the boxed rows.
+    v_free
+        (nv,) velocity after the step without unilateral and boxed forces.
+    M, q
+        (n, n) and (n,), n = 2 nc + 2 nr + nl and the `boxed_variables`: output.
+    """
+    fill_rows(h, nc, nr, nl, nc, J, Y, k, gamma, v_free, M, q)
+    edge = nc
+    for c in range(nc):
+        fill_cone(nc + 2 * nr + c, c, edge, r[c], nr, mu[c], gammaE[c], M)
+        edge += r[c]
+    if lo.shape[0] > 0:
+        fill_boxed_rows(h, nc, nr, nl, nc, J, Y, k, gamma, lo, hi, v_free, M, q)
+
+
+@kernel
 def assemble_lcp(
     h: float,
     nc: int,
@@ -147,27 +198,5 @@ def assemble_lcp(
     M: NDArray[np.float64],
     q: NDArray[np.float64],
 ) -> None:
-    """Fill M and q of the step's LCP.
-
-    Parameters
-    ----------
-    h
-        Step [s].
-    nc, nr, nl
-        Numbers of contacts, friction directions and limits; nu = nc + nr + nl.
-    r, mu, gammaE
-        (nc,) directions, friction coefficient and softening of the slack of each contact.
-    J, Y
-        (>= nu, nv) constraint rows [N; F; L] and C J_i, row by row. Rows past nu are not read.
-    k, gamma
-        (>= nu,) row terms [m/s for contacts] and softening [s/kg for contacts].
-    v_free
-        (nv,) velocity after the step without unilateral forces.
-    M, q
-        (n, n) and (n,), n = 2 nc + 2 nr + nl: output.
-    """
-    fill_rows(h, nc, nr, nl, nc, J, Y, k, gamma, v_free, M, q)
-    edge = nc
-    for c in range(nc):
-        fill_cone(nc + 2 * nr + c, c, edge, r[c], nr, mu[c], gammaE[c], M)
-        edge += r[c]
+    """Fill M and q of the LCP of a step without boxed rows; parameters as for `assemble_boxed_lcp`."""
+    assemble_boxed_lcp(h, nc, nr, nl, r, mu, J, Y, k, gamma, gammaE, v_free[:0], v_free[:0], v_free, M, q)

@@ -5,9 +5,64 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.kernels.boxed_rows import recover_boxed_forces
 from lcp.kernels import kernel
 
-__all__ = ["recover"]
+__all__ = ["recover", "recover_boxed"]
+
+
+@kernel
+def recover_boxed(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    z: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    f: NDArray[np.float64],
+    v_plus: NDArray[np.float64],
+) -> None:
+    """Fill f = [fN | fF+ - fF- | fL | fB] and v+ = v_free + h sum_i f_i Y_i.
+
+    Parameters
+    ----------
+    h
+        Step [s].
+    nc, nr, nl
+        Numbers of contacts, friction directions and limits.
+    lo, hi
+        (nbox,) bounds of the boxed rows.
+    z
+        (n,) solution of the LCP, in the order of `discretized_lcp`.
+    Y
+        (>= nu + nbox, nv) rows C J_i, [N; F; L; B].
+    v_free
+        (nv,) velocity without unilateral and boxed forces.
+    f, v_plus
+        (nu + nbox,) forces [N, N m] and (nv,) velocity after the step: output.
+    """
+    limit = 2 * nc + 2 * nr
+    for i in range(nc):
+        f[i] = z[i]
+    for i in range(nr):
+        f[nc + i] = z[nc + i] - z[nc + nr + i]
+    for i in range(nl):
+        f[nc + nr + i] = z[limit + i]
+    nu = nc + nr + nl
+    nbox = lo.shape[0]
+    recover_boxed_forces(limit + nl, lo, hi, z, f[nu : nu + nbox])
+
+    nv = v_free.shape[0]
+    for p in range(nv):
+        v_plus[p] = v_free[p]
+    for i in range(nu + nbox):
+        impulse = h * f[i]
+        if impulse != 0.0:
+            for p in range(nv):
+                v_plus[p] += impulse * Y[i, p]
 
 
 @kernel
@@ -22,36 +77,5 @@ def recover(
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
 ) -> None:
-    """Fill f = [fN | fF+ - fF- | fL] and v+ = v_free + h sum_i f_i Y_i.
-
-    Parameters
-    ----------
-    h
-        Step [s].
-    nc, nr, nl
-        Numbers of contacts, friction directions and limits.
-    z
-        (2 nc + 2 nr + nl,) solution of the LCP, in the order of `discretized_lcp`.
-    Y
-        (>= nu, nv) rows C J_i.
-    v_free
-        (nv,) velocity without unilateral forces.
-    f, v_plus
-        (nu,) forces [N, N m] and (nv,) velocity after the step: output.
-    """
-    limit = 2 * nc + 2 * nr
-    for i in range(nc):
-        f[i] = z[i]
-    for i in range(nr):
-        f[nc + i] = z[nc + i] - z[nc + nr + i]
-    for i in range(nl):
-        f[nc + nr + i] = z[limit + i]
-
-    nv = v_free.shape[0]
-    for p in range(nv):
-        v_plus[p] = v_free[p]
-    for i in range(nc + nr + nl):
-        impulse = h * f[i]
-        if impulse != 0.0:
-            for p in range(nv):
-                v_plus[p] += impulse * Y[i, p]
+    """Fill f = [fN | fF+ - fF- | fL] and v+ of a problem without boxed rows; parameters as for `recover_boxed`."""
+    recover_boxed(h, nc, nr, nl, v_free[:0], v_free[:0], z, Y, v_free, f, v_plus)

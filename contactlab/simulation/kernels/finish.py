@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from contactlab.multibody.kernels.free_body import body_energy, integrate_body
 from contactlab.simulation.kernels.layout import (
     CONTACT_ID,
+    SCALAR_H,
     SCALAR_KINETIC,
     SCALAR_POTENTIAL,
     SCALAR_TIME,
@@ -51,6 +52,23 @@ def total_energy(
 
 
 @kernel
+def next_state_finite(model: Model, work: Work, h: float) -> bool:
+    """Whether the state after the step, and its energy, are numbers: once committed, the last good state is gone."""
+    moved = work.scratch[0:7]
+    energy = work.scratch[7:9]
+    for b in range(model.mass.shape[0]):
+        v6 = work.v_plus[6 * b : 6 * b + 6]
+        integrate_body(work.q[7 * b : 7 * b + 7], v6, h, moved)
+        body_energy(model.mass[b], model.com[b], model.inertia[b], model.gravity, moved, v6, energy)
+        total = energy[0] + energy[1]
+        for j in range(7):
+            total += moved[j]
+        if not np.isfinite(total):
+            return False
+    return True
+
+
+@kernel
 def commit(model: Model, work: Work, h: float, n_contacts: int) -> None:
     """Make the step's result the state: v = v_plus, q moved along v_plus for h, contacts and z kept for the next."""
     moved = work.scratch[0:7]
@@ -69,13 +87,14 @@ def commit(model: Model, work: Work, h: float, n_contacts: int) -> None:
 
 
 @kernel
-def write_state(model: Model, work: Work, chunk: Chunk, row: int, time: float) -> None:
-    """Record time, q, v and the energies of the state."""
+def write_state(model: Model, work: Work, chunk: Chunk, row: int, time: float, h: float) -> None:
+    """Record time, q, v and the energies of the state, and the step that led to it."""
     energy = work.scratch[0:2]
     total_energy(model, work.q, work.v, work.scratch[2:4], energy)
     chunk.scalars[row, SCALAR_TIME] = time
     chunk.scalars[row, SCALAR_KINETIC] = energy[0]
     chunk.scalars[row, SCALAR_POTENTIAL] = energy[1]
+    chunk.scalars[row, SCALAR_H] = h
     for j in range(work.q.shape[0]):
         chunk.q[row, j] = work.q[j]
     for j in range(work.v.shape[0]):

@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
 NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
 NEED_CALLBACK: Final = 2  # tau at (time, q, v) is wanted: write it, enter again
-SHRINK_H: Final = 3  # a smaller step is wanted (adaptive steppers)
+SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller H and enter at DETECT, or give up
 FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
 DONE: Final = 5  # the target number of steps is reached
 NEED_SPACE: Final = 6  # a buffer is too small: see WANT_CONTACTS, WANT_ISLAND_CONTACTS, WANT_ISLAND_BODIES
@@ -63,6 +63,7 @@ FAILURE: Final = 19
 WANT_CONTACTS: Final = 20
 WANT_ISLAND_CONTACTS: Final = 21
 WANT_ISLAND_BODIES: Final = 22
+ADAPTIVE: Final = 23  # whether a failed step is tried again with a smaller h
 CONTROL_SIZE: Final = 32
 
 # Values of SOLVER, TAU_MODE and FAILURE.
@@ -77,13 +78,17 @@ FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
 
 # Parameters.
-H: Final = 0
+H: Final = 0  # the step in progress, or of the next one
 MARGIN: Final = 1
 V_MIN: Final = 2
 ERP: Final = 3
 TOLERANCE: Final = 4
 TIME: Final = 5
-PARAMETER_SIZE: Final = 8
+END: Final = 6  # no step begins at this time or later; infinite where TARGET alone decides
+H_MAX: Final = 7  # step wanted, and the factor by which a smaller one grows back to it
+GROW: Final = 8
+LAST_H: Final = 9  # the step that led to the present state
+PARAMETER_SIZE: Final = 16
 
 # Contact modes.
 OPEN: Final = 0
@@ -139,7 +144,8 @@ ISLAND_ROW_INTS: Final = 5
 SCALAR_TIME: Final = 0
 SCALAR_KINETIC: Final = 1
 SCALAR_POTENTIAL: Final = 2
-SCALARS: Final = 3
+SCALAR_H: Final = 3  # the step that led to the state
+SCALARS: Final = 4
 
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 16

@@ -4,6 +4,9 @@ One step is the program BEGIN -> DETECT -> ROOM -> (ISLANDS -> SOLVE -> JUDGE) p
 the island in progress and every intermediate value live in the arrays of `layout`, so returning and entering again
 continues in mid-step. A solver outside this loop (NEED_SOLVE) and the one inside write the same z to the same place,
 and the same residual kernel judges both.
+
+Nothing of the state changes before FINISH. A step that failed can therefore be tried again at another h from DETECT on:
+contacts, kN, M and q are formed anew for it, and the rows of islands solved already are overwritten.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.recover import recover
 from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
 from contactlab.simulation.kernels.contacts import detect, free_motion, match_previous
-from contactlab.simulation.kernels.finish import commit, scatter_velocity, write_state
+from contactlab.simulation.kernels.finish import commit, next_state_finite, scatter_velocity, write_state
 from contactlab.simulation.kernels.islands import label_islands
 from contactlab.simulation.kernels.layout import (
+    ADAPTIVE,
     BEGIN,
     CHUNK_CONTACTS,
     CHUNK_FULL,
@@ -27,18 +31,22 @@ from contactlab.simulation.kernels.layout import (
     DETECT,
     DONE,
     EDGES,
+    END,
     ERP,
     FAILED,
     FAILURE,
     FAILURE_LCP,
     FAILURE_NOT_FINITE,
     FINISH,
+    GROW,
+    H_MAX,
     HAS_Z0,
     ISLAND,
     ISLAND_CONTACTS,
     ISLAND_NV,
     ISLANDS,
     JUDGE,
+    LAST_H,
     MARGIN,
     N_CONTACTS,
     N_ISLANDS,
@@ -51,6 +59,7 @@ from contactlab.simulation.kernels.layout import (
     PIVOTS,
     PROGRAM,
     ROOM,
+    SHRINK_H,
     SOLVE,
     SOLVER,
     SOLVER_EXTERNAL,
@@ -84,12 +93,18 @@ from lcp.kernels.lemke import lemke_drive, lemke_float_size, lemke_int_size
 from lcp.kernels.residuals import is_solved, lcp_residuals
 
 
+@kernel(inline=True)
+def failed(control: NDArray[np.int64], failure: int) -> int:
+    """Note why the step failed and return FAILED, or SHRINK_H where it may be tried again."""
+    control[FAILURE] = failure
+    return SHRINK_H if control[ADAPTIVE] != 0 else FAILED
+
+
 @kernel
 def find_contacts(model: Model, work: Work, control: NDArray[np.int64], parameters: NDArray[np.float64]) -> int:
-    """Stages 1 and 2: contacts, their rows in the previous step, islands. Returns 0, NEED_SPACE or FAILED."""
+    """Stages 1 and 2: contacts, their rows in the previous step, islands. Returns 0, NEED_SPACE or as `failed`."""
     if not free_motion(model, work, parameters[H]):
-        control[FAILURE] = FAILURE_NOT_FINITE
-        return FAILED
+        return failed(control, FAILURE_NOT_FINITE)
     count = detect(model, work, parameters[H], parameters[MARGIN])
     if count > work.contact_int.shape[0]:
         control[WANT_CONTACTS] = count
@@ -206,7 +221,7 @@ def run(
     while True:
         place = control[PROGRAM]
         if place == BEGIN:
-            if control[STEP] >= control[TARGET]:
+            if control[STEP] >= control[TARGET] or parameters[TIME] >= parameters[END]:
                 return DONE
             if control[CHUNK_STEPS] >= chunk.scalars.shape[0]:
                 return CHUNK_FULL
@@ -265,8 +280,7 @@ def run(
 
         elif place == JUDGE:
             if not judge_island(work, island, control, parameters):
-                control[FAILURE] = FAILURE_LCP
-                return FAILED
+                return failed(control, FAILURE_LCP)
             i = control[ISLAND]
             write_rows(work, island, chunk, i, control[STEP], h, control[EDGES], control[CHUNK_CONTACTS])
             write_island(
@@ -283,6 +297,8 @@ def run(
             control[PROGRAM] = ISLANDS
 
         else:  # FINISH
+            if not next_state_finite(model, work, h):
+                return failed(control, FAILURE_NOT_FINITE)
             row = control[CHUNK_STEPS]
             if control[TAU_MODE] != TAU_ZERO:
                 for j in range(work.tau.shape[0]):
@@ -290,9 +306,13 @@ def run(
             commit(model, work, h, control[N_CONTACTS])
             control[N_PREVIOUS] = control[N_CONTACTS]
             parameters[TIME] += h
-            write_state(model, work, chunk, row, parameters[TIME])
+            parameters[LAST_H] = h
+            write_state(model, work, chunk, row, parameters[TIME], h)
             control[CHUNK_STEPS] = row + 1
             control[CHUNK_CONTACTS] += control[N_CONTACTS]
             control[CHUNK_ISLANDS] += control[N_ISLANDS]
             control[STEP] += 1
+            if control[ADAPTIVE] != 0:
+                h = min(parameters[H_MAX], parameters[GROW] * h)
+                parameters[H] = h
             control[PROGRAM] = BEGIN

@@ -1,0 +1,44 @@
+"""Boxed rows on the Python side: the size of the LCP they bring, and its vector that stands for no force.
+
+The kinds of rows and their variables x and y are tabled in `kernels.boxed_rows`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from problem_data import VelocityBlocks
+
+__all__ = ["lcp_size", "lcp_size_text", "zero_force_vector"]
+
+FloatArray = NDArray[np.float64]
+
+
+def lcp_size(blocks: VelocityBlocks) -> int:
+    """Number of variables n of the velocity-level LCP."""
+    from contactlab.formulation.kernels.boxed_rows import boxed_variables
+
+    n = 2 * blocks.nc + 2 * blocks.nr + blocks.nl
+    return n + sum(boxed_variables(blocks.lo, blocks.hi)) if blocks.nbox else n
+
+
+def lcp_size_text(blocks: VelocityBlocks) -> str:
+    """Where that number comes from, for error messages."""
+    return "2 nc + 2 nr + nl" + (" + variables x, y of the boxed rows" if blocks.nbox else "")
+
+
+def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
+    """The LCP vector (n,) of no unilateral force, and of boxed forces that are as small as their bounds allow."""
+    z = np.zeros(lcp_size(blocks))
+    lo, hi = blocks.lo, blocks.hi
+    smallest = np.clip(np.zeros(blocks.nbox), lo, hi)
+    x = np.zeros(blocks.nbox)
+    below = np.isfinite(lo)
+    above = np.isfinite(hi) & ~below
+    x[below] = smallest[below] - lo[below]
+    x[above] = hi[above] - smallest[above]
+    x = x[lo != hi]
+    first = 2 * blocks.nc + 2 * blocks.nr + blocks.nl
+    z[first : first + len(x)] = x
+    return z

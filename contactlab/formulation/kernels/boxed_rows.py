@@ -1,0 +1,217 @@
+"""Boxed rows in the LCP: rows whose force has bounds on both sides.
+
+With s = B v+ + kB + gammaB fB the law of one row is lo <= fB <= hi, s >= 0 at lo, s <= 0 at hi, s = 0 between. The
+force is counted from a bound, its anchor, so that the LCP's variables start at 0::
+
+    kind    bounds              force         0 <= x   _|_           0 <= y   _|_
+    GIVEN   lo = hi             lo            -                      -
+    BELOW   lo finite           lo + x        s >= 0                 -
+    ABOVE   hi finite           hi - x        -s >= 0                -
+    BOTH    both finite         lo + x        s + y >= 0             hi - lo - x >= 0
+    FREE    none                x - y         s >= 0                 -s >= 0
+
+y is the rate that is left where the upper bound holds, or the negative part of a force without bounds; a given force
+has no variable and acts through q alone. In the LCP all x stand behind fL, all y behind them, each in the order of the
+rows.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+__all__ = ["boxed_variables", "fill_boxed_rows", "recover_boxed_forces"]
+
+_GIVEN: Final = 0
+_BELOW: Final = 1
+_ABOVE: Final = 2
+_BOTH: Final = 3
+_FREE: Final = 4
+
+# lo + (hi - lo) may miss hi by a rounding.
+_NEAR: Final = 4.0 * float(np.finfo(np.float64).eps)
+
+
+@kernel(inline=True)
+def _kind(lo: float, hi: float) -> int:
+    """The row of the table above."""
+    if lo == hi:
+        return _GIVEN
+    if lo > -float("inf"):
+        return _BOTH if hi < float("inf") else _BELOW
+    return _ABOVE if hi < float("inf") else _FREE
+
+
+@kernel(inline=True)
+def _anchor(lo: float, hi: float) -> float:
+    """The force at x = 0."""
+    if lo > -float("inf"):
+        return lo
+    return hi if hi < float("inf") else 0.0
+
+
+@kernel
+def boxed_variables(lo: NDArray[np.float64], hi: NDArray[np.float64]) -> tuple[int, int]:
+    """Numbers of variables x and y that the boxed rows bring."""
+    xs = 0
+    ys = 0
+    for b in range(lo.shape[0]):
+        kind = _kind(lo[b], hi[b])
+        if kind != _GIVEN:
+            xs += 1
+        if kind in (_BOTH, _FREE):
+            ys += 1
+    return xs, ys
+
+
+@kernel
+def _couple(
+    M: NDArray[np.float64], a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float
+) -> None:
+    """Write what two forces do to each other's rows, w for a unit each, symmetrically.
+
+    ``a`` and ``b`` are the places of their variables, which count with a sign; ``a_less`` and ``b_less`` those of
+    second variables that count negatively. A place of -1 is a variable that is not there.
+    """
+    negated = 0.0 - w  # not -w: a zero stays +0
+    if a >= 0 and b >= 0:
+        M[a, b] = M[b, a] = w if a_sign == b_sign else negated
+    if a >= 0 and b_less >= 0:
+        M[a, b_less] = M[b_less, a] = negated if a_sign > 0.0 else w
+    if a_less >= 0 and b >= 0:
+        M[a_less, b] = M[b, a_less] = negated if b_sign > 0.0 else w
+    if a_less >= 0 and b_less >= 0:
+        M[a_less, b_less] = M[b_less, a_less] = w
+
+
+@kernel
+def _shift(q: NDArray[np.float64], a: int, a_less: int, a_sign: float, rate: float) -> None:
+    """Add a rate to the rows of a force; places as for `_couple`."""
+    if a >= 0:
+        q[a] += a_sign * rate
+    if a_less >= 0:
+        q[a_less] -= rate
+
+
+@kernel
+def fill_boxed_rows(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    cones: int,
+    J: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    k: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+) -> None:
+    """Fill the blocks of the boxed rows, their coupling with all others, and what their anchors add to every row of q.
+
+    Parameters
+    ----------
+    h, nc, nr, nl, cones, J, Y, k, gamma, v_free
+        As for `fill_rows`, rows [N; F; L; B].
+    lo, hi
+        (nbox,) bounds.
+    M, q
+        (n, n) and (n,), zero in the rows and columns of x and y: output.
+    """
+    nv = v_free.shape[0]
+    nu = nc + nr + nl
+    nbox = lo.shape[0]
+    limit = nc + 2 * nr + cones
+    xs, _ = boxed_variables(lo, hi)
+    x = limit + nl
+    y = x + xs
+    for b in range(nbox):
+        i = nu + b
+        kind = _kind(lo[b], hi[b])
+        anchor = _anchor(lo[b], hi[b])
+        sign = -1.0 if kind == _ABOVE else 1.0
+        a = -1 if kind == _GIVEN else x
+        a_less = y if kind == _FREE else -1
+
+        rate = 0.0
+        for p in range(nv):
+            rate += J[i, p] * v_free[p]
+        _shift(q, a, a_less, sign, rate + k[i])
+
+        for j in range(nu):
+            w = 0.0
+            for p in range(nv):
+                w += J[j, p] * Y[i, p]
+            w *= h
+            friction = nc <= j < nc + nr
+            place = j if j < nc + nr else limit + j - nc - nr
+            negated = place + nr if friction else -1
+            _couple(M, place, negated, 1.0, a, a_less, sign, w)
+            if anchor != 0.0:
+                _shift(q, place, negated, 1.0, w * anchor)
+
+        # Boxed rows from this one on; their places advance with the row.
+        x_other = x
+        y_other = y
+        for c in range(b, nbox):
+            w = 0.0
+            for p in range(nv):
+                w += J[i, p] * Y[nu + c, p]
+            w *= h
+            if c == b:
+                w += gamma[i]
+            other = _kind(lo[c], hi[c])
+            other_anchor = _anchor(lo[c], hi[c])
+            other_sign = -1.0 if other == _ABOVE else 1.0
+            d = -1 if other == _GIVEN else x_other
+            d_less = y_other if other == _FREE else -1
+            _couple(M, a, a_less, sign, d, d_less, other_sign, w)
+            if other_anchor != 0.0:
+                _shift(q, a, a_less, sign, w * other_anchor)
+            if c != b and anchor != 0.0:
+                _shift(q, d, d_less, other_sign, w * anchor)
+            if other != _GIVEN:
+                x_other += 1
+            if other in (_BOTH, _FREE):
+                y_other += 1
+
+        if kind == _BOTH:
+            M[x, y] = 1.0
+            M[y, x] = 0.0 - 1.0
+            q[y] = hi[b] - lo[b]
+        if kind != _GIVEN:
+            x += 1
+        if kind in (_BOTH, _FREE):
+            y += 1
+
+
+@kernel
+def recover_boxed_forces(
+    first: int, lo: NDArray[np.float64], hi: NDArray[np.float64], z: NDArray[np.float64], fB: NDArray[np.float64]
+) -> None:
+    """Fill the forces fB (nbox,) from an LCP solution z whose first x stands at ``first``."""
+    xs, _ = boxed_variables(lo, hi)
+    x = first
+    y = first + xs
+    for b in range(lo.shape[0]):
+        kind = _kind(lo[b], hi[b])
+        fB[b] = _anchor(lo[b], hi[b])
+        if kind == _ABOVE:
+            fB[b] -= z[x]
+        elif kind != _GIVEN:
+            fB[b] += z[x]
+        if kind == _FREE:
+            fB[b] -= z[y]
+        if kind == _BOTH and abs(fB[b] - hi[b]) <= _NEAR * max(abs(lo[b]), abs(hi[b])):
+            fB[b] = hi[b]
+        if kind != _GIVEN:
+            x += 1
+        if kind in (_BOTH, _FREE):
+            y += 1

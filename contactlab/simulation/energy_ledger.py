@@ -1,0 +1,248 @@
+"""The energy ledger: where the energy of a recorded run went, step by step.
+
+A step leads from (q, v) to (q+, v+) over h. With M and the contact Jacobians at q, and b the bias forces (gravity,
+centripetal and gyroscopic) in the form that the step gives them,
+
+    M (v+ - v) = h (tau + b) + sum_c J_c^T p_c,
+
+p_c the impulse of contact c on body B. Multiplied by the mean velocity v_m = (v + v+)/2 the left side is the change of
+1/2 v M v at fixed q, so every impulse has a work, exactly: impulse times mean velocity. With u, u+ the velocity of
+contact c's point before and after the step, _n its normal and _t its tangential part:
+
+    applied            = h tau . v_m
+    friction_sliding   = sum_c p_t . u+_t                       force times the way slid in this step
+    friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
+    impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds
+    impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
+    stabilisation      = sum_c p_n (u+_n - u*_n)/2
+    integration_error  = [T(q+, v+) - T(q, v+)] + [V(q+) - V(q)] + h b . v_m
+
+u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
+with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap). The
+three normal entries add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2, all entries to the
+change of T + V: in exact arithmetic for every step, h of any size, impacts included.
+
+Signs. friction_sliding <= 0: that is maximal dissipation, and it vanishes where a contact sticks. friction_stopping is
+of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
+as in any scheme with impulses: friction that ends or turns a motion back is credited with half the speed it met.
+impact_absorbed <= 0 <= impact_returned; a single frictionless bounce returns e^2 of what it absorbs, 1 - e^2 is lost.
+The integration error contains no contact impulse: potential and inertia are taken at q while the bodies move on to q+.
+It is of order h times the change of velocity: h^2 in a smooth step (in free fall -m |h g|^2 / 2), h in an impact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.simulation.memory import new_work
+from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.quaternion import to_matrix
+
+if TYPE_CHECKING:
+    from contactlab.multibody import FreeBodies
+    from contactlab.simulation.contact_table import IntArray
+    from contactlab.simulation.record import Recording
+
+__all__ = ["ENTRIES", "EnergyLedger", "energy_ledger"]
+
+#: Names of the entries, in the order of the account.
+ENTRIES = (
+    "applied",
+    "friction_sliding",
+    "friction_stopping",
+    "impact_absorbed",
+    "impact_returned",
+    "stabilisation",
+    "integration_error",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyLedger:
+    """Energies of the n + 1 states and entries of the n steps of a record [J]; formulas in the module's text.
+
+    Attributes
+    ----------
+    time, kinetic, potential
+        (n + 1,) of the states [s, J].
+    applied
+        (n,) work of the applied generalized force tau.
+    friction_sliding, friction_stopping
+        (n,) work of the tangential impulses on the velocity they left, and the rest of it.
+    impact_absorbed, impact_returned
+        (n,) work of the normal impulses, taken from an approach and given to a separation.
+    stabilisation
+        (n,) work done by closing gaps and pushing out penetrations.
+    integration_error
+        (n,) of the scheme: inertia and potential held at the start of each step.
+    """
+
+    time: FloatArray
+    kinetic: FloatArray
+    potential: FloatArray
+    applied: FloatArray
+    friction_sliding: FloatArray
+    friction_stopping: FloatArray
+    impact_absorbed: FloatArray
+    impact_returned: FloatArray
+    stabilisation: FloatArray
+    integration_error: FloatArray
+
+    @property
+    def energy(self) -> FloatArray:
+        """Kinetic plus potential energy of the states (n + 1,) [J]."""
+        return self.kinetic + self.potential
+
+    @property
+    def change(self) -> FloatArray:
+        """Change of the energy over each step (n,) [J]."""
+        return np.diff(self.energy)
+
+    @property
+    def friction(self) -> FloatArray:
+        """Work of friction per step (n,) [J]: tangential impulse times mean tangential velocity."""
+        return self.friction_sliding + self.friction_stopping
+
+    @property
+    def impact(self) -> FloatArray:
+        """Energy gained in impacts per step (n,) [J], negative for a loss."""
+        return self.impact_absorbed + self.impact_returned
+
+    @property
+    def residual(self) -> FloatArray:
+        """Change less all entries (n,) [J]: rounding, for a record that obeys its equation of motion."""
+        return np.asarray(self.change - np.sum([getattr(self, name) for name in ENTRIES], axis=0))
+
+    @property
+    def summary(self) -> Mapping[str, FloatArray]:
+        """The entries (n,) [J] by name, those of friction and those of impacts as one."""
+        return {
+            "applied": self.applied,
+            "friction": self.friction,
+            "impact": self.impact,
+            "stabilisation": self.stabilisation,
+            "integration error": self.integration_error,
+        }
+
+    def totals(self) -> Mapping[str, float]:
+        """Return the sum of each entry over the run [J]."""
+        return {name: float(getattr(self, name).sum()) for name in ENTRIES}
+
+    def cumulative(self) -> Mapping[str, FloatArray]:
+        """Return the running sum of each entry (n + 1,) [J], 0 at the first state."""
+        return {name: np.concatenate(([0.0], np.cumsum(getattr(self, name)))) for name in ENTRIES}
+
+    def __str__(self) -> str:
+        account = ", ".join(f"{name} {values.sum():+.4g}" for name, values in self.summary.items())
+        return f"{self.energy[0]:.4g} -> {self.energy[-1]:.4g} J: {account}, unaccounted {self.residual.sum():+.0e}"
+
+
+def energy_ledger(recording: Recording) -> EnergyLedger:
+    """Compute the ledger of a record from its states, steps and contact impulses."""
+    bodies, n, nb = recording.world.bodies, recording.n_steps, recording.world.bodies.nb
+    q = recording.q.reshape(n + 1, nb, 7)[:-1]
+    v = recording.v.reshape(n + 1, nb, 6)
+    before, after = v[:-1], v[1:]
+    flat = 0.5 * (before + after).reshape(n, 6 * nb)
+    R = to_matrix(q[:, :, 3:])
+
+    bias = np.einsum("ij,ij->i", flat, _bias_impulses(recording))
+    kinetic_at_q = _kinetic(bodies, R, after)
+    tau = recording.rows["tau"]
+    applied = recording.h * np.einsum("ij,ij->i", flat, tau) if tau.shape[0] else np.zeros(n)
+    contact = _contact_entries(recording, q[:, :, :3], R, before, after)
+    return EnergyLedger(
+        time=recording.time,
+        kinetic=recording.kinetic,
+        potential=recording.potential,
+        applied=applied,
+        **contact,
+        integration_error=recording.kinetic[1:] - kinetic_at_q + np.diff(recording.potential) + bias,
+    )
+
+
+def _contact_entries(
+    recording: Recording, x: FloatArray, R: FloatArray, before: FloatArray, after: FloatArray
+) -> dict[str, FloatArray]:
+    """Return the entries of the contacts, summed by step."""
+    table, stepper = recording.contacts, recording.stepper
+    step = table.step
+
+    def relative(v: FloatArray) -> FloatArray:
+        """Velocity of the point as one of B less that as one of A, at the start configuration (contacts, 3)."""
+        at_b = _point_velocity(x, R, v, step, table.body_b, table.point)
+        return at_b - _point_velocity(x, R, v, step, table.body_a, table.point)
+
+    u, u_plus = relative(before), relative(after)
+    un, un_plus = (np.einsum("ij,ij->i", one, table.normal) for one in (u, u_plus))
+    tangential = table.impulse - table.impulse_normal[:, None] * table.normal
+
+    # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN.
+    e = recording.world.model.pair_restitution[table.body_b, table.half_space]
+    by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
+    bounced = (un < -stepper.v_min) & (np.abs(un_plus + e * un) <= np.abs(un_plus - by_gap))
+    un_star = np.where(bounced, un_plus, 0.0)
+    absorbed, returned = _path_means(un, un_star)
+    push = table.impulse_normal
+
+    def by_step(values: FloatArray) -> FloatArray:
+        return np.bincount(step, weights=values, minlength=recording.n_steps).astype(np.float64)
+
+    return {
+        "friction_sliding": by_step(np.einsum("ij,ij->i", tangential, u_plus)),
+        "friction_stopping": by_step(0.5 * np.einsum("ij,ij->i", tangential, u - u_plus)),
+        "impact_absorbed": by_step(push * absorbed),
+        "impact_returned": by_step(push * returned),
+        "stabilisation": by_step(0.5 * push * (un_plus - un_star)),
+    }
+
+
+def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means of min(0, y) and max(0, y) over the straight path of y from a to b; they add up to (a + b)/2."""
+    # A path that changes sign splits at the share |a| / (|a| + |b|).
+    crossing = a * b < 0.0
+    span = np.where(crossing, np.abs(a) + np.abs(b), 1.0)
+    first, second = 0.5 * a * np.abs(a) / span, 0.5 * b * np.abs(b) / span
+    whole = 0.5 * (a + b)
+    low = np.where(crossing, np.minimum(first, second), np.minimum(whole, 0.0))
+    high = np.where(crossing, np.maximum(first, second), np.maximum(whole, 0.0))
+    return low, high
+
+
+def _point_velocity(
+    x: FloatArray, R: FloatArray, v: FloatArray, step: IntArray, body: IntArray, point: FloatArray
+) -> FloatArray:
+    """Velocity of ``point`` (k, 3) as one of ``body`` (k,), in world axes; 0 for the world (-1)."""
+    spin = np.einsum("kij,kj->ki", R[step, body], v[step, body, 3:])
+    velocity = v[step, body, :3] + np.cross(spin, point - x[step, body])
+    return np.where(body[:, None] >= 0, velocity, 0.0)
+
+
+def _bias_impulses(recording: Recording) -> FloatArray:
+    """Impulses h b (n, nv) of gravity, centripetal and gyroscopic forces, from the stage that the steps used."""
+    from contactlab.simulation.kernels.bias import bias_impulses
+
+    world = recording.world
+    impulses = np.zeros((recording.n_steps, world.nv))
+    # Copies: to the compiler the read-only arrays of a record are of another type.
+    q, v, tau, h = (np.array(one) for one in (recording.q[:-1], recording.v[:-1], recording.rows["tau"], recording.h))
+    bias_impulses(world.model, new_work(world.bodies.nb, 1, 4), q, v, tau, h, impulses)
+    return impulses
+
+
+def _kinetic(bodies: FreeBodies, R: FloatArray, v: FloatArray) -> FloatArray:
+    """Kinetic energy (n,) of velocities v (n, nb, 6) at rotations R (n, nb, 3, 3)."""
+    omega = v[:, :, 3:]
+    centre = v[:, :, :3] + _turned(R, np.cross(omega, bodies.com))
+    translation = np.einsum("b,nbi,nbi->n", bodies.mass, centre, centre)
+    rotation = np.einsum("nbi,bij,nbj->n", omega, bodies.inertia, omega)
+    return np.asarray(0.5 * (translation + rotation))
+
+
+def _turned(R: FloatArray, vectors: FloatArray) -> FloatArray:
+    turned: FloatArray = np.einsum("nbij,nbj->nbi", R, vectors)
+    return turned

@@ -1,0 +1,307 @@
+"""Adaptive steps: a step that is not solved is tried again, shorter, and what was used is in the record."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+import lcp
+from contactlab import ConstraintSolver
+from contactlab.simulation import Recording, SimulationConfigError, SimulationError, TimeStepping, simulate
+
+
+class UpTo:
+    """Lemke's method as a user's solver that gives up where h is above a limit.
+
+    It reads h off the problem: the ball's normal row has N C N' = 1/mass, so M[0, 0] = h / mass.
+    """
+
+    def __init__(self, limit, mass=0.5, wrong=np.nan):
+        self.limit = limit
+        self.mass = mass
+        self.wrong = wrong
+        self.seen = []
+
+    def solve(self, problem, *, z0, tolerance, trace):
+        h = self.mass * problem.M[0, 0]
+        self.seen.append(h)
+        if h > self.limit * (1 + 1e-9):
+            return lcp.Claim(np.full(problem.n, self.wrong), lcp.Status.SOLVED, 1)
+        return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+
+
+class FirstTries:
+    """A solver whose first answers are garbage, every so many calls."""
+
+    def __init__(self, tries, period):
+        self.tries = tries
+        self.period = period
+        self.calls = 0
+
+    def solve(self, problem, *, z0, tolerance, trace):
+        self.calls += 1
+        if self.calls % self.period < self.tries:
+            return lcp.Claim(np.full(problem.n, np.nan), lcp.Status.SOLVED, 1)
+        return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+
+
+def same(a, b):
+    """Whether two recordings hold the same bits."""
+    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
+
+
+def check_public_path(recording):
+    """Every step's problem, solved in public at its recorded h, gives the recorded bits; returns how many."""
+    compared = 0
+    for i in range(recording.n_steps):
+        for j in range(recording.islands[i]):
+            solution = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(
+                recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
+            )
+            assert np.array_equal(solution.result.z, recording.z(i, j))
+            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
+            compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("solver", [None, scenes.Outside()])
+def test_a_run_that_is_solved_throughout_is_the_fixed_one(solver):
+    """Nothing is shortened without a failure: same number of steps, same bits."""
+    fixed = simulate(scenes.tumble(), TimeStepping(2e-3), 0.7)
+    adaptive = simulate(scenes.tumble(), TimeStepping(2e-3, solver=solver, adaptive=True), 0.7)
+    assert same(fixed, adaptive)
+    assert np.all(adaptive.h == 2e-3)
+
+
+@pytest.mark.nojit
+def test_the_step_shrinks_until_solved_and_grows_back():
+    """A bouncing ball whose contact is solved below h/4 only: short steps near the ground, long ones again above it."""
+    solver = UpTo(2.5e-3)
+    stepper = TimeStepping(0.01, solver=solver, edges=4, adaptive=True, grow=2.0)
+    recording = simulate(scenes.dropped_ball(0.02, 0.9), stepper, steps=40)
+    h, touched = recording.h, np.unique(recording.contacts.step)
+    assert touched.size > 2
+    assert np.all(h[touched] <= 2.5e-3)
+    assert solver.seen[0] == pytest.approx(0.01)
+    # Tried first at twice the last step, 0.01 at most, and halved until solved. A shorter step may reach no contact.
+    first = np.minimum(0.01, 2.0 * np.concatenate(([0.01], h[:-1])))
+    halvings = np.log2(first / h)
+    assert np.array_equal(halvings, np.round(halvings))
+    assert set(halvings) == {0.0, 1.0, 2.0}
+    assert len(solver.seen) == touched.size + halvings.sum()
+    assert np.count_nonzero(h[touched[0] :] == 0.01) > 0
+    assert np.array_equal(recording.time[1:], np.cumsum(h))
+
+
+@pytest.mark.nojit
+def test_a_wrong_answer_that_solves_is_no_failure():
+    """The residuals decide, not the solver's h: z = 0 is right where the ball leaves the ground anyway."""
+    world = scenes.dropped_ball(0.0)
+    stepper = TimeStepping(8e-3, solver=UpTo(1e-3, wrong=0.0), edges=4, adaptive=True)
+    up, down = world.initial_state(v=(0, 0, 1, 0, 0, 0)), world.initial_state()
+    assert stepper.step(world, up).state.h == 8e-3
+    assert stepper.step(world, down).state.h == 1e-3
+
+
+@pytest.mark.nojit
+def test_a_failed_try_leaves_no_trace():
+    """The step that succeeds is the one that a run at that h makes from the same state."""
+    stepper = TimeStepping(8e-3, solver=UpTo(2e-3), edges=4, adaptive=True)
+    world = scenes.ball(0.2, 1.0)
+    tried = stepper.step(world, world.initial_state())
+    direct = TimeStepping(2e-3, edges=4).step(world, world.initial_state())
+    assert tried.state.h == 2e-3 == direct.state.h
+    assert tried.state.time == 2e-3
+    for name in ("q", "v", "contact_ids", "z"):
+        assert np.array_equal(getattr(tried.state, name), getattr(direct.state, name))
+    assert np.array_equal(tried.contacts.impulse, direct.contacts.impulse)
+
+
+def test_every_island_starts_again():
+    """Three bodies: the second or third island fails when others are solved already; rows are those of the last try."""
+    solver = FirstTries(2, 23)
+    recording = simulate(scenes.tumble(), TimeStepping(4e-3, solver=solver, adaptive=True), 0.8)
+    assert recording.islands.max() >= 2
+    short = recording.h < 4e-3
+    assert short.sum() > 10
+    assert check_public_path(recording) > 50
+    steps = recording.certificates.step * 8 + recording.certificates.island
+    assert np.all(np.diff(steps) > 0)
+    ids = recording.contacts.step * 2**50 + recording.contacts.id
+    assert np.unique(ids).size == ids.size
+
+
+def test_public_path_uses_the_recorded_step():
+    """A contact's kN = gap/h and the LCP follow the h used, in a file too."""
+    recording = simulate(
+        scenes.dropped_ball(0.02, 0.5), TimeStepping(0.01, solver=UpTo(3e-3), adaptive=True, margin=0.02), 0.3
+    )
+    assert np.unique(recording.h).size > 3
+    assert check_public_path(recording) > 20
+    i = int(recording.contacts.step[recording.contacts.gap > 1e-4][-1])
+    data = recording.problem(i)
+    assert data.kN[0] == recording.contacts_at(i).gap[0] / recording.h[i]
+
+
+def test_restart_in_mid_run(tmp_path):
+    """A state carries its h: the steps after it come out the same, from memory and from a file."""
+    world = scenes.dropped_ball(0.05, 0.7)
+    stepper = TimeStepping(0.01, solver=UpTo(1e-3), adaptive=True)
+    whole = simulate(world, stepper, steps=120, path=tmp_path / "a.npz", chunk_steps=7)
+    assert same(whole, simulate(world, stepper, steps=120))
+    opened = Recording.open(tmp_path / "a.npz")
+    assert same(whole, opened)
+    assert np.unique(whole.h).size > 4
+    for i in range(1, 120, 9):
+        rest = simulate(world, stepper, steps=120 - i, state=opened.state(i))
+        assert np.array_equal(rest.h, whole.h[i:])
+        assert np.array_equal(rest.q, whole.q[i:])
+        assert np.array_equal(rest.v, whole.v[i:])
+        assert np.array_equal(rest.time, whole.time[i:])
+        # ... and the record of the rest knows the h it set out from.
+        assert rest.state(0).h == whole.h[i - 1]
+    state = world.initial_state()
+    for i in range(60):
+        state = stepper.step(world, state).state
+        assert state.h == whole.h[i]
+        assert np.array_equal(state.q, whole.q[i + 1])
+
+
+def test_a_duration_is_covered():
+    """Steps go on until the time is reached, the last one less than h beyond it; a step is never cut."""
+    world = scenes.dropped_ball(0.05, 0.7)
+    stepper = TimeStepping(0.01, solver=UpTo(1e-3), adaptive=True)
+    totals = []
+    recording = simulate(world, stepper, 0.5, progress=lambda done, total: totals.append((done, total)), chunk_steps=9)
+    assert recording.n_steps > 60
+    assert recording.time[-2] < 0.5 - 1e-8
+    assert 0.5 - 1e-8 <= recording.time[-1] < 0.51
+    assert totals[-1] == (recording.n_steps, recording.n_steps)
+    assert all(done <= total for done, total in totals)
+    # Up to rounding a multiple of h is that multiple, as for a fixed step.
+    flight = scenes.dropped_ball(10.0)
+    for duration, steps in ((0.3, 3), (0.7, 7), (0.31, 4), (0.0, 0)):
+        assert simulate(flight, TimeStepping(0.1, adaptive=True), duration).n_steps == steps
+    later = simulate(world, stepper, 0.1, state=recording.state(recording.n_steps))
+    assert later.time[-1] == pytest.approx(recording.time[-1] + 0.1, abs=0.01)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(("h_min", "last"), [(None, 2.0**-10), (0.3, 0.5), (1.0, 1.0)])
+def test_below_the_smallest_step_the_run_fails(h_min, last):
+    """The error is that of the last try, at the last h allowed, and its problem is the one of that h."""
+    h = 0.01
+    stepper = TimeStepping(h, solver=UpTo(0.0), edges=4, adaptive=True, h_min=None if h_min is None else h_min * h)
+    with pytest.raises(SimulationError, match="h_min") as caught:
+        simulate(scenes.ball(0.2, 1.0), stepper, 0.1)
+    error = caught.value
+    assert error.h == last * h
+    assert (error.step, error.recording.n_steps) == (0, 0)
+    assert error.problem.Mv[2] == pytest.approx(-0.5 * scenes.G * error.h)
+    assert stepper.solver.seen[-1] == pytest.approx(error.h)
+    assert len(stepper.solver.seen) == 1 + round(math.log2(1 / last))
+    error.problem_path.unlink()
+    solved = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(error.problem, error.h)
+    assert solved.forces.fN[0] == pytest.approx(0.5 * scenes.G)
+
+
+def test_the_whole_cascade_is_asked_before_the_step_shrinks():
+    """What the method inside the loop leaves, the rest of the cascade solves, and h stays."""
+    cascade = lcp.Fallback(lcp.Lemke(max_pivots=1), lcp.Lemke())
+    saved = simulate(scenes.tumble(), TimeStepping(2e-3, solver=cascade, adaptive=True), 0.6)
+    assert np.all(saved.h == 2e-3)
+    assert saved.pivots.max() > 1
+    # The method alone: shorter steps do not help a limit on pivots, and the run stops.
+    with pytest.raises(SimulationError) as caught:
+        simulate(scenes.tumble(), TimeStepping(2e-3, solver=lcp.Lemke(max_pivots=1), adaptive=True, h_min=1e-3), 0.6)
+    assert 1e-3 <= caught.value.h < 2e-3
+    assert caught.value.result.status is lcp.Status.ITERATION_LIMIT
+    caught.value.problem_path.unlink()
+
+
+def test_a_velocity_out_of_range_shrinks_too():
+    """A force under which the energy overflows over h and not over half of it."""
+    world = scenes.dropped_ball(1.0)
+    mass = world.bodies.mass[0]
+    fastest = np.sqrt(np.finfo(float).max) / np.sqrt(mass)
+    push = np.array([0.0, 0.0, mass * fastest / 11.0, 0.0, 0.0, 0.0])
+    with pytest.raises(SimulationError, match="no longer finite"):
+        simulate(world, TimeStepping(16.0), steps=1, tau=push)
+    assert simulate(world, TimeStepping(16.0, adaptive=True), steps=1, tau=push).h[0] == 8.0
+
+
+@pytest.mark.nojit
+def test_force_is_asked_for_once_per_step():
+    """However often a step is tried: at its start, with the state there."""
+    asked = []
+
+    def controller(t, q, v):
+        asked.append(t)
+        return np.array([0.3, 0, 0, 0, 0, 0])
+
+    stepper = TimeStepping(8e-3, solver=UpTo(1e-3), edges=4, adaptive=True)
+    recording = simulate(scenes.ball(0.2, 1.0), stepper, steps=4, tau=controller)
+    assert np.array_equal(asked, recording.time[:-1])
+    assert recording.h[0] == 1e-3
+
+
+@pytest.mark.nojit
+def test_a_foreign_state_sets_the_first_try():
+    """A step is tried grow times as long as the last one, within h_min and h; a fixed step ignores the state's h."""
+    world = scenes.dropped_ball(1.0)
+    stepper = TimeStepping(0.01, edges=4, adaptive=True, grow=1.5, h_min=1e-3)
+    for last, first in ((0.0, 0.01), (0.004, 0.006), (0.5, 0.01), (1e-9, 1e-3)):
+        assert simulate(world, stepper, steps=1, state=world.initial_state(last)).h[0] == pytest.approx(first)
+    assert simulate(world, TimeStepping(0.01), steps=1, state=world.initial_state(0.004)).h[0] == 0.01
+    with pytest.raises(SimulationConfigError, match="negative"):
+        world.initial_state(-1e-3)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("adaptive", 1),
+        ("shrink", 0.0),
+        ("shrink", 1.0),
+        ("grow", 0.9),
+        ("grow", math.inf),
+        ("h_min", 0.0),
+        ("h_min", 1),
+    ],
+)
+def test_options_out_of_range(field, value):
+    """Each option of the adaptive step."""
+    with pytest.raises(SimulationConfigError) as caught:
+        TimeStepping(1e-2, **{field: value})
+    assert caught.value.field == field
+    assert str(value) in str(caught.value)
+
+
+@pytest.mark.nojit
+def test_options_come_back_with_the_record(tmp_path):
+    """The stepper of an opened record is the one that made it."""
+    stepper = TimeStepping(1e-2, edges=4, adaptive=True, shrink=0.3, grow=1.1, h_min=1e-3)
+    simulate(scenes.dropped_ball(1.0), stepper, steps=2).save(tmp_path / "a.npz")
+    assert Recording.open(tmp_path / "a.npz").stepper == stepper
+
+
+def test_bad_steps_in_a_file_are_named(tmp_path):
+    """A record whose h is not positive, or of another length."""
+    path = tmp_path / "a.npz"
+    simulate(scenes.dropped_ball(1.0), TimeStepping(1e-2), steps=3).save(path)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    for name, value in (
+        ("h", np.array([0.01, 0.0, 0.01])),
+        ("h", np.full(2, 0.01)),
+        ("start_h", np.array([-1.0])),
+        ("start_h", np.zeros(2)),
+    ):
+        np.savez(path, **{**arrays, name: value})
+        with pytest.raises(ValueError, match=f": {name}: ") as caught:
+            Recording.open(path)
+        assert caught.value.field == name

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ACCELERATION_FORMULAS", "CONDITIONS", "FORMULAS", "Certificate", "Check"]
+__all__ = ["ACCELERATION_FORMULAS", "BOXED_CONDITIONS", "CONDITIONS", "FORMULAS", "Certificate", "Check"]
 
 #: Conditions in the order of the kernel's certificate array: violation of condition c at 2 c, its scale at 2 c + 1.
 CONDITIONS = (
@@ -27,7 +27,11 @@ CONDITIONS = (
     "force_sign",
 )
 
-#: What each condition states, for every row; s = F v+ + kF of a contact, edges fF+, fF- >= 0 with fF = fF+ - fF-.
+#: Conditions of boxed rows, in the order of the array of the kernel `certify_boxed`.
+BOXED_CONDITIONS = ("box_bounds", "box_gap", "box_complementarity")
+
+#: What each condition states, for every row; s = F v+ + kF of a contact, edges fF+, fF- >= 0 with fF = fF+ - fF-;
+#: sB = B v+ + kB + gammaB fB of a boxed row.
 FORMULAS = {
     "normal_gap": "N v+ + kN + gammaN fN >= 0",
     "normal_complementarity": "fN (N v+ + kN + gammaN fN) = 0",
@@ -38,9 +42,13 @@ FORMULAS = {
     "limit_complementarity": "fL (L v+ + kL + gammaL fL) = 0",
     "force_sign": "fN, fF+, fF-, fL >= 0",
     "bilateral": "G v+ + kG = 0",
+    "box_bounds": "lo <= fB <= hi",
+    "box_gap": "hi = inf: sB >= 0; lo = -inf: sB <= 0",
+    "box_complementarity": "(fB - lo) sB+ = 0, (hi - fB) sB- = 0",
 }
 
-#: The same at acceleration level; cone and dissipation are those of contacts that do not slide, with s = F a + kF.
+#: The same at acceleration level, which has no boxed rows; cone and dissipation are those of contacts that do not
+#: slide, with s = F a + kF.
 ACCELERATION_FORMULAS = {
     "normal_gap": "N a + kN >= 0",
     "normal_complementarity": "fN (N a + kN) = 0",
@@ -95,6 +103,9 @@ class Certificate:
     limit_complementarity: Check
     force_sign: Check
     bilateral: Check
+    box_bounds: Check = Check(0.0, 0.0)
+    box_gap: Check = Check(0.0, 0.0)
+    box_complementarity: Check = Check(0.0, 0.0)
     #: what each condition states
     formulas: Mapping[str, str] = field(default_factory=lambda: FORMULAS, repr=False)
     #: conditions that the method did not impose: they are measured like the others, and may well be violated
@@ -105,12 +116,16 @@ class Certificate:
         cls,
         cert: NDArray[np.float64],
         bilateral: Check | None = None,
+        boxed: NDArray[np.float64] | None = None,
         *,
         formulas: Mapping[str, str] = FORMULAS,
         not_enforced: tuple[str, ...] = (),
     ) -> Certificate:
-        """Name the entries of the array (>= 16,) that the kernel `certify` filled."""
+        """Name the entries of the array (>= 16,) that the kernel `certify` filled, and (6,) of `certify_boxed`."""
         checks = {name: Check(float(cert[2 * c]), float(cert[2 * c + 1])) for c, name in enumerate(CONDITIONS)}
+        if boxed is not None:
+            for c, name in enumerate(BOXED_CONDITIONS):
+                checks[name] = Check(float(boxed[2 * c]), float(boxed[2 * c + 1]))
         return cls(
             **checks,
             bilateral=Check(0.0, 0.0) if bilateral is None else bilateral,
@@ -119,8 +134,8 @@ class Certificate:
         )
 
     def checks(self) -> dict[str, Check]:
-        """Every check by the name of its condition."""
-        return {name: getattr(self, name) for name in FORMULAS}
+        """Every check by the name of its condition, of those that the formulas state."""
+        return {name: getattr(self, name) for name in self.formulas}
 
     def violated(self, tolerance: float = 1e-9) -> tuple[str, ...]:
         """Names of the conditions whose scaled violation exceeds ``tolerance``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,11 @@ import lcp
 from contactlab.certificate import Certificate
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
+from contactlab.formulation.blocks import bilateral_part
+from contactlab.formulation.boxed import lcp_size_text
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level
+from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, refuse
 from contactlab.formulation.generalized import generalized_force
 from contactlab.formulation.impact import form_impact_lcp
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
@@ -52,7 +55,10 @@ class ConstraintSolver(ForceHelpers):
     Parameters
     ----------
     lcp_solver : optional
-        A solver of `lcp`, with its options; `lcp.default_solver()` if not given.
+        A solver of `lcp`, with its options; `lcp.default_solver()` if not given. For impacts and steps also a friction
+        backend, `ConvexRelaxation()` or `StaggeredProjections()`, which takes the LCP apart into quadratic programs;
+        where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and its certificate says how
+        far off it is.
 
     Examples
     --------
@@ -70,7 +76,12 @@ class ConstraintSolver(ForceHelpers):
     True
     """
 
-    lcp_solver: lcp.Solver | None = None
+    lcp_solver: lcp.Solver | FrictionBackend | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.lcp_solver, type):
+            name = self.lcp_solver.__name__
+            raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
 
     def solve_constraint_problem(
         self, data: ConstraintAccelProblemData, *, z0: ArrayLike | None = None
@@ -118,13 +129,13 @@ class ConstraintSolver(ForceHelpers):
         )
 
     def solve_impact_problem(self, data: ConstraintVelProblemData, *, z0: ArrayLike | None = None) -> ImpactSolution:
-        """Impulses [N s, N m s] at one instant: M (v+ - v) = N' fN + F' fF + L' fL + G' fG, constraints on v+.
+        """Impulses [N s, N m s] at one instant: M (v+ - v) = N' fN + F' fF + L' fL + G' fG + B' fB.
 
         Parameters
         ----------
         data : ConstraintVelProblemData
-            Problem with Mv = M v before the impact, gammas in 1/kg.
-        z0 : array_like, shape (2 nc + 2 nr + nl,), optional
+            Problem with Mv = M v before the impact, gammas in 1/kg, bounds of boxed rows in N s.
+        z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
             LCP solution of a similar problem to start from.
 
         Raises
@@ -135,12 +146,13 @@ class ConstraintSolver(ForceHelpers):
             The LCP solver failed, or the bilateral equations contradict one another.
         """
         check_level(data, ConstraintVelProblemData)
-        result, packed, certificate, v_plus = self._velocity_level(
+        answer, packed, certificate, v_plus = self._velocity_level(
             "the impact problem", data, form_impact_lcp(data), None, z0
         )
         return ImpactSolution(
             forces=ConstraintForces.from_packed(data, packed),
-            result=result,
+            result=answer.result,
+            relaxed=answer.relaxed,
             certificate=certificate,
             generalized_force=packed @ data.blocks().J,
             v_plus=v_plus,
@@ -155,16 +167,16 @@ class ConstraintSolver(ForceHelpers):
         shrink: float = 0.5,
         min_h: float | None = None,
     ) -> StepSolution:
-        """Forces [N, N m] over a step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG), constraints at v+.
+        """Forces [N, N m] over a step: M (v+ - v) = h (tau + N' fN + F' fF + L' fL + G' fG + B' fB).
 
         Parameters
         ----------
         data : ConstraintVelProblemData, or callable h -> ConstraintVelProblemData
-            Problem with Mv = M v + h tau, gammas in s/kg. A callable is asked again for each smaller h after a failure,
-            because kN, kL, Mv and gamma depend on h; the solution says the h it holds for.
+            Problem with Mv = M v + h tau, gammas in s/kg, bounds of boxed rows in N. A callable is asked again for each
+            smaller h after a failure, because kN, kL, Mv and gamma depend on h; the solution says the h it holds for.
         h : float
             Step [s]; with a callable, the largest.
-        z0 : array_like, shape (2 nc + 2 nr + nl,), optional
+        z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
             LCP solution of a similar problem to start from.
         shrink, min_h : float, optional
             With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
@@ -186,10 +198,11 @@ class ConstraintSolver(ForceHelpers):
     def _step(self, data: ConstraintVelProblemData, h: float, z0: ArrayLike | None) -> StepSolution:
         formed = form_discretized_lcp(data, h)
         what = f"the contact problem over h = {formed.h:g} s"
-        result, packed, certificate, v_plus = self._velocity_level(what, data, formed, formed.h, z0)
+        answer, packed, certificate, v_plus = self._velocity_level(what, data, formed, formed.h, z0)
         return StepSolution(
             forces=ConstraintForces.from_packed(data, packed),
-            result=result,
+            result=answer.result,
+            relaxed=answer.relaxed,
             certificate=certificate,
             generalized_force=packed @ data.blocks().J,
             v_plus=v_plus,
@@ -203,19 +216,27 @@ class ConstraintSolver(ForceHelpers):
         formed: DiscretizedLCP,
         h: float | None,
         z0: ArrayLike | None,
-    ) -> tuple[lcp.Result, FloatArray, Certificate, FloatArray]:
+    ) -> tuple[FrictionAnswer, FloatArray, Certificate, FloatArray]:
         """Solve, unpack and certify; the error carries h."""
-        problem = lcp.LCP(formed.MM, formed.qq)
-        result = self._solve(problem, z0, "2 nc + 2 nr + nl")
+        solver, size = self.lcp_solver, lcp_size_text(data.blocks())
+        if isinstance(solver, FrictionBackend):
+            answer = solver.solve_contacts(formed, z0=None if z0 is None else _start(z0, len(formed.qq), size))
+            what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
+        else:
+            problem = lcp.LCP(formed.MM, formed.qq)
+            answer = FrictionAnswer(problem, self._solve(problem, z0, size), relaxed=False)
         # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
-        z = result.z.copy()
+        z = answer.result.z.copy()
         packed, v_plus = recover_forces(formed.h, formed.rows, data.blocks(), z)
-        certificate = certify_forces(data, formed.h, z, packed, v_plus)
-        _require(what, data, problem, result, h, certificate)
-        return result, packed, certificate, v_plus
+        certificate = replace(certify_forces(data, formed.h, z, packed, v_plus), not_enforced=answer.not_enforced)
+        _require(what, data, answer.problem, answer.result, h, certificate)
+        return answer, packed, certificate, v_plus
 
     def _solve(self, problem: lcp.LCP, z0: ArrayLike | None, size: str) -> lcp.Result:
-        return lcp.solve(problem, self.lcp_solver, z0=None if z0 is None else _start(z0, problem.n, size))
+        start = None if z0 is None else _start(z0, problem.n, size)
+        if isinstance(self.lcp_solver, FrictionBackend):
+            return refuse(problem, self.lcp_solver, "friction backends apply to impacts and steps only")
+        return lcp.solve(problem, self.lcp_solver, z0=start)
 
 
 def _require(
@@ -229,9 +250,9 @@ def _require(
     """Raise unless the bilateral equations hold and the solver solved what it was given."""
     check = certificate.bilateral
     if _CONSISTENT < check.scaled < math.inf:  # infinite: the solver's z is not finite
-        nu = data.nc + data.nr + data.nl
         blocks = data.blocks()
-        rank = factor_bilateral_rows(blocks.J[nu:], blocks.Y[nu:]).rank
+        part = bilateral_part(blocks)
+        rank = factor_bilateral_rows(blocks.J[part], blocks.Y[part]).rank
         message = (
             f"the bilateral equations {certificate.formulas['bilateral']} are inconsistent: the best motion leaves a "
             f"residual of {check.violation:.3g} ({check.scaled:.2g} of its terms); {data.nb} rows of rank {rank}"

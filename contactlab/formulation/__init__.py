@@ -1,8 +1,9 @@
 """From problem data to a linear complementarity problem and back to forces.
 
 `bilateral` eliminates the equations; `acceleration`, `impact` and `discretized` state one problem each and unpack its
-solution; `linear_path` solves the first without inequalities; `softening` turns springs and dampers into terms of rows;
-`kernels` holds the arithmetic that the compiled step shares.
+solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the
+others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `kernels` holds the
+arithmetic that the compiled step shares.
 """
 
 # The function hides its module of the same name, which `from contactlab.formulation.softening import ...` still finds.

@@ -1,9 +1,10 @@
 """The unilateral rows of a problem once its bilateral rows are eliminated.
 
-What the kernels see is always a problem without bilateral rows: rows J = [N; F; L], their responses Y_i = C J_i, terms
-k and a free motion (velocity v0 or acceleration a0) that already meets the equations. Without bilateral rows these are
-the blocks of the problem data themselves, not copies. At acceleration level the force of a row need not act along it:
-the normal force of a sliding contact brings friction, and its response is C R_i with R = N - mu_s Q.
+What the kernels see is always a problem without bilateral rows: rows J = [N; F; L; B], their responses Y_i = C J_i,
+terms k and a free motion (velocity v0 or acceleration a0) that already meets the equations. Without bilateral rows
+these are the blocks of the problem data themselves, not copies. Boxed rows B, which exist at velocity level only, count
+as unilateral here: their forces are unknowns of the LCP like the others. At acceleration level the force of a row need
+not act along it: the normal force of a sliding contact brings friction, and its response is C R_i with R = N - mu_s Q.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from numpy.typing import NDArray
 from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_rows
 from problem_data import AccelerationBlocks, VelocityBlocks
 
-__all__ = ["Blocks", "UnilateralRows", "force_responses", "free_motion", "unilateral_rows"]
+__all__ = [
+    "Blocks",
+    "UnilateralRows",
+    "bilateral_part",
+    "force_responses",
+    "free_motion",
+    "unilateral_rows",
+    "without_bilateral",
+]
 
 FloatArray = NDArray[np.float64]
 Blocks = VelocityBlocks | AccelerationBlocks
@@ -29,15 +38,15 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class UnilateralRows:
-    """Rows N, F, L with bilateral rows eliminated; these depend on the operators only, not on k, Mv or h.
+    """Rows N, F, L, B with bilateral rows eliminated; these depend on the operators only, not on k, Mv or h.
 
     Parameters
     ----------
-    J : ndarray, shape (>= nu, nv)
-        Rows [N; F; L] in front; rows the bilateral ones determine fully are zero.
-    Y : ndarray, shape (>= nu, nv)
+    J : ndarray, shape (nu + nbox, nv)
+        Rows [N; F; L; B]; rows the bilateral ones determine fully are zero.
+    Y : ndarray, shape (nu + nbox, nv)
         Row i is C J_i.
-    responses : ndarray, shape (>= nu, nv)
+    responses : ndarray, shape (nu + nbox, nv)
         Row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise row i of Y. The
         same array as Y where nothing slides.
     locked : ndarray of int
@@ -53,18 +62,34 @@ class UnilateralRows:
     bilateral: BilateralRows | None
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
-        """Terms k (>= nu,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
+        """Terms k (nu + nbox,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""
         free = free_motion(blocks)
         if self.bilateral is None:
             return blocks.k, free
-        v0 = self.bilateral.project_velocity(free, blocks.k[len(blocks.k) - blocks.nb :])
-        k = blocks.k.copy()
+        v0 = self.bilateral.project_velocity(free, blocks.k[bilateral_part(blocks)])
+        k = without_bilateral(blocks, blocks.k).copy()
         # A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
-        J = blocks.J[self.locked]
+        J = without_bilateral(blocks, blocks.J)[self.locked]
         rate = J @ v0 + k[self.locked]
         size = np.abs(J) @ (np.abs(v0) + np.abs(free)) + np.abs(k[self.locked])
         k[self.locked] = np.where(np.abs(rate) <= _ROUNDING * size, 0.0, rate)
         return k, v0
+
+
+def bilateral_part(blocks: Blocks) -> slice:
+    """Place of the rows G in [N; F; L; G; B]."""
+    nu = blocks.nc + blocks.nr + blocks.nl
+    return slice(nu, nu + blocks.nb)
+
+
+def without_bilateral(blocks: Blocks, stacked: FloatArray) -> FloatArray:
+    """The rows [N; F; L; B] of an array of all rows: the array itself or a view of it where nothing has to move."""
+    rows = bilateral_part(blocks)
+    if blocks.nb == 0:
+        return stacked
+    if blocks.nbox == 0:
+        return stacked[: rows.start]
+    return np.concatenate((stacked[: rows.start], stacked[rows.stop :]))
 
 
 def free_motion(blocks: Blocks) -> FloatArray:
@@ -85,10 +110,10 @@ def unilateral_rows(blocks: Blocks) -> UnilateralRows:
     if blocks.nb == 0:
         nothing = np.empty(0, dtype=np.intp)
         return UnilateralRows(J=blocks.J, Y=blocks.Y, responses=responses, locked=nothing, bilateral=None)
-    nu = blocks.nc + blocks.nr + blocks.nl
-    bilateral = factor_bilateral_rows(blocks.J[nu:], blocks.Y[nu:])
-    J = blocks.J[:nu].copy()
-    Y, locked = _projected(bilateral, J, blocks.Y[:nu])
+    part = bilateral_part(blocks)
+    bilateral = factor_bilateral_rows(blocks.J[part], blocks.Y[part])
+    J = without_bilateral(blocks, blocks.J).copy()
+    Y, locked = _projected(bilateral, J, without_bilateral(blocks, blocks.Y))
     if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:
         responses = Y.copy()
         responses[blocks.sliding], _ = _projected(bilateral, blocks.R[blocks.sliding], blocks.YR[blocks.sliding])

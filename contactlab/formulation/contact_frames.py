@@ -31,7 +31,7 @@ def contact_forces_in_frames(
     ----------
     data : ConstraintAccelProblemData or ConstraintVelProblemData
         A planar problem: one friction direction per contact, none for sliding contacts.
-    forces : ConstraintForces or array_like, shape (nc + nr + nl + nb,)
+    forces : ConstraintForces or array_like, shape (nc + nr + nl + nb + nbox,)
         Forces [N] or impulses [N s].
     contact_frames : sequence of nc array_like, shape (2, 2)
         Columns normal and tangent; the tangent of a sliding contact points along its motion.

@@ -9,7 +9,14 @@ LCP in [fN | fF+ | fF- | lambda | fL] over a step h is (Anitescu and Potra 1997,
          | mu             -E'              -E'              gE   0             |        |  0         |
          | h L C N'        h L C F'        -h L C F'        0    h L C L' + gL |        |  L v0 + kL |
 
-It is assembled in one place, `kernels.discretized_lcp`, for every h and for the compiled step alike.
+Boxed rows bring variables x and y behind fL (`kernels.boxed_rows`): fB = lo + x is coupled with the other rows as they
+are with one another, 0 <= x _|_ s + y >= 0 with s = B v+ + kB + gammaB fB, and 0 <= y _|_ hi - lo - x >= 0::
+
+         | ...               h . C B'        0 |        | ... + h . C B' lo                    |
+    MM = | h B C .'   ...    h B C B' + gB   1 |   qq = | B v0 + kB + (h B C B' + gB) lo       |
+         | 0                -1               0 |        | hi - lo                              |
+
+All is assembled in one place, `kernels.discretized_lcp`, for every h and for the compiled step alike.
 """
 
 from __future__ import annotations
@@ -19,7 +26,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.blocks import Blocks, UnilateralRows, force_responses, free_motion, unilateral_rows
+from contactlab.formulation.blocks import (
+    Blocks,
+    UnilateralRows,
+    bilateral_part,
+    force_responses,
+    free_motion,
+    unilateral_rows,
+    without_bilateral,
+)
+from contactlab.formulation.boxed import lcp_size, lcp_size_text, zero_force_vector
 from contactlab.formulation.step import check_step
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
@@ -44,7 +60,7 @@ class BaseLCP:
     Parameters
     ----------
     MM : ndarray, shape (n, n)
-        Matrix of the LCP, n = 2 nc + 2 nr + nl.
+        Matrix of the LCP, n = 2 nc + 2 nr + nl and the variables of boxed rows.
     qq : ndarray, shape (n,)
         Vector of the LCP.
     a : ndarray, shape (nv + nb,)
@@ -101,8 +117,8 @@ def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseL
 def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
     """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``.
 
-    The operators (and the inertia) of ``data`` must be those of ``base``; Mv, k, gamma and mu may differ. ``base`` is
-    not modified: updating twice is updating once.
+    The operators (and the inertia) of ``data`` must be those of ``base``; all vectors, bounds included, may differ; n
+    changes with the kinds of bounds. ``base`` is not modified: updating twice is updating once.
 
     Raises
     ------
@@ -110,7 +126,7 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
         h is not positive, or the row counts differ from those of ``base``.
     """
     step = check_step(h)
-    for name in ("nv", "nc", "nr", "nl", "nb"):
+    for name in ("nv", "nc", "nr", "nl", "nb", "nbox"):
         wanted, met = getattr(base.data, name), getattr(data, name)
         if wanted != met:
             raise ProblemDataError("data", f"{name} = {met}, wanted {wanted} as in the base problem")
@@ -135,7 +151,7 @@ def populate_packed_constraint_forces_from_lcp_solution(
     discretized : DiscretizedLCP
         Its LCP for the step h.
     zz : array_like, shape (n,)
-        Solution of the LCP; of length 0 for no unilateral force at all.
+        Solution of the LCP; of length 0 for no unilateral force at all, and the smallest that boxed rows allow.
     h : float
         Step [s].
 
@@ -146,48 +162,51 @@ def populate_packed_constraint_forces_from_lcp_solution(
     """
     step = check_step(h)
     z = np.array(zz, dtype=np.float64, order="C")
-    n = discretized.qq.shape[0]
+    blocks = data.blocks()
+    n = lcp_size(blocks)
+    if discretized.qq.shape != (n,):
+        raise ProblemDataError("discretized", f"of size {len(discretized.qq)}, wanted {n}: {lcp_size_text(blocks)}")
     if z.shape == (0,):
-        z = np.zeros(n)
+        z = zero_force_vector(blocks)
     if z.shape != (n,):
-        raise ProblemDataError("zz", f"shape {z.shape}, wanted ({n},): 2 nc + 2 nr + nl, or (0,)")
+        raise ProblemDataError("zz", f"shape {z.shape}, wanted ({n},): {lcp_size_text(blocks)}, or (0,)")
     if not np.isfinite(z).all():
         i = int(np.argmin(np.isfinite(z)))
         raise ProblemDataError("zz", f"zz[{i}] = {z[i]}, wanted a finite number")
-    packed, _ = recover_forces(step, discretized.rows, data.blocks(), z)
+    packed, _ = recover_forces(step, discretized.rows, blocks, z)
     return ConstraintForces.from_packed(data, packed)
 
 
 def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Packed forces [fN | fF | fL | fG] and v+ from an LCP solution.
+    """Packed forces [fN | fF | fL | fG | fB] and v+ from an LCP solution.
 
     With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces. At
     acceleration level h is 1, v+ an acceleration, and z has a slack for every contact.
     """
-    from contactlab.formulation.kernels.recover import recover
+    from contactlab.formulation.kernels.recover import recover_boxed
 
     nu = blocks.nc + blocks.nr + blocks.nl
+    lo, hi = (blocks.lo, blocks.hi) if isinstance(blocks, VelocityBlocks) else (np.zeros(0), np.zeros(0))
     _, v0 = rows.terms(blocks)
-    f = np.empty(nu)
+    f = np.empty(nu + blocks.nbox)
     v_plus = np.empty(blocks.nv)
-    recover(h, blocks.nc, blocks.nr, blocks.nl, z, rows.responses, v0, f, v_plus)
+    recover_boxed(h, blocks.nc, blocks.nr, blocks.nl, lo, hi, z, rows.responses, v0, f, v_plus)
     if rows.bilateral is None:
         return f, v_plus
     fG, v_plus = add_bilateral_forces(h, rows, blocks, f)
-    return np.concatenate((f, fG)), v_plus
+    return np.concatenate((f[:nu], fG, f[nu:])), v_plus
 
 
 def add_bilateral_forces(
     h: float, rows: UnilateralRows, blocks: Blocks, f: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Bilateral forces (nb,) of minimum norm beside the unilateral forces f (nu,), and the motion after both."""
-    nu = len(f)
-    unilateral = free_motion(blocks) + h * (f @ force_responses(blocks)[:nu])
+    """Bilateral forces (nb,) of minimum norm beside forces f (nu + nbox,) of the other rows, and the motion then."""
+    unilateral = free_motion(blocks) + h * (f @ without_bilateral(blocks, force_responses(blocks)))
     impulse = np.zeros(blocks.nb)
     if rows.bilateral is None:
         return impulse, unilateral
     for _ in range(2):
-        rate = rows.bilateral.rate(unilateral + impulse @ rows.bilateral.Y, blocks.k[nu:])
+        rate = rows.bilateral.rate(unilateral + impulse @ rows.bilateral.Y, blocks.k[bilateral_part(blocks)])
         impulse = impulse + rows.bilateral.impulse(rate)
     return impulse / h, unilateral + impulse @ rows.bilateral.Y
 
@@ -199,17 +218,34 @@ def _discretized(h: float, rows: UnilateralRows, data: ConstraintVelProblemData)
 
 
 def _constant(blocks: VelocityBlocks) -> FloatArray:
-    return np.concatenate((-blocks.Mv, blocks.k[len(blocks.k) - blocks.nb :]))
+    return np.concatenate((-blocks.Mv, blocks.k[bilateral_part(blocks)]))
 
 
 def _assemble(
     h: float, rows: UnilateralRows, blocks: VelocityBlocks, gamma: FloatArray, gammaE: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+    from contactlab.formulation.kernels.discretized_lcp import assemble_boxed_lcp
 
-    n = 2 * blocks.nc + 2 * blocks.nr + blocks.nl
+    n = lcp_size(blocks)
     k, v0 = rows.terms(blocks)
     MM = np.empty((n, n))
     qq = np.empty(n)
-    assemble_lcp(h, blocks.nc, blocks.nr, blocks.nl, blocks.r, blocks.mu, rows.J, rows.Y, k, gamma, gammaE, v0, MM, qq)
+    assemble_boxed_lcp(
+        h,
+        blocks.nc,
+        blocks.nr,
+        blocks.nl,
+        blocks.r,
+        blocks.mu,
+        rows.J,
+        rows.Y,
+        k,
+        without_bilateral(blocks, gamma),
+        gammaE,
+        blocks.lo,
+        blocks.hi,
+        v0,
+        MM,
+        qq,
+    )
     return MM, qq

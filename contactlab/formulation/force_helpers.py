@@ -1,7 +1,7 @@
 """Drake's static helpers under their own names, for problem data of both levels.
 
 They are pure functions of their arguments; forces are given as `ConstraintForces` or as a packed vector
-[fN | fF | fL | fG].
+[fN | fF | fL | fG | fB].
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ForceHelpers:
     def compute_generalized_force_from_constraint_forces(
         data: ProblemData, forces: ConstraintForces | ArrayLike
     ) -> FloatArray:
-        """N' fN + F' fF + L' fL + G' fG, shape (nv,): a force [N, N m] or an impulse, as ``forces`` are.
+        """N' fN + F' fF + L' fL + G' fG + B' fB, shape (nv,): a force [N, N m] or an impulse, as ``forces`` are.
 
         At acceleration level N is N - mu_s Q: the friction of sliding contacts is included.
         """

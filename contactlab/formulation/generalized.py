@@ -1,7 +1,7 @@
 """What constraint forces do: generalised forces, accelerations and velocity changes, at both levels.
 
-Packed vectors are [fN | fF | fL | fG]. At acceleration level the normal force of a sliding contact acts along its row
-of (N - mu_s Q)', and fF has no entry for that contact.
+Packed vectors are [fN | fF | fL | fG | fB]. At acceleration level the normal force of a sliding contact acts along its
+row of (N - mu_s Q)', fF has no entry for that contact, and there is no fB.
 """
 
 from __future__ import annotations
@@ -29,15 +29,17 @@ def packed_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> Fl
     """The forces as one vector, checked against the row counts of the problem."""
     if not isinstance(forces, ConstraintForces):
         forces = ConstraintForces.from_packed(data, forces)
-    counts = (data.nc, data.nr, data.nl, data.nb)
-    lengths = (len(forces.fN), len(forces.fF), len(forces.fL), len(forces.fG))
+    counts = (data.nc, data.nr, data.nl, data.nb, data.nbox)
+    lengths = tuple(len(part) for part in (forces.fN, forces.fF, forces.fL, forces.fG, forces.fB))
     if lengths != counts:
-        raise ProblemDataError("forces", f"fN, fF, fL, fG of lengths {lengths}, wanted {counts} (nc, nr, nl, nb)")
+        raise ProblemDataError(
+            "forces", f"fN, fF, fL, fG, fB of lengths {lengths}, wanted {counts} (nc, nr, nl, nb, nbox)"
+        )
     return forces.packed()
 
 
 def generalized_force(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
-    """R' fN + F' fF + L' fL + G' fG, shape (nv,); R is N, less mu_s Q where a contact slides."""
+    """R' fN + F' fF + L' fL + G' fG + B' fB, shape (nv,); R is N, less mu_s Q where a contact slides."""
     packed = packed_forces(data, forces)
     if isinstance(data, ConstraintAccelProblemData):
         accel = data.blocks()

@@ -9,7 +9,8 @@ With v0 = M^-1 Mv led onto the bilateral rows and C the inverse inertia they lea
          | mu           -E'            -E'            gE   0           |        |  0         |
          | L C N'        L C F'        -L C F'        0    L C L' + gL |        |  L v0 + kL |
 
-The gammas are therefore in 1/kg: a gamma meant for forces over a step h [s/kg] has to be divided by h first.
+The gammas are therefore in 1/kg: a gamma meant for forces over a step h [s/kg] has to be divided by h first. Boxed rows
+bring the variables x and y of `discretized`; their bounds are impulses.
 """
 
 from __future__ import annotations

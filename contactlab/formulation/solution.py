@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,34 @@ from contactlab.certificate import Certificate
 from contactlab.formulation.linear_path import LinearResult
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
 
-__all__ = ["AccelerationSolution", "ConstraintSolveError", "ImpactSolution", "Solution", "StepSolution"]
+__all__ = [
+    "AccelerationSolution",
+    "ConstraintSolveError",
+    "CoulombError",
+    "ImpactSolution",
+    "Solution",
+    "StepSolution",
+]
 
 FloatArray = NDArray[np.float64]
+
+
+class CoulombError(NamedTuple):
+    """How far forces are from the contact problem with Coulomb's law: its condition that is violated most.
+
+    Parameters
+    ----------
+    condition : str
+        Name of the condition in the certificate.
+    violation : float
+        By how much, in the unit of the condition (a rate, a force or a power).
+    scaled : float
+        The same over the size of the terms of the row; rounding gives about 1e-15.
+    """
+
+    condition: str
+    violation: float
+    scaled: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +58,23 @@ class Solution:
         The mechanical conditions, checked on the problem data.
     generalized_force : ndarray, shape (nv,)
         Sum of all constraint forces (impulses), in generalised coordinates.
+    relaxed : bool
+        Whether ``result`` solves another problem than Coulomb's, as a friction backend may; ``certificate`` is one of
+        Coulomb's conditions all the same, and lists as ``not_enforced`` those the other problem does not impose.
     """
 
     forces: ConstraintForces
     result: lcp.Result | LinearResult
     certificate: Certificate
     generalized_force: FloatArray
+    relaxed: bool = field(default=False, kw_only=True)
+
+    @property
+    def coulomb_error(self) -> CoulombError:
+        """The condition of Coulomb's problem that is violated most, and by how much."""
+        name = self.certificate.worst_condition
+        check = self.certificate.checks()[name]
+        return CoulombError(name, check.violation, check.scaled)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Certificates of forces: the kernel's conditions on the unilateral rows, and the residual of the bilateral ones."""
+"""Certificates of forces: the kernels' conditions on unilateral and boxed rows, the residual of bilateral ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from contactlab.certificate import ACCELERATION_FORMULAS, Certificate, Check
 from contactlab.formulation.acceleration import full_slack
-from contactlab.formulation.blocks import Blocks, force_responses
-from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
+from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
 
 __all__ = ["certify_accelerations", "certify_forces"]
 
@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 def certify_forces(
     data: ConstraintVelProblemData, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
-    """Certificate of forces [fN | fF | fL | fG] and v+ over a step h, with the edge magnitudes in z.
+    """Certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h, with the edge magnitudes in z.
 
     Impulses are certified at h = 1.
     """
@@ -46,7 +46,8 @@ def certify_forces(
         size,
         cert,
     )
-    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size))
+    boxed = _boxed(blocks, h, packed, v_plus, size)
+    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), boxed)
 
 
 def certify_accelerations(
@@ -98,12 +99,28 @@ def certify_accelerations(
     )
 
 
+def _boxed(
+    blocks: VelocityBlocks, h: float, packed: FloatArray, v_plus: FloatArray, size: FloatArray
+) -> FloatArray | None:
+    """Conditions of the boxed rows as the kernel fills them; None where there is no such row."""
+    from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+
+    if blocks.nbox == 0:
+        return None
+    first = bilateral_part(blocks).stop
+    cert = np.empty(BOXED_CERT_SIZE)
+    certify_boxed(
+        h, first, blocks.J, blocks.Y, blocks.k, blocks.gamma, blocks.lo, blocks.hi, packed, v_plus, size, cert
+    )
+    return cert
+
+
 def _bilateral(blocks: Blocks, motion: FloatArray, size: FloatArray) -> Check | None:
     """Residual of the bilateral row that is worst against the size of its terms."""
     if blocks.nb == 0:
         return None
-    nu = blocks.nc + blocks.nr + blocks.nl
-    G, kG = blocks.J[nu:], blocks.k[nu:]
+    part = bilateral_part(blocks)
+    G, kG = blocks.J[part], blocks.k[part]
     rates = np.abs(G @ motion + kG)
     scales = np.abs(G) @ size + np.abs(kG)
     checks = [Check(float(rate), float(scale)) for rate, scale in zip(rates, scales, strict=True)]

@@ -1,0 +1,100 @@
+"""What a friction backend is: a way to contact forces other than one LCP solver on Coulomb's LCP.
+
+A backend is given to `ConstraintSolver` in the place of the LCP solver. It works on the blocks of the LCP that
+`discretized` states, in [fN | fF+ | fF- | lambda | fL, boxed rows], and states no row of its own. It may solve another
+problem than Coulomb's; its answer then says so (`FrictionAnswer.relaxed`) and the certificate, which knows Coulomb's
+conditions only, says how far off it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.formulation.discretized import DiscretizedLCP
+from problem_data import ProblemDataError
+
+__all__ = ["ContactLayout", "FrictionAnswer", "FrictionBackend", "check_qp", "judge", "refuse"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionAnswer:
+    """What a backend found.
+
+    Parameters
+    ----------
+    problem : lcp.LCP
+        The problem that was solved; Coulomb's unless ``relaxed``.
+    result : lcp.Result
+        Verified on ``problem``, which has the unknowns of Coulomb's.
+    relaxed : bool
+        Whether ``problem`` is another one than Coulomb's.
+    not_enforced : tuple of str
+        Conditions of the certificate that ``problem`` does not impose.
+    """
+
+    problem: lcp.LCP
+    result: lcp.Result
+    relaxed: bool
+    not_enforced: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class FrictionBackend(Protocol):
+    """Anything with this method is a friction backend; nothing needs to be subclassed."""
+
+    def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
+        """Forces over the step of ``formed`` (impulses at h = 1), perhaps started at z0 (n,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ContactLayout:
+    """Places in the vector of a contact LCP: fN, both edges fF+ and fF-, lambda, and the rest (fL, boxed rows)."""
+
+    normals: slice
+    edges: slice
+    slacks: slice
+    rest: slice
+
+    @classmethod
+    def of(cls, formed: DiscretizedLCP) -> ContactLayout:
+        """Places in the LCP of a step."""
+        nc, nr = formed.data.nc, formed.data.nr
+        edges, slacks = nc + 2 * nr, 2 * nc + 2 * nr
+        return cls(slice(0, nc), slice(nc, edges), slice(edges, slacks), slice(slacks, len(formed.qq)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Claimant:
+    """A backend's work on one problem in the form of a solver, so that `lcp.solve` times and judges it."""
+
+    run: Callable[[], lcp.Claim]
+
+    def solve(self, problem: lcp.LCP, *, z0: FloatArray | None, tolerance: float, trace: bool) -> lcp.Claim:
+        return self.run()
+
+
+def judge(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim]) -> lcp.Result:
+    """The claim that ``run`` returns, verified on ``problem`` as that of any solver; the result names the backend."""
+    result = lcp.solve(problem, _Claimant(run))
+    attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
+    return replace(result, solver=backend, attempts=attempts)
+
+
+def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
+    """An UNSUITABLE result, unless zero forces happen to solve the problem."""
+    return judge(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
+
+
+def check_qp(qp: object) -> None:
+    """Refuse what is no solver object of `lcp`."""
+    if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
+        raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")

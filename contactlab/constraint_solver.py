@@ -60,6 +60,9 @@ class ConstraintSolver(ForceHelpers):
         where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and its certificate says how
         far off it is.
 
+    tolerance : float, optional
+        Bound on the scaled residual of the LCP; a friction backend has its own.
+
     Examples
     --------
     A particle of 2 kg on the ground, pulled sideways at 3 N with friction 0.5 (bound 9.81 N), sticks:
@@ -77,6 +80,7 @@ class ConstraintSolver(ForceHelpers):
     """
 
     lcp_solver: lcp.Solver | FrictionBackend | None = None
+    tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
         if isinstance(self.lcp_solver, type):
@@ -236,7 +240,7 @@ class ConstraintSolver(ForceHelpers):
         start = None if z0 is None else _start(z0, problem.n, size)
         if isinstance(self.lcp_solver, FrictionBackend):
             return refuse(problem, self.lcp_solver, "friction backends apply to impacts and steps only")
-        return lcp.solve(problem, self.lcp_solver, z0=start)
+        return lcp.solve(problem, self.lcp_solver, z0=start, tolerance=self.tolerance)
 
 
 def _require(

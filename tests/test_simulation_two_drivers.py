@@ -34,7 +34,7 @@ def check_public_path(recording, every):
     compared = 0
     for i in range(0, recording.n_steps, every):
         for j in range(recording.islands[i]):
-            solver = ConstraintSolver(lcp.Lemke())
+            solver = ConstraintSolver(lcp.Lemke(), tolerance=stepper.tolerance)
             solution = solver.solve_discretized_problem(
                 recording.problem(i, j), stepper.h, z0=recording.warm_start(i, j)
             )
@@ -71,6 +71,13 @@ def test_public_path_follows_restitution_stabilisation_and_edges():
     stepper = TimeStepping(2e-3, edges=6, margin=5e-3, v_min=0.1, erp=0.2)
     recording = simulate(scenes.tumble(), stepper, 0.8)
     assert check_public_path(recording, every=11) > 10
+
+
+@pytest.mark.parametrize("tolerance", [1e-12, 1e-4])
+def test_public_path_follows_the_tolerance(tolerance):
+    """It decides which warm bases are accepted, and so which of several solutions is found."""
+    recording = simulate(scenes.tumble(), TimeStepping(2e-3, tolerance=tolerance), 0.8)
+    assert check_public_path(recording, every=5) > 10
 
 
 @each_scene

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         recording, status = error.recording, 1
     elapsed = time.perf_counter() - started
     print_account(recording)
-    print(f"{recording.n_steps} steps in {elapsed:.1f} s, compiling included")
+    print(f"{recording.n_steps} steps in {elapsed:.1f} s, any compiling included")
     _write(recording, arguments.out)
     return status
 
@@ -76,7 +76,11 @@ def print_account(recording: Recording) -> None:
             f"{recording.time[step]:>6.2f}  {kinetic:>7.3f}  {potential:>9.3f}  {kinetic + potential:>10.3f}"
             f"  {touching:>8}  {worst:>21}"
         )
-    print(f"worst scaled residual of all steps: {recording.worst_certificate().scaled:.1e} (solved: at most 1e-9)")
+    worst_step = recording.worst_certificate()
+    print(
+        f"worst of all steps: scaled residual {worst_step.scaled:.1e} (solved: at most 1e-9), "
+        f"mechanical condition {worst_step.mechanical:.1e}"
+    )
     print(f"ledger: {recording.ledger}")
 
 

@@ -36,7 +36,7 @@ def plot_recording(recording: Recording, path: str | Path) -> Path:
 
     potential = recording.potential - recording.potential.min()
     energy.plot(recording.time, recording.kinetic, label="kinetic", linewidth=1.0)
-    energy.plot(recording.time, potential, label="potential", linewidth=1.0)
+    energy.plot(recording.time, potential, label="potential, above its lowest", linewidth=1.0)
     energy.plot(recording.time, recording.kinetic + potential, label="sum", color="black", linewidth=1.4)
     energy.set_ylabel("energy [J]")
     energy.legend(frameon=False, fontsize=8)

@@ -68,7 +68,9 @@ class TimeStepping:
         A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
     v_min
-        Speed of approach [m/s] above which a closing contact is an impact with restitution.
+        Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
+        at rest would be thrown up again by its own weight; near e = 1 Newton's law over a finite step adds energy of
+        order h per bounce (the ledger shows it).
     erp
         Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing.
     warm_start

@@ -39,9 +39,8 @@ assert scores[TRUE_MU] < 1e-6
 recording = simulate_toss(tosses, 0, TossSettings(mu=TRUE_MU))
 contacts = recording.contacts
 print(f"{recording.n_steps} steps, {len(contacts)} contacts, modes: {np.bincount(contacts.mode)} (open, stick, slide)")
-print(
-    f"hardest contact impulse {contacts.impulse_normal.max():.3f} N s; worst residual {recording.worst_certificate().scaled:.1e}"
-)
+worst = recording.worst_certificate()
+print(f"hardest contact impulse {contacts.impulse_normal.max():.3f} N s; worst scaled residual {worst.scaled:.1e}")
 friction = np.linalg.norm(contacts.impulse_tangential, axis=1)
 assert np.all(friction <= contacts.mu * contacts.impulse_normal + 1e-9)
 assert run_toss(tosses, 0, TossSettings(mu=TRUE_MU)).worst_scaled <= 1e-9

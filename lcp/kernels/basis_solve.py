@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
+from lcp.kernels.reductions import dot
 
 
 @kernel
@@ -61,15 +62,9 @@ def lu_solve(
 ) -> None:
     """x = A^-1 b from `lu_factor`."""
     for i in range(k):
-        total = b[perm[i]]
-        for j in range(i):
-            total -= A[i, j] * x[j]
-        x[i] = total
+        x[i] = b[perm[i]] - dot(A[i], x, i)
     for i in range(k - 1, -1, -1):
-        total = x[i]
-        for j in range(i + 1, k):
-            total -= A[i, j] * x[j]
-        x[i] = total / A[i, i]
+        x[i] = (x[i] - dot(A[i, i + 1 : k], x[i + 1 : k], k - i - 1)) / A[i, i]
 
 
 @kernel
@@ -96,8 +91,10 @@ def solve_active(
     if k == 0:
         return True
     for i in range(k):
+        origin = M[active[i]]
+        scale = row[active[i]]
         for j in range(k):
-            A[i, j] = M[active[i], active[j]] * row[active[i]] * column[active[j]]
+            A[i, j] = origin[active[j]] * scale * column[active[j]]
     if not lu_factor(A, k, perm):
         return False
     b = work[:n]
@@ -108,11 +105,14 @@ def solve_active(
     for i in range(k):
         z[active[i]] = x[i] * column[active[i]]
     # One step of refinement with the residual of the original rows takes out the growth of the elimination.
+    gathered = work[2 * n : 3 * n]
     for i in range(k):
-        total = q[active[i]]
+        x[i] = z[active[i]]
+    for i in range(k):
+        source = M[active[i]]
         for j in range(k):
-            total += M[active[i], active[j]] * z[active[j]]
-        b[i] = -total * row[active[i]]
+            gathered[j] = source[active[j]]
+        b[i] = -(q[active[i]] + dot(gathered, x, k)) * row[active[i]]
     lu_solve(A, k, perm, b, x)
     for i in range(k):
         z[active[i]] += x[i] * column[active[i]]

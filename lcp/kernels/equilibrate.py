@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
+from lcp.kernels.reductions import largest_size
 
 
 @kernel(inline=True)
@@ -17,27 +18,6 @@ def power_of_two(x: float) -> float:
     if x <= 0.0 or not np.isfinite(x):
         return 1.0
     return 2.0 ** np.floor(np.log2(x))
-
-
-@kernel(inline=True)
-def largest_of(x: NDArray[np.float64]) -> float:
-    """Largest entry of a vector without negative ones, by four independent maxima."""
-    n = x.shape[0]
-    a = 0.0
-    b = 0.0
-    c = 0.0
-    d = 0.0
-    j = 0
-    while j + 4 <= n:
-        a = max(a, x[j])
-        b = max(b, x[j + 1])
-        c = max(c, x[j + 2])
-        d = max(d, x[j + 3])
-        j += 4
-    while j < n:
-        a = max(a, x[j])
-        j += 1
-    return max(max(a, b), max(c, d))
 
 
 @kernel
@@ -73,7 +53,7 @@ def equilibrate(
                 for j in range(n):
                     sizes[j] = abs(source[j]) * r * column[j]
                     columns[j] = max(columns[j], sizes[j])
-            work[i] = largest_of(sizes)
+            work[i] = largest_size(sizes)
         least = np.inf
         most = 0.0
         for i in range(2 * n):

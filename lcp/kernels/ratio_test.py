@@ -12,48 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
-
-
-@kernel(inline=True)
-def largest_size(x: NDArray[np.float64]) -> float:
-    """Largest magnitude in a vector, by four independent maxima."""
-    n = x.shape[0]
-    a = 0.0
-    b = 0.0
-    c = 0.0
-    d = 0.0
-    j = 0
-    while j + 4 <= n:
-        a = max(a, abs(x[j]))
-        b = max(b, abs(x[j + 1]))
-        c = max(c, abs(x[j + 2]))
-        d = max(d, abs(x[j + 3]))
-        j += 4
-    while j < n:
-        a = max(a, abs(x[j]))
-        j += 1
-    return max(max(a, b), max(c, d))
-
-
-@kernel(inline=True)
-def least_of(x: NDArray[np.float64]) -> float:
-    """Smallest entry of a vector, by four independent minima."""
-    n = x.shape[0]
-    a = np.inf
-    b = np.inf
-    c = np.inf
-    d = np.inf
-    j = 0
-    while j + 4 <= n:
-        a = min(a, x[j])
-        b = min(b, x[j + 1])
-        c = min(c, x[j + 2])
-        d = min(d, x[j + 3])
-        j += 4
-    while j < n:
-        a = min(a, x[j])
-        j += 1
-    return min(min(a, b), min(c, d))
+from lcp.kernels.reductions import largest_size, least_of
 
 
 @kernel

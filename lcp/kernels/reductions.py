@@ -1,0 +1,74 @@
+"""Sums, maxima and minima of vectors by four independent partial results.
+
+A single running result would make every operation wait for the one before it; the compiler may not split it by itself,
+because that changes the rounding of a sum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def largest_size(x: NDArray[np.float64]) -> float:
+    """Largest magnitude in a vector, by four independent maxima."""
+    n = x.shape[0]
+    a = 0.0
+    b = 0.0
+    c = 0.0
+    d = 0.0
+    j = 0
+    while j + 4 <= n:
+        a = max(a, abs(x[j]))
+        b = max(b, abs(x[j + 1]))
+        c = max(c, abs(x[j + 2]))
+        d = max(d, abs(x[j + 3]))
+        j += 4
+    while j < n:
+        a = max(a, abs(x[j]))
+        j += 1
+    return max(max(a, b), max(c, d))
+
+
+@kernel(inline=True)
+def least_of(x: NDArray[np.float64]) -> float:
+    """Smallest entry of a vector, by four independent minima."""
+    n = x.shape[0]
+    a = np.inf
+    b = np.inf
+    c = np.inf
+    d = np.inf
+    j = 0
+    while j + 4 <= n:
+        a = min(a, x[j])
+        b = min(b, x[j + 1])
+        c = min(c, x[j + 2])
+        d = min(d, x[j + 3])
+        j += 4
+    while j < n:
+        a = min(a, x[j])
+        j += 1
+    return min(min(a, b), min(c, d))
+
+
+@kernel(inline=True)
+def dot(a: NDArray[np.float64], b: NDArray[np.float64], k: int) -> float:
+    """Sum of a_j b_j over j < k."""
+    s0 = 0.0
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    j = 0
+    while j + 4 <= k:
+        s0 += a[j] * b[j]
+        s1 += a[j + 1] * b[j + 1]
+        s2 += a[j + 2] * b[j + 2]
+        s3 += a[j + 3] * b[j + 3]
+        j += 4
+    while j < k:
+        s0 += a[j] * b[j]
+        j += 1
+    return (s0 + s1) + (s2 + s3)

@@ -60,9 +60,13 @@ def equilibrate(
             if work[i] > 0.0:
                 least = min(least, work[i])
                 most = max(most, work[i])
-        # Rows and columns of like size need no scaling, whatever that size is: every test of the pivoting is relative.
+        # Rows and columns of like size need no scaling among themselves; one factor for all brings them near one, where
+        # the covering vector is.
         if most <= 16.0 * least:
             if sweep == 0:
+                common = power_of_two(1.0 / most) if most > 0.0 else 1.0
+                for i in range(n):
+                    column[i] = common
                 return
             break
         for i in range(n):

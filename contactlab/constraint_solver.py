@@ -196,6 +196,8 @@ class ConstraintSolver(ForceHelpers):
             return solve_with_shrinking_step(
                 data, h, lambda problem, step: self._step(problem, step, z0), shrink=shrink, min_h=min_h
             )
+        if (shrink, min_h) != (0.5, None):
+            raise ProblemDataError("shrink", "shrink and min_h need data as a callable: fixed data hold for one h")
         check_level(data, ConstraintVelProblemData)
         return self._step(data, h, z0)
 
@@ -261,6 +263,7 @@ def _require(
             f"the bilateral equations {certificate.formulas['bilateral']} are inconsistent: the best motion leaves a "
             f"residual of {check.violation:.3g} ({check.scaled:.2g} of its terms); {data.nb} rows of rank {rank}"
         )
+        result = replace(result, status=lcp.Status.INCONSISTENT)
         raise ConstraintSolveError(message, data, problem, result, h, certificate)
     if result.solved:
         return

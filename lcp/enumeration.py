@@ -226,7 +226,12 @@ class Search:
             z = np.concatenate([self._reduction.recover(z), z])
         if verified(self._problem, z, self._tolerance):
             return z
-        return refine(self._problem, z, self._tolerance, rounds=1)
+        refined = refine(self._problem, z, self._tolerance, rounds=1)
+        if refined is None:
+            # Its signs are right to rounding, its residual is not: whether it is a solution stays open, and with it any
+            # proof that there is none.
+            self._complete = False
+        return refined
 
     def _keep(self, x: Vector) -> bool:
         z = self._verified(x)

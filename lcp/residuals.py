@@ -44,8 +44,8 @@ class Residuals:
         |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 where there is none).
     natural_limit
         What ``natural_map`` must not exceed: max(1e-8 max(1, |q|), 64 eps max|M| max|z|), the second term being at
-        most 1e-6 of the largest |q| (of an `MLCP` |a|, |x4|): unknowns so large that the load drowns in rounding solve
-        nothing.
+        most 1e-6 |q_i| (of an `MLCP` |a_i|, |x4_i|) of every row i that misses the first: unknowns so large that the
+        load of a row drowns in their rounding solve nothing.
     rounding_decided
         Whether only the second, rounding, term of that limit admits this natural map.
     equations
@@ -134,6 +134,23 @@ def _largest(x: NDArray[np.float64]) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
+def _limit(
+    part: NDArray[np.float64],
+    by_row: NDArray[np.bool_],
+    load: NDArray[np.float64],
+    solution_limit: float,
+    rounding_limit: float,
+) -> float:
+    """What the natural map may reach: rounding excuses more, but not that a row misses a load of its own.
+
+    ``part`` are the entries of the natural map, ``by_row`` those that a row (and not an unknown) gives, ``load`` the
+    constants of the rows. A row without constant, as those of a friction cone, has no load to drown.
+    """
+    loaded = by_row & (np.abs(part) > solution_limit) & (load != 0.0)
+    cap = _EXCUSABLE * float(np.abs(load[loaded]).min()) if loaded.any() else np.inf
+    return max(solution_limit, min(rounding_limit, cap))
+
+
 def _row_sizes(matrix: Any) -> NDArray[np.float64]:
     """Largest |entry| of each row."""
     if isinstance(matrix, np.ndarray):
@@ -161,11 +178,13 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     in_u, in_y = _row_sizes(problem._K[:, :m]) * u_size, _row_sizes(problem._K[:, m:]) * y_size
     part = _relative(rows, np.abs(problem._k) + in_u + in_y)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
-    natural = _largest(np.minimum(y, w))
+    lesser = np.minimum(y, w)
+    natural = _largest(lesser)
     solution_limit = 1e-8 * max(1.0, _largest(problem.x4))
-    excusable = _EXCUSABLE * _largest(problem._k)
-    rounding_limit = min(excusable, _ROUNDING * max(_largest(in_u[m:]), _largest(in_y[m:])))
-    equation_rounding = min(excusable, _ROUNDING * max(_largest(in_u[:m]), _largest(in_y[:m])))
+    equation_limit = 1e-8 * max(1.0, _largest(problem.a))
+    rounding_limit = _ROUNDING * max(_largest(in_u[m:]), _largest(in_y[m:]))
+    equation_rounding = _ROUNDING * max(_largest(in_u[:m]), _largest(in_y[:m]))
+    natural_limit = _limit(lesser, w <= y, problem.x4, solution_limit, rounding_limit)
     found = Residuals(
         natural_map=natural,
         scaled=_largest(np.minimum(y_part, part[m:])),
@@ -173,11 +192,11 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         min_z=float(y.min()) if y.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=abs(float(y @ w)),
-        natural_limit=max(solution_limit, rounding_limit),
-        rounding_decided=solution_limit < natural <= rounding_limit,
+        natural_limit=natural_limit,
+        rounding_decided=solution_limit < natural <= natural_limit,
         equations=_largest(rows[:m]),
         equations_scaled=_largest(part[:m]),
-        equations_limit=max(1e-8 * max(1.0, _largest(problem.a)), equation_rounding),
+        equations_limit=_limit(rows[:m], np.ones(m, dtype=bool), problem.a, equation_limit, equation_rounding),
     )
     return found, w
 
@@ -202,11 +221,13 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
     safe = np.where(z_unit > 0.0, z_unit, 1.0)
     w_part = _relative(w, np.abs(problem._q) + row_size * z_size)
-    natural = _largest(_middle(above, w, below))
+    middle = _middle(above, w, below)
+    natural = _largest(middle)
     room = np.where(w > 0.0, np.abs(above), np.abs(below))
     products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
     solution_limit = 1e-8 * max(1.0, _largest(problem._q))
-    rounding_limit = min(_EXCUSABLE * _largest(problem._q), _ROUNDING * _largest(row_size) * z_size)
+    rounding_limit = _ROUNDING * _largest(row_size) * z_size
+    natural_limit = _limit(middle, middle == w, problem._q, solution_limit, rounding_limit)
     fischer = _fischer(above, _fischer(-below, -w) * -1.0)
     found = Residuals(
         natural_map=natural,
@@ -215,8 +236,8 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         min_z=float(np.minimum(above, -below).min()) if z.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=float(products.sum()),
-        natural_limit=max(solution_limit, rounding_limit),
-        rounding_decided=solution_limit < natural <= rounding_limit,
+        natural_limit=natural_limit,
+        rounding_decided=solution_limit < natural <= natural_limit,
     )
     return found, w
 
@@ -239,9 +260,10 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     w_unit = np.abs(q) + row_size * z_size
     z_part = z / z_size if z_size > 0.0 else np.zeros_like(z)
     w_part = np.divide(w, w_unit, out=np.zeros_like(w), where=w_unit > 0.0)
-    natural = float(np.abs(np.minimum(z, w)).max())
+    lesser = np.minimum(z, w)
+    natural = float(np.abs(lesser).max())
     solution_limit = 1e-8 * max(1.0, float(np.abs(q).max()))
-    rounding_limit = min(_EXCUSABLE * _largest(q), _ROUNDING * float(row_size.max()) * z_size)
+    natural_limit = _limit(lesser, w <= z, q, solution_limit, _ROUNDING * float(row_size.max()) * z_size)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
         natural = np.inf
     found = Residuals(
@@ -251,7 +273,7 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         min_z=float(z.min()),
         min_w=float(w.min()),
         gap=abs(float(z @ w)),
-        natural_limit=max(solution_limit, rounding_limit),
-        rounding_decided=solution_limit < natural <= rounding_limit,
+        natural_limit=natural_limit,
+        rounding_decided=solution_limit < natural <= natural_limit,
     )
     return found, w

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import lcp
@@ -38,6 +38,7 @@ def obeys(problem: lcp.BoxLCP, z: np.ndarray, tolerance: float = 1e-8) -> bool:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=80)
+@example(seed=16721)  # z = 0 at the upper bound, of which the QP leaves 1e-16
 def test_definite_problems_have_their_one_solution(seed: int) -> None:
     """For positive definite M every route gives the same z, and it obeys the definition."""
     problem = random_box(seed, definite=True)

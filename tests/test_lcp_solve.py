@@ -67,8 +67,10 @@ def test_residuals_follow_their_definitions(exponent: int) -> None:
     assert found.fischer_burmeister == pytest.approx(np.abs(z + w - np.sqrt(z**2 + w**2)).max(), rel=1e-12)
     assert found.gap == pytest.approx(abs(z @ w), rel=1e-12)
     assert (found.min_z, found.min_w) == (z.min(), pytest.approx(w.min(), rel=1e-12))
-    rounding = min(64 * np.finfo(float).eps * np.abs(M).max() * zs, 1e-6 * np.abs(q).max())
-    limit = max(1e-8 * max(1.0, np.abs(q).max()), rounding)
+    strict = 1e-8 * max(1.0, np.abs(q).max())
+    missed = (np.abs(np.minimum(z, w)) > strict) & (w <= z)
+    rounding = min(64 * np.finfo(float).eps * np.abs(M).max() * zs, 1e-6 * np.abs(q[missed]).min(initial=np.inf))
+    limit = max(strict, rounding)
     assert found.natural_limit == pytest.approx(limit, rel=1e-12)
 
 
@@ -136,3 +138,14 @@ def test_rounding_excuses_no_load_that_drowns() -> None:
     """z = (1e14, 1e14) leaves w = q = -1 on an infeasible problem; that M z is large does not make it a solution."""
     problem = lcp.LCP([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0])
     assert not lcp.residuals(problem, [1e14, 1e14]).solved()
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e6, 1e9, 1e12])
+def test_heavy_bodies_are_solved_like_light_ones(mass: float) -> None:
+    """A block sliding with friction: forces of 1e13 N round by more than 1e-8, in rows that have no load."""
+    h, mu = 0.01, 0.3
+    M = np.array([[h / mass, 0, 0, 0], [0, h / mass, -h / mass, 1], [0, -h / mass, h / mass, 1], [mu, -1, -1, 0]])
+    result = lcp.solve(lcp.LCP(M, [-h * 9.81 / 3.0, -1.1, 1.1, 0.0]), lcp.Lemke())
+    result.raise_for_status()
+    assert result.z[0] == pytest.approx(mass * 9.81 / 3.0, rel=1e-12)
+    assert result.z[1] == pytest.approx(mu * result.z[0], rel=1e-12)

@@ -158,9 +158,11 @@ def populate_packed_constraint_forces_from_lcp_solution(
     Raises
     ------
     ProblemDataError
-        h is not positive or zz has the wrong length or an entry that is not finite.
+        h is not positive or not that of the LCP, or zz has the wrong length or an entry that is not finite.
     """
     step = check_step(h)
+    if step != discretized.h:
+        raise ProblemDataError("h", f"{step}, but the LCP was formed for {discretized.h}")
     z = np.array(zz, dtype=np.float64, order="C")
     blocks = data.blocks()
     n = lcp_size(blocks)

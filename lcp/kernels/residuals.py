@@ -24,7 +24,7 @@ ROUNDING_DECIDED: Final = 7
 SIZE: Final = 8
 
 EPS: Final = 2.220446049250313e-16
-EXCUSABLE: Final = 1e-6  # of the largest |q|: how far rounding may excuse a natural map
+EXCUSABLE: Final = 1e-6  # of a row's load |q_i|: how far rounding may excuse that the row misses it
 
 
 @kernel
@@ -54,6 +54,8 @@ def lcp_residuals(
     min_w = np.inf
     gap = 0.0
     finite = True
+    solution_limit = 1e-8 * max(1.0, q_size)
+    cap = np.inf
     for i in range(n):
         source = M[i]
         # Four running sums and maxima: the operations of a single one would wait for each other.
@@ -89,7 +91,12 @@ def lcp_residuals(
         w_unit = abs(q[i]) + row_size * z_size
         z_part = z[i] / z_size if z_size > 0.0 else 0.0
         w_part = total / w_unit if w_unit > 0.0 else 0.0
-        natural = max(natural, abs(min(z[i], total)))
+        part = abs(min(z[i], total))
+        natural = max(natural, part)
+        # Rounding may excuse a row without load, as those of a friction cone, but not that a row misses its own load:
+        # unknowns so large that it drowns in them solve nothing.
+        if part > solution_limit and total <= z[i] and q[i] != 0.0:
+            cap = min(cap, EXCUSABLE * abs(q[i]))
         scaled = max(scaled, abs(min(z_part, w_part)))
         fischer = max(fischer, abs(z[i] + total - np.hypot(z[i], total)))
         min_z = min(min_z, z[i])
@@ -102,9 +109,7 @@ def lcp_residuals(
         natural = np.inf
         scaled = np.inf
         fischer = np.inf
-    solution_limit = 1e-8 * max(1.0, q_size)
-    # Unknowns so large that the load q drowns in the rounding of M z solve nothing: the excuse has an end.
-    rounding_limit = min(64.0 * EPS * m_size * z_size, EXCUSABLE * q_size)
+    rounding_limit = min(64.0 * EPS * m_size * z_size, cap)
     out[NATURAL_MAP] = natural
     out[SCALED] = scaled
     out[FISCHER_BURMEISTER] = fischer

@@ -107,5 +107,9 @@ class Enumeration:
         point = feasible_point(problem)
         if point is not None and found.complete:
             return Claim(point, Status.UNSOLVABLE, found.bases, evidence=found)
-        detail = "feasibility undecided to working precision" if found.complete else "too many singular bases"
+        detail = (
+            "feasibility undecided to working precision"
+            if found.complete
+            else "a basis within rounding of a solution, or too many singular ones"
+        )
         return Claim(np.zeros(unknowns(problem)), Status.STALLED, found.bases, detail, evidence=found)

@@ -50,7 +50,8 @@ class Enumerated:
         Whether some basis has a set of solutions of positive dimension. Free unknowns that neither w nor the equations
         determine do not count; they are given with least norm.
     complete
-        Whether every basis was decided; False only where more singular bases than can be treated were met.
+        Whether every basis was decided; False where more singular bases than can be treated were met, or one whose signs
+        are right to rounding and whose residual is not.
     bases
         Number of bases tried.
     """

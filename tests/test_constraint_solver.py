@@ -376,3 +376,28 @@ def test_forces_may_be_packed_or_by_class_and_are_checked() -> None:
     np.testing.assert_allclose(rod.start() + H * a, solution.v_plus, atol=1e-12)
     with pytest.raises(ProblemDataError, match="^v: "):
         ConstraintSolver.compute_generalized_acceleration(data, [0.0], packed, H)
+
+
+def test_contradicting_equations_have_their_status() -> None:
+    """The error's result says INCONSISTENT, whatever became of the LCP behind it."""
+    data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.0, -1.0], G=[[1.0, 1.0], [1.0, 1.0]], kG=[0.5, 1.0])
+    with pytest.raises(ConstraintSolveError) as caught:
+        ConstraintSolver().solve_impact_problem(data)
+    assert caught.value.result.status is lcp.Status.INCONSISTENT
+
+
+def test_shrinking_options_need_data_that_follow_h() -> None:
+    """Fixed data hold for one h."""
+    data = ConstraintVelProblemData(M=np.eye(1), Mv=[-1.0], N=[[1.0]])
+    with pytest.raises(ProblemDataError, match="callable"):
+        ConstraintSolver().solve_discretized_problem(data, 0.01, shrink=0.25)
+
+
+def test_an_answer_is_unpacked_for_the_step_it_was_found_for() -> None:
+    """Another h than the LCP's is refused: bilateral forces would silently be wrong."""
+    data = ConstraintVelProblemData(M=np.eye(1), Mv=[-1.0], N=[[1.0]])
+    formed = ConstraintSolver.update_discretized_time_lcp(
+        ConstraintSolver.construct_base_discretized_time_lcp(data), data, 0.01
+    )
+    with pytest.raises(ProblemDataError, match=r"formed for 0.01"):
+        ConstraintSolver.populate_packed_constraint_forces_from_lcp_solution(data, formed, np.zeros(2), 0.02)

@@ -18,7 +18,7 @@ from lcp.pieces import Affine, affine_set, piece_of
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified
-from lcp.scaling import scales
+from lcp.scaling import balanced_scales
 
 Vector = NDArray[np.float64]
 _CHUNK = 4096
@@ -50,8 +50,8 @@ class Enumerated:
         Whether some basis has a set of solutions of positive dimension. Free unknowns that neither w nor the equations
         determine do not count; they are given with least norm.
     complete
-        Whether every basis was decided; False where more singular bases than can be treated were met, or one whose signs
-        are right to rounding and whose residual is not.
+        Whether every basis was decided; False where more singular bases than can be treated were met, or one whose
+        signs are right to rounding and whose residual is not.
     bases
         Number of bases tried.
     """
@@ -134,7 +134,7 @@ class Search:
             if reduction.exact and reduction.consistent:
                 self._reduction, inner = reduction, reduction.lcp
         K, k, m = stacked(inner)
-        row, self._column = scales(K)
+        row, self._column = balanced_scales(K)
         unit = float(np.abs(row * k).max(initial=0.0))
         # Signs and ranks do not feel the size of the right-hand side: 1 where there is one.
         self._unit = unit if unit > 0.0 else 1.0

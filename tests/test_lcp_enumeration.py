@@ -169,3 +169,13 @@ def test_sixteen_pairs_are_done() -> None:
     assert len(found.solutions) == 1
     assert found.complete
     assert found.bases == 2**16
+
+
+@pytest.mark.parametrize("mass", [1.0, 1e6, 1e9])
+def test_heavy_bodies_leave_no_false_proof(mass: float) -> None:
+    """The inertia of a heavy body is lost beside the ones of the cone; its basis is regular all the same."""
+    a = 0.01 / mass
+    M = np.array([[a, 0, 0, 0], [0, a, -a, 1], [0, -a, a, 1], [0.3, -1, -1, 0]])
+    found = lcp.enumerate_solutions(lcp.LCP(M, [-0.0327, -1.1, 1.1, 0.0]))
+    assert len(found.solutions) == 1
+    np.testing.assert_allclose(found.solutions[0][:2], [0.0327 / a, 0.3 * 0.0327 / a], rtol=1e-9)

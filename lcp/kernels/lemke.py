@@ -56,6 +56,12 @@ def lemke_float_size(n: int) -> int:
 
 
 @kernel(inline=True)
+def values_place(n: int) -> int:
+    """Where in the float workspace the values of the basic variables stand: behind T, A and nine vectors."""
+    return n * (n + 1) + n * n + 9 * n + 1
+
+
+@kernel(inline=True)
 def lemke_int_size(n: int) -> int:
     """Length of the integer workspace."""
     return 10 * n + 16
@@ -92,7 +98,7 @@ def lemke_drive(
     pivot_row = wf[at + 7 * n : at + 8 * n + 1]
     at += 8 * n + 1
     best_z = wf[at : at + n]
-    x = wf[at + n : at + 2 * n]
+    x = wf[values_place(n) : values_place(n) + n]
     entry = wf[at + 2 * n : at + 3 * n]
     size = wf[at + 3 * n : at + 4 * n]
     measures = wf[at + 4 * n : at + 4 * n + 8]
@@ -320,10 +326,9 @@ def ray_direction(
 @kernel
 def artificial_value(wf: NDArray[np.float64], wi: NDArray[np.int64], n: int) -> float:
     """Present value of the artificial variable, for traces."""
-    at = n * (n + 1) + n * n + 9 * n + 1
     for i in range(n):
         if wi[i] == 2 * n:
-            return wf[at + i]
+            return wf[values_place(n) + i]
     return 0.0
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.errors import ProblemError
+from lcp.kernels import codes
 from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
@@ -111,7 +112,6 @@ class Lemke:
     ) -> Claim:
         """Pivot until a verified solution, a ray or a limit."""
         from lcp.kernels import lemke as k
-        from lcp.kernels.codes import RUNNING
 
         n = problem.n
         M, q = kernel_arrays(problem)
@@ -131,7 +131,7 @@ class Lemke:
             code = k.lemke_drive(M, q, start, z0 is not None, options, wf, wi, z, info, 1 if trace else _BUDGET)
             if trace and info[k.STAGE] == k.PIVOTING:
                 values.append(k.artificial_value(wf, wi, n))
-            if code != RUNNING:
+            if code != codes.RUNNING:
                 break
             if time.monotonic() > deadline:
                 # The iterate of an unfinished path is no candidate for a solution.
@@ -144,10 +144,10 @@ class Lemke:
 
 
 _STATUS = {
-    0: Status.SOLVED,
-    1: Status.RAY_TERMINATION,
-    2: Status.ITERATION_LIMIT,
-    3: Status.SINGULAR_BASIS,
-    4: Status.STALLED,
-    5: Status.NOT_FINITE,
+    codes.SOLVED: Status.SOLVED,
+    codes.RAY: Status.RAY_TERMINATION,
+    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
+    codes.STALLED: Status.STALLED,
+    codes.NOT_FINITE: Status.NOT_FINITE,
 }

@@ -11,11 +11,9 @@ called from other files; the locator below keys it on all kernel sources of the 
 from __future__ import annotations
 
 import functools
-import hashlib
 import importlib
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -30,6 +28,8 @@ _announced = False
 @functools.cache
 def _source_hash(top_package: str) -> str:
     """Hash of every kernel source a kernel of ``top_package`` may call: its own and those of `lcp`."""
+    import hashlib
+
     digest = hashlib.sha256()
     for name in sorted({top_package, "lcp"}):
         module = sys.modules.get(name) or importlib.import_module(name)
@@ -44,6 +44,8 @@ def _source_hash(top_package: str) -> str:
 @functools.cache
 def _cache_folder() -> str | None:
     """First writable folder for compiled kernels, or None where there is none (kernels then compile in memory)."""
+    import tempfile
+
     candidates = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
     candidates.append(os.path.join(os.path.expanduser("~"), ".cache"))
     for candidate in candidates:
@@ -62,6 +64,8 @@ def _cache_folder() -> str | None:
 @functools.cache
 def _cache_class() -> Any:
     """numba's function cache with our folder and our source stamp (numba's own API for locators is not public)."""
+    import hashlib
+
     from numba.core import caching
 
     class Locator(caching._CacheLocator):

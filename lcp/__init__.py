@@ -22,6 +22,7 @@ from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
 from lcp.solve import default_solver, solve
 from lcp.solvers import ALL_SOLVERS, CVXPY, OSQP, Enumeration, Fallback, Lemke, Refined, Regularized, Traits
 from lcp.status import Status
+from lcp.trace import Trace, TraceRecorder
 
 __all__ = [
     "ALL_SOLVERS",
@@ -50,6 +51,8 @@ __all__ = [
     "SolveError",
     "Solver",
     "Status",
+    "Trace",
+    "TraceRecorder",
     "Traits",
     "box_to_lcp",
     "box_to_mlcp",

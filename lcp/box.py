@@ -67,6 +67,11 @@ class BoxLCP:
         """Number of unknowns."""
         return int(self._q.shape[0])
 
+    @property
+    def sparse(self) -> bool:
+        """Whether M is stored sparse."""
+        return not isinstance(self._M, np.ndarray)
+
     def __repr__(self) -> str:
         return f"BoxLCP(n={self.n})"
 

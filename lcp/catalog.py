@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.status import Status
-from lcp.traits import Traits
+from lcp.traits import Traits, implied
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Entry:
     complete
         Whether ``solutions`` lists every solution.
     matrix_class
-        The strongest class M is known to belong to; None for none.
+        The classes M is known to belong to, those that contain them included; None for none.
     exponential
         Whether complementary pivoting may need about 2^n pivots.
     """
@@ -97,7 +97,14 @@ def _entry(
 ) -> Entry:
     kept = tuple(np.array(z, dtype=np.float64) for z in solutions)
     return Entry(
-        name, source, LCP(M, np.asarray(q, dtype=np.float64)), outcome, kept, complete, matrix_class, exponential
+        name,
+        source,
+        LCP(M, np.asarray(q, dtype=np.float64)),
+        outcome,
+        kept,
+        complete,
+        None if matrix_class is None else implied(matrix_class),
+        exponential,
     )
 
 
@@ -111,14 +118,14 @@ def entries() -> tuple[Entry, ...]:
     second = fathi(5)
     return (
         _entry("empty", "a problem without unknowns", np.zeros((0, 0)), (), solutions=((),), matrix_class=_P),
-        _entry("one_pressed", "one contact pressed down", ((2.0,),), (-4.0,), solutions=((2.0,),), matrix_class=_PD),
-        _entry("one_apart", "one contact moving apart", ((2.0,),), (3.0,), solutions=((0.0,),), matrix_class=_PD),
+        _entry("one_pressed", "one contact pressed down", ((2.0,),), (-4.0,), solutions=((2.0,),), matrix_class=_SPD),
+        _entry("one_apart", "one contact moving apart", ((2.0,),), (3.0,), solutions=((0.0,),), matrix_class=_SPD),
         _entry("zero_matrix", "M = 0 with q = 1: trivially z = 0", ((0.0,),), (1.0,), solutions=((0.0,),),
-               matrix_class=_PSD),
+               matrix_class=_SPSD),
         _entry("diagonal_nine", "diagonal 1..9 with q = -1: z_i = 1 / i", np.diag(np.arange(1.0, 10.0)), -np.ones(9),
-               solutions=(tuple(1.0 / i for i in range(1, 10)),), matrix_class=_PD),
+               solutions=(tuple(1.0 / i for i in range(1, 10)),), matrix_class=_SPD),
         _entry("all_ones", "rank one, q = -1: a segment of solutions", np.ones((2, 2)), (-1.0, -1.0),
-               solutions=((1.0, 0.0), (0.0, 1.0)), complete=False, matrix_class=_PSD),
+               solutions=((1.0, 0.0), (0.0, 1.0)), complete=False, matrix_class=_SPSD),
         _entry("murty_3", "Murty, Linear Complementarity (1988), chapter 2", ((0, -1, 2), (2, 0, -2), (-1, 1, 0)),
                (-3, 6, -1), solutions=((0.0, 1.0, 3.0),)),
         _entry("kostreva_cycle", "Kostreva 1979: cycles without a rule for ties", ((1, 2, 0), (0, 1, 2), (2, 0, 1)),
@@ -128,7 +135,7 @@ def entries() -> tuple[Entry, ...]:
         _entry("painleve_none", "rod in the Painleve region, pressed: infeasible", ((-0.4,),), (-9.81,),
                outcome=Status.INFEASIBLE),
         _entry("infeasible_psd", "positive semidefinite with contradicting rows", ((1.0, -1.0), (-1.0, 1.0)),
-               (-1.0, -1.0), outcome=Status.INFEASIBLE, matrix_class=_PSD),
+               (-1.0, -1.0), outcome=Status.INFEASIBLE, matrix_class=_SPSD),
         _entry("feasible_unsolvable", "feasible, none of its four bases is a solution", ((-2.0, 1.0), (-2.0, 2.0)),
                (-2.0, -2.0), outcome=Status.UNSOLVABLE),
         _entry("block_on_table", "a unit mass pressed and pushed along a line, mu = 0.5, stuck: fN, fF+, fF-, lambda",
@@ -137,12 +144,12 @@ def entries() -> tuple[Entry, ...]:
         _entry("block_sliding", "the same pushed beyond mu fN = 4.905", ((1, 0, 0, 0), (0, 1, -1, 1), (0, -1, 1, 1),
                (0.5, -1, -1, 0)), (-9.81, -8.0, 8.0, 0), solutions=((9.81, 4.905, 0.0, 3.095),), matrix_class=_COP),
         _entry("block_wedged", "a block between a floor and a 60 degree wall, frictionless",
-               ((1.0, _COSINE), (_COSINE, 1.0)), (-9.81, -_SINE * 3.0), matrix_class=_PD, complete=False),
+               ((1.0, _COSINE), (_COSINE, 1.0)), (-9.81, -_SINE * 3.0), matrix_class=_SPD, complete=False),
         Entry("murty_exponential_6", "Murty 1978, n = 6", first, Status.SOLVED,
-              (np.array([64.0, 0, 0, 0, 0, 0]),), True, _P, True),
+              (np.array([64.0, 0, 0, 0, 0, 0]),), True, implied(Traits.H_PLUS), True),
         Entry("fathi_exponential_5", "Fathi 1979, n = 5", second, Status.SOLVED,
-              (np.array([1024.0, 0, 0, 0, 0]),), True, _PD, True),
-        Entry("obstacle_40", "string on an obstacle, 40 nodes", obstacle(40), Status.SOLVED, (), False, _PD),
+              (np.array([1024.0, 0, 0, 0, 0]),), True, implied(_SPD), True),
+        Entry("obstacle_40", "string on an obstacle, 40 nodes", obstacle(40), Status.SOLVED, (), False, implied(_SPD)),
     )  # fmt: skip
 
 
@@ -202,6 +209,8 @@ def mixed_entries() -> tuple[MixedEntry, ...]:
 
 
 _PD = Traits.POSITIVE_DEFINITE
+_SPD = Traits.SYMMETRIC_POSITIVE_DEFINITE
+_SPSD = Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
 _PSD = Traits.POSITIVE_SEMIDEFINITE
 _P = Traits.P_MATRIX
 _COP = Traits.COPOSITIVE

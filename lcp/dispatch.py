@@ -13,7 +13,7 @@ from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
 from lcp.farkas import infeasibility_proof
 from lcp.mixed import MLCP
-from lcp.problem import LCP
+from lcp.problem import LCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Problem, measure
 from lcp.result import Claim
@@ -21,6 +21,9 @@ from lcp.status import Status
 from lcp.traits import Traits
 
 Vector = NDArray[np.float64]
+
+#: Bytes up to which a sparse M may be made dense for a solver that does not keep it sparse (n = 8192).
+DENSE_LIMIT = 1 << 29
 
 
 @runtime_checkable
@@ -39,8 +42,11 @@ class Solver(Protocol):
 def claim_of(problem: Problem, solver: Any, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
     """The solver's claim on a problem of any kind, its z in the form `lcp.judge` expects."""
     traits = getattr(solver, "traits", Traits(0))
-    if isinstance(problem, LCP):
-        claim: Claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+    claim: Claim
+    if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
+        claim = _densified(problem, solver, z0, tolerance, trace)
+    elif isinstance(problem, LCP):
+        claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
     elif isinstance(problem, MLCP):
         if traits & Traits.MIXED:
             claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
@@ -51,6 +57,21 @@ def claim_of(problem: Problem, solver: Any, *, z0: Vector | None, tolerance: flo
     else:
         claim = _boxed(problem, solver, z0, tolerance, trace)
     return claim
+
+
+def _densified(problem: LCP | BoxLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+    """A sparse problem for a solver that needs M dense: made so and said so, or refused where that takes too much."""
+    name, size = type(solver).__name__, dense_bytes(problem)
+    if size > DENSE_LIMIT:
+        detail = (
+            f"{name} needs M dense: {size / 2**20:.0f} MiB for n = {problem.n}, beyond the bound of "
+            f"{DENSE_LIMIT >> 20} MiB; a solver whose traits say SPARSE keeps it sparse"
+        )
+        return Claim(np.zeros(problem.n), Status.UNSUITABLE, 0, detail)
+    M = problem._M.toarray()
+    dense = LCP(M, problem._q) if isinstance(problem, LCP) else BoxLCP(M, problem._q, problem.lo, problem.hi)
+    claim = claim_of(dense, solver, z0=z0, tolerance=tolerance, trace=trace)
+    return replace(claim, detail=_said(claim.detail, f"M made dense ({size / 2**20:.1f} MiB)"))
 
 
 def _boxed(problem: BoxLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:

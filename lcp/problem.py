@@ -66,6 +66,7 @@ def checked_square(name: str, value: Any) -> Any:
         if matrix is value:
             matrix = value.copy()
         matrix.sum_duplicates()
+        matrix.eliminate_zeros()
         if not np.isfinite(matrix.data).all():
             rows, columns = matrix.nonzero()
             raise ProblemError(
@@ -142,3 +143,19 @@ def kernel_arrays(problem: LCP) -> tuple[NDArray[np.float64], NDArray[np.float64
     """M and q as dense, contiguous, writable-typed arrays for the kernels, which do not modify them."""
     matrix = np.ascontiguousarray(problem._M.toarray()) if problem.sparse else problem._M
     return matrix, problem._q
+
+
+def csr_arrays(
+    problem: Any,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """(indptr, indices, data) of the M of an `LCP` or `BoxLCP`, int64 and writable-typed, for the sparse kernels."""
+    from scipy import sparse
+
+    matrix = problem._M if problem.sparse else sparse.csr_matrix(problem._M)
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    return indptr, indices, np.ascontiguousarray(matrix.data, dtype=np.float64)
+
+
+def dense_bytes(problem: Any) -> int:
+    """Memory a dense M of this problem takes."""
+    return 8 * int(problem.n) ** 2

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from lcp.errors import SolveError
 from lcp.residuals import Residuals
 from lcp.status import Status
+from lcp.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Claim:
     regularization
         Largest diagonal shift used.
     trace
-        One number per iteration, where asked for and available.
+        A `Trace`, where asked for and available.
     attempts
         Of a solver that tries others: what was tried, each judged on the original data.
     solver
@@ -45,7 +46,7 @@ class Claim:
     detail: str = ""
     evidence: Any = None
     regularization: float = 0.0
-    trace: NDArray[np.float64] | None = None
+    trace: Trace | None = None
     attempts: tuple[Attempt, ...] = ()
     solver: Any = None
 
@@ -140,7 +141,7 @@ class Result(Outcome):
     tolerance
         The bound on the scaled residual that ``status`` was judged by.
     trace
-        One number per iteration where ``trace=True`` was asked for (Lemke: the artificial variable).
+        The `Trace` where ``trace=True`` was asked for and the solver keeps one.
     """
 
     z: NDArray[np.float64]
@@ -154,7 +155,7 @@ class Result(Outcome):
     regularization: float
     evidence: Any
     tolerance: float
-    trace: NDArray[np.float64] | None = None
+    trace: Trace | None = None
 
     def __repr__(self) -> str:
         return f"Result({self.status.name}, n={self.z.shape[0]}, {self._facts()}"
@@ -185,7 +186,7 @@ class MLCPResult(Outcome):
     regularization: float
     evidence: Any
     tolerance: float
-    trace: NDArray[np.float64] | None = None
+    trace: Trace | None = None
 
     def __repr__(self) -> str:
         return f"MLCPResult({self.status.name}, n_free={self.u.shape[0]}, n={self.y.shape[0]}, {self._facts()}"

@@ -6,13 +6,40 @@ import enum
 
 
 class Traits(enum.Flag):
-    """Matrix classes a solver is proven for, and abilities."""
+    """Matrix classes a solver is proven for, and abilities.
+
+    A solver proven for a class finds a solution of every solvable problem with such an M (of copositive ones where q
+    lies in the dual range, as in frictional contact), rounding and iteration limits apart.
+    """
 
     POSITIVE_DEFINITE = enum.auto()
     POSITIVE_SEMIDEFINITE = enum.auto()
     P_MATRIX = enum.auto()
     COPOSITIVE = enum.auto()
+    SYMMETRIC_POSITIVE_DEFINITE = enum.auto()
+    SYMMETRIC_POSITIVE_SEMIDEFINITE = enum.auto()
+    H_PLUS = enum.auto()
     WARM_START = enum.auto()
     SPARSE = enum.auto()
     MIXED = enum.auto()
     BOXED = enum.auto()
+
+
+_CONTAINED_IN = {
+    Traits.SYMMETRIC_POSITIVE_DEFINITE: Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE | Traits.POSITIVE_DEFINITE,
+    Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE: Traits.POSITIVE_SEMIDEFINITE,
+    Traits.POSITIVE_DEFINITE: Traits.POSITIVE_SEMIDEFINITE | Traits.P_MATRIX,
+    Traits.POSITIVE_SEMIDEFINITE: Traits.COPOSITIVE,
+    Traits.H_PLUS: Traits.P_MATRIX,
+}
+
+
+def implied(classes: Traits) -> Traits:
+    """The classes a matrix of the given classes belongs to, those included (Cottle, Pang and Stone 1992, chapter 3)."""
+    closed = Traits(0)
+    while closed != classes:
+        closed = classes
+        for inner, outer in _CONTAINED_IN.items():
+            if closed & inner:
+                classes |= outer
+    return closed

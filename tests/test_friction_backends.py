@@ -287,7 +287,7 @@ def test_rounds_without_convergence_are_a_status() -> None:
     assert isinstance(result, lcp.Result)
     assert result.status is lcp.Status.ITERATION_LIMIT
     assert result.trace is not None
-    assert result.trace[1] < result.trace[0]
+    assert result.trace.values[1] < result.trace.values[0]
     assert not caught.value.certificate.holds(1e-9)
     again = pickle.loads(pickle.dumps(caught.value))
     assert again.result.status is lcp.Status.ITERATION_LIMIT

@@ -178,8 +178,8 @@ def test_trace_follows_the_artificial_variable() -> None:
     assert plain.trace is None
     assert traced.trace is not None
     assert len(traced.trace) == traced.iterations
-    assert traced.trace[-1] == 0.0
-    assert (np.diff(traced.trace) <= 1e-12).all()
+    assert traced.trace.values[-1] == 0.0
+    assert (np.diff(traced.trace.values) <= 1e-12).all()
     np.testing.assert_array_equal(plain.z, traced.z)
 
 

@@ -94,6 +94,7 @@ class StaggeredProjections:
         z = np.zeros(len(q)) if z0 is None else np.maximum(z0, 0.0)
         lag = np.zeros(len(q))
         residuals: list[float] = []
+        recorder = lcp.TraceRecorder(True, "scaled residual")
         spent = missed = 0
         status, proof = lcp.Status.ITERATION_LIMIT, None
         for _ in range(self.max_iterations):
@@ -106,6 +107,7 @@ class StaggeredProjections:
                 break
             residual = lcp.residuals(problem, z)
             residuals.append(residual.scaled)
+            recorder.add(len(residuals), residual.scaled)
             near = self.tolerance > _VERIFIED and residual.scaled <= self.tolerance
             if near or residual.solved(self.tolerance):
                 friction, normal = slice(at.edges.start, at.slacks.stop), _normal(at)
@@ -121,7 +123,7 @@ class StaggeredProjections:
             detail += f", {missed} subproblems not solved by {type(self.qp).__name__}"
         if status is lcp.Status.ITERATION_LIMIT:
             detail += "; raise max_iterations or tolerance, or give an LCP solver the whole problem"
-        return lcp.Claim(z, status, spent, detail, evidence=proof, trace=np.array(residuals)), lag
+        return lcp.Claim(z, status, spent, detail, evidence=proof, trace=recorder.trace()), lag
 
 
 def _round(

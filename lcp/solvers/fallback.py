@@ -40,7 +40,7 @@ class Fallback:
     solvers: tuple[Any, ...]
     time_limit: float
 
-    traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED
+    traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
     def __init__(self, *solvers: Any, time_limit: float = 600.0) -> None:
         if not solvers:

@@ -16,6 +16,7 @@ from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
 from lcp.status import Status
+from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
@@ -125,12 +126,12 @@ class Lemke:
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
         start = z if z0 is None else z0
-        values: list[float] = []
+        recorder = TraceRecorder(trace, "artificial variable")
         deadline = time.monotonic() + self.time_limit
         while True:
             code = k.lemke_drive(M, q, start, z0 is not None, options, wf, wi, z, info, 1 if trace else _BUDGET)
             if trace and info[k.STAGE] == k.PIVOTING:
-                values.append(k.artificial_value(wf, wi, n))
+                recorder.add(int(info[k.PIVOTS]), k.artificial_value(wf, wi, n))
             if code != codes.RUNNING:
                 break
             if time.monotonic() > deadline:
@@ -139,8 +140,7 @@ class Lemke:
         detail = "warm basis accepted" if info[k.WARM] else f"{info[k.RESTART]} restarts" if info[k.RESTART] else ""
         status = _STATUS[code]
         ray = Ray(wf[:n].copy(), wf[n : 2 * n].copy(), float(wf[2 * n])) if status is Status.RAY_TERMINATION else None
-        kept = np.array(values) if trace else None
-        return Claim(z, status, int(info[k.PIVOTS]), detail, evidence=ray, trace=kept)
+        return Claim(z, status, int(info[k.PIVOTS]), detail, evidence=ray, trace=recorder.trace())
 
 
 _STATUS = {

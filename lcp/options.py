@@ -1,0 +1,52 @@
+"""Checks of solver options: refused at construction, with the solver, the field and the value in the text."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from lcp.errors import ProblemError
+
+
+def check_whole(owner: Any, name: str, *, least: int = 0, optional: bool = False) -> None:
+    """Refuse ``owner.name`` unless it is a whole number >= ``least`` (or None where ``optional``)."""
+    value = getattr(owner, name)
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ProblemError(f"{type(owner).__name__}.{name} must be a whole number >= {least}, got {value!r}")
+
+
+def check_real(
+    owner: Any, name: str, *, least: float = -math.inf, most: float = math.inf, open_ends: bool = False
+) -> None:
+    """Refuse ``owner.name`` unless it is a real number in [least, most] (``open_ends``: strictly between)."""
+    value = getattr(owner, name)
+    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    if not (least < number < most if open_ends else least <= number <= most):
+        sign = "<" if open_ends else "<="
+        raise ProblemError(
+            f"{type(owner).__name__}.{name} must satisfy {least} {sign} {name} {sign} {most}, got {value!r}"
+        )
+
+
+def check_positive(owner: Any, name: str) -> None:
+    """Refuse ``owner.name`` unless it is a number above zero (infinity admitted, for limits)."""
+    value = getattr(owner, name)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0.0:
+        raise ProblemError(f"{type(owner).__name__}.{name} must be positive, got {value!r}")
+
+
+def check_flag(owner: Any, name: str) -> None:
+    """Refuse ``owner.name`` unless it is True or False."""
+    value = getattr(owner, name)
+    if not isinstance(value, bool):
+        raise ProblemError(f"{type(owner).__name__}.{name} must be True or False, got {value!r}")
+
+
+def check_choice(owner: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse ``owner.name`` unless it is one of ``choices``."""
+    value = getattr(owner, name)
+    if value not in choices:
+        raise ProblemError(f"{type(owner).__name__}.{name} must be one of {', '.join(choices)}, got {value!r}")

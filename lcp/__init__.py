@@ -8,6 +8,7 @@ Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`Box
 'SOLVED'
 """
 
+from lcp.batch import BatchResult, solve_batch
 from lcp.box import BoxLCP
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
 from lcp.dispatch import Solver
@@ -31,6 +32,7 @@ __all__ = [
     "MLCP",
     "OSQP",
     "Attempt",
+    "BatchResult",
     "BoxLCP",
     "Claim",
     "Conversion",
@@ -64,4 +66,5 @@ __all__ = [
     "reduce",
     "residuals",
     "solve",
+    "solve_batch",
 ]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.active_set_boxed import refine_boxed
+from lcp.box import BoxLCP
 from lcp.mixed import MLCP
 from lcp.problem import LCP, kernel_arrays
-from lcp.residuals import verified
+from lcp.residuals import Problem, verified
 from lcp.scaling import scales
 
 Vector = NDArray[np.float64]
@@ -21,13 +23,15 @@ def stacked(problem: LCP | MLCP) -> tuple[NDArray[np.float64], Vector, int]:
     return K, k, 0
 
 
-def refine(problem: LCP | MLCP, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
+def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
     """A verified solution near z ((u, y) of an `MLCP`), or None.
 
     The active set is {i: z_i > w_i} in equilibrated units, guessed anew from each round's answer; its rows are solved
     from the original data with one refinement. Where they are singular, the smallest change of z that meets them is
-    taken: redundant unknowns then keep what they had.
+    taken: redundant unknowns then keep what they had. Problems with a sparse M or two bounds: `refine_boxed`.
     """
+    if isinstance(problem, BoxLCP) or (isinstance(problem, LCP) and problem.sparse):
+        return refine_boxed(problem, z, tolerance, rounds)
     from lcp.kernels.basis_solve import solve_active
 
     K, k, m = stacked(problem)

@@ -34,7 +34,7 @@ def check_real(
 def check_positive(owner: Any, name: str) -> None:
     """Refuse ``owner.name`` unless it is a number above zero (infinity admitted, for limits)."""
     value = getattr(owner, name)
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not value > 0.0:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) > 0.0:
         raise ProblemError(f"{type(owner).__name__}.{name} must be positive, got {value!r}")
 
 

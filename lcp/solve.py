@@ -32,6 +32,14 @@ def default_solver() -> Solver:
     return Fallback(Lemke(), Regularized(Lemke(restarts=1), plain_first=False), Enumeration())
 
 
+def check_tolerance(tolerance: float) -> None:
+    """Refuse a tolerance that is no number between `LEAST_TOLERANCE` and 1."""
+    value: object = tolerance  # whatever the caller's types say
+    if not isinstance(value, numbers.Real) or not LEAST_TOLERANCE <= tolerance < 1.0:
+        # Below, rounding alone decides, and "no basis is a solution" would be no proof of anything.
+        raise ProblemError(f"tolerance must lie between {LEAST_TOLERANCE:.0e} and 1, got {tolerance!r}")
+
+
 @overload
 def solve(
     problem: LCP | BoxLCP,
@@ -90,10 +98,7 @@ def solve(
         solver = default_solver()
     elif isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
-    value: object = tolerance  # whatever the caller's types say
-    if not isinstance(value, numbers.Real) or not LEAST_TOLERANCE <= tolerance < 1.0:
-        # Below, rounding alone decides, and "no basis is a solution" would be no proof of anything.
-        raise ProblemError(f"tolerance must lie between {LEAST_TOLERANCE:.0e} and 1, got {tolerance!r}")
+    check_tolerance(tolerance)
     start = checked_vector("z0", z0, problem.n) if z0 is not None else None
     clock = time.perf_counter()
     claim = claim_of(problem, solver, z0=start, tolerance=tolerance, trace=trace)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 
+from lcp.kernels import codes
+
 
 class Status(enum.Enum):
     """Outcome of a solve; the value is the explanation and `advice` what to try."""
@@ -39,4 +41,14 @@ _ADVICE = {
     Status.UNSUITABLE: "Choose a solver whose traits cover the class of M: Lemke for the frictional problem as it is, "
     "or the convex friction backends ConvexRelaxation and StaggeredProjections of the constraint solver.",
     Status.INCONSISTENT: "Remove or correct the contradicting equality rows.",
+}
+
+#: What the integers that kernels return stand for.
+STATUS_OF_CODE = {
+    codes.SOLVED: Status.SOLVED,
+    codes.RAY: Status.RAY_TERMINATION,
+    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
+    codes.STALLED: Status.STALLED,
+    codes.NOT_FINITE: Status.NOT_FINITE,
 }

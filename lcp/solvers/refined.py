@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.active_set import refine
+from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
+from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
@@ -36,7 +36,7 @@ class Refined:
     inner: Any = field(default_factory=Lemke)
     rounds: int = 5
 
-    traits: ClassVar[Traits] = Traits.WARM_START
+    traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -46,14 +46,14 @@ class Refined:
 
     def solve(
         self,
-        problem: LCP,
+        problem: Problem,
         *,
         z0: NDArray[np.float64] | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         trace: bool = False,
     ) -> Claim:
         """Solve, then polish."""
-        claim: Claim = self.inner.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        claim = claim_of(problem, self.inner, z0=z0, tolerance=tolerance, trace=trace)
         better = refine(problem, claim.z, tolerance, self.rounds)
         if better is None or better is claim.z:
             return claim

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.active_set import refine
+from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
@@ -49,7 +50,7 @@ class Regularized:
     plain_first: bool = True
     polish: bool = True
 
-    traits: ClassVar[Traits] = Traits.WARM_START
+    traits: ClassVar[Traits] = Traits.WARM_START | Traits.SPARSE
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
@@ -82,7 +83,7 @@ class Regularized:
         best: Claim | None = None
         least = math.inf
         for shift in shifts:
-            claim = self.inner.solve(_shifted(problem, shift), z0=z0, tolerance=tolerance, trace=trace)
+            claim = claim_of(_shifted(problem, shift), self.inner, z0=z0, tolerance=tolerance, trace=trace)
             spent += claim.iterations
             found = self._verified(problem, claim, shift, tolerance)
             if found is not None:

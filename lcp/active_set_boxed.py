@@ -1,0 +1,93 @@
+"""As `lcp.active_set.refine`, for a sparse M and for two bounds: guess which unknowns are between, solve, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.problem import LCP
+from lcp.residuals import verified
+
+Vector = NDArray[np.float64]
+
+
+def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
+    """A verified solution near z, or None; a sparse M stays sparse.
+
+    In equilibrated units an unknown is at its lower bound where it is nearer to it than w is to zero from above, at its
+    upper bound likewise, and between them otherwise. The rows of those between are solved from the original data with
+    one refinement; the partition is guessed anew from each answer.
+    """
+    if verified(problem, z, tolerance):
+        return z
+    M, q = problem._M, problem._q
+    lo, hi = np.zeros(problem.n), np.full(problem.n, np.inf)
+    if isinstance(problem, BoxLCP):
+        lo, hi = problem.lo, problem.hi
+    row, column = _units(M)
+    seen: set[bytes] = set()
+    for _ in range(rounds):
+        pull = (M @ z + q) * row
+        low, high = (z - lo) / column <= pull, (hi - z) / column <= -pull
+        low |= lo == hi
+        between = ~(low | high)
+        key = np.packbits(low).tobytes() + np.packbits(high).tobytes()
+        if key in seen:
+            return None
+        seen.add(key)
+        x = np.where(low, lo, np.where(high, hi, 0.0))
+        if not np.isfinite(x).all():
+            return None
+        a = np.flatnonzero(between)
+        if a.shape[0]:
+            solve = _factored(M, a)
+            if solve is None:
+                return None
+            for _ in range(2):
+                x[a] -= solve(M[a] @ x + q[a])
+            if not np.isfinite(x).all():
+                return None
+        # A solution's own values lie between the bounds up to rounding.
+        z = np.clip(x, lo, hi)
+        if verified(problem, z, tolerance):
+            return z
+        z = x
+    return None
+
+
+def _units(M: Any) -> tuple[Vector, Vector]:
+    """Powers of two (row, column) that bring the largest entries of the rows and columns of M near one."""
+    from scipy import sparse
+
+    size = abs(sparse.csr_matrix(M))
+    n = M.shape[0]
+    row, column = np.ones(n), np.ones(n)
+    for _ in range(4):
+        scaled = sparse.diags_array(row) @ size @ sparse.diags_array(column)
+        for axis, factor in ((1, row), (0, column)):
+            most = np.asarray(scaled.max(axis=axis).toarray()).ravel()
+            factor /= np.sqrt(np.where(most > 0.0, most, 1.0))
+    return np.exp2(np.floor(np.log2(row))), np.exp2(np.floor(np.log2(column)))
+
+
+def _factored(M: Any, a: NDArray[np.intp]) -> Callable[[Vector], Vector] | None:
+    """Solves with the block M_aa, or None where it is singular."""
+    if isinstance(M, np.ndarray):
+        from scipy.linalg import lu_factor, lu_solve
+
+        block = M[np.ix_(a, a)]
+        factor = lu_factor(block, check_finite=False)
+        if not (np.abs(np.diag(factor[0])) > 1e-14 * np.abs(block).max()).all():
+            return None
+        return lambda b: np.asarray(lu_solve(factor, b, check_finite=False))
+    from scipy.sparse.linalg import splu
+
+    try:
+        sparse_factor = splu(M[a][:, a].tocsc())
+    except RuntimeError:  # "Factor is exactly singular"
+        return None
+    return lambda b: np.asarray(sparse_factor.solve(b))

@@ -1,0 +1,263 @@
+"""Many small problems in one call, on threads."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.dispatch import Solver
+from lcp.errors import ProblemError, SolveError
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE, Residuals
+from lcp.result import Attempt, Result
+from lcp.solve import check_tolerance, default_solver, solve
+from lcp.solvers import Lemke
+from lcp.status import STATUS_OF_CODE, Status
+
+# Problems between two looks at Ctrl-C, per thread.
+_PORTION = 1024
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BatchResult:
+    """Answers to B problems of n pairs; ``batch[i]`` is the `Result` of one.
+
+    Attributes
+    ----------
+    z, w
+        Arrays (B, n), read-only.
+    status
+        The `Status` of each, an object array (B,).
+    iterations
+        Pivots or iterations of each, (B,).
+    scaled, natural_map
+        Residuals of each on its own data, (B,).
+    solve_time
+        Seconds for all.
+    solver, tolerance
+        As in `Result`.
+    """
+
+    z: NDArray[np.float64]
+    w: NDArray[np.float64]
+    status: NDArray[np.object_]
+    iterations: NDArray[np.int64]
+    solve_time: float
+    solver: Any
+    tolerance: float
+    _measures: NDArray[np.float64]
+    _singles: dict[int, Result]
+
+    @property
+    def solved(self) -> NDArray[np.bool_]:
+        """Which of them were verified to be solved, (B,)."""
+        return np.asarray(self.status == Status.SOLVED, dtype=bool)
+
+    @property
+    def scaled(self) -> NDArray[np.float64]:
+        """Scaled residual of each, (B,)."""
+        return self._measures[:, 1]
+
+    @property
+    def natural_map(self) -> NDArray[np.float64]:
+        """Natural map of each, (B,)."""
+        return self._measures[:, 0]
+
+    def __len__(self) -> int:
+        return int(self.z.shape[0])
+
+    def __getitem__(self, i: int) -> Result:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"batch of {len(self)} has no entry {i}")
+        i %= len(self)
+        if i in self._singles:
+            return self._singles[i]
+        a, b, c, d, e, f, g, h = self._measures[i].tolist()
+        residual = Residuals(a, b, c, d, e, f, g, bool(h))
+        status, pivots = self.status[i], int(self.iterations[i])
+        attempt = Attempt(self.solver, status, pivots, residual)
+        return Result(
+            z=self.z[i],
+            w=self.w[i],
+            status=status,
+            iterations=pivots,
+            residual=residual,
+            solver=self.solver,
+            attempts=(attempt,),
+            solve_time=self.solve_time / len(self),
+            regularization=0.0,
+            evidence=None,
+            tolerance=self.tolerance,
+        )
+
+    def raise_for_status(self) -> None:
+        """Raise `SolveError` for the first problem that is not solved, with the number of them."""
+        missed = np.flatnonzero(~self.solved)
+        if missed.shape[0]:
+            first = self[int(missed[0])]
+            text = f"{missed.shape[0]} of {len(self)} not solved; problem {missed[0]}: {first.describe()}"
+            raise SolveError(f"{text} {first.status.advice}", first)
+
+    def __repr__(self) -> str:
+        return f"BatchResult({int(self.solved.sum())} of {len(self)} solved, n={self.z.shape[1]})"
+
+
+def solve_batch(
+    M: ArrayLike,
+    q: ArrayLike,
+    solver: Solver | None = None,
+    *,
+    z0: ArrayLike | None = None,
+    tolerance: float = DEFAULT_TOLERANCE,
+    threads: int | None = None,
+) -> BatchResult:
+    """Solve many problems of the same size and verify each on its own data.
+
+    Parameters
+    ----------
+    M
+        Matrices (B, n, n), or one (n, n) for all.
+    q
+        Vectors (B, n).
+    solver
+        None or `Lemke` without a covering vector: compiled from end to end, about the kernel's own time per problem;
+        None gives what that leaves unsolved to `default_solver`. Any other solver is called once per problem.
+    z0
+        Starts (B, n).
+    tolerance
+        As in `solve`.
+    threads
+        Number of threads, None for one per core. The answers do not depend on it.
+
+    Raises
+    ------
+    ProblemError
+        For ill-formed arguments, naming the entry. A numerical failure is a status of the problem it befell.
+    """
+    matrices, vectors, starts = _checked(M, q, z0)
+    check_tolerance(tolerance)
+    wanted: object = os.cpu_count() or 1 if threads is None else threads  # whatever the caller's types say
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or wanted < 1:
+        raise ProblemError(f"threads must be a whole number >= 1, got {threads!r}")
+    workers = wanted
+    clock = time.perf_counter()
+    B, n = vectors.shape
+    singles: dict[int, Result] = {}
+    compiled = solver is None or (type(solver) is Lemke and solver.covering_vector is None)
+    if compiled:
+        lemke = solver if isinstance(solver, Lemke) else Lemke()
+        z, w, codes, iterations, measures = _run_lemke(lemke, matrices, vectors, starts, tolerance, workers)
+        left = np.flatnonzero(codes != 0) if solver is None else np.zeros(0, dtype=np.intp)
+        table = np.array([STATUS_OF_CODE[code] for code in sorted(STATUS_OF_CODE)], dtype=object)
+        status = table[codes]
+    else:
+        z, w = np.zeros((B, n)), np.zeros((B, n))
+        iterations, measures = np.zeros(B, dtype=np.int64), np.zeros((B, 8))
+        status, left = np.empty(B, dtype=object), np.arange(B)
+    method = default_solver() if solver is None else solver
+
+    def one(b: int) -> Result:
+        start = None if starts is None else starts[b]
+        return solve(LCP(matrices[b % matrices.shape[0]], vectors[b]), method, z0=start, tolerance=tolerance)
+
+    def several(start: int, stop: int) -> list[tuple[int, Result]]:
+        return [(int(b), one(int(b))) for b in left[start:stop]]
+
+    for part in _in_portions(several, left.shape[0], workers, 16):
+        for b, single in part:
+            singles[b] = single
+            z[b], w[b], status[b], iterations[b] = single.z, single.w, single.status, single.iterations
+            r = single.residual
+            limits = (r.natural_limit, float(r.rounding_decided))
+            measures[b] = (r.natural_map, r.scaled, r.fischer_burmeister, r.min_z, r.min_w, r.gap, *limits)
+    z.flags.writeable = False
+    w.flags.writeable = False
+    used = method if solver is not None else Lemke()
+    seconds = time.perf_counter() - clock
+    return BatchResult(z, w, status, iterations, seconds, used, tolerance, measures, singles)
+
+
+def _checked(
+    M: ArrayLike, q: ArrayLike, z0: ArrayLike | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+    """Contiguous arrays M (B or 1, n, n), q (B, n), z0 (B, n)."""
+    matrices, vectors = _array("M", M), _array("q", q)
+    if vectors.ndim != 2:
+        raise ProblemError(f"q must have shape (B, n), got {vectors.shape}")
+    B, n = vectors.shape
+    if matrices.ndim == 2:
+        matrices = matrices[None]
+    if matrices.shape not in ((B, n, n), (1, n, n)):
+        raise ProblemError(f"M must have shape {(B, n, n)} or {(n, n)} to go with q {(B, n)}, got {np.shape(M)}")
+    starts = None if z0 is None else _array("z0", z0)
+    if starts is not None and starts.shape != (B, n):
+        raise ProblemError(f"z0 must have shape {(B, n)}, got {starts.shape}")
+    return matrices, vectors, starts
+
+
+def _array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    try:
+        given = np.asarray(value)
+        if np.iscomplexobj(given):
+            raise ProblemError(f"{name} is complex; a complementarity problem is real")
+        array = np.ascontiguousarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{name} is not a real array: {error}") from None
+    if not np.isfinite(array).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ProblemError(f"{name}{list(at)} = {array[at]} is not finite")
+    # A read-only array is another type to the kernels, which do not write to it.
+    return array if array.flags.writeable else array.copy()
+
+
+def _run_lemke(
+    solver: Lemke,
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z0: NDArray[np.float64] | None,
+    tolerance: float,
+    workers: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """All problems through the compiled batch: z, w, codes, pivots, measures."""
+    from lcp.kernels import lemke as k
+    from lcp.kernels.batch import lemke_batch
+    from lcp.kernels.residuals import SIZE
+
+    B, n = q.shape
+    z, w = np.zeros((B, n)), np.zeros((B, n))
+    codes, pivots = np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.int64)
+    measures = np.zeros((B, SIZE))
+    options = solver.kernel_options(tolerance)
+    starts = q if z0 is None else z0
+
+    def portion(start: int, stop: int) -> None:
+        wf, wi = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        has_z0 = z0 is not None
+        lemke_batch(M, q, starts, has_z0, options, tolerance, start, stop, wf, wi, info, z, w, codes, pivots, measures)
+
+    _in_portions(portion, B, workers, _PORTION)
+    return z, w, codes, pivots, measures
+
+
+def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:
+    """Call ``work(start, stop)`` over all of ``count`` on threads, heeding Ctrl-C between portions."""
+    bounds = [(start, min(start + size, count)) for start in range(0, count, size)]
+    if workers == 1 or len(bounds) <= 1:
+        return [work(start, stop) for start, stop in bounds]
+    with ThreadPoolExecutor(max_workers=min(workers, len(bounds))) as pool:
+        waiting = [pool.submit(work, start, stop) for start, stop in bounds]
+        try:
+            return [future.result() for future in waiting]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

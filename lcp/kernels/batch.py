@@ -1,0 +1,48 @@
+"""Many small LCPs one after another, without returning to Python in between."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.codes import SOLVED, STALLED
+from lcp.kernels.lemke import PIVOTS, lemke
+from lcp.kernels.residuals import is_solved, lcp_residuals
+
+
+@kernel
+def lemke_batch(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z0: NDArray[np.float64],
+    has_z0: bool,
+    options: NDArray[np.float64],
+    tolerance: float,
+    start: int,
+    stop: int,
+    wf: NDArray[np.float64],
+    wi: NDArray[np.int64],
+    info: NDArray[np.int64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    codes: NDArray[np.int64],
+    pivots: NDArray[np.int64],
+    measures: NDArray[np.float64],
+) -> None:
+    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n), each judged on its own data.
+
+    ``wf``, ``wi`` and ``info`` are the workspaces of `lcp.kernels.lemke`; the other arrays have one row per problem.
+    """
+    shared = M.shape[0] == 1
+    for b in range(start, stop):
+        matrix = M[0] if shared else M[b]
+        code = lemke(matrix, q[b], z0[b] if has_z0 else z[b], has_z0, options, wf, wi, z[b], info)
+        lcp_residuals(matrix, q[b], z[b], w[b], measures[b])
+        # The verdict is that of the residuals, in both directions.
+        if is_solved(measures[b], tolerance):
+            code = SOLVED
+        elif code == SOLVED:
+            code = STALLED
+        codes[b] = code
+        pivots[b] = info[PIVOTS]

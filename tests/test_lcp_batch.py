@@ -1,0 +1,134 @@
+"""Many problems in one call: the answers of one call each, on any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from naive import enumerate_bases
+
+import lcp
+
+
+def some(count: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((count, n, n))
+    return A @ A.transpose(0, 2, 1) + 0.1 * np.eye(n), rng.standard_normal((count, n))
+
+
+def test_the_answers_are_those_of_single_solves_bit_for_bit() -> None:
+    """Each problem of a batch has the z, status, pivots and residual it has alone."""
+    M, q = some(40, 6, 1)
+    batch = lcp.solve_batch(M, q)
+    assert len(batch) == 40
+    assert batch.solved.all()
+    for i in range(40):
+        alone = lcp.solve(lcp.LCP(M[i], q[i]), lcp.Lemke())
+        np.testing.assert_array_equal(batch.z[i], alone.z)
+        np.testing.assert_array_equal(batch[i].w, alone.w)
+        assert batch[i].residual == alone.residual
+        assert batch.iterations[i] == alone.iterations
+        assert batch[i].solved
+
+
+def test_threads_change_nothing() -> None:
+    """One, two and many threads: the same bits, failures included."""
+    M, q = some(5000, 4, 2)
+    M[::7] = -M[::7]
+    one = lcp.solve_batch(M, q, lcp.Lemke(), threads=1)
+    for threads in (2, 5, None):
+        more = lcp.solve_batch(M, q, lcp.Lemke(), threads=threads)
+        np.testing.assert_array_equal(more.z, one.z)
+        assert (more.status == one.status).all()
+    assert not one.solved.all()
+
+
+def test_one_matrix_for_all() -> None:
+    """A matrix (n, n) serves every q."""
+    M, q = some(30, 5, 3)
+    shared, copied = lcp.solve_batch(M[0], q), lcp.solve_batch(np.repeat(M[:1], 30, axis=0), q)
+    np.testing.assert_array_equal(shared.z, copied.z)
+
+
+def test_starts_are_used() -> None:
+    """The answers of the last call, given as starts, need no pivots."""
+    M, q = some(30, 5, 4)
+    cold = lcp.solve_batch(M, q)
+    warm = lcp.solve_batch(M, q, z0=cold.z)
+    assert warm.iterations.sum() == 0
+    np.testing.assert_allclose(warm.z, cold.z, rtol=1e-12)
+
+
+def test_what_lemke_leaves_the_cascade_settles() -> None:
+    """Without a solver, an infeasible and an unsolvable problem are named so beside a solved one."""
+    M = np.array([[[2.0, 0.0], [0.0, 2.0]], [[1.0, -1.0], [-1.0, 1.0]], [[-2.0, 1.0], [-2.0, 2.0]]])
+    q = np.array([[-2.0, 1.0], [-1.0, -1.0], [-2.0, -2.0]])
+    batch = lcp.solve_batch(M, q)
+    assert [s.name for s in batch.status] == ["SOLVED", "INFEASIBLE", "UNSOLVABLE"]
+    assert batch[1].evidence is not None
+    assert len(batch[1].attempts) > 1
+    with pytest.raises(lcp.SolveError, match="2 of 3 not solved; problem 1"):
+        batch.raise_for_status()
+    batch_of_one = lcp.solve_batch(M[:1], q[:1])
+    batch_of_one.raise_for_status()
+    assert "1 of 1 solved" in repr(batch_of_one)
+
+
+def test_any_solver_is_called_once_for_each() -> None:
+    """A solver that is not compiled gives the same kind of answer."""
+    M, q = some(5, 4, 5)
+    batch = lcp.solve_batch(M, q, lcp.Enumeration())
+    np.testing.assert_allclose(batch.z, lcp.solve_batch(M, q).z, atol=1e-10)
+    assert (batch.scaled < 1e-9).all()
+    assert (batch.natural_map < 1e-8).all()
+
+
+def test_an_empty_batch_and_empty_problems() -> None:
+    """No problems, and problems without unknowns, are solved."""
+    assert len(lcp.solve_batch(np.zeros((0, 3, 3)), np.zeros((0, 3)))) == 0
+    assert lcp.solve_batch(np.zeros((4, 0, 0)), np.zeros((4, 0))).solved.all()
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"M": np.zeros((3, 2, 3))}, "M must have shape"),
+        ({"q": np.zeros(2)}, r"q must have shape \(B, n\)"),
+        ({"z0": np.zeros((2, 2))}, "z0 must have shape"),
+        ({"M": np.full((3, 2, 2), np.nan)}, r"M\[0, 0, 0\] = nan"),
+        ({"q": np.array([[0.0, 1.0], [np.inf, 0.0], [0.0, 0.0]])}, r"q\[1, 0\] = inf"),
+        ({"q": np.zeros((3, 2)) * 1j}, "complex"),
+        ({"q": [["a", "b"]]}, "not a real array"),
+        ({"threads": 0}, "threads"),
+        ({"tolerance": 2.0}, "tolerance"),
+    ],
+)
+def test_ill_formed_input_is_named(change: dict[str, object], text: str) -> None:
+    """Shapes, entries and options out of place raise at once, with the place in the text."""
+    given: dict[str, object] = {"M": np.tile(np.eye(2), (3, 1, 1)), "q": -np.ones((3, 2))}
+    given.update(change)
+    with pytest.raises(lcp.ProblemError, match=text):
+        lcp.solve_batch(**given)  # type: ignore[arg-type]
+
+
+def test_inputs_of_any_layout() -> None:
+    """Integers, Fortran order, views and read-only arrays are taken, and never written to."""
+    M, q = some(6, 3, 6)
+    want = lcp.solve_batch(M, q).z
+    frozen = M.copy()
+    frozen.flags.writeable = False
+    np.testing.assert_array_equal(lcp.solve_batch(frozen, q).z, want)
+    np.testing.assert_array_equal(lcp.solve_batch(np.asfortranarray(M), q).z, want)
+    np.testing.assert_array_equal(lcp.solve_batch(np.repeat(M, 2, axis=0)[::2], q.tolist()).z, want)
+    whole = lcp.solve_batch(2 * np.eye(2, dtype=int), np.array([[-2, 4]]))
+    np.testing.assert_array_equal(whole.z, [[1.0, 0.0]])
+    with pytest.raises(IndexError, match="no entry 1"):
+        whole[1]
+
+
+def test_the_answers_of_the_oracle() -> None:
+    """Against the enumeration of all bases."""
+    for n in (1, 2, 5):
+        M, q = some(20, n, n)
+        for found, matrix, vector in zip(lcp.solve_batch(M, q).z, M, q, strict=True):
+            (want,) = enumerate_bases(matrix, vector)
+            np.testing.assert_allclose(found, want, atol=1e-8)

@@ -13,58 +13,113 @@ from lcp.box import BoxLCP
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
 from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
+from lcp.error_bound import ErrorBound, error_bound
 from lcp.errors import ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
+from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
 from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
+from lcp.sensitivity import Sensitivity, sensitivity
 from lcp.solve import default_solver, solve
-from lcp.solvers import ALL_SOLVERS, CVXPY, OSQP, Enumeration, Fallback, Lemke, Refined, Regularized, Traits
+from lcp.solvers import (
+    ALL_SOLVERS,
+    APGD,
+    CVXPY,
+    OPTIONAL_SOLVERS,
+    OSQP,
+    PIQP,
+    ActiveSetPivoting,
+    BlockPrincipalPivoting,
+    Cascade,
+    Clarabel,
+    CottleDantzig,
+    Enumeration,
+    ExtendedLemke,
+    Fallback,
+    Feasibility,
+    FischerNewton,
+    InteriorPoint,
+    Lemke,
+    MinMapNewton,
+    Murty,
+    NonsmoothNonlinearCG,
+    ProjectedGaussSeidel,
+    ProxQP,
+    Refined,
+    Regularized,
+    Traits,
+)
 from lcp.status import Status
 from lcp.trace import Trace, TraceRecorder
 
 __all__ = [
     "ALL_SOLVERS",
+    "APGD",
     "CVXPY",
     "LCP",
     "MLCP",
+    "OPTIONAL_SOLVERS",
     "OSQP",
+    "PIQP",
+    "ActiveSetPivoting",
     "Attempt",
     "BatchResult",
+    "BlockPrincipalPivoting",
     "BoxLCP",
+    "Cascade",
     "Claim",
+    "Clarabel",
     "Conversion",
+    "CottleDantzig",
     "Enumerated",
     "Enumeration",
+    "ErrorBound",
+    "ExtendedLemke",
     "Fallback",
     "Farkas",
+    "Feasibility",
+    "FischerNewton",
+    "InteriorPoint",
     "Lemke",
     "MLCPResult",
+    "MatrixClasses",
+    "MinMapNewton",
     "MixedSolution",
+    "Murty",
+    "NonsmoothNonlinearCG",
     "ProblemError",
+    "ProjectedGaussSeidel",
+    "ProxQP",
     "Ray",
     "Reduction",
     "Refined",
     "Regularized",
     "Residuals",
     "Result",
+    "Sensitivity",
     "SolveError",
     "Solver",
     "Status",
     "Trace",
     "TraceRecorder",
     "Traits",
+    "Verdict",
+    "Witness",
     "box_to_lcp",
     "box_to_mlcp",
+    "classify",
     "default_solver",
     "enumerate_solutions",
+    "error_bound",
     "infeasibility_proof",
     "lcp_to_mlcp",
     "mlcp_to_lcp",
     "reduce",
     "residuals",
+    "sensitivity",
     "solve",
     "solve_batch",
 ]

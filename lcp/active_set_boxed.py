@@ -77,13 +77,13 @@ def _units(M: Any) -> tuple[Vector, Vector]:
 def _factored(M: Any, a: NDArray[np.intp]) -> Callable[[Vector], Vector] | None:
     """Solves with the block M_aa, or None where it is singular."""
     if isinstance(M, np.ndarray):
-        from scipy.linalg import lu_factor, lu_solve
+        from scipy.linalg.lapack import dgetrf, dgetrs
 
         block = M[np.ix_(a, a)]
-        factor = lu_factor(block, check_finite=False)
-        if not (np.abs(np.diag(factor[0])) > 1e-14 * np.abs(block).max()).all():
+        lu, order, _ = dgetrf(block)
+        if not (np.abs(np.diag(lu)) > 1e-14 * np.abs(block).max()).all():
             return None
-        return lambda b: np.asarray(lu_solve(factor, b, check_finite=False))
+        return lambda b: np.asarray(dgetrs(lu, order, b)[0])
     from scipy.sparse.linalg import splu
 
     try:

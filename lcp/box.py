@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.errors import ProblemError
-from lcp.problem import bare_vector, checked_square, checked_vector, read_only
+from lcp.problem import bare_vector, checked_square, checked_vector, read_only, row_sizes
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -41,6 +41,7 @@ class BoxLCP:
     hi: NDArray[np.float64]
     _M: Any = field(repr=False)
     _q: NDArray[np.float64] = field(repr=False)
+    _row_size: NDArray[np.float64] = field(repr=False)
 
     def __init__(self, M: Any, q: ArrayLike, lo: ArrayLike, hi: ArrayLike) -> None:
         matrix = checked_square("M", M)
@@ -61,6 +62,7 @@ class BoxLCP:
             object.__setattr__(self, name, read_only(value))
         object.__setattr__(self, "_M", matrix)
         object.__setattr__(self, "_q", vector)
+        object.__setattr__(self, "_row_size", row_sizes(matrix))
 
     @property
     def n(self) -> int:

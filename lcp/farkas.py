@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,15 +10,17 @@ from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
+from lcp.exact import integers
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.residuals import Problem
 from lcp.scaling import scales
 from lcp.status import Status
 
-# Sign conditions are met to this fraction of their largest possible size, by rounding alone; the contradiction itself
-# must be larger than the second fraction of its terms.
-_ZERO = 1e-11
+# Sign conditions may miss by this fraction of their terms: a few roundings of the data. What misses by more is no
+# proof, however little: where columns nearly cancel, a huge z may be feasible. The contradiction itself must be larger
+# than the second fraction of its terms.
+ROUNDING = 2.0**-48
 _CLEAR = 1e-8
 
 
@@ -39,20 +42,52 @@ class Farkas:
     def status(self, problem: Problem) -> Status:
         """INCONSISTENT where the equations contradict each other for y of any sign, else INFEASIBLE."""
         mixed = as_mixed(problem)
-        bound = np.abs(mixed.X1.T @ self.v) > _ZERO * (np.abs(mixed.X1).T @ np.abs(self.v))
+        bound = np.abs(mixed.X1.T @ self.v) > ROUNDING * (np.abs(mixed.X1).T @ np.abs(self.v))
         return Status.INFEASIBLE if self.y.any() or bound.any() else Status.INCONSISTENT
 
     def proves(self, problem: Problem) -> bool:
-        """Whether the multipliers do what they should on the data of ``problem``, rounding apart."""
+        """Whether the multipliers do what they should on the data of ``problem``, or on data a few roundings away.
+
+        Sums are formed in twice the working precision. See `proves_exactly` for no roundings at all.
+        """
+        return self._checked(problem, ROUNDING)
+
+    def proves_exactly(self, problem: Problem) -> bool:
+        """Whether the multipliers prove the data as they stand to be infeasible, in exact arithmetic."""
+        return self._checked(problem, 0.0)
+
+    def _checked(self, problem: Problem, slack: float) -> bool:
         mixed = as_mixed(problem)
         m = mixed.n_free
         x = np.concatenate([self.v, self.y])
         if x.shape != mixed._k.shape or not np.isfinite(x).all() or (self.y < 0.0).any():
             return False
-        columns = mixed._K.T @ x
-        sizes = np.abs(mixed._K).T @ np.abs(x)
-        balanced = (np.abs(columns[:m]) <= _ZERO * sizes[:m]).all() and (columns[m:] <= _ZERO * sizes[m:]).all()
-        return bool(balanced and mixed._k @ x < -_CLEAR * (np.abs(mixed._k) @ np.abs(x)))
+        contradiction = float(mixed._k @ x)
+        if not contradiction < -_CLEAR * float(np.abs(mixed._k) @ np.abs(x)):
+            return False
+        return bool((_excess(mixed._K, x, m) <= slack).all())
+
+
+def _excess(K: NDArray[np.float64], x: NDArray[np.float64], m: int) -> NDArray[np.float64]:
+    """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
+
+    Compensated sums tell all signs but those of sums that vanish to 30 digits; these are formed in integers.
+    """
+    from lcp.kernels.accurate_residual import dense_residual
+
+    size = x.shape[0]
+    transposed = np.ascontiguousarray(K.T)
+    sums, error = np.empty(size), np.empty(size)
+    dense_residual(transposed, np.zeros(size), x, np.arange(size, dtype=np.int64), sums, error)
+    terms = np.abs(transposed) @ np.abs(x)
+    for i in np.flatnonzero(np.abs(sums) <= error):
+        used = (transposed[i] != 0.0) & (x != 0.0)
+        total = int((integers(transposed[i][used]) * integers(x[used])).sum()) if used.any() else 0
+        sums[i] = np.copysign(max(float(error[i]), np.finfo(np.float64).tiny), total) if total else 0.0
+    missed = np.where(np.arange(size) < m, np.abs(sums), np.maximum(sums, 0.0))
+    share: NDArray[np.float64] = np.where(missed > 0.0, np.inf, 0.0)
+    np.divide(missed, terms, out=share, where=terms > 0.0)
+    return share
 
 
 def as_mixed(problem: Problem) -> MLCP:
@@ -89,11 +124,53 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
     if found.x is None or not cost @ found.x < 0.0:
         return None
     x = np.where(np.abs(found.x) > 1e-9, found.x, 0.0)
-    for candidate in (x, _balanced(scaled, x, m)):
+    best = None
+    for candidate in _candidates(scaled, cost, x, m):
         proof = Farkas(y=np.maximum(candidate[m:], 0.0) * row[m:], v=candidate[:m] * row[:m])
-        if proof.proves(mixed):
+        if proof.proves_exactly(mixed):
             return proof
-    return None
+        if best is None and proof.proves(mixed):
+            best = proof
+    return best
+
+
+def _candidates(
+    scaled: NDArray[np.float64], cost: NDArray[np.float64], x: NDArray[np.float64], m: int
+) -> Iterator[NDArray[np.float64]]:
+    """What the LP found: as whole numbers if it is near such, as it is, balanced to rounding, off the border."""
+    for unit in np.unique(np.abs(x[x != 0.0])):
+        whole = np.round(x / unit)
+        if np.abs(x / unit - whole).max() < 1e-6:
+            yield whole
+            break
+    yield x
+    yield _balanced(scaled, x, m)
+    interior = _interior(scaled, cost, x, m)
+    if interior is not None:
+        yield interior
+
+
+def _interior(
+    scaled: NDArray[np.float64], cost: NDArray[np.float64], x: NDArray[np.float64], m: int
+) -> NDArray[np.float64] | None:
+    """Multipliers that meet the inequalities with room for rounding, where some do."""
+    from scipy.optimize import linprog
+
+    size = x.shape[0]
+    if m or size == 0:
+        return None
+    room = np.abs(scaled).max(axis=1, initial=0.0)
+    found = linprog(
+        np.concatenate([np.zeros(size), [-1.0]]),
+        A_ub=np.vstack([np.column_stack([scaled, room]), np.concatenate([cost, [0.0]])]),
+        b_ub=np.concatenate([np.zeros(size), [0.5 * float(cost @ x)]]),
+        bounds=[(0.0, 1.0)] * size + [(0.0, 1.0)],
+        method="highs",
+    )
+    if found.x is None or found.x[size] < 1e-7:
+        return None
+    interior: NDArray[np.float64] = np.maximum(found.x[:size], 0.0)
+    return interior
 
 
 def _balanced(scaled: NDArray[np.float64], x: NDArray[np.float64], m: int) -> NDArray[np.float64]:

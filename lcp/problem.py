@@ -88,6 +88,17 @@ def read_only(array: Any) -> Any:
     return view
 
 
+def row_sizes(matrix: Any) -> NDArray[np.float64]:
+    """Largest |entry| of each row, dense or sparse."""
+    if isinstance(matrix, np.ndarray):
+        found: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
+        return found
+    return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.zeros(0)
+
+
+_NO_SIZES = np.zeros(0)
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LCP:
     """Find z with w = M z + q, z >= 0, w >= 0 and z . w = 0.
@@ -114,6 +125,8 @@ class LCP:
     # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
     _M: Any = field(repr=False)
     _q: NDArray[np.float64] = field(repr=False)
+    # Largest |M_ij| of each row of a sparse M, which every measurement needs; empty for a dense one.
+    _row_size: NDArray[np.float64] = field(repr=False)
 
     def __init__(self, M: Any, q: ArrayLike) -> None:
         matrix = checked_square("M", M)
@@ -124,6 +137,7 @@ class LCP:
         object.__setattr__(self, "q", read_only(vector))
         object.__setattr__(self, "_M", matrix)
         object.__setattr__(self, "_q", vector)
+        object.__setattr__(self, "_row_size", row_sizes(matrix) if self.sparse else _NO_SIZES)
 
     @property
     def n(self) -> int:

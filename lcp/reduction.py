@@ -185,12 +185,21 @@ def _factor(A: Matrix, tolerance: float) -> _Inverse:
     Z, T, swap = qr(R[:rank].T, pivoting=True) if rank else (np.eye(m), np.zeros((m, 0)), np.zeros(0, dtype=int))
     back = np.empty_like(Z)
     back[order] = Z
-    null = np.linalg.qr(column[:, None] * back[:, rank:])[0]
+    null = _cleared(np.linalg.qr(column[:, None] * back[:, rank:])[0], column)
     triangle = np.empty((rank, rank))
     triangle[swap] = T[:rank].T
     lu = lu_factor(triangle) if rank else (np.zeros((0, 0)), np.zeros(0, dtype=np.int32))
-    left = np.linalg.qr(row[:, None] * Q[:, rank:])[0]
+    left = _cleared(np.linalg.qr(row[:, None] * Q[:, rank:])[0], row)
     return _Inverse(Q[:, :rank].T * row, lu, column[:, None] * back[:, :rank], left, null)
+
+
+def _cleared(vectors: Matrix, unit: NDArray[np.float64]) -> Matrix:
+    """Null vectors with exact zeros where an entry, in its own unit, is rounding beside the largest of its column.
+
+    Left in, such an entry makes a row that takes no part look like one, and contradictory equations consistent.
+    """
+    share = np.abs(vectors) / unit[:, None]
+    return np.where(share < 1e-13 * share.max(axis=0, initial=0.0), 0.0, vectors)
 
 
 def _consistency(

@@ -6,7 +6,6 @@ Always on the original data; the kernel that measures a plain LCP also judges in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
-from lcp.problem import LCP, checked_vector, kernel_arrays
+from lcp.problem import LCP, checked_vector, kernel_arrays, row_sizes
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
@@ -151,14 +150,6 @@ def _limit(
     return max(solution_limit, min(rounding_limit, cap))
 
 
-def _row_sizes(matrix: Any) -> NDArray[np.float64]:
-    """Largest |entry| of each row."""
-    if isinstance(matrix, np.ndarray):
-        found: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
-        return found
-    return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.zeros(0)
-
-
 def _relative(x: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
     """x / unit, and zero where the unit, which bounds x, is zero."""
     return np.divide(x, unit, out=np.zeros_like(x), where=unit > 0.0)
@@ -175,7 +166,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         bad = np.inf
         return Residuals(bad, bad, bad, -bad, -bad, bad, 1e-8, False, bad, bad, 1e-8), w
     u_size, y_size = _largest(u), _largest(y)
-    in_u, in_y = _row_sizes(problem._K[:, :m]) * u_size, _row_sizes(problem._K[:, m:]) * y_size
+    in_u, in_y = row_sizes(problem._K[:, :m]) * u_size, row_sizes(problem._K[:, m:]) * y_size
     part = _relative(rows, np.abs(problem._k) + in_u + in_y)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
     lesser = np.minimum(y, w)
@@ -215,7 +206,7 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         return Residuals(bad, bad, bad, -bad, -bad, bad, 1e-8, False), w
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
-    row_size = _row_sizes(problem._M)
+    row_size = problem._row_size
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
@@ -255,7 +246,7 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     w: NDArray[np.float64] = M @ z + q
     if problem.n == 0:
         return Residuals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, False), w
-    row_size = abs(M).max(axis=1).toarray().ravel()
+    row_size = problem._row_size
     z_size = float(np.abs(z).max())
     w_unit = np.abs(q) + row_size * z_size
     z_part = z / z_size if z_size > 0.0 else np.zeros_like(z)

@@ -17,19 +17,18 @@ from lcp.mixed import MLCP
 from lcp.problem import LCP, checked_vector
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import MLCPResult, Result
-from lcp.solvers import Enumeration, Fallback, Lemke, Regularized
+from lcp.solvers import Cascade
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14
 
 
-def default_solver() -> Solver:
-    """The cascade used where no solver is named.
+def default_solver() -> Cascade:
+    """The solver used where none is named: a line-up chosen by the problem's form, size and structure.
 
-    Lemke's method with its restarts; then Lemke's method on M + s I for growing s, each answer verified on M; then, for
-    up to 16 pairs, every basis, for larger problems a linear program that may prove them infeasible.
+    See `Cascade`; ``default_solver().line_up(problem)`` shows the choice for a problem.
     """
-    return Fallback(Lemke(), Regularized(Lemke(restarts=1), plain_first=False), Enumeration())
+    return Cascade()
 
 
 def check_tolerance(tolerance: float) -> None:

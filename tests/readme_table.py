@@ -9,6 +9,9 @@ CLASSES = {
     lcp.Traits.POSITIVE_SEMIDEFINITE: "PSD",
     lcp.Traits.P_MATRIX: "P",
     lcp.Traits.COPOSITIVE: "copositive",
+    lcp.Traits.SYMMETRIC_POSITIVE_DEFINITE: "symmetric PD",
+    lcp.Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE: "symmetric PSD",
+    lcp.Traits.H_PLUS: "H+",
 }
 ABILITIES = {
     lcp.Traits.WARM_START: "warm start",

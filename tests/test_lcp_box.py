@@ -84,7 +84,9 @@ def test_a_negative_relay_has_three_solutions() -> None:
 def test_a_plain_problem_is_a_box_without_lid() -> None:
     """lo = 0, hi = inf is the LCP; lo = -inf, hi = inf a linear system; lo = hi a given z."""
     M, q = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-5.0, -6.0])
-    np.testing.assert_array_equal(lcp.solve(lcp.BoxLCP(M, q, 0.0, np.inf)).z, lcp.solve(lcp.LCP(M, q)).z)
+    plain = lcp.solve(lcp.LCP(M, q)).z
+    np.testing.assert_array_equal(lcp.solve(lcp.BoxLCP(M, q, 0.0, np.inf), lcp.Lemke()).z, plain)
+    np.testing.assert_allclose(lcp.solve(lcp.BoxLCP(M, q, 0.0, np.inf)).z, plain, rtol=1e-14)
     np.testing.assert_allclose(lcp.solve(lcp.BoxLCP(M, -q, -np.inf, np.inf)).z, np.linalg.solve(M, q))
     np.testing.assert_array_equal(lcp.solve(lcp.BoxLCP(M, q, 7.0, 7.0)).z, [7.0, 7.0])
     np.testing.assert_allclose(lcp.solve(lcp.BoxLCP(sp.csr_matrix(M), q, 0.0, 1.0)).z, [1.0, 1.0])

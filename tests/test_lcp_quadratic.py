@@ -132,17 +132,17 @@ def test_semidefiniteness_agrees_with_eigenvalues(seed: int, n: int) -> None:
 
 
 def test_options_out_of_range_are_named() -> None:
-    """Each option says what it must be; an unknown backend lists the known ones."""
+    """Each option says what it must be; an unknown engine lists the known ones."""
     for make, text in (
         (lambda: lcp.OSQP(eps=0.0), "eps"),
         (lambda: lcp.OSQP(max_iter=0), "max_iter"),
         (lambda: lcp.OSQP(time_limit=-1.0), "time_limit"),
-        (lambda: lcp.CVXPY(backend=""), "backend"),
+        (lambda: lcp.CVXPY(engine=""), "engine"),
     ):
         with pytest.raises(lcp.ProblemError, match=text):
             make()
     with pytest.raises(lcp.ProblemError, match=r"'NOBODY' is not installed.*CLARABEL"):
-        lcp.solve(frictionless(0), lcp.CVXPY(backend="NOBODY"))
+        lcp.solve(frictionless(0), lcp.CVXPY(engine="NOBODY"))
 
 
 def test_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.plotting import plot_recording, plot_toss_curve
+from contactlab.plotting import plot_convergence, plot_recording, plot_toss_curve
 from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.viewer import write_html_replay
@@ -97,4 +98,12 @@ def test_plot_of_a_curve_is_a_picture(tmp_path: Path) -> None:
     """A PNG, with one point per curve or more."""
     points = [(8, 0.1, 20.0, 19.0), (8, 0.2, 15.0, 17.0), (16, 0.1, 19.0, 18.0)]
     path = plot_toss_curve(tmp_path / "curve.png", points, [("A", 14.0, 16.0)])
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_plot_of_a_race_is_a_picture(tmp_path: Path) -> None:
+    """A PNG, whatever the solvers kept and however they ended."""
+    problem = lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0])
+    results = {s.__name__: lcp.solve(problem, s(), trace=True) for s in lcp.ALL_SOLVERS}
+    path = plot_convergence(tmp_path / "race.png", results, title="two contacts")
     assert path.read_bytes().startswith(b"\x89PNG")

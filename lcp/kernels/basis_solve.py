@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
-from lcp.kernels.reductions import dot
+from lcp.kernels.reductions import dot, largest_size
+
+# Columns eliminated together: eight multiples of rows are then added to a row that is loaded and stored once.
+PANEL: Final = 8
+
+
+@kernel
+def subtract_rows(A: NDArray[np.float64], i: int, c: int, k: int) -> None:
+    """Row i of A right of the panel c .. c + 7, up to column k, less its multiples of the panel's rows, in order."""
+    a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
+    f, g, h, p = A[i, c + 4], A[i, c + 5], A[i, c + 6], A[i, c + 7]
+    y = A[i, c + 8 : k]
+    u0 = A[c, c + 8 : k]
+    u1 = A[c + 1, c + 8 : k]
+    u2 = A[c + 2, c + 8 : k]
+    u3 = A[c + 3, c + 8 : k]
+    u4 = A[c + 4, c + 8 : k]
+    u5 = A[c + 5, c + 8 : k]
+    u6 = A[c + 6, c + 8 : k]
+    u7 = A[c + 7, c + 8 : k]
+    for j in range(y.shape[0]):
+        s = (((y[j] - a * u0[j]) - b * u1[j]) - d * u2[j]) - e * u3[j]
+        y[j] = (((s - f * u4[j]) - g * u5[j]) - h * u6[j]) - p * u7[j]
 
 
 @kernel
@@ -15,44 +39,44 @@ def lu_factor(A: NDArray[np.float64], k: int, perm: NDArray[np.int64]) -> bool:
     largest = 0.0
     for i in range(k):
         perm[i] = i
-        for j in range(k):
-            largest = max(largest, abs(A[i, j]))
+        largest = max(largest, largest_size(A[i, :k]))
     floor = 1e-15 * largest
-    for c in range(k):
-        p = c
-        best = abs(A[c, c])
-        for i in range(c + 1, k):
-            if abs(A[i, c]) > best:
-                best = abs(A[i, c])
-                p = i
-        if not best > floor:
-            return False
-        if p != c:
-            for j in range(k):
-                A[c, j], A[p, j] = A[p, j], A[c, j]
-            perm[c], perm[p] = perm[p], perm[c]
-        inverse = 1.0 / A[c, c]
-        source = A[c, c + 1 : k]
-        for i in range(c + 1, k):
-            A[i, c] *= inverse
-        i = c + 1
-        # Two rows at a time share the loads of the pivot row.
-        while i + 2 <= k:
-            first = A[i, c]
-            second = A[i + 1, c]
-            if first != 0.0 or second != 0.0:
-                upper = A[i, c + 1 : k]
-                lower = A[i + 1, c + 1 : k]
-                for j in range(k - c - 1):
-                    p = source[j]
-                    upper[j] -= first * p
-                    lower[j] -= second * p
-            i += 2
-        if i < k and A[i, c] != 0.0:
-            last = A[i, c + 1 : k]
-            factor = A[i, c]
-            for j in range(k - c - 1):
-                last[j] -= factor * source[j]
+    start = 0
+    while start < k:
+        end = min(start + PANEL, k)
+        for c in range(start, end):
+            p = c
+            best = abs(A[c, c])
+            for i in range(c + 1, k):
+                if abs(A[i, c]) > best:
+                    best = abs(A[i, c])
+                    p = i
+            if not best > floor:
+                return False
+            if p != c:
+                upper = A[c, :k]
+                lower = A[p, :k]
+                for j in range(k):
+                    upper[j], lower[j] = lower[j], upper[j]
+                perm[c], perm[p] = perm[p], perm[c]
+            inverse = 1.0 / A[c, c]
+            for i in range(c + 1, k):
+                factor = A[i, c] * inverse
+                A[i, c] = factor
+                for j in range(c + 1, end):
+                    A[i, j] -= factor * A[c, j]
+        if end < k:
+            # Every entry meets the same operations in the same order as if columns were eliminated one by one.
+            for c in range(start, end):
+                source = A[c, end:k]
+                for i in range(c + 1, end):
+                    target = A[i, end:k]
+                    factor = A[i, c]
+                    for j in range(target.shape[0]):
+                        target[j] -= factor * source[j]
+            for i in range(end, k):
+                subtract_rows(A, i, start, k)
+        start = end
     return True
 
 
@@ -90,32 +114,30 @@ def solve_active(
         z[i] = 0.0
     if k == 0:
         return True
-    for i in range(k):
-        origin = M[active[i]]
-        scale = row[active[i]]
-        for j in range(k):
-            A[i, j] = origin[active[j]] * scale * column[active[j]]
-    if not lu_factor(A, k, perm):
-        return False
     b = work[:n]
     x = work[n : 2 * n]
+    unit = work[2 * n : 3 * n]
+    for j in range(k):
+        unit[j] = column[active[j]]
     for i in range(k):
-        b[i] = -q[active[i]] * row[active[i]]
-    lu_solve(A, k, perm, b, x)
-    for i in range(k):
-        z[active[i]] = x[i] * column[active[i]]
-    # One step of refinement with the residual of the original rows takes out the growth of the elimination.
-    gathered = work[2 * n : 3 * n]
-    for i in range(k):
-        x[i] = z[active[i]]
-    for i in range(k):
-        source = M[active[i]]
+        origin = M[active[i]]
+        target = A[i]
+        scale = row[active[i]]
         for j in range(k):
-            gathered[j] = source[active[j]]
-        b[i] = -(q[active[i]] + dot(gathered, x, k)) * row[active[i]]
+            target[j] = origin[active[j]] * scale * unit[j]
+        b[i] = -q[active[i]] * scale
+    if not lu_factor(A, k, perm):
+        return False
     lu_solve(A, k, perm, b, x)
     for i in range(k):
-        z[active[i]] += x[i] * column[active[i]]
+        z[active[i]] = x[i] * unit[i]
+    # One step of refinement with the residual of the original rows takes out the growth of the elimination.
+    for i in range(k):
+        a = active[i]
+        b[i] = -(q[a] + dot(M[a], z, n)) * row[a]
+    lu_solve(A, k, perm, b, x)
+    for i in range(k):
+        z[active[i]] += x[i] * unit[i]
     for i in range(n):
         if not np.isfinite(z[i]):
             for j in range(n):

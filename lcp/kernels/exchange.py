@@ -1,4 +1,4 @@
-"""One exchange (principal or ordinary pivot) of a condensed tableau.
+"""One exchange (principal or ordinary pivot) of a whole condensed tableau, for methods that look at all its columns.
 
 The tableau is a dictionary x_B = x + sum_j T[:, j] y_j with one column per nonbasic variable; basic columns, which are
 unit vectors, are not stored.
@@ -65,80 +65,3 @@ def exchange(
     for j in range(width):
         source[j] = pivot_row[j]
     x[r] = x_r
-
-
-@kernel
-def first_dictionary(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    cover: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    basis: NDArray[np.int64],
-    nonbasis: NDArray[np.int64],
-) -> None:
-    """The dictionary with all w basic, equilibrated: w = q + M z + cover t."""
-    n = q.shape[0]
-    for i in range(n):
-        basis[i] = i
-        nonbasis[i] = n + i
-        target = T[i]
-        source = M[i]
-        scale = row[i]
-        for j in range(n):
-            target[j] = source[j] * scale * column[j]
-        target[n] = cover[i]
-        x[i] = q[i] * scale
-    nonbasis[n] = 2 * n
-
-
-@kernel
-def rebuild(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    cover: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    basis: NDArray[np.int64],
-    nonbasis: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    entry: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
-) -> bool:
-    """Form the dictionary of a basis anew from the original data, with complete pivoting.
-
-    Variables: w_i is i, z_i is n + i, the artificial variable is 2 n. ``wanted`` (2 n + 1,) marks the basic ones.
-    Returns False where the basis is singular to working precision; ``basis`` and ``nonbasis`` are rewritten.
-    """
-    n = q.shape[0]
-    first_dictionary(M, q, cover, row, column, T, x, basis, nonbasis)
-    largest = 0.0
-    for i in range(n):
-        for j in range(n + 1):
-            largest = max(largest, abs(T[i, j]))
-    exchanges = 0
-    for j in range(n + 1):
-        if wanted[nonbasis[j]]:
-            exchanges += 1
-    for _ in range(exchanges):
-        best = 0.0
-        r = -1
-        c = -1
-        for i in range(n):
-            if wanted[basis[i]]:
-                continue
-            for j in range(n + 1):
-                if wanted[nonbasis[j]] and abs(T[i, j]) > best:
-                    best = abs(T[i, j])
-                    r = i
-                    c = j
-        if r < 0 or best < 1e-14 * largest:
-            return False
-        take_column(T, c, entry)
-        exchange(T, x, r, c, entry, pivot_row)
-        basis[r], nonbasis[c] = nonbasis[c], basis[r]
-    return True

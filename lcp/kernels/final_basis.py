@@ -30,8 +30,19 @@ def accept(
     tolerance: float,
 ) -> bool:
     """Solve the basis ``active[:k]`` from the original data, clip rounding below zero, and judge it."""
-    if not solve_active(M, q, row, column, active, k, A, perm, work, z):
-        return False
+    return solve_active(M, q, row, column, active, k, A, perm, work, z) and judge(M, q, z, w, measures, tolerance)
+
+
+@kernel
+def judge(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    measures: NDArray[np.float64],
+    tolerance: float,
+) -> bool:
+    """Clip what is below zero and measure z on the original data."""
     for i in range(z.shape[0]):
         if z[i] < 0.0:
             z[i] = 0.0

@@ -12,78 +12,93 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
+from lcp.kernels.lemke_tableau import Tableau, stored_column
 from lcp.kernels.reductions import largest_size, least_of
 
 
-@kernel
+@kernel(inline=True)
 def leaving_row(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    column: NDArray[np.float64],
-    basis: NDArray[np.int64],
-    position: NDArray[np.int64],
+    t: Tableau,
+    M: NDArray[np.float64],
     pivot_tolerance: float,
     tie_tolerance: float,
-    size: NDArray[np.float64],
-    ratio: NDArray[np.float64],
     tied: NDArray[np.int64],
 ) -> int:
-    """Row whose variable blocks the growth of a nonbasic variable with the given ``column``; -1 when none does (a ray).
+    """Row whose variable blocks the growth of the entering one, with column ``entry``; -1 when none does (a ray).
 
-    ``position`` maps a nonbasic variable to its column and any basic one to -1. ``pivot_tolerance`` is relative to
-    the largest entry of the column, ``tie_tolerance`` to ``size`` (n,), the magnitudes each right-hand side came
-    from. ``ratio`` and ``tied`` (n,) are scratch.
+    ``pivot_tolerance`` is relative to the largest entry of the column, ``tie_tolerance`` to ``size``, the magnitudes
+    each right-hand side came from. ``tied`` (n,) is scratch.
     """
-    n = x.shape[0]
+    x = t.x
+    column = t.entry
+    ratio = t.ratio
+    size = t.size
+    width = x.shape[0]
     floor = -pivot_tolerance * largest_size(column)
     # Without branches: the signs of a column are as good as random, and a mispredicted branch costs more than dividing.
-    for i in range(n):
+    for i in range(width):
         ratio[i] = max(x[i], 0.0) / -column[i] if column[i] < floor else np.inf
     step = least_of(ratio)
     if step == np.inf:
         return -1
     # A row is tied when its variable, after the step, is zero to within its rounding.
-    for i in range(n):
-        ratio[i] = x[i] + step * column[i] - tie_tolerance * max(size[i], -column[i] * step)
+    count = 0
+    row = 0
+    for i in range(width):
+        rest = x[i] + step * column[i] - tie_tolerance * max(size[i], -column[i] * step)
+        hit = 1 if rest <= 0.0 and column[i] < floor else 0
+        count += hit
+        row += hit * i
+    if count == 1:
+        return row
+    return lexicographic_row(t, M, step, floor, tie_tolerance, tied)
+
+
+@kernel
+def lexicographic_row(
+    t: Tableau, M: NDArray[np.float64], step: float, floor: float, tie_tolerance: float, tied: NDArray[np.int64]
+) -> int:
+    """The row to leave among several tied ones; the artificial variable goes before all others."""
+    column = t.entry
+    n = t.basis.shape[0]
     count = 0
     for i in range(n):
-        if ratio[i] <= 0.0 and column[i] < floor:
-            if basis[i] == 2 * n:
+        rest = t.x[i] + step * column[i] - tie_tolerance * max(t.size[i], -column[i] * step)
+        if rest <= 0.0 and column[i] < floor:
+            if t.basis[i] == 2 * n:
                 return i
             tied[count] = i
             count += 1
-    if count == 1:
-        return tied[0]
     k = 0
     while count > 1 and k < n:
-        c = position[k]
+        c = t.position[k]
+        if c >= 0:
+            stored_column(t, M, c)
         least = np.inf
         biggest = 0.0
-        for t in range(count):
-            value = inverse_entry(T, column, basis, tied[t], k, c)
+        for s in range(count):
+            value = inverse_entry(t, tied[s], k, c)
             least = min(least, value)
             biggest = max(biggest, abs(value))
         kept = 0
-        for t in range(count):
-            i = tied[t]
-            if inverse_entry(T, column, basis, i, k, c) - least <= tie_tolerance * biggest:
+        for s in range(count):
+            i = tied[s]
+            if inverse_entry(t, i, k, c) - least <= tie_tolerance * biggest:
                 tied[kept] = i
                 kept += 1
         count = kept
         k += 1
     # Ties that survive every column come from rounding alone: the largest pivot is the safest of them.
     best = tied[0]
-    for t in range(1, count):
-        if column[tied[t]] < column[best]:
-            best = tied[t]
+    for s in range(1, count):
+        if column[tied[s]] < column[best]:
+            best = tied[s]
     return best
 
 
 @kernel(inline=True)
-def inverse_entry(
-    T: NDArray[np.float64], column: NDArray[np.float64], basis: NDArray[np.int64], i: int, k: int, c: int
-) -> float:
+def inverse_entry(t: Tableau, i: int, k: int, c: int) -> float:
     """Entry (i, k) of the basis inverse over the size of the pivot of row i; c is the column of slack k, or -1."""
     if c >= 0:
-        return T[i, c] / column[i]
-    return -1.0 / column[i] if basis[i] == k else 0.0
+        return t.T[c, i] / t.entry[i]
+    return -1.0 / t.entry[i] if t.basis[i] == k else 0.0

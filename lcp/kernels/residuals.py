@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
+from lcp.kernels.reductions import dot, largest_size
 
 # Places in the vector of measures.
 NATURAL_MAP: Final = 0
@@ -25,6 +26,13 @@ SIZE: Final = 8
 
 EPS: Final = 2.220446049250313e-16
 EXCUSABLE: Final = 1e-6  # of a row's load |q_i|: how far rounding may excuse that the row misses it
+
+
+@kernel(inline=True)
+def length(a: float, b: float) -> float:
+    """sqrt(a^2 + b^2); `hypot`, which is slow, only where the squares could overflow or vanish."""
+    s = a * a + b * b
+    return np.sqrt(s) if 1e-200 < s < 1e200 else np.hypot(a, b)
 
 
 @kernel
@@ -58,32 +66,9 @@ def lcp_residuals(
     cap = np.inf
     for i in range(n):
         source = M[i]
-        # Four running sums and maxima: the operations of a single one would wait for each other.
-        a = q[i]
-        b = 0.0
-        c = 0.0
-        d = 0.0
-        e = 0.0
-        f = 0.0
-        g = 0.0
-        h = 0.0
-        j = 0
-        while j + 4 <= n:
-            a += source[j] * z[j]
-            b += source[j + 1] * z[j + 1]
-            c += source[j + 2] * z[j + 2]
-            d += source[j + 3] * z[j + 3]
-            e = max(e, abs(source[j]))
-            f = max(f, abs(source[j + 1]))
-            g = max(g, abs(source[j + 2]))
-            h = max(h, abs(source[j + 3]))
-            j += 4
-        while j < n:
-            a += source[j] * z[j]
-            e = max(e, abs(source[j]))
-            j += 1
-        total = (a + b) + (c + d)
-        row_size = max(max(e, f), max(g, h))
+        # Several running sums and maxima: the operations of a single one would wait for each other.
+        total = q[i] + dot(source, z, n)
+        row_size = largest_size(source)
         w[i] = total
         m_size = max(m_size, row_size)
         if not (np.isfinite(total) and np.isfinite(z[i])):
@@ -98,7 +83,7 @@ def lcp_residuals(
         if part > solution_limit and total <= z[i] and q[i] != 0.0:
             cap = min(cap, EXCUSABLE * abs(q[i]))
         scaled = max(scaled, abs(min(z_part, w_part)))
-        fischer = max(fischer, abs(z[i] + total - np.hypot(z[i], total)))
+        fischer = max(fischer, abs(z[i] + total - length(z[i], total)))
         min_z = min(min_z, z[i])
         min_w = min(min_w, total)
         gap += z[i] * total

@@ -1,28 +1,80 @@
 """The solvers, one per file. `ALL_SOLVERS` is the list that tests, tables and line-ups are derived from.
 
-It holds the methods; `Fallback`, `Refined` and `Regularized` combine them and are not in it.
+It holds the methods that need nothing beyond the core dependencies; `OPTIONAL_SOLVERS` those of packages that may be
+absent (they then answer UNSUITABLE). `Cascade`, `Fallback`, `Refined` and `Regularized` combine them.
 """
 
 from __future__ import annotations
 
+from lcp.solvers.active_set_pivoting import ActiveSetPivoting
+from lcp.solvers.apgd import APGD
+from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.cascade import Cascade
+from lcp.solvers.clarabel import Clarabel
+from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.cvxpy import CVXPY
 from lcp.solvers.enumeration import Enumeration
+from lcp.solvers.extended_lemke import ExtendedLemke
 from lcp.solvers.fallback import Fallback
+from lcp.solvers.feasibility import Feasibility
+from lcp.solvers.fischer_newton import FischerNewton
+from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
+from lcp.solvers.min_map_newton import MinMapNewton
+from lcp.solvers.murty import Murty
+from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG
 from lcp.solvers.osqp import OSQP
+from lcp.solvers.piqp import PIQP
+from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
+from lcp.solvers.proxqp import ProxQP
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
 from lcp.traits import Traits
 
-ALL_SOLVERS = (Lemke, OSQP, CVXPY, Enumeration)
+ALL_SOLVERS = (
+    Lemke,
+    ExtendedLemke,
+    ActiveSetPivoting,
+    CottleDantzig,
+    BlockPrincipalPivoting,
+    Murty,
+    ProjectedGaussSeidel,
+    APGD,
+    NonsmoothNonlinearCG,
+    MinMapNewton,
+    FischerNewton,
+    InteriorPoint,
+    OSQP,
+    Clarabel,
+    CVXPY,
+    Enumeration,
+)
+OPTIONAL_SOLVERS = (PIQP, ProxQP)
 
 __all__ = [
     "ALL_SOLVERS",
+    "APGD",
     "CVXPY",
+    "OPTIONAL_SOLVERS",
     "OSQP",
+    "PIQP",
+    "ActiveSetPivoting",
+    "BlockPrincipalPivoting",
+    "Cascade",
+    "Clarabel",
+    "CottleDantzig",
     "Enumeration",
+    "ExtendedLemke",
     "Fallback",
+    "Feasibility",
+    "FischerNewton",
+    "InteriorPoint",
     "Lemke",
+    "MinMapNewton",
+    "Murty",
+    "NonsmoothNonlinearCG",
+    "ProjectedGaussSeidel",
+    "ProxQP",
     "Refined",
     "Regularized",
     "Traits",

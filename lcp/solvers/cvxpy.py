@@ -4,83 +4,140 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.box import BoxLCP
 from lcp.errors import ProblemError
+from lcp.options import check_flag, check_positive
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
-from lcp.solvers.quadratic import Answer, Program, solve_by_program
+from lcp.solvers.quadratic import Answer, solve_by_program, usable
+from lcp.solvers.quadratic_program import Program
 from lcp.traits import Traits
 
 # Added to the diagonal, which is near one.
 _ROUNDING = 1e-12
+_DEFAULT = "CLARABEL"
+# What the engines call their tolerances and their limit on seconds. Others run with their own.
+_TOLERANCES: dict[str, dict[str, float]] = {
+    "CLARABEL": {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11},
+    "OSQP": {"eps_abs": 1e-9, "eps_rel": 1e-9, "max_iter": 20000, "polishing": False},
+    "SCS": {"eps_abs": 1e-9, "eps_rel": 1e-9},
+    "PIQP": {"eps_abs": 1e-10, "eps_rel": 1e-10},
+    "PROXQP": {"eps_abs": 1e-9},
+}
+_TIME_LIMITS = {"CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_limit_secs", "HIGHS": "time_limit"}
 
 
 @dataclass(frozen=True)
 class CVXPY:
-    """The QP of a symmetric positive semidefinite or monotone LCP through CVXPY; UNSUITABLE for any other.
+    """Any QP code that CVXPY knows, on the QP of a positive semidefinite problem (Diamond and Boyd 2016).
 
-    Scaled before and polished after as in `OSQP`.
+    UNSUITABLE for any other. Scaled before and polished after as in `OSQP`; sparse stays sparse, bounds stay bounds.
 
     Parameters
     ----------
-    backend
-        Name of an installed solver of CVXPY for quadratic programs. Clarabel, an interior-point method, comes with it.
+    engine
+        Name of an installed solver of CVXPY for quadratic programs, such as CLARABEL, OSQP, SCS, HIGHS, PIQP, PROXQP;
+        None for Clarabel, an interior-point method that comes with CVXPY.
     polish
         Polish on the active set (see `Refined`).
+    time_limit
+        Seconds, for the engines CLARABEL, OSQP, SCS and HIGHS; others take none, or have it under another name.
 
     References
     ----------
     S. Diamond, S. Boyd, CVXPY: a Python-embedded modeling language for convex optimization, JMLR 17 (2016).
     """
 
-    backend: str = "CLARABEL"
+    engine: str | None = None
     polish: bool = True
+    time_limit: float = 300.0
 
-    traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE
+    traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
 
     def __post_init__(self) -> None:
         """Refuse what is no name."""
-        if not self.backend:
-            raise ProblemError(f"CVXPY.backend must be the name of a solver, got {self.backend!r}")
+        name: object = self.engine  # whatever the caller's types say
+        if name is not None and not (isinstance(name, str) and name):
+            raise ProblemError(f"CVXPY.engine must be the name of a solver or None, got {name!r}")
+        check_flag(self, "polish")
+        check_positive(self, "time_limit")
 
     def solve(
         self,
-        problem: LCP,
+        problem: LCP | BoxLCP,
         *,
         z0: NDArray[np.float64] | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         trace: bool = False,
     ) -> Claim:
-        """Solve the QP; ``z0`` and ``trace`` are ignored."""
+        """Solve the QP; ``z0`` and ``trace`` are ignored.
+
+        Raises
+        ------
+        ProblemError
+            Where the engine is not installed; the text names those that are.
+        """
+        import cvxpy
+
+        if self._name() not in cvxpy.installed_solvers():
+            installed = ", ".join(cvxpy.installed_solvers())
+            raise ProblemError(f"CVXPY.engine = {self.engine!r} is not installed; there are: {installed}")
         return solve_by_program(problem, tolerance, self.polish, None, self._run)
+
+    def _name(self) -> str:
+        return _DEFAULT if self.engine is None else self.engine.upper()
 
     def _run(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         import cvxpy
+        from scipy import sparse
 
-        if self.backend not in cvxpy.installed_solvers():
-            installed = ", ".join(cvxpy.installed_solvers())
-            raise ProblemError(f"CVXPY.backend = {self.backend!r} is not installed; there are: {installed}")
-        x = cvxpy.Variable(program.c.shape[0])
-        conditions = [x >= 0.0]
+        n, name = program.c.shape[0], self._name()
+        x = cvxpy.Variable(n)
+        conditions = _between(x, program.lo, program.hi)
         if program.G is not None:
-            conditions.append(program.G @ x + program.g >= 0.0)
+            A, b, C, low, high = program.split_rows()
+            conditions += [A @ x == b] if A is not None else []
+            conditions += _between(C @ x, low, high) if C is not None else []
         # The semidefiniteness was checked; rounding must not let CVXPY refuse it, nor break a factorisation.
-        P = program.P + _ROUNDING * np.eye(program.c.shape[0])
+        shift = sparse.eye_array(n, format="csc") if program.sparse else np.eye(n)
+        P = program.P + _ROUNDING * shift
         objective = 0.5 * cvxpy.quad_form(x, cvxpy.psd_wrap(P)) + program.c @ x
         task = cvxpy.Problem(cvxpy.Minimize(objective), conditions)
+        limit = {_TIME_LIMITS[name]: self.time_limit} if name in _TIME_LIMITS else {}
         with warnings.catch_warnings():
             # "Solution may be inaccurate": our own test of the answer decides.
             warnings.simplefilter("ignore")
             try:
-                task.solve(solver=self.backend)
+                _run_engine(task, name, limit)
             except cvxpy.error.SolverError as error:
-                return Answer(None, f"CVXPY: {error}", 0)
+                return Answer(None, f"CVXPY with {name}: {error}", 0)
         steps = task.solver_stats.num_iters if task.solver_stats is not None else 0
-        usable = x.value is not None and bool(np.isfinite(x.value).all())
-        value = np.asarray(x.value, dtype=np.float64) if usable else None
-        return Answer(value, f"CVXPY with {self.backend}: {task.status}", int(steps or 0))
+        limited = task.status == cvxpy.USER_LIMIT
+        return Answer(usable(x.value, n), f"CVXPY with {name}: {task.status}", int(steps or 0), limited)
+
+
+def _between(value: Any, low: NDArray[np.float64], high: NDArray[np.float64]) -> list[Any]:
+    """low <= value <= high for the bounds that are finite."""
+    below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
+    conditions = [value[below] >= low[below]] if below.shape[0] else []
+    return conditions + ([value[above] <= high[above]] if above.shape[0] else [])
+
+
+def _run_engine(task: Any, name: str, limit: dict[str, float]) -> None:
+    """Solve with tight tolerances; where CVXPY discards what came short of them, once more with the engine's own."""
+    import cvxpy
+
+    tight = _TOLERANCES.get(name)
+    if tight is not None:
+        try:
+            task.solve(solver=name, **tight, **limit)
+            return
+        except cvxpy.error.SolverError:
+            pass
+    task.solve(solver=name, **limit)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from dataclasses import dataclass
+from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
@@ -92,8 +94,7 @@ class Lemke:
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
         """The options as the kernel takes them; see `lcp.kernels.lemke`."""
-        from lcp.kernels import lemke as k
-
+        k = _kernel()
         options = np.zeros(k.OPTIONS_SIZE)
         options[k.MAX_PIVOTS] = math.nan if self.max_pivots is None else self.max_pivots
         options[k.PIVOT_TOLERANCE] = self.pivot_tolerance
@@ -112,12 +113,12 @@ class Lemke:
         trace: bool = False,
     ) -> Claim:
         """Pivot until a verified solution, a ray or a limit."""
-        from lcp.kernels import lemke as k
-
+        k = _kernel()
         n = problem.n
         M, q = kernel_arrays(problem)
-        wf = np.empty(k.lemke_float_size(n))
-        wi = np.empty(k.lemke_int_size(n), dtype=np.int64)
+        floats, ints = _sizes(n)
+        wf = np.empty(floats)
+        wi = np.empty(ints, dtype=np.int64)
         if self.covering_vector is not None:
             if len(self.covering_vector) != n:
                 raise ProblemError(f"Lemke.covering_vector has length {len(self.covering_vector)}, the problem {n}")
@@ -125,22 +126,44 @@ class Lemke:
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
+        warm = z0 is not None
         start = z if z0 is None else z0
-        recorder = TraceRecorder(trace, "artificial variable")
+        recorder = TraceRecorder(trace, "artificial variable") if trace else None
+        budget = 1 if trace else _BUDGET
         deadline = time.monotonic() + self.time_limit
         while True:
-            code = k.lemke_drive(M, q, start, z0 is not None, options, wf, wi, z, info, 1 if trace else _BUDGET)
-            if trace and info[k.STAGE] == k.PIVOTING:
+            code = k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget)
+            if recorder is not None and info[k.STAGE] == k.PIVOTING:
                 recorder.add(int(info[k.PIVOTS]), k.artificial_value(wf, wi, n))
             if code != codes.RUNNING:
                 break
             if time.monotonic() > deadline:
                 # The iterate of an unfinished path is no candidate for a solution.
                 return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
-        detail = "warm basis accepted" if info[k.WARM] else f"{info[k.RESTART]} restarts" if info[k.RESTART] else ""
+        pivots, used, restarts, _, _, _, _, spent = info.tolist()
+        detail = f"{restarts} restarts" if restarts else ""
+        if used:
+            detail = "warm basis accepted" if used == k.WARM_BASIS else "warm start"
+        elif spent:
+            detail = f"{spent} pivots from the start in vain" + (f"; {detail}" if detail else "")
         status = _STATUS[code]
         ray = Ray(wf[:n].copy(), wf[n : 2 * n].copy(), float(wf[2 * n])) if status is Status.RAY_TERMINATION else None
-        return Claim(z, status, int(info[k.PIVOTS]), detail, evidence=ray, trace=recorder.trace())
+        return Claim(z, status, pivots, detail, ray, trace=recorder.trace() if recorder is not None else None)
+
+
+@functools.cache
+def _kernel() -> ModuleType:
+    """The kernel's module, imported when first needed (an import statement at every solve costs a microsecond)."""
+    from lcp.kernels import lemke
+
+    return lemke
+
+
+@functools.lru_cache(maxsize=256)
+def _sizes(n: int) -> tuple[int, int]:
+    """Lengths of the two workspaces."""
+    k = _kernel()
+    return int(k.lemke_float_size(n)), int(k.lemke_int_size(n))
 
 
 _STATUS = {

@@ -8,21 +8,24 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.errors import ProblemError
+from lcp.box import BoxLCP
+from lcp.options import check_flag, check_positive, check_real, check_whole
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
-from lcp.solvers.quadratic import Answer, Program, solve_by_program
+from lcp.solvers.quadratic import Answer, solve_by_program, usable
+from lcp.solvers.quadratic_program import Program
 from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
 class OSQP:
-    """The QP of a symmetric positive semidefinite or monotone LCP by OSQP; UNSUITABLE for any other.
+    """Operator splitting on the QP of a positive semidefinite problem by OSQP (Stellato et al. 2020).
 
-    A first-order method: its answer, scaled to unit diagonal and unit load before, is polished on its active set from
-    the original data, which brings it to the accuracy of a pivoting method where the active set is right. Infeasible
-    problems are named so with a Farkas vector.
+    UNSUITABLE where M, symmetric or not, is not positive semidefinite. A first-order method: its answer, scaled to unit
+    diagonal and unit load before, is polished on its active set from the original data, which brings it to the accuracy
+    of a pivoting method where the active set is right. Infeasible problems are named so with a Farkas vector (of sparse
+    ones up to n = 1000 only). A sparse M stays sparse, bounds stay bounds.
 
     Parameters
     ----------
@@ -45,20 +48,20 @@ class OSQP:
     polish: bool = True
     time_limit: float = 300.0
 
-    traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.WARM_START
+    traits: ClassVar[Traits] = (
+        Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
+    )
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        if not 0.0 < self.eps < 1.0:
-            raise ProblemError(f"OSQP.eps must lie between 0 and 1, got {self.eps}")
-        if self.max_iter < 1:
-            raise ProblemError(f"OSQP.max_iter must be positive, got {self.max_iter}")
-        if not self.time_limit > 0.0:
-            raise ProblemError(f"OSQP.time_limit must be positive, got {self.time_limit}")
+        check_real(self, "eps", least=0.0, most=1.0, open_ends=True)
+        check_whole(self, "max_iter", least=1)
+        check_flag(self, "polish")
+        check_positive(self, "time_limit")
 
     def solve(
         self,
-        problem: LCP,
+        problem: LCP | BoxLCP,
         *,
         z0: NDArray[np.float64] | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
@@ -71,18 +74,14 @@ class OSQP:
         import osqp
         from scipy import sparse
 
-        n = program.c.shape[0]
-        rows, low = sparse.identity(n, format="csc"), np.zeros(n)
-        if program.G is not None:
-            rows = sparse.vstack([rows, sparse.csc_matrix(program.G)], format="csc")
-            low = np.concatenate([low, -program.g])
+        rows, low, high = program.all_rows()
         solver = osqp.OSQP()
         solver.setup(
             P=sparse.triu(sparse.csc_matrix(program.P), format="csc"),
             q=program.c,
             A=rows,
             l=low,
-            u=np.full(low.shape[0], np.inf),
+            u=high,
             verbose=False,
             eps_abs=self.eps,
             eps_rel=self.eps,
@@ -96,6 +95,6 @@ class OSQP:
         if start is not None:
             solver.warm_start(x=start)
         found = solver.solve(raise_error=False)
-        x = np.asarray(found.x, dtype=np.float64) if found.x is not None else None
-        usable = x is not None and x.shape == (n,) and bool(np.isfinite(x).all())
-        return Answer(x if usable else None, f"OSQP: {found.info.status}", int(found.info.iter))
+        word = str(found.info.status)
+        limited = "maximum iterations" in word or "time limit" in word
+        return Answer(usable(found.x, program.c.shape[0]), f"OSQP: {word}", int(found.info.iter), limited)

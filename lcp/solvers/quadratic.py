@@ -1,8 +1,4 @@
-"""The quadratic program that a symmetric positive semidefinite, or monotone, LCP is.
-
-Symmetric: min 1/2 z'Mz + q'z over z >= 0. Otherwise: min z'(Mz + q) over z >= 0, Mz + q >= 0, whose least value is
-zero exactly where the LCP is solvable. Cottle, Pang and Stone (1992), sections 1.4 and 3.1.
-"""
+"""What the solvers that go through a quadratic program share: class check, polish, proof, and one way to say so."""
 
 from __future__ import annotations
 
@@ -13,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.active_set import refine
-from lcp.farkas import infeasibility_proof
-from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
-from lcp.problem import LCP, kernel_arrays
+from lcp.box import BoxLCP
+from lcp.farkas import Farkas, infeasibility_proof
+from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
+from lcp.solvers.quadratic_program import Program, center_of, program_of
 from lcp.status import Status
 
 Vector = NDArray[np.float64]
@@ -27,65 +24,61 @@ NOT_MONOTONE = (
     "Lemke, and for frictional contact see the convex friction backends of the constraint solver, ConvexRelaxation and "
     "StaggeredProjections"
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Program:
-    """min 1/2 x'Px + c'x over x >= 0 and, where G is given, G x + g >= 0; z = ``scale`` x.
-
-    Scaled by a congruence, which keeps P semidefinite, to a diagonal near one, and to c near one.
-    """
-
-    P: NDArray[np.float64]
-    c: Vector
-    G: NDArray[np.float64] | None
-    g: Vector
-    scale: Vector
+# Up to this n a sparse problem that was not solved is made dense to look for a proof that it is infeasible.
+_PROOF_SIZE = 1000
+# Active sets tried in polishing. One guess more costs a sparse problem little, and a large one needs some.
+_ROUNDS = 5
+_SPARSE_ROUNDS = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """What a QP code said: x, or None; its own word for how it ended; iterations."""
+    """What a QP code said: x, or None; its own word for how it ended; iterations; whether a limit ended it."""
 
     x: Vector | None
     word: str
     iterations: int
+    limited: bool = False
 
 
-def program_of(problem: LCP) -> Program | None:
-    """The program, or None where M is not positive semidefinite."""
-    M, q = kernel_arrays(problem)
-    if not is_positive_semidefinite(M):
+def usable(x: object, size: int) -> Vector | None:
+    """x as a vector of that size where it is one and finite, else None."""
+    if x is None:
         return None
-    d = congruence(M)
-    scaled, c = M * d * d[:, None], q * d
-    size = float(np.abs(scaled).max(initial=0.0))
-    scaled = scaled / size if size > 0.0 else scaled
-    unit = float(np.abs(c).max(initial=0.0))
-    c = c / unit if unit > 0.0 else c
-    scale = d * unit / size if unit > 0.0 and size > 0.0 else d
-    if is_symmetric(scaled):
-        return Program(0.5 * (scaled + scaled.T), c, None, np.zeros(0), scale)
-    return Program(scaled + scaled.T, c, scaled, c, scale)
+    vector = np.asarray(x, dtype=np.float64)
+    return vector if vector.shape == (size,) and bool(np.isfinite(vector).all()) else None
+
+
+def not_installed(package: str, problem: LCP | BoxLCP) -> Claim:
+    """The claim of a solver whose package cannot be imported."""
+    detail = f"{package} is not installed: pip install 'contactlab[peers]'"
+    return Claim(center_of(problem), Status.UNSUITABLE, 0, detail)
 
 
 def solve_by_program(
-    problem: LCP, tolerance: float, polish: bool, z0: Vector | None, run: Callable[[Program, Vector | None], Answer]
+    problem: LCP | BoxLCP,
+    tolerance: float,
+    polish: bool,
+    z0: Vector | None,
+    run: Callable[[Program, Vector | None], Answer],
 ) -> Claim:
     """Check the class, run the QP code, polish its answer on the active set, prove infeasibility where it failed."""
-    zero = np.zeros(problem.n)
+    z = center_of(problem)
     program = program_of(problem)
     if program is None:
-        return Claim(zero, Status.UNSUITABLE, 0, NOT_MONOTONE)
-    if (problem.q >= 0.0).all():
-        return Claim(zero, Status.SOLVED, 0)
-    answer = run(program, None if z0 is None else np.maximum(z0, 0.0) / program.scale)
-    z = zero if answer.x is None else np.maximum(answer.x, 0.0) * program.scale
+        return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
+    if _rests(problem, z, tolerance):
+        return Claim(z, Status.SOLVED, 0)
+    answer = run(program, None if z0 is None else program.start(z0))
+    if answer.x is not None:
+        z = program.recover(answer.x)
     if not measure(problem, z)[0].solved(tolerance):
-        better = refine(problem, z, tolerance) if polish and answer.x is not None else None
+        rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
+        better = refine(problem, z, tolerance, rounds) if polish and answer.x is not None else None
         if better is None:
-            proof = infeasibility_proof(problem)
-            status = Status.STALLED if proof is None else Status.INFEASIBLE
+            proof = _proof(problem)
+            status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
+            status = status if proof is None else proof.status(problem)
             return Claim(z, status, answer.iterations, answer.word, evidence=proof)
         z = better
     elif polish:
@@ -93,7 +86,18 @@ def solve_by_program(
     return Claim(z, Status.SOLVED, answer.iterations, answer.word)
 
 
-def _sharpened(problem: LCP, z: Vector) -> Vector:
+def _rests(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:
+    """Whether nothing needs to be done: q >= 0, or what that is with two bounds."""
+    if isinstance(problem, LCP):
+        return bool((problem._q >= 0.0).all())
+    return measure(problem, z)[0].solved(tolerance)
+
+
+def _proof(problem: LCP | BoxLCP) -> Farkas | None:
+    return infeasibility_proof(problem) if not problem.sparse or problem.n <= _PROOF_SIZE else None
+
+
+def _sharpened(problem: LCP | BoxLCP, z: Vector) -> Vector:
     """z with its active rows met to rounding where that can be had: the QP stops at the tolerance."""
     before = measure(problem, z)[0].scaled
     better = refine(problem, z, max(1e-3 * before, 1e-15))

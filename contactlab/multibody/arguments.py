@@ -1,0 +1,58 @@
+"""The edge between users' vectors and kernels, at a fraction of a microsecond each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.errors import MultibodyError
+from contactlab.spatial.arrays import FloatArray, finite_array
+
+if TYPE_CHECKING:
+    from contactlab.multibody.model import Model
+
+__all__ = ["bad_configuration", "checked", "check_finite"]
+
+_FLOAT64 = np.dtype(np.float64)
+
+
+def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
+    """``value`` as a contiguous, writable-typed float64 array of the given shape; itself where it is one already.
+
+    A wrong shape or type raises a `MultibodyError` naming the argument. Finiteness is left to whoever uses the numbers:
+    `check_finite`, or the kernels.
+    """
+    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == shape:
+        flags = value.flags
+        if flags.c_contiguous and flags.writeable:
+            return value
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise MultibodyError(name, f"must have shape {shape}, got {array.shape}")
+    # A read-only array is another type to a compiled kernel, which does not write to it either.
+    return finite_array(array, name, shape, MultibodyError)
+
+
+def check_finite(name: str, array: FloatArray) -> None:
+    """Name the first entry that is not finite."""
+    bad = np.flatnonzero(~np.isfinite(array.ravel()))
+    if bad.shape[0]:
+        raise MultibodyError(name, f"entry [{int(bad[0])}] is {array.ravel()[bad[0]]}, not finite")
+
+
+def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
+    """What is wrong with q where the kinematics stopped: an entry that is not finite, or no unit quaternion."""
+    try:
+        check_finite("q", q)
+    except MultibodyError as error:
+        return error
+    owner = next(
+        (b.name for b in model.bodies if b.joint.nq and model.q_slice(b.name).start <= at < model.q_slice(b.name).stop),
+        "?",
+    )
+    length = float(np.linalg.norm(q[at : at + 4]))
+    return MultibodyError(
+        "q", f"entries [{at}:{at + 4}], the quaternion of {owner!r}, have length {length:.9g}, not 1 (see normalize)"
+    )

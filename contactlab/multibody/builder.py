@@ -1,0 +1,96 @@
+"""Putting a model together, body by body."""
+
+from __future__ import annotations
+
+import difflib
+
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.joints import CustomJoint, Joint
+from contactlab.multibody.model import WORLD, BodySpec, Model
+from contactlab.multibody.packing import pack
+from contactlab.spatial.arrays import finite_array
+from contactlab.spatial.inertia import RigidInertia
+from contactlab.spatial.transform import Transform
+
+__all__ = ["ModelBuilder"]
+
+
+class ModelBuilder:
+    """Collects bodies and makes a `Model` of them.
+
+    A call that raises leaves the builder as it was; `build` may be called again after more bodies were added.
+
+    Parameters
+    ----------
+    gravity
+        (3,) [m/s^2], world axes.
+    """
+
+    def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
+        self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
+        self._bodies: list[BodySpec] = []
+        self._names: set[str] = set()
+
+    def add_body(
+        self,
+        name: str,
+        *,
+        parent: str = WORLD,
+        joint: Joint,
+        placement: Transform | None = None,
+        inertia: RigidInertia | None = None,
+    ) -> ModelBuilder:
+        """Add a body and return the builder.
+
+        Parameters
+        ----------
+        name
+            Distinct and not empty; "world" is taken.
+        parent
+            Name of a body added before, or "world".
+        joint
+            One of `contactlab.multibody.joints`, or anything that follows their protocol.
+        placement
+            Pose of the joint frame in the parent body, R mapping joint axes to parent axes; identity by default.
+        inertia
+            Mass, centre of mass and inertia about it in body axes; None for a body without mass.
+
+        Raises
+        ------
+        MultibodyError
+            For a name that is taken or empty, a parent that is not there (the text suggests close names), or a value
+            of the wrong type.
+        """
+        label: object = name  # whatever the caller's types say
+        if not isinstance(label, str) or not name:
+            raise MultibodyError("name", f"must be a non-empty string, got {name!r}")
+        if name == WORLD or name in self._names:
+            raise MultibodyError("name", f"{name!r} is taken")
+        if parent != WORLD and parent not in self._names:
+            close = difflib.get_close_matches(str(parent), [WORLD, *self._names], n=3, cutoff=0.5)
+            hint = f"; close: {', '.join(map(repr, close))}" if close else "; add it first"
+            raise MultibodyError("parent", f"no body is called {parent!r}{hint}")
+        moves: object = joint  # whatever the caller's types say
+        if isinstance(moves, type) or not isinstance(moves, Joint):
+            raise MultibodyError("joint", f"must be a joint such as Revolute(axis), got {joint!r}")
+        if isinstance(joint, CustomJoint) and not 1 <= joint.nv <= 6:
+            raise MultibodyError("joint", f"a custom joint has 1 to 6 degrees of freedom, {name!r} says {joint.nv}")
+        if placement is not None and not isinstance(placement, Transform):
+            raise MultibodyError("placement", f"must be a Transform, got {placement!r}")
+        if inertia is not None and not isinstance(inertia, RigidInertia):
+            raise MultibodyError("inertia", f"must be a RigidInertia, got {inertia!r}")
+        self._bodies.append(BodySpec(name, parent, joint, Transform() if placement is None else placement, inertia))
+        self._names.add(name)
+        return self
+
+    def build(self) -> Model:
+        """The model of the bodies added so far.
+
+        Raises
+        ------
+        MultibodyError
+            A body moves although neither it nor anything it carries has mass.
+        """
+        return pack(tuple(self._bodies), self._gravity.copy())

@@ -1,0 +1,107 @@
+"""Configurations: the neutral one, random ones, moving along a velocity and the way back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import bad_configuration, check_finite, checked
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
+from contactlab.multibody.model import Model
+from contactlab.spatial import quaternion
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+
+__all__ = ["difference", "integrate", "neutral", "normalize", "quaternion_places", "random_configuration"]
+
+
+def quaternion_places(model: Model) -> list[int]:
+    """Where in q the unit quaternions (w, x, y, z) begin."""
+    places = []
+    for body in model.bodies:
+        if isinstance(body.joint, Spherical):
+            places.append(model.q_slice(body.name).start)
+        elif isinstance(body.joint, FloatingBase):
+            places.append(model.q_slice(body.name).start + 3)
+    return places
+
+
+def neutral(model: Model) -> FloatArray:
+    """The configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
+    q = np.zeros(model.nq)
+    q[quaternion_places(model)] = 1.0
+    for joint, iq, _ in model.packed.custom:
+        name = f"{type(joint).__name__}.neutral"
+        q[iq] = finite_array(joint.neutral(), name, (joint.nq,), MultibodyError)
+    return q
+
+
+def random_configuration(model: Model, seed: int | np.random.Generator, *, spread: float = 1.0) -> FloatArray:
+    """Coordinates uniform in [-spread, spread] (rad, m), orientations uniform over all rotations.
+
+    Parameters
+    ----------
+    model
+        The model.
+    seed
+        A seed or a generator; the same seed gives the same q.
+    spread
+        Half width [rad or m].
+    """
+    rng = np.random.default_rng(seed)
+    q = neutral(model)
+    for body in model.bodies:
+        place = model.q_slice(body.name)
+        if not isinstance(body.joint, CustomJoint):
+            q[place] = rng.uniform(-spread, spread, place.stop - place.start)
+    for at in quaternion_places(model):
+        q[at : at + 4] = quaternion.normalize(rng.standard_normal(4))
+    for joint, iq, iv in model.packed.custom:
+        q[iq] = joint.integrate(q[iq], rng.uniform(-spread, spread, iv.stop - iv.start), 1.0)
+    return q
+
+
+def normalize(model: Model, q: ArrayLike) -> FloatArray:
+    """A copy of q with every quaternion divided by its length."""
+    out = finite_array(q, "q", (model.nq,), MultibodyError)
+    for at in quaternion_places(model):
+        out[at : at + 4] = quaternion.normalize(out[at : at + 4])
+    return out
+
+
+def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: float) -> FloatArray:
+    """The configuration (nq,) after moving at constant v (nv,) for dt [s].
+
+    Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
+    axes, and renormalised.
+    """
+    from contactlab.multibody.kernels.configurations import integrate_configuration
+
+    q_, v_, dt = checked("q", q, model.nq), checked("v", v, model.nv), finite_number(dt, "dt", MultibodyError)
+    out = np.zeros(model.nq)
+    integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, dt, out)
+    for joint, iq, iv in model.packed.custom:
+        out[iq] = finite_array(
+            joint.integrate(q_[iq], v_[iv], dt), f"{type(joint).__name__}.integrate", (joint.nq,), MultibodyError
+        )
+    if not np.isfinite(out).all():
+        check_finite("v", v_)
+        raise bad_configuration(model, q_, 0)
+    return out
+
+
+def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
+    """The velocity (nv,) that takes q0 to q1 in unit time, orientations by the shorter turn: inverse of `integrate`."""
+    from contactlab.multibody.kernels.configurations import configuration_difference
+
+    a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
+    out = np.zeros(model.nv)
+    configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
+    for joint, iq, iv in model.packed.custom:
+        out[iv] = finite_array(
+            joint.difference(a[iq], b[iq]), f"{type(joint).__name__}.difference", (joint.nv,), MultibodyError
+        )
+    if not np.isfinite(out).all():
+        check_finite("q0", a)
+        check_finite("q1", b)
+    return out

@@ -1,0 +1,34 @@
+"""Shift along one axis."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.joints.elementary import Elementary, unit_axis
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Prismatic"]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Prismatic:
+    """Shift by q [m] along an axis.
+
+    Parameters
+    ----------
+    axis
+        Direction (3,) in joint axes, normalised here; x by default.
+    """
+
+    axis: FloatArray
+    nq = 1
+    nv = 1
+
+    def __init__(self, axis: ArrayLike = (1.0, 0.0, 0.0)) -> None:
+        object.__setattr__(self, "axis", unit_axis(self, axis))
+
+    def chain(self) -> tuple[Elementary, ...]:
+        """One shift."""
+        return (Elementary.prismatic(self.axis),)

@@ -1,0 +1,27 @@
+"""Codes of the elementary joints, and the sizes of their slices of q and v."""
+
+from __future__ import annotations
+
+from typing import Final
+
+REVOLUTE_X: Final = 0
+REVOLUTE_Y: Final = 1
+REVOLUTE_Z: Final = 2
+REVOLUTE: Final = 3
+PRISMATIC: Final = 4
+# Shift t q in joint axes, then rotation by q about w.
+SCREW: Final = 5
+# Unit quaternion (w, x, y, z); velocity in body axes.
+SPHERICAL: Final = 6
+TRANSLATION: Final = 7
+# Position and quaternion; velocity (linear in parent axes, angular in body axes).
+FLOATING: Final = 8
+# Transform, motion subspace and velocity product come from outside, evaluated before the kernel runs.
+CUSTOM: Final = 9
+
+#: Lengths of the slices of q and v, by code; those of a custom joint are its own.
+NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
+NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
+
+# Outcomes of the kinematics kernel; otherwise the index into q of a quaternion that is not one.
+GOOD: Final = -1

@@ -1,0 +1,121 @@
+"""Moving along a velocity and measuring between configurations, joint by joint."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SPHERICAL
+from contactlab.multibody.kernels.layout import tree
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def turn(q: NDArray[np.float64], at: int, a: float, b: float, c: float, out: NDArray[np.float64]) -> None:
+    """out[at:at + 4] = q[at:at + 4] * exp((a, b, c)), the rotation vector being in body axes; renormalised."""
+    squared = a * a + b * b + c * c
+    if squared < 1e-8:
+        w = 1.0 - squared / 8.0 * (1.0 - squared / 48.0)
+        s = 0.5 - squared / 48.0 * (1.0 - squared / 80.0)
+    else:
+        angle = np.sqrt(squared)
+        w = np.cos(0.5 * angle)
+        s = np.sin(0.5 * angle) / angle
+    x = s * a
+    y = s * b
+    z = s * c
+    qw = q[at]
+    qx = q[at + 1]
+    qy = q[at + 2]
+    qz = q[at + 3]
+    rw = qw * w - qx * x - qy * y - qz * z
+    rx = qw * x + qx * w + qy * z - qz * y
+    ry = qw * y - qx * z + qy * w + qz * x
+    rz = qw * z + qx * y - qy * x + qz * w
+    inverse = 1.0 / np.sqrt(rw * rw + rx * rx + ry * ry + rz * rz)
+    out[at] = rw * inverse
+    out[at + 1] = rx * inverse
+    out[at + 2] = ry * inverse
+    out[at + 3] = rz * inverse
+
+
+@kernel(inline=True)
+def turn_between(q0: NDArray[np.float64], q1: NDArray[np.float64], at: int, out: NDArray[np.float64], to: int) -> None:
+    """out[to:to + 3] = rotation vector, body axes, of the shorter turn from q0[at:at + 4] to q1[at:at + 4]."""
+    aw = q0[at]
+    ax = -q0[at + 1]
+    ay = -q0[at + 2]
+    az = -q0[at + 3]
+    bw = q1[at]
+    bx = q1[at + 1]
+    by = q1[at + 2]
+    bz = q1[at + 3]
+    w = aw * bw - ax * bx - ay * by - az * bz
+    x = aw * bx + ax * bw + ay * bz - az * by
+    y = aw * by - ax * bz + ay * bw + az * bx
+    z = aw * bz + ax * by - ay * bx + az * bw
+    if w < 0.0:
+        w = -w
+        x = -x
+        y = -y
+        z = -z
+    sine = np.sqrt(x * x + y * y + z * z)
+    factor = 2.0 / w * (1.0 - sine * sine / (3.0 * w * w)) if sine < 1e-5 else 2.0 * np.arctan2(sine, w) / sine
+    out[to] = factor * x
+    out[to + 1] = factor * y
+    out[to + 2] = factor * z
+
+
+@kernel
+def integrate_configuration(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    dt: float,
+    out: NDArray[np.float64],
+) -> None:
+    """Move every joint but the custom ones at constant v for dt."""
+    t = tree(I, F)
+    for i in range(t.parent.shape[0]):
+        a = t.iq[i]
+        b = t.iv[i]
+        kind = t.kind[i]
+        if kind == CUSTOM:
+            continue
+        if kind == SPHERICAL:
+            turn(q, a, v[b] * dt, v[b + 1] * dt, v[b + 2] * dt, out)
+        elif kind == FLOATING:
+            for k in range(3):
+                out[a + k] = q[a + k] + v[b + k] * dt
+            turn(q, a + 3, v[b + 3] * dt, v[b + 4] * dt, v[b + 5] * dt, out)
+        else:
+            for k in range(t.iv[i + 1] - b):
+                out[a + k] = q[a + k] + v[b + k] * dt
+
+
+@kernel
+def configuration_difference(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q0: NDArray[np.float64],
+    q1: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """The velocity that takes q0 to q1 in unit time, but for custom joints."""
+    t = tree(I, F)
+    for i in range(t.parent.shape[0]):
+        a = t.iq[i]
+        b = t.iv[i]
+        kind = t.kind[i]
+        if kind == CUSTOM:
+            continue
+        if kind == SPHERICAL:
+            turn_between(q0, q1, a, out, b)
+        elif kind == FLOATING:
+            for k in range(3):
+                out[b + k] = q1[a + k] - q0[a + k]
+            turn_between(q0, q1, a + 3, out, b + 3)
+        else:
+            for k in range(t.iv[i + 1] - b):
+                out[b + k] = q1[a + k] - q0[a + k]

@@ -1,0 +1,249 @@
+"""Where the links are, and how each degree of freedom moves them: poses and motion columns in world axes.
+
+Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.4, with all spatial vectors in world axes about the
+origin of the root link of their tree: inertias and columns then add up along the tree without change of frame.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.codes import (
+    CUSTOM,
+    FLOATING,
+    GOOD,
+    PRISMATIC,
+    REVOLUTE,
+    REVOLUTE_X,
+    REVOLUTE_Y,
+    REVOLUTE_Z,
+    SCREW,
+    SPHERICAL,
+    TRANSLATION,
+)
+from contactlab.multibody.kernels.layout import Tree
+from lcp.kernels import kernel
+
+# How far the square of a quaternion's length may be from 1.
+UNIT = 2e-6
+
+
+@kernel(inline=True)
+def rotate_columns(A: NDArray[np.float64], a: int, b: int, c: float, s: float) -> None:
+    """A := A R for a rotation in the plane of columns a, b of the flat matrix A (9,)."""
+    for row in range(0, 9, 3):
+        x = A[row + a]
+        y = A[row + b]
+        A[row + a] = x * c + y * s
+        A[row + b] = y * c - x * s
+
+
+@kernel(inline=True)
+def quaternion_matrix(q: NDArray[np.float64], at: int, B: NDArray[np.float64]) -> bool:
+    """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False where it has none."""
+    w = q[at]
+    x = q[at + 1]
+    y = q[at + 2]
+    z = q[at + 3]
+    squared = w * w + x * x + y * y + z * z
+    if not abs(squared - 1.0) <= UNIT:
+        return False
+    s = 2.0 / squared
+    B[0] = 1.0 - s * (y * y + z * z)
+    B[1] = s * (x * y - w * z)
+    B[2] = s * (x * z + w * y)
+    B[3] = s * (x * y + w * z)
+    B[4] = 1.0 - s * (x * x + z * z)
+    B[5] = s * (y * z - w * x)
+    B[6] = s * (x * z - w * y)
+    B[7] = s * (y * z + w * x)
+    B[8] = 1.0 - s * (x * x + y * y)
+    return True
+
+
+@kernel(inline=True)
+def axis_matrix(x: float, y: float, z: float, angle: float, B: NDArray[np.float64]) -> None:
+    """Rotation matrix (9,) by rows about the unit axis (x, y, z)."""
+    c = np.cos(angle)
+    s = np.sin(angle)
+    d = 1.0 - c
+    B[0] = c + d * x * x
+    B[1] = d * x * y - s * z
+    B[2] = d * x * z + s * y
+    B[3] = d * x * y + s * z
+    B[4] = c + d * y * y
+    B[5] = d * y * z - s * x
+    B[6] = d * x * z - s * y
+    B[7] = d * y * z + s * x
+    B[8] = c + d * z * z
+
+
+@kernel(inline=True)
+def times(A: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """out = A B for flat matrices (9,); out is neither of them."""
+    for row in range(0, 9, 3):
+        x = A[row]
+        y = A[row + 1]
+        z = A[row + 2]
+        out[row] = x * B[0] + y * B[3] + z * B[6]
+        out[row + 1] = x * B[1] + y * B[4] + z * B[7]
+        out[row + 2] = x * B[2] + y * B[5] + z * B[8]
+
+
+@kernel
+def poses(
+    t: Tree,
+    q: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    R: NDArray[np.float64],
+    p: NDArray[np.float64],
+    S: NDArray[np.float64],
+    scratch: NDArray[np.float64],
+) -> int:
+    """Fill R (nl, 9), p (nl, 3) and the motion columns S (nv, 6); `GOOD`, or where in q a quaternion is not one.
+
+    ``custom`` (n, 54) holds the numbers of custom joints, ``scratch`` has 18 places.
+    """
+    A = scratch[:9]
+    B = scratch[9:18]
+    for i in range(t.parent.shape[0]):
+        up = t.parent[i]
+        X = t.R[i]
+        Ri = R[i]
+        pi = p[i]
+        px = t.p[i, 0]
+        py = t.p[i, 1]
+        pz = t.p[i, 2]
+        # A: the joint's axes in the world; pi: its origin.
+        if up >= 0:
+            Ru = R[up]
+            times(Ru, X, A)
+            pi[0] = p[up, 0] + Ru[0] * px + Ru[1] * py + Ru[2] * pz
+            pi[1] = p[up, 1] + Ru[3] * px + Ru[4] * py + Ru[5] * pz
+            pi[2] = p[up, 2] + Ru[6] * px + Ru[7] * py + Ru[8] * pz
+        else:
+            for k in range(9):
+                A[k] = X[k]
+            pi[0] = px
+            pi[1] = py
+            pi[2] = pz
+        kind = t.kind[i]
+        iq = t.iq[i]
+        iv = t.iv[i]
+        root = t.root[i]
+        if kind <= REVOLUTE_Z:
+            c = np.cos(q[iq])
+            s = np.sin(q[iq])
+            for k in range(9):
+                Ri[k] = A[k]
+            if kind == REVOLUTE_X:
+                rotate_columns(Ri, 1, 2, c, s)
+            elif kind == REVOLUTE_Y:
+                rotate_columns(Ri, 2, 0, c, s)
+            else:
+                rotate_columns(Ri, 0, 1, c, s)
+            turning_column(S[iv], A[kind], A[3 + kind], A[6 + kind], pi, p[root])
+        elif kind == PRISMATIC:
+            for k in range(9):
+                Ri[k] = A[k]
+            x = t.axis[i, 3]
+            y = t.axis[i, 4]
+            z = t.axis[i, 5]
+            moving_column(S[iv], A, x, y, z)
+            for k in range(3):
+                pi[k] += S[iv, 3 + k] * q[iq]
+        elif kind in (REVOLUTE, SCREW):
+            x = t.axis[i, 0]
+            y = t.axis[i, 1]
+            z = t.axis[i, 2]
+            axis_matrix(x, y, z, q[iq], B)
+            times(A, B, Ri)
+            wx = A[0] * x + A[1] * y + A[2] * z
+            wy = A[3] * x + A[4] * y + A[5] * z
+            wz = A[6] * x + A[7] * y + A[8] * z
+            if kind == SCREW:
+                moving_column(S[iv], A, t.axis[i, 3], t.axis[i, 4], t.axis[i, 5])
+                sx = S[iv, 3]
+                sy = S[iv, 4]
+                sz = S[iv, 5]
+                pi[0] += sx * q[iq]
+                pi[1] += sy * q[iq]
+                pi[2] += sz * q[iq]
+                turning_column(S[iv], wx, wy, wz, pi, p[root])
+                S[iv, 3] += sx
+                S[iv, 4] += sy
+                S[iv, 5] += sz
+            else:
+                turning_column(S[iv], wx, wy, wz, pi, p[root])
+        elif kind == SPHERICAL:
+            if not quaternion_matrix(q, iq, B):
+                return iq
+            times(A, B, Ri)
+            for k in range(3):
+                turning_column(S[iv + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
+        elif kind == TRANSLATION:
+            for k in range(9):
+                Ri[k] = A[k]
+            shift(A, q, iq, pi)
+            for k in range(3):
+                moving_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+        elif kind == FLOATING:
+            if not quaternion_matrix(q, iq + 3, B):
+                return iq + 3
+            times(A, B, Ri)
+            shift(A, q, iq, pi)
+            for k in range(3):
+                moving_column(S[iv + k], A, 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0)
+                turning_column(S[iv + 3 + k], Ri[k], Ri[3 + k], Ri[6 + k], pi, p[root])
+        elif kind == CUSTOM:
+            row = custom[t.custom[i]]
+            times(A, row[:9], Ri)
+            shift(A, row, 9, pi)
+            for k in range(t.iv[i + 1] - iv):
+                column = row[12 + 6 * k : 18 + 6 * k]
+                turned = S[iv + k]
+                for m in range(3):
+                    turned[m] = Ri[3 * m] * column[0] + Ri[3 * m + 1] * column[1] + Ri[3 * m + 2] * column[2]
+                turning_column(turned, turned[0], turned[1], turned[2], pi, p[root])
+                for m in range(3):
+                    turned[3 + m] += Ri[3 * m] * column[3] + Ri[3 * m + 1] * column[4] + Ri[3 * m + 2] * column[5]
+    return GOOD
+
+
+@kernel(inline=True)
+def shift(A: NDArray[np.float64], d: NDArray[np.float64], at: int, pi: NDArray[np.float64]) -> None:
+    """pi += A d[at:at + 3]."""
+    x = d[at]
+    y = d[at + 1]
+    z = d[at + 2]
+    pi[0] += A[0] * x + A[1] * y + A[2] * z
+    pi[1] += A[3] * x + A[4] * y + A[5] * z
+    pi[2] += A[6] * x + A[7] * y + A[8] * z
+
+
+@kernel(inline=True)
+def turning_column(
+    column: NDArray[np.float64], x: float, y: float, z: float, at: NDArray[np.float64], about: NDArray[np.float64]
+) -> None:
+    """Spatial velocity, about the point ``about``, of turning at unit rate about the axis (x, y, z) through ``at``."""
+    dx = at[0] - about[0]
+    dy = at[1] - about[1]
+    dz = at[2] - about[2]
+    column[0] = x
+    column[1] = y
+    column[2] = z
+    column[3] = dy * z - dz * y
+    column[4] = dz * x - dx * z
+    column[5] = dx * y - dy * x
+
+
+@kernel(inline=True)
+def moving_column(column: NDArray[np.float64], A: NDArray[np.float64], x: float, y: float, z: float) -> None:
+    """Spatial velocity of shifting along (x, y, z), given in the axes A."""
+    column[0] = 0.0
+    column[1] = 0.0
+    column[2] = 0.0
+    column[3] = A[0] * x + A[1] * y + A[2] * z
+    column[4] = A[3] * x + A[4] * y + A[5] * z
+    column[5] = A[6] * x + A[7] * y + A[8] * z

@@ -1,0 +1,113 @@
+"""Spatial velocities of the links, and the accelerations their velocities alone give them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, PRISMATIC, SCREW, SPHERICAL, TRANSLATION
+from contactlab.multibody.kernels.layout import Tree
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: float, out: NDArray[np.float64]) -> None:
+    """out += factor v x s for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
+    a = v[0] * factor
+    b = v[1] * factor
+    c = v[2] * factor
+    d = v[3] * factor
+    e = v[4] * factor
+    f = v[5] * factor
+    x = s[0]
+    y = s[1]
+    z = s[2]
+    out[0] += b * z - c * y
+    out[1] += c * x - a * z
+    out[2] += a * y - b * x
+    out[3] += b * s[5] - c * s[4] + e * z - f * y
+    out[4] += c * s[3] - a * s[5] + f * x - d * z
+    out[5] += a * s[4] - b * s[3] + d * y - e * x
+
+
+@kernel
+def velocities(
+    t: Tree,
+    v: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    R: NDArray[np.float64],
+    p: NDArray[np.float64],
+    S: NDArray[np.float64],
+    V: NDArray[np.float64],
+    C: NDArray[np.float64],
+) -> None:
+    """Fill V (nl, 6) and C (nl, 6), the sum of (dS/dt) v over each link's own degrees of freedom.
+
+    World axes, about the origin of the tree's root link taken as a fixed point of space.
+    """
+    for i in range(t.parent.shape[0]):
+        up = t.parent[i]
+        Vi = V[i]
+        Ci = C[i]
+        first = t.iv[i]
+        last = t.iv[i + 1]
+        for k in range(6):
+            Vi[k] = V[up, k] if up >= 0 else 0.0
+            Ci[k] = 0.0
+        kind = t.kind[i]
+        if kind <= PRISMATIC or kind == SCREW:
+            rate = v[first]
+            s = S[first]
+            if up >= 0:
+                add_cross_motion(V[up], s, rate, Ci)
+            for k in range(6):
+                Vi[k] += s[k] * rate
+            if kind == SCREW:
+                # The axis moves along: the shift t (world axes) turns it into one more linear term, t x w rate^2.
+                root = p[t.root[i]]
+                dx = p[i, 0] - root[0]
+                dy = p[i, 1] - root[1]
+                dz = p[i, 2] - root[2]
+                tx = s[3] - (dy * s[2] - dz * s[1])
+                ty = s[4] - (dz * s[0] - dx * s[2])
+                tz = s[5] - (dx * s[1] - dy * s[0])
+                Ci[3] += rate * rate * (ty * s[2] - tz * s[1])
+                Ci[4] += rate * rate * (tz * s[0] - tx * s[2])
+                Ci[5] += rate * rate * (tx * s[1] - ty * s[0])
+            continue
+        for j in range(first, last):
+            for k in range(6):
+                Vi[k] += S[j, k] * v[j]
+        if kind == SPHERICAL:
+            for j in range(first, last):
+                add_cross_motion(Vi, S[j], v[j], Ci)
+        elif kind == TRANSLATION:
+            if up >= 0:
+                for j in range(first, last):
+                    add_cross_motion(V[up], S[j], v[j], Ci)
+        elif kind == FLOATING:
+            # Directions of shift are the parent's, axes of rotation the body's own.
+            if up >= 0:
+                for j in range(first, first + 3):
+                    add_cross_motion(V[up], S[j], v[j], Ci)
+            for j in range(first + 3, last):
+                add_cross_motion(Vi, S[j], v[j], Ci)
+        elif kind == CUSTOM:
+            # S is constant in the child's axes but for c, its own velocity product, which is turned to world axes.
+            for j in range(first, last):
+                add_cross_motion(Vi, S[j], v[j], Ci)
+            row = custom[t.custom[i]]
+            Ri = R[i]
+            root = p[t.root[i]]
+            ax = Ri[0] * row[48] + Ri[1] * row[49] + Ri[2] * row[50]
+            ay = Ri[3] * row[48] + Ri[4] * row[49] + Ri[5] * row[50]
+            az = Ri[6] * row[48] + Ri[7] * row[49] + Ri[8] * row[50]
+            dx = p[i, 0] - root[0]
+            dy = p[i, 1] - root[1]
+            dz = p[i, 2] - root[2]
+            Ci[0] += ax
+            Ci[1] += ay
+            Ci[2] += az
+            Ci[3] += Ri[0] * row[51] + Ri[1] * row[52] + Ri[2] * row[53] + dy * az - dz * ay
+            Ci[4] += Ri[3] * row[51] + Ri[4] * row[52] + Ri[5] * row[53] + dz * ax - dx * az
+            Ci[5] += Ri[6] * row[51] + Ri[7] * row[52] + Ri[8] * row[53] + dx * ay - dy * ax

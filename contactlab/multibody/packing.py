@@ -1,0 +1,171 @@
+"""From the bodies as added to the buffers the kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.joints import CustomJoint
+from contactlab.multibody.kernels import codes
+from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
+from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.inertia import RigidInertia
+from contactlab.spatial.transform import Transform
+
+__all__ = ["pack"]
+
+
+@dataclass(eq=False)
+class _Link:
+    """One moving frame while the model is packed."""
+
+    name: str
+    parent: int
+    kind: int
+    nq: int
+    nv: int
+    placement: Transform
+    axis: FloatArray
+    custom: CustomJoint | None
+    mass: float
+    com: FloatArray
+    inertia: FloatArray
+
+
+def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Model:
+    """The model of ``bodies``, parents before children; a `MultibodyError` for what cannot move with a finite force."""
+    links: list[_Link] = []
+    index = {body.name: i for i, body in enumerate(bodies)}
+    body_link: list[int] = []
+    frames: list[Transform] = []
+    q_start: list[int] = []
+    v_start: list[int] = []
+    nq = nv = 0
+    for body in bodies:
+        q_start.append(nq)
+        v_start.append(nv)
+        up = index.get(body.parent, -1) if body.parent != WORLD else -1
+        link = body_link[up] if up >= 0 else -1
+        placement = frames[up] @ body.placement if up >= 0 else body.placement
+        for number, motion in enumerate(body.joint.chain()):
+            custom = body.joint if isinstance(body.joint, CustomJoint) else None
+            sizes = (custom.nq, custom.nv) if custom is not None else (motion.nq, motion.nv)
+            axis = np.concatenate([motion.w, motion.t])
+            at = placement if number == 0 else Transform()
+            zero = np.zeros((3, 3))
+            links.append(_Link(body.name, link, motion.kind, *sizes, at, axis, custom, 0.0, np.zeros(3), zero))
+            link = len(links) - 1
+            nq, nv = nq + sizes[0], nv + sizes[1]
+        body_link.append(link)
+        frames.append(placement if not body.joint.chain() else Transform())
+        if link >= 0 and body.inertia is not None:
+            _add(links[link], body.inertia, frames[-1])
+    _check_masses(links)
+    start_q = np.cumsum([0, *(link.nq for link in links)])
+    start_v = np.cumsum([0, *(link.nv for link in links)])
+    packed = _buffers(links, body_link, frames, start_q, start_v, gravity)
+    return Model(tuple(bodies), read_only(gravity), nq, nv, packed, index, tuple(q_start), tuple(v_start))
+
+
+def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
+    """Join a body, fixed at ``frame`` in the link, to the link's mass."""
+    com = frame.apply(inertia.com)
+    total = link.mass + inertia.mass
+    common = (link.mass * link.com + inertia.mass * com) / total
+    about = np.zeros((3, 3))
+    for mass, at, own in (
+        (link.mass, link.com, link.inertia),
+        (inertia.mass, com, frame.R @ inertia.inertia @ frame.R.T),
+    ):
+        d = at - common
+        about += own + mass * (d @ d * np.eye(3) - np.outer(d, d))
+    link.mass, link.com, link.inertia = total, common, about
+
+
+def _check_masses(links: Sequence[_Link]) -> None:
+    """Every link must carry mass, its own or a descendant's: otherwise no finite force moves it finitely."""
+    carried = [link.mass for link in links]
+    for i in range(len(links) - 1, -1, -1):
+        if links[i].parent >= 0:
+            carried[links[i].parent] += carried[i]
+    for link, mass in zip(links, carried, strict=True):
+        if mass == 0.0:
+            raise MultibodyError("inertia", f"body {link.name!r} moves but neither it nor what it carries has mass")
+
+
+def _buffers(
+    links: Sequence[_Link],
+    body_link: Sequence[int],
+    frames: Sequence[Transform],
+    iq: np.ndarray[tuple[int], np.dtype[np.int64]],
+    iv: np.ndarray[tuple[int], np.dtype[np.int64]],
+    gravity: FloatArray,
+) -> PackedModel:
+    """Lay everything out as `contactlab.multibody.kernels.layout.tree` expects."""
+    nl, nb = len(links), len(body_link)
+    parent = [link.parent for link in links]
+    root: list[int] = []
+    for i, up in enumerate(parent):
+        root.append(i if up < 0 else root[up])
+    customs = [i for i, link in enumerate(links) if link.kind == codes.CUSTOM]
+    row = {i: number for number, i in enumerate(customs)}
+    dof_parent: list[int] = []
+    dof_link: list[int] = []
+    last: list[int] = []  # last degree of freedom at or below each link
+    for i, link in enumerate(links):
+        below = last[link.parent] if link.parent >= 0 else -1
+        for k in range(link.nv):
+            dof_parent.append(below)
+            below = int(iv[i]) + k
+            dof_link.append(i)
+        last.append(below)
+    head = [nl, int(iq[-1]), int(iv[-1]), nb, 0, 0, 0, 0]
+    ints = np.array(
+        [
+            *head,
+            *parent,
+            *root,
+            *(link.kind for link in links),
+            *iq,
+            *iv,
+            *(row.get(i, -1) for i in range(nl)),
+            *dof_parent,
+            *dof_link,
+            *body_link,
+        ],
+        dtype=np.int64,
+    )
+    parts = [
+        gravity,
+        *(link.placement.R.ravel() for link in links),
+        *(link.placement.p for link in links),
+        *(link.axis for link in links),
+        np.array([link.mass for link in links]),
+        *(link.com for link in links),
+        *(_six(link.inertia) for link in links),
+        *(frame.R.ravel() for frame in frames),
+        *(frame.p for frame in frames),
+    ]
+    floats = np.ascontiguousarray(np.concatenate(parts), dtype=np.float64)
+    own = tuple(
+        (joint, slice(int(iq[i]), int(iq[i + 1])), slice(int(iv[i]), int(iv[i + 1])))
+        for i in customs
+        if (joint := links[i].custom) is not None
+    )
+    return PackedModel(ints, floats, nl, own, _is_chain(dof_parent))
+
+
+def _six(inertia: FloatArray) -> FloatArray:
+    return inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
+
+
+def _is_chain(dof_parent: Sequence[int]) -> bool:
+    """Whether the ancestors of all degrees of freedom make up most of the lower triangle, which then is nearly full."""
+    depth: list[int] = []
+    for up in dof_parent:
+        depth.append(1 if up < 0 else depth[up] + 1)
+    n = len(depth)
+    return n > 24 and sum(depth) > 0.35 * n * n

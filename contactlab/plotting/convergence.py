@@ -1,0 +1,58 @@
+"""How solvers came down on one problem: their traces, over iterations and over time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+import lcp
+
+__all__ = ["plot_convergence"]
+
+
+def plot_convergence(
+    path: str | Path, results: Mapping[str, lcp.Result | lcp.MLCPResult], *, title: str = "", tolerance: float = 1e-9
+) -> Path:
+    """Draw the traces of several solves of one problem, over iterations and over seconds, and write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    results
+        Label to result, each of a solve with ``trace=True``. Traces of another quantity than the residual on the
+        problem's own data (the artificial variable of Lemke's method) and solves without a trace are drawn as one
+        point: what was reached, after how many iterations and how long. Open marks did not solve the problem.
+    title
+        Written above.
+    tolerance
+        Drawn as a horizontal line.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11.0, 4.8), layout="constrained")
+    FigureCanvasAgg(figure)
+    least = 1e-17
+    for axes, by_time in zip(figure.subplots(1, 2, sharey=True), (False, True), strict=True):
+        for number, (label, result) in enumerate(results.items()):
+            color, trace = f"C{number % 10}", result.trace
+            end = (result.solve_time * 1e3 if by_time else max(result.iterations, 1), result.residual.natural_map)
+            if trace is not None and trace.quantity == "natural map" and len(trace):
+                x = trace.seconds * 1e3 if by_time else np.maximum(trace.iterations, 1)
+                axes.plot(x, np.maximum(trace.values, least), color=color, linewidth=1.2)
+            fill = color if result.solved else "none"
+            axes.plot(end[0], max(end[1], least), "o", color=color, markerfacecolor=fill, markersize=6, label=label)
+        axes.axhline(tolerance, color="0.6", linewidth=0.8, linestyle="--")
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("time [ms]" if by_time else "iterations")
+        axes.grid(alpha=0.25)
+    figure.axes[0].set_ylabel("natural map  max |min(z, Mz + q)|")
+    figure.axes[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.suptitle(title)
+    path = Path(path)
+    figure.savefig(path, dpi=130)
+    return path

@@ -1,0 +1,335 @@
+"""How far a vector is from the solution: rigorous bounds, rounding included, where the class of M allows them.
+
+Let u lie between the bounds and v be complementary to it; then u solves the problem with q + d in place of q, where
+d = v - (M u + q). For the solution z* some diagonal D with entries in [0, 1] has
+
+    (I - D + D M) (u - z*) = -D d,
+
+and so |u - z*| is at most
+
+* <M>^-1 |d| for an H_+-matrix, <M> being its comparison matrix;
+* |d|_2 / m in the Euclidean norm, for a positive definite M, x . M x >= m |x|_2^2;
+* max over the principal blocks of |M_aa^-1 d_a|, component by component, for a P-matrix: each component of the
+  solution is a quotient of two polynomials that are linear in every entry of D, hence monotone in each, hence extreme
+  where all are 0 or 1.
+
+X. Chen, S. Xiang, Computation of error bounds for P-matrix linear complementarity problems, Mathematical Programming
+106 (2006), and Perturbation bounds of P-matrix linear complementarity problems, SIAM Journal on Optimization 18 (2007);
+R. Mathias, J.-S. Pang, Error bounds for the linear complementarity problem with a P-matrix, Linear Algebra and its
+Applications 132 (1990). Where such a bound tells which unknowns are at their bounds, the others solve a linear
+system, and its verified solution is what remains of the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.forms import Form, form_of, point_of
+from lcp.interval import EPS, TINY, down, product, up, upper_norm, upper_product
+from lcp.matrix_classes.floating import congruence
+from lcp.matrix_classes.p_matrix import is_p_matrix
+from lcp.residuals import Problem
+from lcp.result import MLCPResult, Result
+from lcp.scaling import scales
+from lcp.verified import comparison, h_matrix_vector, least_eigenvalue, lower_image, solved
+
+Vector = NDArray[np.float64]
+_NONE = "none available"
+#: Largest dense matrix whose eigenvalues or blocks are looked at.
+_DENSE = 3000
+_CHUNK = 2048
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ErrorBound:
+    """How far z is from the solution at most.
+
+    Attributes
+    ----------
+    bound
+        |z - z*| <= bound in the maximum norm; infinite where none is available.
+    norm
+        ``"max"``.
+    matrix_class
+        The class of M the bound rests on: ``"H_+"``, ``"PD"``, ``"P"``; ``"none"`` where none was proven (then a finite
+        bound is a ``local`` one).
+    detail
+        How it was found, or why there is none.
+    radius
+        |z_i - z*_i| <= radius_i, one by one.
+    local
+        Whether z* is a solution that was proven to exist within the bound, and not proven to be the only one.
+    """
+
+    bound: float
+    norm: str
+    matrix_class: str
+    detail: str
+    radius: Vector
+    local: bool = False
+
+    @property
+    def available(self) -> bool:
+        """Whether there is a bound."""
+        return bool(np.isfinite(self.bound))
+
+
+def error_bound(
+    problem: Problem, z: ArrayLike | Result | MLCPResult, *, max_n: int = 12, local: bool = False
+) -> ErrorBound:
+    """A rigorous bound on the distance of z from the solution.
+
+    Parameters
+    ----------
+    problem
+        An `LCP`, `BoxLCP` or `MLCP` (its whole matrix [[A, X1], [X2, X3]] then has to be of the class).
+    z
+        Any vector, of an `MLCP` (u, y); or a result. It need not be feasible.
+    max_n
+        Size up to which all 2^n principal blocks are tried; larger M have to be proven H_+ or positive definite.
+    local
+        Where M is of no class that makes solutions unique, prove instead that a solution exists near z, if the unknowns
+        away from their bounds are clear and their block is regular. Other solutions are not ruled out.
+
+    Returns
+    -------
+    ErrorBound
+        ``bound`` is infinite and ``detail`` begins with "none available" where nothing was proven.
+    """
+    form, x = form_of(problem), point_of(problem, z)
+    n = form.size
+    if n == 0:
+        return ErrorBound(0.0, "max", "P", "empty", np.zeros(0))
+    pair = _complementary(form, x)
+    found, why = _class_bounds(form, pair, max_n)
+    if not found:
+        if local and not form.sparse:
+            radius = _existence(form, pair)
+            if radius is not None:
+                detail = "the equations of the unknowns between their bounds were solved with verified signs"
+                return _bound(x, pair, radius, "none", detail, local=True)
+        return ErrorBound(np.inf, "max", "none", f"{_NONE}: {why}", np.full(n, np.inf))
+    best = min(found, key=lambda name: float(found[name].max()))
+    radius = np.minimum.reduce(list(found.values()))
+    detail = "max over D of |(I - D + D M)^-1 D d|"
+    sharper = _settled(form, x, pair, radius)
+    if sharper is not None:
+        settled, radius = sharper
+        # Any of the classes proven would have done.
+        return _bound(
+            x, settled, radius, next(iter(found)), f"{detail}, then the equations of the unknowns it leaves open"
+        )
+    return _bound(x, pair, radius, best, detail)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """u within the bounds, with v = w + d complementary to it: d lies within [low, high]; between: free of bounds."""
+
+    u: Vector
+    w: Vector
+    error: Vector
+    low: Vector
+    high: Vector
+    between: NDArray[np.bool_]
+
+
+def _bound(x: Vector, pair: _Pair, radius: Vector, name: str, detail: str, *, local: bool = False) -> ErrorBound:
+    """The distance of x from u added."""
+    total = np.where(x == pair.u, radius, up(up(np.abs(x - pair.u)) + radius))
+    if not np.isfinite(total).all():
+        return ErrorBound(np.inf, "max", name, f"{_NONE}: the numbers leave the range of doubles", total)
+    return ErrorBound(float(total.max()), "max", name, detail, total, local)
+
+
+def _residual(form: Form, u: Vector) -> tuple[Vector, Vector]:
+    """w = M u + q in twice the working precision, and its error."""
+    from lcp.kernels.accurate_residual import dense_residual, sparse_residual
+
+    w, error = np.empty(form.size), np.empty(form.size)
+    if form.sparse:
+        indptr, indices = form.M.indptr.astype(np.int64), form.M.indices.astype(np.int64)
+        sparse_residual(indptr, indices, form.M.data, form.q, u, w, error)
+    else:
+        dense_residual(form.M, form.q, u, np.arange(form.size, dtype=np.int64), w, error)
+    return w, error
+
+
+def _complementary(form: Form, x: Vector) -> _Pair:
+    """The pair nearest to (x, M x + q): an unknown is between its bounds where x - w / m_ii is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        w = np.asarray(form.M @ x + form.q)
+        diagonal = np.abs(form.M.diagonal())
+        target = x - np.where(np.isfinite(w), w, 0.0) / np.where(diagonal > 0.0, diagonal, 1.0)
+    return _pair_at(form, x, target <= form.lo, target >= form.hi)
+
+
+def _pair_at(form: Form, x: Vector, at_low: NDArray[np.bool_], at_high: NDArray[np.bool_]) -> _Pair:
+    """The pair with these unknowns at their bounds and the others as in x."""
+    at_high = at_high & ~at_low
+    u = np.where(at_low, form.lo, np.where(at_high, form.hi, np.clip(x, form.lo, form.hi)))
+    w, error = _residual(form, u)
+    least, most = down(w - error), up(w + error)
+    # v = w below the bounds' reach: d = v - w is what w has of the wrong sign, and all of w between the bounds.
+    low, high = -most, -least
+    low = np.where(at_low, np.maximum(low, 0.0), np.where(at_high, np.minimum(low, 0.0), low))
+    high = np.where(at_low, np.maximum(high, 0.0), np.where(at_high, np.minimum(high, 0.0), high))
+    given = form.lo == form.hi
+    low, high = np.where(given, 0.0, low), np.where(given, 0.0, high)
+    return _Pair(u, w, error, low, high, ~(at_low | at_high))
+
+
+def _class_bounds(form: Form, pair: _Pair, max_n: int) -> tuple[dict[str, Vector], str]:
+    """Bounds of |u - z*| by the class of M they rest on; and why there is none."""
+    size = np.maximum(np.abs(pair.low), np.abs(pair.high))
+    if not np.isfinite(size).all():
+        return {}, "the residual leaves the range of doubles"
+    found: dict[str, Vector] = {}
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if (form.M.diagonal() > 0.0).all():
+            radius = _by_h_matrix(form.M, size)
+            if radius is not None:
+                found["H_+"] = radius
+        if form.sparse:
+            return found, "M is sparse and not proven an H_+-matrix"
+        if form.size > _DENSE:
+            return found, f"M is not proven an H_+-matrix, and n = {form.size} exceeds {_DENSE} for other proofs"
+        if not found:
+            radius = _by_eigenvalue(form.M, size)
+            if radius is not None:
+                found["PD"] = radius
+    if form.size > max_n:
+        return found, f"M is neither H_+ nor positive definite, and n = {form.size} exceeds max_n = {max_n}"
+    verdict = is_p_matrix(form.M)
+    if verdict:
+        radius = _by_blocks(form.M, pair)
+        if radius is not None:
+            found["P"] = radius
+        return found, "a principal block is too near to singular to be inverted with a proof"
+    return found, f"M is {'not ' if verdict.member is False else 'not proven to be '}a P-matrix: {verdict.detail}"
+
+
+def _by_h_matrix(M: Any, size: Vector) -> Vector | None:
+    """Upper bounds of <M>^-1 size: with <M> v0 >= t0 > 0, any v has <M>^-1 s <= v + c v0, c = max (s - <M> v)+ / t0."""
+    proof = h_matrix_vector(M)
+    if proof is None:
+        return None
+    v0, t0 = proof
+    C = comparison(M)
+    v = solved(C, size)
+    if v is None or not np.isfinite(v).all():
+        v = np.zeros(size.shape[0])
+    v = np.maximum(v, 0.0)
+    rest = np.maximum(up(size - lower_image(C, v)), 0.0)
+    c = float(up((rest / t0).max()))
+    radius: Vector = up(v + up(c * v0))
+    return radius if np.isfinite(radius).all() else None
+
+
+def _by_eigenvalue(M: Vector, size: Vector) -> Vector | None:
+    """|u - z*| for a positive definite M, in units that bring its diagonal near one."""
+    d = congruence(M)
+    scaled = M * d * d[:, None]
+    if not ((np.abs(scaled) > 2.0**-900) | (M == 0.0)).all():
+        return None
+    least = least_eigenvalue(scaled)
+    if not least > 0.0:
+        return None
+    radius: Vector = up(d * up(upper_norm(up(size * d) + TINY) / least))
+    return radius if np.isfinite(radius).all() else None
+
+
+def _by_blocks(M: Vector, pair: _Pair) -> Vector | None:
+    """The largest |M_aa^-1 d_a| over all blocks."""
+    from lcp.kernels.block_inverses import worst_images
+
+    row, column = scales(M)
+    scaled = row[:, None] * M * column
+    if not ((np.abs(scaled) > 2.0**-900) | (M == 0.0)).all():
+        row, column, scaled = np.ones_like(row), np.ones_like(column), M
+    n = M.shape[0]
+    middle = 0.5 * pair.low + 0.5 * pair.high
+    radius = up(np.maximum(pair.high - middle, middle - pair.low) + EPS * np.abs(middle)) + TINY
+    A, X = np.empty((n, n)), np.empty((n, n))
+    index, work = np.zeros(2 * n, dtype=np.int64), np.empty(5 * n)
+    worst = np.zeros(n)
+    scaled = np.ascontiguousarray(scaled)
+    for start in range(1, 1 << n, _CHUNK):
+        stop = min(start + _CHUNK, 1 << n)
+        if not worst_images(scaled, row * middle, up(row * radius), start, stop, A, X, index, work, worst):
+            return None
+    images: Vector = up(worst * column)
+    return images
+
+
+def _settled(form: Form, x: Vector, pair: _Pair, radius: Vector) -> tuple[_Pair, Vector] | None:
+    """The same pair and radius from the linear system that is left, where the bound tells every unknown's place."""
+    if form.sparse:
+        return None
+    given = form.lo == form.hi
+    least, most = down(pair.u - radius), up(pair.u + radius)
+    reach = upper_product(np.abs(form.M), radius)
+    w_least, w_most = down(down(pair.w - pair.error) - reach), up(up(pair.w + pair.error) + reach)
+    between = (least > form.lo) & (most < form.hi)
+    at_low = (w_least > 0.0) | given
+    at_high = (w_most < 0.0) & ~given
+    if not (between | at_low | at_high).all():
+        return None
+    settled = _pair_at(form, pair.u, at_low & ~between, at_high & ~between)
+    exact = _system(form.M, settled)
+    if exact is None or exact.max() > radius.max():
+        return None
+    return settled, exact
+
+
+def _system(M: Vector, pair: _Pair) -> Vector | None:
+    """Bounds of |M_aa^-1 w_a| on the unknowns between their bounds, zero elsewhere; as `inverse_image` by BLAS."""
+    active = np.flatnonzero(pair.between)
+    out = np.zeros(pair.u.shape[0])
+    if active.size == 0:
+        return out
+    block = M[np.ix_(active, active)]
+    row, column = scales(np.ascontiguousarray(block))
+    scaled = row[:, None] * block * column
+    if not ((np.abs(scaled) > 2.0**-900) | (block == 0.0)).all():
+        return None
+    try:
+        X = np.linalg.inv(scaled)
+    except np.linalg.LinAlgError:
+        return None
+    k = active.size
+    value, error = product(X, scaled)
+    off = up((np.abs(np.eye(k) - value) + error).sum(axis=1) * (1.0 + (k + 4) * EPS))
+    c = float(off.max())
+    if not c < 0.5:
+        return None
+    right, spread = row * pair.w[active], up(row * pair.error[active])
+    y = X @ right
+    image, rounding = product(scaled, y)
+    gap = up(up(np.abs(right - image) * (1.0 + EPS) + rounding) + spread) + TINY
+    first = upper_product(np.abs(X), gap)
+    largest = float(up(up(first.max() / down(1.0 - c)) * (1.0 + EPS)))
+    inner = up(up(np.abs(y) + first) + up(off * largest))
+    out[active] = up(column * inner)
+    return out if np.isfinite(out).all() else None
+
+
+def _existence(form: Form, pair: _Pair) -> Vector | None:
+    """The radius about u within which a solution was proven to exist, or None."""
+    if form.size > _DENSE:
+        return None
+    radius = _system(form.M, pair)
+    if radius is None:
+        return None
+    reach = upper_product(np.abs(form.M), radius)
+    least, most = down(pair.u - radius), up(pair.u + radius)
+    given = form.lo == form.hi
+    inside = (least >= form.lo) & (most <= form.hi)
+    low_sign = (pair.u == form.lo) & (down(down(pair.w - pair.error) - reach) >= 0.0)
+    high_sign = (pair.u == form.hi) & (up(up(pair.w + pair.error) + reach) <= 0.0)
+    outside = ~pair.between & (low_sign | high_sign | given)
+    return radius if ((pair.between & inside) | outside).all() else None

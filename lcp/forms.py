@@ -1,0 +1,72 @@
+"""Every kind of problem as one of bounds, for what is said of solutions and not of solving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.box import BoxLCP
+from lcp.conversions import check_kind
+from lcp.errors import ProblemError
+from lcp.mixed import MLCP
+from lcp.problem import LCP, checked_vector
+from lcp.residuals import Problem
+from lcp.result import MLCPResult, Result
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """lo <= x <= hi with w = M x + q: w >= 0 at lo, w <= 0 at hi, w = 0 between. M is dense, or CSR if it was given so.
+
+    An `MLCP` has x = (u, y) and M = [[A, X1], [X2, X3]]; its free unknowns have no bounds.
+    """
+
+    M: Any
+    q: Vector
+    lo: Vector
+    hi: Vector
+
+    @property
+    def sparse(self) -> bool:
+        """Whether M is stored sparse."""
+        return not isinstance(self.M, np.ndarray)
+
+    @property
+    def size(self) -> int:
+        """Number of unknowns."""
+        return int(self.q.shape[0])
+
+    def row_sizes(self) -> Vector:
+        """Largest |m_ij| of each row."""
+        if not self.sparse or self.size == 0:
+            return np.asarray(np.abs(self.M).max(axis=1, initial=0.0)) if self.size else np.zeros(0)
+        return np.asarray(abs(self.M).max(axis=1).toarray()).ravel()
+
+
+def form_of(problem: Problem) -> Form:
+    """The form of a problem, its arrays shared."""
+    check_kind(problem)
+    if isinstance(problem, BoxLCP):
+        return Form(problem._M, problem._q, problem.lo, problem.hi)
+    if isinstance(problem, LCP):
+        return Form(problem._M, problem._q, np.zeros(problem.n), np.full(problem.n, np.inf))
+    lo = np.concatenate([np.full(problem.n_free, -np.inf), np.zeros(problem.n)])
+    return Form(problem._K, problem._k, lo, np.full(lo.shape[0], np.inf))
+
+
+def point_of(problem: Problem, z: ArrayLike | Result | MLCPResult) -> Vector:
+    """The unknowns in one vector: z, of an `MLCP` (u, y); from a result or as they are."""
+    if isinstance(z, Result):
+        z = z.z
+    elif isinstance(z, MLCPResult):
+        z = np.concatenate([z.u, z.y])
+    if isinstance(problem, MLCP):
+        return checked_vector("(u, y)", z, problem.n_free + problem.n)
+    if not isinstance(problem, LCP | BoxLCP):
+        raise ProblemError(f"problem must be an LCP, MLCP or BoxLCP, got {type(problem).__name__}")
+    return checked_vector("z", z, problem.n)

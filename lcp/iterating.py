@@ -1,0 +1,150 @@
+"""The frame of the iterative solvers: portions, limits, trace, best iterate and verdict; a method only moves z."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.boxed_rows import BoxedRows
+from lcp.options import check_positive, check_whole
+from lcp.problem import LCP
+from lcp.residuals import measure
+from lcp.result import Claim
+from lcp.status import Status
+from lcp.trace import TraceRecorder
+
+Vector = NDArray[np.float64]
+
+#: Carries z, changed in place, through so many iterations.
+Advance = Callable[[Vector, int], None]
+
+# Multiply-adds between two returns to Python, where Ctrl-C and the time limit are heeded: some hundredths of a second.
+_PORTION = 20_000_000
+# Those worth waiting for before a check that costs Python's own time.
+_CHECK = 500_000
+# Iterations over which a z that keeps every digit is called a fixed point.
+_STILL = 8
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def check_limits(owner: Any) -> None:
+    """Refuse a solver's ``max_iterations``, ``time_limit`` or ``check_interval`` out of range."""
+    check_whole(owner, "max_iterations")
+    check_positive(owner, "time_limit")
+    check_whole(owner, "check_interval", least=1, optional=True)
+
+
+def next_check(iteration: int, work: int, interval: int | None) -> int:
+    """The iteration at which to look next: 1, 2, 4, 8, 16, then so seldom that looking costs less than a tenth.
+
+    A look costs one or two sweeps and a fixed time; the sum of both decides the gap, which never exceeds a quarter of
+    what has been done. The schedule does not depend on the clock, so that a solve can be repeated.
+    """
+    if interval is not None:
+        return iteration + interval
+    if iteration < 16:
+        return max(1, 2 * iteration)
+    return iteration + max(16, min(iteration // 4, _CHECK // max(1, work)))
+
+
+def iterate(
+    problem: LCP | BoxLCP,
+    rows: BoxedRows,
+    z: Vector,
+    advance: Advance,
+    *,
+    work: int,
+    tolerance: float,
+    max_iterations: int,
+    time_limit: float,
+    check_interval: int | None,
+    trace: bool,
+    note: Callable[[], str] = str,
+) -> Claim:
+    """Advance z until `lcp.residuals` calls it solved, it no longer moves, or a limit is met.
+
+    Parameters
+    ----------
+    problem, rows
+        The problem, and its arrays.
+    z
+        The start, between the bounds; it is changed.
+    advance
+        The method.
+    work
+        Multiply-adds of one iteration.
+    tolerance, max_iterations, time_limit, check_interval, trace
+        As the solvers explain them.
+    note
+        What the method has to say at the end.
+
+    Returns
+    -------
+    Claim
+        With the best of the iterates looked at, finite in any case.
+    """
+    look = _Look(rows, tolerance)
+    recorder = TraceRecorder(trace)
+    deadline = time.monotonic() + time_limit
+    portion = max(1, _PORTION // max(1, work))
+    iteration, target = 0, 0
+    best, best_merit, best_at = z.copy(), np.inf, 0
+    still, still_at = z.copy(), 0
+    status = Status.ITERATION_LIMIT
+    reason = ""
+    while True:
+        merit, natural = look(z)
+        recorder.add(iteration, natural)
+        if not np.isfinite(natural):
+            status, reason = Status.NOT_FINITE, f"overflow within {iteration} iterations"
+            break
+        if merit < best_merit or iteration == 0:
+            best[:], best_merit, best_at = z, merit, iteration
+        # Asked of the one place that decides, on the original data.
+        if merit <= 1.0 and measure(problem, z)[0].solved(tolerance):
+            return Claim(z, Status.SOLVED, iteration, note(), trace=recorder.trace())
+        if iteration - still_at >= _STILL:
+            if (np.abs(z - still) <= 4.0 * _EPS * np.abs(z)).all():
+                reason = f"iterations {still_at} and {iteration} gave the same z: a fixed point of rounding, or a cycle"
+                status = Status.STALLED
+                break
+            still[:], still_at = z, iteration
+        if iteration >= max_iterations:
+            break
+        target = iteration + 1 if trace else min(max_iterations, next_check(iteration, work, check_interval))
+        while iteration < target and time.monotonic() <= deadline:
+            count = min(portion, target - iteration)
+            advance(z, count)
+            iteration += count
+        if iteration < target:
+            reason = "time limit"
+            break
+    said = "; ".join(part for part in (reason, note(), f"best iterate: {best_at} of {iteration}") if part)
+    return Claim(best, status, iteration, said, trace=recorder.trace())
+
+
+class _Look:
+    """How far z is from a solution, in units of what the rule admits: solved, as far as this can tell, at 1."""
+
+    def __init__(self, rows: BoxedRows, tolerance: float) -> None:
+        from lcp.kernels.affine import merits
+
+        self.measure, self.tolerance = merits, tolerance
+        self.data = *rows.matrix, rows.q, rows.lo, rows.hi, rows.row_size
+        self.w, self.out = np.empty(rows.n), np.empty(3)
+        self.load = 1e-8 * max(1.0, float(np.abs(rows.q).max(initial=0.0)))
+        self.rounding = 64.0 * _EPS * float(rows.row_size.max(initial=0.0))
+
+    def __call__(self, z: Vector) -> tuple[float, float]:
+        """(merit, natural map)."""
+        self.measure(*self.data, z, self.w, self.out)
+        natural, scaled, size = self.out.tolist()
+        if not np.isfinite(natural):
+            return np.inf, np.inf
+        limit = max(self.load, self.rounding * size)
+        return max(scaled / self.tolerance, natural / limit), natural

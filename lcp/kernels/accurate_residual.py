@@ -1,0 +1,73 @@
+"""w = M z + q as if computed in twice the working precision, with a bound on its error.
+
+T. Ogita, S. M. Rump, S. Oishi, Accurate sum and dot product, SIAM Journal on Scientific Computing 26 (2005), algorithm
+5.3 and proposition 5.5: products and sums without error, their low parts added up beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.double_double import two_product, two_sum
+
+_EPS: Final = 2.0**-52
+_TINY: Final = 2.0**-1022
+
+
+@kernel(inline=True)
+def dot_twice(
+    a: NDArray[np.float64], columns: NDArray[np.int64], x: NDArray[np.float64], start: float
+) -> tuple[float, float]:
+    """(s, e) with |start + sum_j a_j x_columns[j] - s| <= e; an infinite e where the splitting overflows."""
+    total = start
+    low = 0.0
+    size = abs(start)
+    k = a.shape[0]
+    for j in range(k):
+        product, product_low = two_product(a[j], x[columns[j]])
+        total, sum_low = two_sum(total, product)
+        low += product_low + sum_low
+        size += abs(product)
+    value = total + low
+    relative = (k + 4) * _EPS
+    error = 2.0 * _EPS * abs(value) + 4.0 * relative * relative * size + 16.0 * (k + 2) * (k + 2) * _TINY
+    if not np.isfinite(error):
+        error = np.inf
+    if not np.isfinite(value):
+        value = 0.0
+        error = np.inf
+    return value, error
+
+
+@kernel
+def dense_residual(
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    w: NDArray[np.float64],
+    error: NDArray[np.float64],
+) -> None:
+    """Fill w and its error bounds for dense M; ``columns`` is 0, 1, ..., n - 1."""
+    for i in range(q.shape[0]):
+        w[i], error[i] = dot_twice(M[i], columns, z, q[i])
+
+
+@kernel
+def sparse_residual(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    data: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    error: NDArray[np.float64],
+) -> None:
+    """The same for M in compressed rows."""
+    for i in range(q.shape[0]):
+        row = slice(indptr[i], indptr[i + 1])
+        w[i], error[i] = dot_twice(data[row], indices[row], z, q[i])

@@ -1,0 +1,121 @@
+"""w = M z + q of a matrix given by its dense columns or by compressed sparse rows.
+
+A matrix travels as four arrays, of which one kind is empty: ``C`` (n, n), row i of which is column i of M, or
+``indptr``, ``indices``, ``data``. One signature serves both, so that every method is compiled once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+
+@kernel
+def columns_product(
+    C: NDArray[np.float64], q: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float64]
+) -> None:
+    """Fill w from dense columns, four at a time, those that meet only zeros of z being passed over."""
+    n = q.shape[0]
+    for j in range(n):
+        w[j] = q[j]
+    i = 0
+    while i + 4 <= n:
+        a = z[i]
+        b = z[i + 1]
+        c = z[i + 2]
+        d = z[i + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            first = C[i]
+            second = C[i + 1]
+            third = C[i + 2]
+            fourth = C[i + 3]
+            for j in range(n):
+                w[j] += (a * first[j] + b * second[j]) + (c * third[j] + d * fourth[j])
+        i += 4
+    while i < n:
+        a = z[i]
+        first = C[i]
+        for j in range(n):
+            w[j] += a * first[j]
+        i += 1
+
+
+@kernel
+def rows_product(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    data: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+) -> None:
+    """Fill w from compressed sparse rows."""
+    for i in range(q.shape[0]):
+        total = q[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * z[indices[k]]
+        w[i] = total
+
+
+@kernel
+def affine(
+    C: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    data: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+) -> None:
+    """Fill w = M z + q."""
+    if C.shape[0] > 0:
+        columns_product(C, q, z, w)
+    else:
+        rows_product(indptr, indices, data, q, z, w)
+
+
+@kernel
+def merits(
+    C: NDArray[np.float64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    data: NDArray[np.float64],
+    q: NDArray[np.float64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    row_size: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Fill w = M z + q and out[:3] with natural map, scaled residual and largest |z_i|; ``row_size`` is max_j |M_ij|.
+
+    The measures of `lcp.residuals` at the cost of one product, by which an iteration decides when it is worth while to
+    ask there; a bound at zero and another at infinity make the plain problem.
+    """
+    affine(C, indptr, indices, data, q, z, w)
+    n = q.shape[0]
+    z_size = 0.0
+    for i in range(n):
+        z_size = max(z_size, abs(z[i]))
+    natural = 0.0
+    scaled = 0.0
+    finite = True
+    for i in range(n):
+        finite = finite and np.isfinite(z[i]) and np.isfinite(w[i])
+        above = z[i] - lo[i]
+        below = z[i] - hi[i]
+        unit = z_size
+        if unit == 0.0:
+            unit = min(abs(above), abs(below))
+        if not (np.isfinite(unit) and unit > 0.0):
+            unit = 1.0
+        w_unit = abs(q[i]) + row_size[i] * z_size
+        part = w[i] / w_unit if w_unit > 0.0 else 0.0
+        natural = max(natural, abs(max(below, min(above, w[i]))))
+        scaled = max(scaled, abs(max(below / unit, min(above / unit, part))))
+    out[0] = natural if finite else np.inf
+    out[1] = scaled if finite else np.inf
+    out[2] = z_size

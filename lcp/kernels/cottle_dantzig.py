@@ -1,0 +1,234 @@
+"""The principal pivoting method on a tableau of principal transforms, with bounds on both sides.
+
+Cottle and Dantzig (1968); Cottle, Pang and Stone (1992), section 4.3. A major cycle takes one pair that is not
+complementary and drives it along the path on which all pairs that are complementary stay so; z_r and w_r of the driven
+pair move in one direction only, until one of them reaches the value that makes the pair complementary. A pair that is
+blocked changes places by itself or, where its diagonal entry vanishes, together with the driven one. Every major cycle
+mends a pair and spoils none, so that there are at most n of them. Where nothing else blocks, a pair that is violated
+already does, at a limit far out on its wrong side; without that limit a ray would prove nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
+from lcp.kernels.principal_tableau import advance, swap_one, swap_two
+
+# Places in the vector of information.
+PIVOTS: Final = 0
+DRIVEN: Final = 1
+SENSE: Final = 2
+WRONG_SIGN: Final = 3
+IDLE: Final = 4
+MAJOR: Final = 5
+INFO_SIZE: Final = 8
+
+# Steps without length after which ties are broken by the least index alone (Cottle and Chang 1992).
+PATIENCE: Final = 2
+
+
+@kernel
+def violation(
+    b: NDArray[np.float64],
+    y: NDArray[np.float64],
+    inside: NDArray[np.int64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    size: NDArray[np.float64],
+    tolerance: float,
+    i: int,
+) -> float:
+    """By how much pair i fails to be complementary, positive where z_i (or w_i) has to grow; 0 within rounding."""
+    margin = tolerance * size[i]
+    if inside[i] == 1:
+        if b[i] < lo[i] - margin:
+            return lo[i] - b[i]
+        if b[i] > hi[i] + margin:
+            return hi[i] - b[i]
+        return -y[i]
+    if y[i] < lo[i]:
+        return lo[i] - y[i]
+    if y[i] > hi[i]:
+        return hi[i] - y[i]
+    if lo[i] == hi[i] or abs(b[i]) <= margin:
+        return 0.0
+    if b[i] < 0.0 and y[i] < hi[i]:
+        return -b[i]
+    if b[i] > 0.0 and y[i] > lo[i]:
+        return -b[i]
+    return 0.0
+
+
+@kernel
+def room(
+    b: NDArray[np.float64],
+    y: NDArray[np.float64],
+    inside: NDArray[np.int64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    size: NDArray[np.float64],
+    tolerance: float,
+    i: int,
+    rate: float,
+) -> float:
+    """How far the basic variable of pair i, not the driven one, may move in the direction of ``rate``."""
+    margin = tolerance * size[i]
+    if inside[i] == 1:
+        # Beyond a bound already, and going further: it is for its own major cycle to mend.
+        if rate < 0.0:
+            return np.inf if b[i] < lo[i] - margin else max(b[i] - lo[i], 0.0)
+        return np.inf if b[i] > hi[i] + margin else max(hi[i] - b[i], 0.0)
+    if lo[i] == hi[i]:
+        return np.inf
+    if lo[i] == -np.inf and hi[i] == np.inf:
+        # Without bounds w_i = 0 is all there is: kept when met, and met when possible.
+        if abs(b[i]) <= margin:
+            return 0.0
+        return abs(b[i]) if b[i] * rate < 0.0 else np.inf
+    if y[i] <= lo[i]:
+        return max(b[i], 0.0) if rate < 0.0 and b[i] >= -margin else np.inf
+    return max(-b[i], 0.0) if rate > 0.0 and b[i] <= margin else np.inf
+
+
+@kernel
+def pivot_loop(
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    b: NDArray[np.float64],
+    y: NDArray[np.float64],
+    inside: NDArray[np.int64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    size: NDArray[np.float64],
+    column: NDArray[np.float64],
+    entry: NDArray[np.float64],
+    pivot_row: NDArray[np.float64],
+    zero_tolerance: float,
+    pivot_tolerance: float,
+    far: float,
+    limit: int,
+    info: NDArray[np.int64],
+    budget: int,
+) -> int:
+    """Make at most ``budget`` pivots from the tableau; `RUNNING` asks to be called again with everything as it is.
+
+    ``lo`` and ``hi`` are in the units of the tableau, ``far`` is where a violated pair blocks. `SOLVED` says that every
+    pair is complementary up to rounding; on `RAY` the driven variable can grow for ever, ``column`` being the direction
+    of the basic ones.
+    """
+    n = x.shape[0]
+    spent = 0
+    while True:
+        r = info[DRIVEN]
+        if r < 0:
+            worst = 0.0
+            for i in range(n):
+                found = violation(b, y, inside, lo, hi, size, zero_tolerance, i)
+                if abs(found) > abs(worst):
+                    worst = found
+                    r = i
+            if r < 0:
+                return SOLVED
+            if not np.isfinite(worst):
+                return NOT_FINITE
+            info[DRIVEN] = r
+            info[SENSE] = 1 if worst > 0.0 else -1
+            position = b[r] if inside[r] == 1 else y[r]
+            margin = zero_tolerance * size[r] if inside[r] == 1 else 0.0
+            info[WRONG_SIGN] = 1 if lo[r] - margin <= position <= hi[r] + margin else 0
+            info[MAJOR] += 1
+        if info[PIVOTS] >= limit:
+            return ITERATION_LIMIT
+        if spent >= budget:
+            return RUNNING
+        spent += 1
+        sense = 1.0 if info[SENSE] > 0 else -1.0
+        largest = 0.0
+        for i in range(n):
+            column[i] = sense * T[i, r]
+            largest = max(largest, abs(column[i]))
+        floor = pivot_tolerance * largest
+
+        # What the driven pair aims at: w_r = 0 or its far bound, or, from beyond a bound, that bound.
+        if info[WRONG_SIGN] == 1:
+            z_goal = hi[r] if info[SENSE] > 0 else lo[r]
+            w_goal = 0.0
+        else:
+            z_goal = lo[r] if info[SENSE] > 0 else hi[r]
+            w_goal = sense * np.inf
+        own_goal = w_goal if inside[r] == 1 else z_goal
+        basic_goal = z_goal if inside[r] == 1 else w_goal
+        own = max(sense * (own_goal - y[r]), 0.0)
+        rate = sense * column[r]
+        basic = max(sense * (basic_goal - b[r]), 0.0) / rate if rate > floor else np.inf
+        step = min(own, basic)
+
+        blocking = -1
+        least = info[IDLE] > PATIENCE
+        for i in range(n):
+            if i == r or not abs(column[i]) > floor:
+                continue
+            distance = room(b, y, inside, lo, hi, size, zero_tolerance, i, column[i])
+            ratio = distance / abs(column[i])
+            if ratio == np.inf:
+                continue
+            near = zero_tolerance * size[i] / abs(column[i])
+            if ratio + near < step or (blocking < 0 and ratio < step):
+                step = ratio
+                blocking = i
+            elif blocking < 0 or least or ratio > step + near:
+                continue
+            elif abs(T[i, i]) > abs(T[blocking, blocking]):
+                # Of pairs that are blocked together the one with the larger pivot changes.
+                step = min(step, ratio)
+                blocking = i
+        limited = step == np.inf
+        if limited:
+            for i in range(n):
+                found = violation(b, y, inside, lo, hi, size, zero_tolerance, i)
+                if i != r and abs(column[i]) > floor and found * column[i] < 0.0:
+                    ratio = max(far - abs(found), 0.0) / abs(column[i])
+                    if ratio < step:
+                        step = ratio
+                        blocking = i
+            if blocking < 0:
+                return RAY
+        if not step < np.inf:
+            return NOT_FINITE
+        length = 0.0
+        for i in range(n):
+            change = abs(column[i]) * step
+            size[i] = max(size[i], change)
+            if change > zero_tolerance * size[i]:
+                length = 1.0
+        info[IDLE] = 0 if length > 0.0 else info[IDLE] + 1
+        advance(T, b, y, r, sense * step)
+        info[PIVOTS] += 1
+        if blocking < 0:
+            if own <= basic:
+                y[r] = own_goal
+            else:
+                b[r] = basic_goal
+                size[r] = max(abs(y[r]), abs(z_goal) if np.isfinite(z_goal) else 0.0)
+                swap_one(T, x, b, y, inside, r, entry, pivot_row)
+            info[DRIVEN] = -1
+            continue
+        i = blocking
+        if not limited:
+            # Exactly: what rests is tested for equality with its bound.
+            b[i] = 0.0 if inside[i] == 0 else lo[i] if column[i] < 0.0 else hi[i]
+        coupling = max(abs(T[i, r]), abs(T[r, i]))
+        if abs(T[i, i]) > pivot_tolerance * coupling:
+            swap_one(T, x, b, y, inside, i, entry, pivot_row)
+            size[i] = max(abs(b[i]), step)
+        else:
+            if not abs(T[r, i]) > pivot_tolerance * coupling:
+                return SINGULAR_BASIS
+            swap_two(T, x, b, y, inside, i, r, entry, pivot_row)
+            size[i] = max(abs(b[i]), step)
+            size[r] = max(abs(b[r]), step)

@@ -1,0 +1,119 @@
+"""Numbers of about 32 digits as unevaluated sums hi + lo of two float64, |lo| <= ulp(hi) / 2.
+
+T. J. Dekker, A floating-point technique for extending the available precision, Numerische Mathematik 18 (1971); error
+bounds: M. Joldes, J.-M. Muller, V. Popescu, Tight and rigorous error bounds for basic building blocks of double-word
+arithmetic, ACM Transactions on Mathematical Software 44 (2017). Products are split after Veltkamp, for a fused
+multiply-add is not everywhere: operands must stay below 1e290 in size, and products above 1e-270 to be exact.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+SPLITTER: Final = 134217729.0  # 2^27 + 1
+ROUNDING: Final = 2.0**-102  # a bound on the relative error of one addition, product or quotient here
+
+
+@kernel(inline=True)
+def two_sum(a: float, b: float) -> tuple[float, float]:
+    """a + b without rounding, as rounded sum and error (Knuth)."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+@kernel(inline=True)
+def two_product(a: float, b: float) -> tuple[float, float]:
+    """a b without rounding, as rounded product and error (Dekker, algorithm Mul12)."""
+    c = SPLITTER * a
+    a_head = c - (c - a)
+    a_tail = a - a_head
+    c = SPLITTER * b
+    b_head = c - (c - b)
+    b_tail = b - b_head
+    p = a * b
+    return p, ((a_head * b_head - p) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
+
+
+@kernel(inline=True)
+def dd_add(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """(a + a_low) + (b + b_low), relative error below 3 * 2^-106 (AccurateDWPlusDW)."""
+    s, s_low = two_sum(a, b)
+    t, t_low = two_sum(a_low, b_low)
+    c = s_low + t
+    v = s + c
+    c = t_low + (c - (v - s))
+    h = v + c
+    return h, c - (h - v)
+
+
+@kernel(inline=True)
+def dd_multiply(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """(a + a_low) (b + b_low), relative error below 7 * 2^-106 (DWTimesDW1)."""
+    p, p_low = two_product(a, b)
+    p_low += a * b_low + a_low * b
+    h = p + p_low
+    return h, p_low - (h - p)
+
+
+@kernel(inline=True)
+def dd_divide(a: float, a_low: float, b: float, b_low: float) -> tuple[float, float]:
+    """(a + a_low) / (b + b_low), relative error below 15 * 2^-106 (DWDivDW2)."""
+    q = a / b
+    r, r_low = two_product(q, b)
+    r_low += q * b_low
+    rest = (a - r) - r_low + a_low
+    more = rest / b
+    h = q + more
+    return h, more - (h - q)
+
+
+@kernel
+def dd_axpy(
+    f: float,
+    f_low: float,
+    x: NDArray[np.float64],
+    x_low: NDArray[np.float64],
+    y: NDArray[np.float64],
+    y_low: NDArray[np.float64],
+) -> None:
+    """y += f x, with an error below 2^-102 (|y| + |f x|) (sums after SloppyDWPlusDW: absolute, not relative)."""
+    c = SPLITTER * f
+    f_head = c - (c - f)
+    f_tail = f - f_head
+    for j in range(x.shape[0]):
+        b = x[j]
+        c = SPLITTER * b
+        b_head = c - (c - b)
+        b_tail = b - b_head
+        p = f * b
+        p_low = ((f_head * b_head - p) + f_head * b_tail + f_tail * b_head) + f_tail * b_tail
+        p_low += f * x_low[j] + f_low * b
+        a = y[j]
+        s = a + p
+        t = s - a
+        e = (a - (s - t)) + (p - t)
+        e += y_low[j] + p_low
+        h = s + e
+        y[j] = h
+        y_low[j] = e - (h - s)
+
+
+@kernel
+def dd_dot(
+    a: NDArray[np.float64], x: NDArray[np.float64], x_low: NDArray[np.float64], k: int, start: float
+) -> tuple[float, float]:
+    """start + sum of a_j (x_j + x_low_j) over j < k, for a of plain numbers."""
+    h = start
+    low = 0.0
+    for j in range(k):
+        if a[j] != 0.0 and x[j] != 0.0:
+            p, p_low = two_product(a[j], x[j])
+            p_low += a[j] * x_low[j]
+            h, low = dd_add(h, low, p, p_low)
+    return h, low

@@ -1,0 +1,173 @@
+"""Lemke's complementary pivoting in double-double numbers on a condensed, balanced tableau.
+
+Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The path is that of `lcp.kernels.lemke`; here every entry
+carries the size of its error, which decides what is zero and what ties. Where the pivot is no longer certain, or no row
+blocks (a ray), the dictionary is formed anew from the data before anything is concluded.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
+from lcp.kernels.extended_exchange import exchange_extended, first_dictionary_extended, rebuild_extended
+from lcp.kernels.extended_ratio import leaving_row_extended
+
+Array = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+# Places in the vector of information.
+PIVOTS: Final = 0
+STARTED: Final = 1
+ENTERING: Final = 2
+SINCE_REBUILD: Final = 3
+REBUILDS: Final = 4
+INFO_SIZE: Final = 8
+
+# A pivot whose error exceeds this part of it asks for a fresh dictionary.
+UNCERTAIN: Final = 1e-6
+
+
+@kernel(inline=True)
+def extended_float_size(n: int) -> int:
+    """Length of the float workspace."""
+    return 3 * n * (n + 2) + 3 * (n + 2) + 3 * n
+
+
+@kernel(inline=True)
+def extended_int_size(n: int) -> int:
+    """Length of the integer workspace; it begins with the basis (n,)."""
+    return 7 * n + 3
+
+
+@kernel
+def extended_drive(
+    M: Array,
+    q: Array,
+    row: Array,
+    column: Array,
+    cover: Array,
+    trust: float,
+    limit: int,
+    wf: Array,
+    wi: Whole,
+    ray: Array,
+    info: Whole,
+    budget: int,
+) -> int:
+    """Run at most ``budget`` pivots of the path of ``cover``; `RUNNING` asks to be called again with all as it is.
+
+    A first call has ``info[STARTED] == 0``, and q a negative entry. ``trust`` is the relative uncertainty of the data,
+    0 to take every digit as meant. On `SOLVED` the basis stands in wi[:n] (w_i is i, z_i is n + i); on `RAY`, ``ray``
+    (2 n + 1,) holds its direction (w, z, t) in scaled units.
+    """
+    n = q.shape[0]
+    area = n * (n + 2)
+    T = wf[:area].reshape((n, n + 2))
+    T_low = wf[area : 2 * area].reshape((n, n + 2))
+    E = wf[2 * area : 3 * area].reshape((n, n + 2))
+    at = 3 * area
+    pivot_row = wf[at : at + n + 2]
+    pivot_low = wf[at + n + 2 : at + 2 * n + 4]
+    pivot_error = wf[at + 2 * n + 4 : at + 3 * n + 6]
+    values = wf[at + 3 * n + 6 : at + 6 * n + 6]
+    basis = wi[:n]
+    nonbasis = wi[n : 2 * n + 1]
+    position = wi[2 * n + 1 : 4 * n + 2]
+    wanted = wi[4 * n + 2 : 6 * n + 3]
+    rows = wi[6 * n + 3 : 7 * n + 3]
+    if info[STARTED] == 0:
+        info[STARTED] = 1
+        info[PIVOTS] = 0
+        info[REBUILDS] = 0
+        info[SINCE_REBUILD] = 0
+        first_dictionary_extended(M, q, cover, row, column, trust, T, T_low, E, basis, nonbasis)
+        # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Covers, powers of two, round nothing.
+        r = 0
+        for i in range(1, n):
+            if T[i, n + 1] / cover[i] <= T[r, n + 1] / cover[r]:
+                r = i
+        step(T, T_low, E, r, n, basis, nonbasis, pivot_row, pivot_low, pivot_error, info)
+        index_variables(basis, nonbasis, position)
+    for _ in range(budget):
+        if info[ENTERING] < 0:
+            return SOLVED
+        if info[PIVOTS] >= limit:
+            return ITERATION_LIMIT
+        c = position[info[ENTERING]]
+        r = leaving_row_extended(T, T_low, E, c, basis, position, rows, values)
+        if info[SINCE_REBUILD] > 0 and (r < 0 or not E[r, c] <= -UNCERTAIN * T[r, c]):
+            for i in range(2 * n + 1):
+                wanted[i] = 0
+            for i in range(n):
+                wanted[basis[i]] = 1
+            info[REBUILDS] += 1
+            info[SINCE_REBUILD] = 0
+            if not rebuild_extended(
+                M, q, cover, row, column, trust, T, T_low, E, basis, nonbasis, wanted, pivot_row, pivot_low, pivot_error
+            ):
+                return SINGULAR_BASIS
+            index_variables(basis, nonbasis, position)
+            continue
+        if r < 0:
+            for i in range(2 * n + 1):
+                ray[i] = 0.0
+            ray[info[ENTERING]] = 1.0
+            for i in range(n):
+                ray[basis[i]] = T[i, c]
+            return RAY
+        if not np.isfinite(T[r, c]):
+            return NOT_FINITE
+        step(T, T_low, E, r, c, basis, nonbasis, pivot_row, pivot_low, pivot_error, info)
+        position[basis[r]] = -1
+        position[nonbasis[c]] = c
+    return RUNNING
+
+
+@kernel
+def index_variables(basis: Whole, nonbasis: Whole, position: Whole) -> None:
+    """position[variable] = column of a nonbasic variable, -1 for a basic one."""
+    for i in range(basis.shape[0]):
+        position[basis[i]] = -1
+    for j in range(nonbasis.shape[0]):
+        position[nonbasis[j]] = j
+
+
+@kernel
+def step(
+    T: Array,
+    T_low: Array,
+    E: Array,
+    r: int,
+    c: int,
+    basis: Whole,
+    nonbasis: Whole,
+    pivot_row: Array,
+    pivot_low: Array,
+    pivot_error: Array,
+    info: Whole,
+) -> None:
+    """Exchange row r and column c, and name the complement of what left as the next to enter (-1: the path ends)."""
+    n = T.shape[0]
+    exchange_extended(T, T_low, E, r, c, pivot_row, pivot_low, pivot_error)
+    leaving = basis[r]
+    basis[r], nonbasis[c] = nonbasis[c], leaving
+    info[PIVOTS] += 1
+    info[SINCE_REBUILD] += 1
+    if leaving == 2 * n:
+        info[ENTERING] = -1
+    else:
+        info[ENTERING] = leaving - n if leaving >= n else leaving + n
+
+
+@kernel
+def artificial_value(wf: Array, wi: Whole, n: int) -> float:
+    """Present value of the artificial variable, for traces."""
+    for i in range(n):
+        if wi[i] == 2 * n:
+            return wf[i * (n + 2) + n + 1]
+    return 0.0

@@ -1,0 +1,97 @@
+"""Columns of a dictionary of Lemke's method: of the first one, and of one whose basis is factored.
+
+With a basis {z_a, w_b} whose block M_aa is factored, a column or right-hand side y of the first dictionary becomes
+s = -M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivot transform: Cottle, Pang and Stone
+1992, section 2.3). The k columns of M_ba lie where exchanges do (`lcp.kernels.lemke_exchanges`), eight to a block.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.basis_solve import lu_solve
+from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, fuse_one, strips
+
+
+@kernel
+def original_column(
+    M: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    cover: NDArray[np.float64],
+    c: int,
+    y: NDArray[np.float64],
+) -> None:
+    """Fill y (padded) with column c of the first dictionary."""
+    n = M.shape[0]
+    if c == n:
+        for i in range(n):
+            y[i] = cover[i]
+    else:
+        scale = column[c]
+        for i in range(n):
+            y[i] = M[i, c] * row[i] * scale
+    for i in range(n, y.shape[0]):
+        y[i] = 0.0
+
+
+@kernel
+def through_base(
+    A: NDArray[np.float64],
+    perm: NDArray[np.int64],
+    active: NDArray[np.int64],
+    U: NDArray[np.float64],
+    b: NDArray[np.float64],
+    s: NDArray[np.float64],
+    k: int,
+    n: int,
+    y: NDArray[np.float64],
+) -> None:
+    """Add the base's columns times s = A^-1 b to y (padded, zero in the k rows of the base); put s in those rows."""
+    width = y.shape[0]
+    count = strips(n)
+    lu_solve(A, k, perm, b, s)
+    for j in range(k, width):
+        s[j] = 0.0
+    for block in range((k + 7) // 8):
+        v = s[8 * block : 8 * block + 8]
+        for strip in range(count):
+            u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
+            part = y[strip * STRIP : min((strip + 1) * STRIP, width)]
+            fuse_one(u, part, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
+    for j in range(k):
+        y[active[j]] = s[j]
+
+
+@kernel
+def based_column(
+    M: NDArray[np.float64],
+    row: NDArray[np.float64],
+    column: NDArray[np.float64],
+    cover: NDArray[np.float64],
+    A: NDArray[np.float64],
+    perm: NDArray[np.int64],
+    active: NDArray[np.int64],
+    member: NDArray[np.int64],
+    U: NDArray[np.float64],
+    b: NDArray[np.float64],
+    s: NDArray[np.float64],
+    k: int,
+    c: int,
+    y: NDArray[np.float64],
+) -> None:
+    """Column c of the dictionary whose basis is factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
+    if member[c] < 0:
+        original_column(M, row, column, cover, c, y)
+        for j in range(k):
+            b[j] = -y[active[j]]
+            y[active[j]] = 0.0
+    else:
+        for i in range(y.shape[0]):
+            y[i] = 0.0
+        for j in range(k):
+            b[j] = 0.0
+        b[member[c]] = 1.0
+    through_base(A, perm, active, U, b, s, k, M.shape[0], y)

@@ -1,0 +1,304 @@
+"""Exchanges of a dictionary that are kept in a list and applied to a column only when that column is asked for.
+
+An exchange of row r and column c with entering column e turns any other column y into y + v u, where v = -y_r / e_r,
+y_r is set to zero first and u is e with u_r = 1: the product form of the inverse (Dantzig and Orchard-Hays 1954). Every
+entry meets the same operations in the same order as if the whole tableau were updated at each pivot, so nothing is lost
+but the columns nobody asks for; a pivot of a path of p costs p n instead of n^2.
+
+Storage: eight exchanges make a block, in which their vectors u lie in strips of `STRIP` entries, one under the other:
+constant distances let the compiler see that a column and the strips do not overlap. Inside a block, u has zeros in the
+pivot rows of later exchanges, which are kept in a small triangle, so that the v of a whole block are known before its
+vectors are touched and the column is loaded and stored once for eight exchanges.
+
+Vectors are padded with zeros to a multiple of eight beyond n (`padded`); entry n serves exchanges that are not there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+STRIP: Final = 128
+BLOCK_FLOATS: Final = 8 * STRIP
+# Of each exchange: eight entries of the triangle, then 1 / e_r.
+TABLE: Final = 9
+# Columns advanced together.
+BATCH: Final = 8
+
+
+@kernel(inline=True)
+def padded(n: int) -> int:
+    """Length of a vector of n entries with its padding, at least one."""
+    return (n // 8 + 1) * 8
+
+
+@kernel(inline=True)
+def strips(n: int) -> int:
+    """Strips that hold a padded vector."""
+    return (padded(n) + STRIP - 1) // STRIP
+
+
+@kernel(inline=True)
+def patience(n: int) -> int:
+    """Exchanges kept before they are applied to all columns: there, both ways have cost about the same."""
+    return max(32, (3 * n // 4 + 7) // 8 * 8)
+
+
+@kernel(inline=True)
+def capacity(n: int) -> int:
+    """Vectors there is room for: those of a predicted basis and some exchanges beside them."""
+    return (n + 7) // 8 * 8 + 32
+
+
+@kernel(inline=True)
+def fuse_one(
+    u: NDArray[np.float64],
+    y: NDArray[np.float64],
+    a: float,
+    b: float,
+    c: float,
+    d: float,
+    e: float,
+    f: float,
+    g: float,
+    h: float,
+) -> None:
+    """Add eight multiples of the strips u to y, in order."""
+    for j in range(y.shape[0]):
+        s = y[j] + a * u[j]
+        s = s + b * u[STRIP + j]
+        s = s + c * u[2 * STRIP + j]
+        s = s + d * u[3 * STRIP + j]
+        s = s + e * u[4 * STRIP + j]
+        s = s + f * u[5 * STRIP + j]
+        s = s + g * u[6 * STRIP + j]
+        y[j] = s + h * u[7 * STRIP + j]
+
+
+@kernel
+def fuse_two(
+    u: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64], v: NDArray[np.float64], at: int
+) -> None:
+    """As `fuse_one`, for two columns that share the loads of u; their factors are v[at : at + 16]."""
+    a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
+    e, f, g, h = v[at + 4], v[at + 5], v[at + 6], v[at + 7]
+    k, m, n, o = v[at + 8], v[at + 9], v[at + 10], v[at + 11]
+    p, q, r, x = v[at + 12], v[at + 13], v[at + 14], v[at + 15]
+    for j in range(y.shape[0]):
+        u0 = u[j]
+        u1 = u[STRIP + j]
+        u2 = u[2 * STRIP + j]
+        u3 = u[3 * STRIP + j]
+        u4 = u[4 * STRIP + j]
+        u5 = u[5 * STRIP + j]
+        u6 = u[6 * STRIP + j]
+        u7 = u[7 * STRIP + j]
+        s = (((y[j] + a * u0) + b * u1) + c * u2) + d * u3
+        t = (((z[j] + k * u0) + m * u1) + n * u2) + o * u3
+        y[j] = (((s + e * u4) + f * u5) + g * u6) + h * u7
+        z[j] = (((t + p * u4) + q * u5) + r * u6) + x * u7
+
+
+@kernel
+def advance(
+    U: NDArray[np.float64],
+    table: NDArray[np.float64],
+    places: NDArray[np.int64],
+    y: NDArray[np.float64],
+    n: int,
+    first: int,
+    last: int,
+) -> None:
+    """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded)."""
+    width = y.shape[0]
+    count = strips(n)
+    for block in range(first // 8, (last + 7) // 8):
+        base = 8 * block
+        at = 16 * block
+        t = table[TABLE * base : TABLE * (base + 8)]
+        # An exchange before ``first`` is none: it gets the row of zeros. A row that an earlier exchange of the block
+        # has emptied (its own number stands in places[at + 8 + m]) starts from zero.
+        i0 = places[at] if base >= first else n
+        i1 = places[at + 1] if base + 1 >= first else n
+        i2 = places[at + 2] if base + 2 >= first else n
+        i3 = places[at + 3] if base + 3 >= first else n
+        i4 = places[at + 4] if base + 4 >= first else n
+        i5 = places[at + 5] if base + 5 >= first else n
+        i6 = places[at + 6] if base + 6 >= first else n
+        i7 = places[at + 7] if base + 7 >= first else n
+        y0 = y[i0]
+        y1 = y[i1] if places[at + 9] < first else 0.0
+        y2 = y[i2] if places[at + 10] < first else 0.0
+        y3 = y[i3] if places[at + 11] < first else 0.0
+        y4 = y[i4] if places[at + 12] < first else 0.0
+        y5 = y[i5] if places[at + 13] < first else 0.0
+        y6 = y[i6] if places[at + 14] < first else 0.0
+        y7 = y[i7] if places[at + 15] < first else 0.0
+        y[i0] = 0.0
+        y[i1] = 0.0
+        y[i2] = 0.0
+        y[i3] = 0.0
+        y[i4] = 0.0
+        y[i5] = 0.0
+        y[i6] = 0.0
+        y[i7] = 0.0
+        v0 = -y0 * t[8]
+        v1 = -(y1 + v0 * t[9]) * t[17]
+        y2 += v0 * t[18]
+        y3 += v0 * t[27]
+        y4 += v0 * t[36]
+        y5 += v0 * t[45]
+        y6 += v0 * t[54]
+        y7 += v0 * t[63]
+        v2 = -(y2 + v1 * t[19]) * t[26]
+        y3 += v1 * t[28]
+        y4 += v1 * t[37]
+        y5 += v1 * t[46]
+        y6 += v1 * t[55]
+        y7 += v1 * t[64]
+        v3 = -(y3 + v2 * t[29]) * t[35]
+        y4 += v2 * t[38]
+        y5 += v2 * t[47]
+        y6 += v2 * t[56]
+        y7 += v2 * t[65]
+        v4 = -(y4 + v3 * t[39]) * t[44]
+        y5 += v3 * t[48]
+        y6 += v3 * t[57]
+        y7 += v3 * t[66]
+        v5 = -(y5 + v4 * t[49]) * t[53]
+        y6 += v4 * t[58]
+        y7 += v4 * t[67]
+        v6 = -(y6 + v5 * t[59]) * t[62]
+        y7 += v5 * t[68]
+        v7 = -(y7 + v6 * t[69]) * t[71]
+        for strip in range(count):
+            u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
+            part = y[strip * STRIP : min((strip + 1) * STRIP, width)]
+            fuse_one(u, part, v0, v1, v2, v3, v4, v5, v6, v7)
+
+
+@kernel
+def advance_many(
+    U: NDArray[np.float64],
+    table: NDArray[np.float64],
+    places: NDArray[np.int64],
+    T: NDArray[np.float64],
+    slots: NDArray[np.int64],
+    columns: int,
+    stamp: NDArray[np.int64],
+    n: int,
+    last: int,
+    v: NDArray[np.float64],
+) -> None:
+    """Apply all exchanges up to ``last`` to ``columns`` (even, up to `BATCH`) columns, the rows ``slots`` of T.
+
+    ``stamp`` says where each column stands, and is set. The columns share the loads of the exchanges, which is what
+    limits a single column once the exchanges no longer fit the nearest cache. ``v`` has length 8 `BATCH`.
+    """
+    width = T.shape[1]
+    count = strips(n)
+    first = last
+    for s in range(columns):
+        first = min(first, stamp[slots[s]])
+    for block in range(first // 8, (last + 7) // 8):
+        base = 8 * block
+        at = 16 * block
+        t = table[TABLE * base : TABLE * (base + 8)]
+        for s in range(columns):
+            y = T[slots[s]]
+            begun = stamp[slots[s]]
+            f = v[8 * s : 8 * s + 8]
+            for m in range(8):
+                i = places[at + m] if base + m >= begun else n
+                value = y[i] if places[at + 8 + m] < begun else 0.0
+                for k in range(m):
+                    value += f[k] * t[TABLE * m + k]
+                f[m] = -value * t[TABLE * m + 8]
+            for m in range(8):
+                y[places[at + m] if base + m >= begun else n] = 0.0
+        for strip in range(count):
+            u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
+            left = strip * STRIP
+            right = min(left + STRIP, width)
+            for s in range(0, columns, 2):
+                fuse_two(u, T[slots[s], left:right], T[slots[s + 1], left:right], v, 8 * s)
+    for s in range(columns):
+        stamp[slots[s]] = last
+
+
+@kernel
+def append(
+    U: NDArray[np.float64],
+    table: NDArray[np.float64],
+    places: NDArray[np.int64],
+    entry: NDArray[np.float64],
+    r: int,
+    k: int,
+    n: int,
+) -> None:
+    """Make exchange k of the up-to-date entering column ``entry`` and row r."""
+    width = entry.shape[0]
+    count = strips(n)
+    block = k // 8
+    base = 8 * block
+    m = k - base
+    at = 16 * block
+    start = block * count * BLOCK_FLOATS
+    if m == 0:
+        for strip in range(count):
+            left = strip * STRIP
+            for row in range(8):
+                place = start + strip * BLOCK_FLOATS + row * STRIP
+                for j in range(min(STRIP, width - left)):
+                    U[place + j] = 0.0
+        for j in range(8):
+            places[at + j] = n
+            places[at + 8 + j] = -1
+        for j in range(8 * TABLE):
+            table[TABLE * base + j] = 0.0
+    for strip in range(count):
+        target = U[start + strip * BLOCK_FLOATS + m * STRIP : start + strip * BLOCK_FLOATS + (m + 1) * STRIP]
+        source = entry[strip * STRIP : min((strip + 1) * STRIP, width)]
+        for j in range(source.shape[0]):
+            target[j] = source[j]
+    place = start + (r // STRIP) * BLOCK_FLOATS + r % STRIP
+    for j in range(m):
+        table[TABLE * k + j] = U[place + j * STRIP]
+        U[place + j * STRIP] = 0.0
+        if places[at + j] == r:
+            places[at + 8 + m] = base + j
+    U[place + m * STRIP] = 1.0
+    table[TABLE * k + 8] = 1.0 / entry[r]
+    places[at + m] = r
+
+
+@kernel
+def column_left_behind(
+    U: NDArray[np.float64],
+    table: NDArray[np.float64],
+    places: NDArray[np.int64],
+    k: int,
+    last: int,
+    n: int,
+    y: NDArray[np.float64],
+) -> None:
+    """Fill y with the column that exchange k has put in place of its entering one: u / e_r."""
+    width = y.shape[0]
+    count = strips(n)
+    block = k // 8
+    base = 8 * block
+    m = k - base
+    start = block * count * BLOCK_FLOATS + m * STRIP
+    inverse = table[TABLE * k + 8]
+    for strip in range(count):
+        source = U[start + strip * BLOCK_FLOATS : start + strip * BLOCK_FLOATS + STRIP]
+        target = y[strip * STRIP : min((strip + 1) * STRIP, width)]
+        for j in range(target.shape[0]):
+            target[j] = source[j] * inverse
+    # What later exchanges of the block have moved to the triangle; of two on one row, the earlier one has the value.
+    for later in range(min(last, base + 8) - 1, k, -1):
+        y[places[16 * block + later - base]] = table[TABLE * later + m] * inverse

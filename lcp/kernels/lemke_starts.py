@@ -1,0 +1,226 @@
+"""How a path of Lemke's method begins: cold, anew from a given basis, or at a predicted basis.
+
+From a dictionary with negative basic values any column of positive numbers may carry the artificial variable; taking
+it in the rows of the *present* basis makes the path that of Lemke's method on the principal pivot transform (Cottle,
+Pang and Stone 1992, section 2.3), which is P or positive semidefinite where M is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.lemke_base import through_base
+from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, advance, capacity, strips
+from lcp.kernels.lemke_restarts import cover_vector
+from lcp.kernels.lemke_tableau import (
+    BASE_SIZE,
+    BASED,
+    MOST_PENDING,
+    PENDING,
+    STALE,
+    STORED,
+    Tableau,
+    copy_column,
+    exchange,
+    first_tableau,
+    store_together,
+    update_tableau,
+)
+from lcp.kernels.reductions import dot
+
+# A path from a start is followed where at most one in so many of its basic unknowns has the wrong sign.
+WORTH: Final = 1
+
+
+@kernel
+def cold_start(t: Tableau, q: NDArray[np.float64], restart: int, covered: bool, given: NDArray[np.float64]) -> int:
+    """The first dictionary, its artificial column as ``entry``; returns the row in which that variable enters."""
+    n = q.shape[0]
+    cover_vector(restart, covered, given, t.row, t.cover)
+    first_tableau(t, q)
+    x = t.x
+    # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row.
+    r = 0
+    for i in range(1, n):
+        if x[i] * t.cover[r] <= x[r] * t.cover[i]:
+            r = i
+    for i in range(n):
+        t.entry[i] = t.cover[i]
+        t.size[i] = abs(x[i])
+    return r
+
+
+@kernel
+def form_basis(
+    t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], wanted: NDArray[np.int64], floor: float
+) -> int:
+    """Form the dictionary whose basic variables are marked in ``wanted`` (2 n + 1,) from the original data.
+
+    One exchange per variable, the row being the one with the largest entry among those whose variable is to go.
+    Columns in which that entry is small wait for the others; those where it stays below ``floor`` times the largest
+    entry met are linear combinations of the rest and are left out: returns how many.
+    """
+    n = q.shape[0]
+    first_tableau(t, q)
+    largest = 0.0
+    missing = 0
+    for sweep in range(2):
+        missing = 0
+        for c in range(n + 1):
+            if not wanted[t.nonbasis[c]]:
+                continue
+            if t.counts[PENDING] >= t.counts[MOST_PENDING]:
+                update_tableau(t, M)
+            if t.counts[PENDING] - t.stamp[c] >= STALE:
+                store_wanted(t, M, wanted, c)
+            copy_column(t, M, c, t.entry)
+            advance(t.U, t.table, t.places, t.entry, n, t.stamp[c], t.counts[PENDING])
+            r = -1
+            best = 0.0
+            whole = 0.0
+            for i in range(n):
+                size = abs(t.entry[i])
+                whole = max(whole, size)
+                if size > best and not wanted[t.basis[i]]:
+                    best = size
+                    r = i
+            largest = max(largest, whole)
+            if r < 0 or best <= (0.01 * whole if sweep == 0 else floor * largest):
+                missing += 1
+                continue
+            step = -t.x[r] / t.entry[r]
+            for i in range(n):
+                t.x[i] += t.entry[i] * step
+            t.x[r] = step
+            exchange(t, r, t.nonbasis[c])
+    return missing
+
+
+@kernel
+def store_wanted(t: Tableau, M: NDArray[np.float64], wanted: NDArray[np.int64], c: int) -> None:
+    """Bring column c and the next wanted ones that are as far behind up to date together."""
+    columns = 0
+    for j in range(c, t.nonbasis.shape[0]):
+        if wanted[t.nonbasis[j]] and t.counts[PENDING] - t.stamp[j] >= STALE and columns < t.slots.shape[0]:
+            t.slots[columns] = j
+            columns += 1
+    store_together(t, M, columns)
+
+
+@kernel
+def rebuild(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], wanted: NDArray[np.int64]) -> bool:
+    """Form the dictionary of the present basis anew; False where that is singular to working precision."""
+    for j in range(wanted.shape[0]):
+        wanted[j] = 0
+    for i in range(t.basis.shape[0]):
+        wanted[t.basis[i]] = 1
+    if form_basis(t, M, q, wanted, 1e-14) > 0:
+        return False
+    for i in range(t.basis.shape[0]):
+        t.size[i] = max(t.size[i], abs(t.x[i]))
+    return True
+
+
+@kernel
+def base_tableau(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], k: int) -> None:
+    """The dictionary whose basic z are ``active[:k]``, their block being factored in A; columns wait to be asked for.
+
+    Where a basis is given, this costs no exchange: the k columns of M, laid out like exchanges, take their place.
+    """
+    n = q.shape[0]
+    count = strips(n)
+    first_tableau(t, q)
+    for i in range(n):
+        t.member[i] = -1
+    for j in range(k):
+        i = t.active[j]
+        t.member[i] = j
+        t.basis[i] = n + i
+        t.nonbasis[i] = i
+        t.position[n + i] = -1
+        t.position[i] = i
+    blocks = (k + 7) // 8
+    for block in range(blocks):
+        for place in range(block * count * BLOCK_FLOATS, (block + 1) * count * BLOCK_FLOATS):
+            t.U[place] = 0.0
+        for i in range(n):
+            if t.member[i] >= 0:
+                continue
+            place = (block * count + i // STRIP) * BLOCK_FLOATS + i % STRIP
+            source = M[i]
+            for j in range(8 * block, min(8 * block + 8, k)):
+                a = t.active[j]
+                t.U[place] = source[a] * t.row[i] * t.column[a]
+                place += STRIP
+    for j in range(k):
+        t.test[j] = -t.x[t.active[j]]
+        t.x[t.active[j]] = 0.0
+    through_base(t.A, t.perm, t.active, t.U, t.test, t.solution, k, n, t.x)
+    for c in range(n):
+        t.kind[c] = BASED
+        t.stamp[c] = 8 * blocks
+    t.counts[BASE_SIZE] = k
+    t.counts[PENDING] = 8 * blocks
+    t.counts[MOST_PENDING] = capacity(n)
+
+
+@kernel
+def warm_start(
+    t: Tableau,
+    M: NDArray[np.float64],
+    q: NDArray[np.float64],
+    z0: NDArray[np.float64],
+    wanted: NDArray[np.int64],
+    k: int,
+    regular: bool,
+) -> int:
+    """The dictionary of the basis {z0 > 0}, its artificial column as ``entry``; returns the row it enters in.
+
+    The k indices stand in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on
+    others are left out. -1 where no path is worth following: no basic value is negative, or too many are.
+    """
+    n = q.shape[0]
+    if regular:
+        base_tableau(t, M, q, k)
+    else:
+        for i in range(n):
+            wanted[i] = 0 if z0[i] > 0.0 else 1
+            wanted[n + i] = 1 - wanted[i]
+            t.cover[i] = 0.0
+        wanted[2 * n] = 0
+        form_basis(t, M, q, wanted, 1e-9)
+    x = t.x
+    r = 0
+    negative = 0
+    for i in range(n):
+        if x[i] < x[r]:
+            r = i
+        if x[i] < 0.0:
+            negative += 1
+    if negative == 0 or WORTH * negative > max(2 * WORTH, k):
+        return -1
+    for i in range(n):
+        t.entry[i] = 1.0
+        t.T[n, i] = 1.0
+        t.cover[i] = 0.0
+        t.size[i] = abs(x[i])
+    for i in range(n, t.T.shape[1]):
+        t.T[n, i] = 0.0
+    t.kind[n] = STORED
+    t.stamp[n] = t.counts[PENDING]
+    # The same column in the rows of the first dictionary, from which a rebuild would start.
+    for i in range(n):
+        if t.basis[i] < n:
+            t.cover[t.basis[i]] += 1.0
+        else:
+            t.solution[t.basis[i] - n] = t.column[t.basis[i] - n]
+    for i in range(n):
+        if t.position[n + i] >= 0:
+            t.solution[i] = 0.0
+    for i in range(n):
+        t.cover[i] -= t.row[i] * dot(M[i], t.solution, n)
+    return r

@@ -1,0 +1,81 @@
+"""Murty's least-index principal pivoting on a tableau of principal transforms, with bounds on both sides.
+
+K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974): of the pairs that
+are not complementary the first, in a fixed order, is mended, whatever becomes of the others. With bounds a pair has
+three states, and the rule leads to the sink of the unique sink orientation of a grid (B. Gaertner, W. D. Morris,
+L. Ruest, Unique sink orientations of grids, Algorithmica 51 (2008)).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RUNNING, SINGULAR_BASIS, SOLVED
+from lcp.kernels.cottle_dantzig import violation
+from lcp.kernels.principal_tableau import advance, swap_one
+
+# Places in the vector of information.
+PIVOTS: Final = 0
+INFO_SIZE: Final = 4
+
+
+@kernel
+def least_index_loop(
+    T: NDArray[np.float64],
+    x: NDArray[np.float64],
+    b: NDArray[np.float64],
+    y: NDArray[np.float64],
+    inside: NDArray[np.int64],
+    lo: NDArray[np.float64],
+    hi: NDArray[np.float64],
+    size: NDArray[np.float64],
+    order: NDArray[np.int64],
+    entry: NDArray[np.float64],
+    pivot_row: NDArray[np.float64],
+    zero_tolerance: float,
+    pivot_tolerance: float,
+    limit: int,
+    info: NDArray[np.int64],
+    budget: int,
+) -> int:
+    """Make at most ``budget`` pivots; `RUNNING` asks to be called again with everything as it is.
+
+    `SOLVED` says that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the tableau
+    is not positive, so that M is no P matrix to working precision.
+    """
+    n = x.shape[0]
+    for _ in range(budget):
+        i = -1
+        for t in range(n):
+            found = violation(b, y, inside, lo, hi, size, zero_tolerance, order[t])
+            if found != 0.0:
+                i = order[t]
+                break
+        if i < 0:
+            return SOLVED
+        if not np.isfinite(b[i]):
+            return NOT_FINITE
+        if info[PIVOTS] >= limit:
+            return ITERATION_LIMIT
+        info[PIVOTS] += 1
+        largest = 0.0
+        for j in range(n):
+            largest = max(largest, abs(T[j, i]))
+        if not T[i, i] > pivot_tolerance * largest:
+            return SINGULAR_BASIS
+        goal = 0.0
+        if inside[i] == 1:
+            goal = lo[i] if b[i] < lo[i] else hi[i]
+        step = (goal - b[i]) / T[i, i]
+        for j in range(n):
+            # Rounding in b_j is a multiple of the largest term that has gone into it.
+            size[j] = max(size[j], abs(T[j, i] * step))
+        advance(T, b, y, i, step)
+        b[i] = goal
+        swap_one(T, x, b, y, inside, i, entry, pivot_row)
+        size[i] = abs(step)
+    return RUNNING

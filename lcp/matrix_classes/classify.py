@@ -1,0 +1,95 @@
+"""All classes of a matrix at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lcp.matrix_classes.copositive import is_copositive, is_copositive_plus, is_strictly_copositive
+from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
+from lcp.matrix_classes.p_matrix import is_p_matrix
+from lcp.matrix_classes.semimonotone import is_semimonotone, is_strictly_semimonotone
+from lcp.matrix_classes.sufficient import is_column_sufficient, is_row_sufficient
+from lcp.matrix_classes.verdict import Verdict, square
+from lcp.matrix_classes.z_matrix import is_h_plus_matrix, is_k_matrix, is_z_matrix
+from lcp.traits import Traits, implied
+
+# Transforms are formed in integers throughout.
+_TRANSFORMS = 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MatrixClasses:
+    """The verdicts on one matrix; ``symmetric`` is exact as well."""
+
+    symmetric: bool
+    psd: Verdict
+    pd: Verdict
+    p: Verdict
+    z: Verdict
+    k: Verdict
+    h_plus: Verdict
+    copositive: Verdict
+    strictly_copositive: Verdict
+    copositive_plus: Verdict
+    semimonotone: Verdict
+    strictly_semimonotone: Verdict
+    column_sufficient: Verdict
+    row_sufficient: Verdict
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """All verdicts, in order."""
+        found = (getattr(self, entry.name) for entry in fields(self))
+        return tuple(verdict for verdict in found if isinstance(verdict, Verdict))
+
+    @property
+    def traits(self) -> Traits:
+        """The classes a solver can be proven for that M was proven to belong to, those that contain them included."""
+        found = Traits(0)
+        for verdict, trait, symmetric in (
+            (self.psd, Traits.POSITIVE_SEMIDEFINITE, Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE),
+            (self.pd, Traits.POSITIVE_DEFINITE, Traits.SYMMETRIC_POSITIVE_DEFINITE),
+            (self.p, Traits.P_MATRIX, Traits.P_MATRIX),
+            (self.h_plus, Traits.H_PLUS, Traits.H_PLUS),
+            (self.copositive, Traits.COPOSITIVE, Traits.COPOSITIVE),
+        ):
+            if verdict:
+                found |= symmetric if self.symmetric else trait
+        return implied(found)
+
+    def __str__(self) -> str:
+        words = {True: "yes", False: "no", None: "undecided"}
+        lines = [f"symmetric: {words[self.symmetric]}"]
+        lines += [f"{v.name}: {words[v.member]}{f' ({v.detail})' if v.detail else ''}" for v in self.verdicts]
+        return "\n".join(lines)
+
+
+def classify(M: Any, *, max_n: int = 16) -> MatrixClasses:
+    """The classes of M by which solvers are chosen and theorems apply.
+
+    Parameters
+    ----------
+    M
+        Square matrix. It is the doubles as they stand that are classified: a Gram matrix that rounding left a little
+        indefinite is not positive semidefinite, and the verdict's ``margin`` says by how little.
+    max_n
+        Size up to which 2^n principal blocks are searched; beyond, some verdicts are None.
+    """
+    matrix = square(M)
+    return MatrixClasses(
+        symmetric=bool((matrix == matrix.T).all()),
+        psd=is_psd_matrix(matrix),
+        pd=is_pd_matrix(matrix),
+        p=is_p_matrix(matrix, max_n=max_n),
+        z=is_z_matrix(matrix),
+        k=is_k_matrix(matrix),
+        h_plus=is_h_plus_matrix(matrix),
+        copositive=is_copositive(matrix, max_n=max_n),
+        strictly_copositive=is_strictly_copositive(matrix, max_n=max_n),
+        copositive_plus=is_copositive_plus(matrix, max_n=max_n),
+        semimonotone=is_semimonotone(matrix, max_n=max_n),
+        strictly_semimonotone=is_strictly_semimonotone(matrix, max_n=max_n),
+        column_sufficient=is_column_sufficient(matrix, max_n=min(max_n, _TRANSFORMS)),
+        row_sufficient=is_row_sufficient(matrix, max_n=min(max_n, _TRANSFORMS)),
+    )

@@ -1,0 +1,100 @@
+"""Copositive matrices: x . M x >= 0 for all x >= 0; frictional contact problems have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lcp.exact import Integers, integers, signs
+from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
+from lcp.matrix_classes.floating import congruence
+from lcp.matrix_classes.principal_search import Find, Unfinished, violations
+from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_form, form_margin, square
+
+
+def is_copositive(M: Any, *, max_n: int = 16) -> Verdict:
+    """Whether x . M x >= 0 for all x >= 0. Witness of a no: x >= 0 with x . M x < 0.
+
+    Positive semidefinite matrices are. Otherwise all principal blocks of M + M^T are searched whose rows hang together
+    by negative entries, up to ``max_n`` rows.
+
+    References
+    ----------
+    Cottle, Pang and Stone (1992), section 3.8; K. P. Hadeler, On copositive matrices, Linear Algebra and its
+    Applications 49 (1983).
+    """
+    return _decide(square(M), max_n, "copositive")
+
+
+def is_strictly_copositive(M: Any, *, max_n: int = 16) -> Verdict:
+    """Whether x . M x > 0 for all 0 != x >= 0; as `is_copositive`, with a witness 0 != x >= 0 of x . M x <= 0."""
+    return _decide(square(M), max_n, "strictly copositive")
+
+
+def is_copositive_plus(M: Any, *, max_n: int = 16) -> Verdict:
+    """Whether M is copositive and x . M x = 0 with x >= 0 implies (M + M^T) x = 0.
+
+    On such matrices a secondary ray of Lemke's method proves that the problem is infeasible. The zeros with least
+    support, of which all others are sums, are null vectors of principal blocks of M + M^T. Witness of a no: x >= 0 with
+    x . M x < 0, or with x . M x = 0 and (M + M^T) x != 0.
+
+    References
+    ----------
+    Cottle, Pang and Stone (1992), section 3.8 and theorem 4.4.11; R. Hildebrand, Minimal zeros of copositive
+    matrices, Linear Algebra and its Applications 459 (2014), for the zeros.
+    """
+    return _decide(square(M), max_n, "copositive-plus")
+
+
+def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
+    strict = name == "strictly copositive"
+    definite = is_pd_matrix(matrix) if strict else is_psd_matrix(matrix)
+    if definite:
+        return Verdict(True, name, detail=f"{definite.name}: {definite.detail}")
+    exact = integers(matrix)
+    S = exact + exact.T
+    d = congruence(matrix)
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = 0.5 * matrix + 0.5 * matrix.T
+        scaled = half * d * d[:, None]
+    if not ((np.abs(scaled) > 2.0**-900) | (half == 0.0)).all():
+        d, scaled = np.ones(matrix.shape[0]), half
+    unproven: Find | None = None
+    try:
+        for found in violations(scaled, d, S, strict=name != "copositive", max_n=max_n):
+            if found.null and (name == "copositive" or (not strict and not _bends(S, found.exact))):
+                continue
+            if _shown(matrix, S, found, name):
+                return _refused(matrix, found, name)
+            if found.exact is not None and (unproven is None or unproven.null):
+                unproven = found
+    except Unfinished as reason:
+        if unproven is None:
+            return Verdict(None, name, detail=str(reason))
+    if unproven is not None:
+        detail = "a principal block, in integers; no vector of doubles shows it"
+        return Verdict(False, name, Witness(unproven.indices), detail)
+    return Verdict(True, name, detail="all principal blocks that matter")
+
+
+def _bends(S: Integers, x: Integers | None) -> bool:
+    """Whether S x != 0."""
+    return x is not None and bool(signs(S @ x).any())
+
+
+def _shown(matrix: Vector, S: Integers, found: Find, name: str) -> bool:
+    """Whether the doubles in a find break the condition exactly."""
+    x = found.x
+    if not np.isfinite(x).all() or (x < 0.0).any():
+        return False
+    if not found.null or name == "strictly copositive":
+        return broken_form(matrix, x, strict=not found.null)
+    y = integers(x)
+    return bool(x.any()) and int(y @ (S @ y)) == 0 and _bends(S, y)
+
+
+def _refused(matrix: Vector, found: Find, name: str) -> Verdict:
+    what = "x >= 0 with x . M x = 0" if found.null else "x >= 0 with x . M x < 0"
+    margin = form_margin(matrix, found.x)
+    return Verdict(False, name, Witness(found.indices, found.x), what, margin)

@@ -1,0 +1,119 @@
+"""Positive (semi)definite matrices, symmetric or not: x . M x >= 0, decided exactly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lcp.exact import Integers, doubles, eliminated, gauss_jordan, integers
+from lcp.matrix_classes.floating import congruence
+from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_form, form_margin, square, sub
+from lcp.verified import least_eigenvalue
+
+_NAMES = {False: "PSD", True: "PD"}
+
+
+def is_psd_matrix(M: Any, *, max_n: int = 64) -> Verdict:
+    """Whether x . M x >= 0 for all x; M need not be symmetric. Witness of a no: x with x . M x < 0.
+
+    Proven by a Cholesky factorisation with a shift, refuted by an eigenvector; what is within rounding of singular is
+    eliminated in integers, up to ``max_n``. A Gram matrix formed in floating point may miss the class by a rounding:
+    ``margin`` says so, and `is_positive_semidefinite` answers up to a tolerance.
+
+    References
+    ----------
+    Cottle, Pang and Stone (1992), section 3.1.
+    """
+    return _decide(square(M), max_n, strict=False)
+
+
+def is_pd_matrix(M: Any, *, max_n: int = 64) -> Verdict:
+    """Whether x . M x > 0 for all x != 0; as `is_psd_matrix`, with a witness x != 0 of x . M x <= 0."""
+    return _decide(square(M), max_n, strict=True)
+
+
+def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
+    name, n = _NAMES[strict], matrix.shape[0]
+    d = congruence(matrix)
+    scaled = matrix * d * d[:, None]
+    # A congruence by powers of two is exact unless numbers leave the range.
+    whole = np.isfinite(scaled).all() and ((np.abs(scaled) > 2.0**-900) | (matrix == 0.0)).all()
+    if not whole:
+        d, scaled = np.ones(n), matrix
+    if n == 0 or least_eigenvalue(scaled) > 0.0:
+        return Verdict(True, name, detail="a Cholesky factorisation with a shift for rounding")
+    with np.errstate(over="ignore", invalid="ignore"):
+        half = 0.5 * scaled + 0.5 * scaled.T
+    vectors = np.linalg.eigh(half)[1] if np.isfinite(half).all() else np.eye(n)
+    x = d * vectors[:, 0]
+    if np.isfinite(x).all() and broken_form(matrix, x, strict=True):
+        return _refused(matrix, x, name, "an eigenvector")
+    if n > max_n:
+        detail = f"singular to rounding, and n = {n} exceeds max_n = {max_n} of exact elimination"
+        return Verdict(None, name, detail=detail)
+    exact = integers(matrix)
+    definite, vector = _eliminate(exact + exact.T)
+    if definite or (vector is not None and not strict and _is_null(exact, vector)):
+        return Verdict(True, name, detail="exact elimination")
+    assert vector is not None
+    x = doubles(vector)
+    if broken_form(matrix, x, strict=not strict):
+        return _refused(matrix, x, name, "exact elimination")
+    return Verdict(
+        False,
+        name,
+        Witness(tuple(np.flatnonzero(x).tolist())),
+        "exact elimination; no vector of doubles shows it",
+    )
+
+
+def _is_null(exact: Integers, x: Integers) -> bool:
+    return int(x @ (exact @ x)) == 0
+
+
+def _refused(matrix: Vector, x: Vector, name: str, how: str) -> Verdict:
+    x = x / np.exp2(np.floor(np.log2(np.abs(x).max())))
+    support = tuple(np.flatnonzero(x).tolist())
+    margin = form_margin(matrix, x)
+    value = f"{-margin:.1e} of its terms" if margin else "0"
+    return Verdict(False, name, Witness(support, x), f"{how}: x . M x = {value}", margin)
+
+
+def _eliminate(S: Integers) -> tuple[bool, Integers | None]:
+    """Whether the symmetric S is positive definite, and if not an x != 0 with x . S x < 0, or = 0 if semidefinite."""
+    n = S.shape[0]
+    left = list(range(n))
+    chosen: list[int] = []
+    A, previous = S, 1
+    while left:
+        diagonal = [int(A[i, i]) for i in range(len(left))]
+        least = min(range(len(left)), key=diagonal.__getitem__)
+        if diagonal[least] < 0:
+            return False, _lifted(S, chosen, {left[least]: 1})
+        most = max(range(len(left)), key=diagonal.__getitem__)
+        if diagonal[most] == 0:
+            rows = np.argwhere(A != 0)
+            if rows.size == 0:
+                return False, _lifted(S, chosen, {left[0]: 1})
+            i, j = (int(a) for a in rows[0])
+            return False, _lifted(S, chosen, {left[i]: 1, left[j]: -1 if A[i, j] > 0 else 1})
+        pivot = A[most, most]
+        A, previous = eliminated(A, most, previous), pivot
+        chosen.append(left.pop(most))
+    return True, None
+
+
+def _lifted(S: Integers, chosen: list[int], values: dict[int, int]) -> Integers:
+    """x with the given entries that makes x . S x least over its entries in ``chosen``."""
+    n = S.shape[0]
+    x = np.zeros(n, dtype=object)
+    for i, value in values.items():
+        x[i] = value
+    if chosen:
+        right = -(S[chosen] @ x)
+        reduced = gauss_jordan(np.hstack([sub(S, tuple(chosen)), right[:, None]]), len(chosen))
+        inner, scale = reduced.solution()
+        x = x * scale
+        x[chosen] = inner
+    return x

@@ -1,0 +1,152 @@
+"""The search through all principal blocks that semimonotone and copositive matrices share.
+
+M is semimonotone unless some block has M_aa^-1 <= 0, and strictly so unless some block has that or has corank one and a
+positive null vector; a symmetric matrix is (strictly) copositive exactly where it is (strictly) semimonotone. The
+reasons are in `lcp.kernels.principal_systems`. K. P. Hadeler, On copositive matrices, Linear Algebra and its
+Applications 49 (1983); R. W. Cottle, G. J. Habetler, C. E. Lemke, On classes of copositive matrices, same
+journal 3 (1970).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from lcp.exact import Integers, doubles, gauss_jordan, signs
+from lcp.matrix_classes.verdict import Vector, bits, extended, sub
+
+_CHUNK = 8192
+#: Blocks that are singular to rounding, and looked at in integers one by one.
+MOST_EXACT = 20000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Find:
+    """A block that breaks a condition: x >= 0 on ``indices``, as doubles and, if found so, as exact integers.
+
+    ``null`` says that M_aa x = 0; otherwise M_aa x < 0 where x > 0.
+    """
+
+    indices: tuple[int, ...]
+    x: Vector
+    exact: Integers | None
+    null: bool
+
+
+class Unfinished(Exception):
+    """The search would take too long; the text says why."""
+
+
+def violations(scaled: Vector, unscale: Vector, exact: Integers, *, strict: bool, max_n: int) -> Iterator[Find]:
+    """All blocks with 0 != x >= 0 and M_aa x < 0 on its support, or x > 0 and M_aa x = 0 at corank one.
+
+    Complete in the sense needed: if no block with M_aa x < 0 is met there is none, and where ``strict`` the same of the
+    null vectors. ``scaled`` is M with rows and columns in positive units, columns in units ``unscale``; ``exact`` is M
+    in integers. Raises `Unfinished` at the end if something was left out.
+
+    If all entries of M_bc are nonnegative, a violation on b and c together is one on b alone: the strongly connected
+    parts of the graph of negative entries are searched one by one.
+    """
+    left_out = ""
+    spent = 0
+    for part in _parts(exact, strict=strict):
+        if len(part) > max_n:
+            yield from _pairs(scaled, exact, part)
+            left_out = f"{len(part)} rows hang together by negative entries, which exceeds max_n = {max_n}"
+            continue
+        for found in _part_violations(scaled, unscale, exact, part):
+            if isinstance(found, Find):
+                yield found
+            else:
+                spent += found
+                if spent > MOST_EXACT:
+                    raise Unfinished(f"more than {MOST_EXACT} principal blocks are singular to rounding")
+    if left_out:
+        raise Unfinished(left_out)
+
+
+def _part_violations(scaled: Vector, unscale: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[Find | int]:
+    """The finds within one part, and between them the numbers of blocks that integers have to decide."""
+    from lcp.kernels.principal_systems import scan_systems
+
+    block = np.ascontiguousarray(scaled[np.ix_(part, part)])
+    n = len(part)
+    where = np.array(part, dtype=np.intp)
+    A, work, index = np.empty((n, n)), np.empty(2 * n), np.empty(2 * n, dtype=np.int64)
+    codes, vector = np.empty(_CHUNK, dtype=np.int64), np.zeros(n)
+    start, total = 1, 1 << n
+    while start < total:
+        stop = min(start + _CHUNK, total)
+        kept = scan_systems(block, start, stop, A, work, index, codes, vector)
+        if kept < 0:
+            code = -1 - kept
+            full = np.zeros(scaled.shape[0])
+            full[where] = vector * unscale[where]
+            yield Find(tuple(where[list(bits(code))].tolist()), full, None, False)
+            # What the kernel had written before that block is lost with it: go through it again up to there.
+            kept = scan_systems(block, start, code, A, work, index, codes, vector)
+            stop = code + 1
+        yield kept
+        for code in codes[:kept].tolist():
+            found = _exact_block(exact, tuple(where[list(bits(code))].tolist()))
+            if found is not None:
+                yield found
+        start = stop
+
+
+def _pairs(scaled: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[Find]:
+    """Blocks of order one and two that violate, of a part that is too large to be searched."""
+    block = scaled[np.ix_(part, part)]
+    d = np.diag(block)
+    for i in np.flatnonzero(d < 0.0):
+        found = _exact_block(exact, (part[i],))
+        if found is not None:
+            yield found
+    with np.errstate(over="ignore", invalid="ignore"):
+        first, second = d[None, :] - block, d[:, None] - block.T
+        sign = np.sign(np.multiply.outer(d, d) - block * block.T)
+    for i, j in np.argwhere(np.triu((sign * first <= 0.0) & (sign * second <= 0.0) & (sign != 0.0), 1))[:100]:
+        found = _exact_block(exact, (part[i], part[j]))
+        if found is not None:
+            yield found
+
+
+def _exact_block(exact: Integers, indices: tuple[int, ...]) -> Find | None:
+    """What a block is, in integers."""
+    k, n = len(indices), exact.shape[0]
+    one = np.empty((k, 1), dtype=object)
+    one[:] = 1
+    reduced = gauss_jordan(np.hstack([sub(exact, indices), one]), k)
+    null = reduced.rank < k
+    if reduced.rank < k - 1:
+        return None
+    if null:
+        x = reduced.null_vector(k)
+        sign = signs(x)
+        if not ((sign > 0).all() or (sign < 0).all()):
+            return None
+        x = x * int(sign[0])
+    else:
+        inner, scale = reduced.solution()
+        x = -inner if scale > 0 else inner
+        if not (signs(x) >= 0).all():
+            return None
+    whole = np.zeros(n, dtype=object)
+    whole[list(indices)] = x
+    return Find(indices, extended(doubles(x), indices, n), whole, null)
+
+
+def _parts(exact: Integers, *, strict: bool) -> list[tuple[int, ...]]:
+    """The strongly connected parts of the graph of negative entries that may hold a violation, smallest first."""
+    from scipy.sparse.csgraph import connected_components
+
+    sign = signs(exact)
+    if sign.size == 0:
+        return []
+    count, label = connected_components(sign < 0, directed=True, connection="strong")
+    parts = [tuple(np.flatnonzero(label == k).tolist()) for k in range(count)]
+    # An index alone matters where its own entry is not positive.
+    alone = 0 if strict else -1
+    return sorted((part for part in parts if len(part) > 1 or sign[part[0], part[0]] <= alone), key=len)

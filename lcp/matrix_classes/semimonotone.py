@@ -1,0 +1,71 @@
+"""Semimonotone matrices: every 0 != x >= 0 has an index with x_k > 0 and (M x)_k >= 0."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lcp.exact import integers
+from lcp.matrix_classes.principal_search import Unfinished, violations
+from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_rows, rows_margin, square
+from lcp.scaling import scales
+from lcp.verified import h_matrix_vector, least_eigenvalue
+
+
+def is_semimonotone(M: Any, *, max_n: int = 16) -> Verdict:
+    """Whether M is semimonotone (E_0): LCP(M, q) with q > 0 has no solution but zero.
+
+    All principal blocks are searched whose rows hang together by negative entries, up to ``max_n`` rows. Witness of a
+    no: 0 != x >= 0 with (M x)_k < 0 wherever x_k > 0.
+
+    References
+    ----------
+    Cottle, Pang and Stone (1992), section 3.9; see `lcp.matrix_classes.principal_search`.
+    """
+    return _decide(square(M), max_n, strict=False)
+
+
+def is_strictly_semimonotone(M: Any, *, max_n: int = 16) -> Verdict:
+    """Whether M is strictly semimonotone (E): LCP(M, q) with q >= 0 has no solution but zero.
+
+    As `is_semimonotone`; witness of a no: 0 != x >= 0 with (M x)_k <= 0 wherever x_k > 0.
+    """
+    return _decide(square(M), max_n, strict=True)
+
+
+def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
+    name = "strictly semimonotone" if strict else "semimonotone"
+    n = matrix.shape[0]
+    row, column = scales(matrix)
+    scaled = row[:, None] * matrix * column
+    if not ((np.abs(scaled) > 2.0**-900) | (matrix == 0.0)).all():
+        row, column, scaled = np.ones(n), np.ones(n), matrix
+    if h_matrix_vector(matrix) is not None:
+        return Verdict(True, name, detail="H_+ and so P") if (np.diag(matrix) > 0.0).all() else _diagonal(matrix, name)
+    if least_eigenvalue(scaled) > 0.0:
+        return Verdict(True, name, detail="positive definite after scaling and so P")
+    exact = integers(matrix)
+    unproven: tuple[int, ...] | None = None
+    try:
+        for found in violations(scaled, column, exact, strict=strict, max_n=max_n):
+            if found.null and not strict:
+                continue
+            if broken_rows(matrix, found.x, strict=not strict):
+                margin = rows_margin(matrix, found.x)
+                return Verdict(False, name, Witness(found.indices, found.x), "a principal block", margin)
+            if found.exact is not None:
+                unproven = found.indices
+    except Unfinished as reason:
+        if unproven is None:
+            return Verdict(None, name, detail=str(reason))
+    if unproven is not None:
+        return Verdict(False, name, Witness(unproven), "a principal block, in integers; no vector of doubles shows it")
+    return Verdict(True, name, detail="all principal blocks that matter")
+
+
+def _diagonal(matrix: Vector, name: str) -> Verdict:
+    """An H-matrix with a negative diagonal entry."""
+    i = int(np.flatnonzero(np.diag(matrix) < 0.0)[0])
+    x = np.eye(matrix.shape[0])[i]
+    return Verdict(False, name, Witness((i,), x), f"M[{i}, {i}] is negative", 1.0)

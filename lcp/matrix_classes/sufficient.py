@@ -1,0 +1,154 @@
+"""Sufficient matrices: those for which principal pivoting works, and LCP(M, q) has a convex set of solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from lcp.exact import Integers, doubles, gauss_jordan, integers, signs
+from lcp.matrix_classes.definite import is_psd_matrix
+from lcp.matrix_classes.p_matrix import is_p_matrix
+from lcp.matrix_classes.verdict import Vector, Verdict, Witness, image_signs, rows_margin, square, sub
+
+
+def is_column_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
+    """Whether x_i (M x)_i <= 0 for all i implies x_i (M x)_i = 0 for all i: solutions of every LCP(M, q) are convex.
+
+    Positive semidefinite and P-matrices are. Otherwise every principal pivotal transform of M is formed in integers, up
+    to n = ``max_n``, and its blocks of order two are looked at. Witness of a no: x with x_i (M x)_i <= 0 for all i and
+    < 0 for some.
+
+    References
+    ----------
+    R. W. Cottle, J.-S. Pang, V. Venkateswaran, Sufficient matrices and the linear complementarity problem, Linear
+    Algebra and its Applications 114/115 (1989); R. W. Cottle, S.-M. Guu, Two characterizations of sufficient matrices,
+    same journal 170 (1992), for the transforms.
+    """
+    return _decide(square(M), max_n, "column sufficient")
+
+
+def is_row_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
+    """Whether the transpose of M is column sufficient: every stationary point of z . (M z + q) solves LCP(M, q).
+
+    As `is_column_sufficient`; the witness x is one of the transpose.
+    """
+    return _decide(np.ascontiguousarray(square(M).T), max_n, "row sufficient")
+
+
+def is_sufficient(M: Any, *, max_n: int = 10) -> Verdict:
+    """Whether M is row and column sufficient."""
+    columns, rows = is_column_sufficient(M, max_n=max_n), is_row_sufficient(M, max_n=max_n)
+    for part in (columns, rows):
+        if part.member is False:
+            return Verdict(False, "sufficient", part.witness, f"not {part.name}: {part.detail}", part.margin)
+    member = True if columns and rows else None
+    return Verdict(member, "sufficient", detail=columns.detail if columns.member is None else rows.detail)
+
+
+def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
+    for verdict in (is_psd_matrix(matrix), is_p_matrix(matrix)):
+        if verdict:
+            return Verdict(True, name, detail=f"{verdict.name}: {verdict.detail}")
+    n = matrix.shape[0]
+    low = np.flatnonzero(np.diag(matrix) < 0.0)
+    if low.size:
+        i = int(low[0])
+        return Verdict(False, name, Witness((i,), np.eye(n)[i]), f"M[{i}, {i}] is negative", 1.0)
+    if n > max_n:
+        return Verdict(None, name, detail=f"n = {n} exceeds max_n = {max_n}, up to which all 2^n transforms are formed")
+    broken: tuple[int, ...] | None = None
+    exact = integers(matrix)
+    for code in range(1 << n):
+        block = tuple(i for i in range(n) if code >> i & 1)
+        found = _transform(exact, block)
+        if found is None:
+            continue
+        transform, scale = found
+        for pair, vectors in _bad_pairs(transform):
+            broken = pair
+            for x in vectors:
+                z = _moved_back(transform, scale, block, x)
+                if _broken_products(matrix, z):
+                    margin = rows_margin(matrix, z)
+                    detail = f"rows {pair} of the transform on {block}"
+                    return Verdict(False, name, Witness(tuple(np.flatnonzero(z).tolist()), z), detail, margin)
+    if broken is not None:
+        return Verdict(False, name, Witness(broken), "a pair of a transform; no vector of doubles shows it")
+    return Verdict(True, name, detail="all principal pivotal transforms, pair by pair")
+
+
+def _broken_products(M: Vector, x: Vector) -> bool:
+    """Whether x_i (M x)_i <= 0 for all i and < 0 for some, exactly."""
+    products = np.sign(x) * image_signs(M, x)[0]
+    return bool((products <= 0).all() and (products < 0).any())
+
+
+def _transform(A: Integers, block: tuple[int, ...]) -> tuple[Integers, int] | None:
+    """The principal pivotal transform of A on a regular block, times a positive integer; None for a singular one.
+
+    With y = A x, it maps (y_a, x_b) to (x_a, y_b).
+    """
+    n = A.shape[0]
+    k = len(block)
+    if k == 0:
+        return A, 1
+    rest = [i for i in range(n) if i not in block]
+    eye = np.array([[int(i == j) for j in range(k)] for i in range(k)], dtype=object).reshape(k, k)
+    across = A[np.ix_(block, rest)]
+    reduced = gauss_jordan(np.hstack([sub(A, block), eye, across]), k)
+    if reduced.rank < k:
+        return None
+    scale = reduced.scale
+    solved = reduced.rows[:, k:]
+    out = np.zeros((n, n), dtype=object)
+    out[np.ix_(block, block)] = solved[:, :k]
+    out[np.ix_(block, rest)] = -solved[:, k:]
+    below = A[np.ix_(rest, block)]
+    out[np.ix_(rest, block)] = below @ solved[:, :k]
+    out[np.ix_(rest, rest)] = scale * A[np.ix_(rest, rest)] - below @ solved[:, k:]
+    return (out, scale) if scale > 0 else (-out, -scale)
+
+
+def _bad_pairs(T: Integers) -> Iterator[tuple[tuple[int, ...], list[Integers]]]:
+    """Entries and pairs of a transform that are not column sufficient, with vectors that show it.
+
+    A block [[a, b], [c, d]] is column sufficient if and only if a, d, a d - b c >= 0, and a = b = 0 implies c = 0, and
+    c = d = 0 implies b = 0.
+    """
+    n = T.shape[0]
+    sign = signs(T)
+    for i in range(n):
+        if sign[i, i] < 0:
+            yield (i,), [_spread(n, (i,), (1,))]
+    for i in range(n):
+        for j in range(i + 1, n):
+            a, b, c, d = (int(v) for v in (T[i, i], T[i, j], T[j, i], T[j, j]))
+            if a < 0 or d < 0:
+                continue
+            first: list[tuple[int, int]] = []
+            if a * d - b * c < 0:
+                # b and c are of one sign: against it, x between the two lines on which a row vanishes.
+                s = -1 if b > 0 else 1
+                first = [(abs(b) + d, s * (a + abs(c))), (abs(b), s * a), (d, s * abs(c)), (1, s)]
+            elif a == 0 and b == 0 and c != 0:
+                first = [(-c * (1 + abs(d)), c * c), (-(abs(d) + 1) * (1 if c > 0 else -1), 1)]
+            elif c == 0 and d == 0 and b != 0:
+                first = [(b * b, -b * (1 + abs(a))), (1, -(abs(a) + 1) * (1 if b > 0 else -1))]
+            if first:
+                yield (i, j), [_spread(n, (i, j), pair) for pair in first]
+
+
+def _spread(n: int, indices: tuple[int, ...], values: tuple[int, ...]) -> Integers:
+    x = np.zeros(n, dtype=object)
+    x[list(indices)] = values
+    return x
+
+
+def _moved_back(T: Integers, scale: int, block: tuple[int, ...], x: Integers) -> Vector:
+    """From the unknowns of a transform T / scale to those of the matrix: entries of the block change places."""
+    y = T @ x
+    moved = scale * x
+    moved[list(block)] = y[list(block)]
+    return doubles(moved)

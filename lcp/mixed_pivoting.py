@@ -1,0 +1,194 @@
+"""Mixed problems by complementary pivoting itself: the free unknowns enter the basis first and never leave it.
+
+Against `lcp.reduce`, which forms X3 - X2 A^-1 X1 column by column, the errors of an ill-conditioned A stay those of one
+elimination with complete pivoting, and where A alone has no good pivot an unknown enters through a complementary row.
+The answer is the solution of the final basis, from the original blocks, refined once and judged on them; where there is
+none, the way through `reduce` is taken. `benchmarks/lcp_mixed.py` compares the two.
+
+R. W. H. Sargent, An efficient implementation of the Lemke algorithm and its extension to deal with upper and lower
+bounds, Mathematical Programming Study 7 (1978). J. J. Judice, F. M. Pires, Basic-set algorithm for a generalized linear
+complementarity problem, Journal of Optimization Theory and Applications 74 (1992). R. W. Cottle, J.-S. Pang,
+R. E. Stone, The Linear Complementarity Problem (1992), section 1.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine
+from lcp.dispatch import claim_of
+from lcp.mixed import MLCP
+from lcp.problem import LCP
+from lcp.reduction import RANK_TOLERANCE, reduce
+from lcp.residuals import measure, verified
+from lcp.result import Claim
+from lcp.scaling import scales
+from lcp.status import Status
+
+Vector = NDArray[np.float64]
+
+#: Largest growth of the dictionary that a pivot in A may bring before a pair is looked for instead.
+GROWTH_LIMIT = 1e6
+# What the equations that could not be used may still hold, in equilibrated units, to count as zero.
+_ZERO = 1e-9
+# A right basis is at full accuracy; see `lcp.kernels.lemke`.
+_STRICTNESS = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Pivoted:
+    """A mixed problem whose free unknowns are basic.
+
+    Attributes
+    ----------
+    lcp
+        What is left, equilibrated: an LCP in the nonbasic one of each pair.
+    swapped
+        Pairs (n,) of which that is w_i, y_i being basic.
+    rank
+        Number of free unknowns that are basic; the others occur nowhere else and are zero.
+    """
+
+    lcp: LCP
+    swapped: NDArray[np.bool_]
+    rank: int
+    _u: tuple[NDArray[np.intp], NDArray[np.float64], Vector] = field(repr=False)
+    _column: Vector = field(repr=False)
+
+    def recover(self, z: Vector) -> Vector:
+        """(u, y) in one vector for a z of ``lcp``, by the rows of the dictionary."""
+        w = self.lcp._M @ z + self.lcp._q
+        which, rows, constants = self._u
+        n = self.swapped.shape[0]
+        x = np.zeros(self._column.shape[0])
+        x[which] = rows @ z + constants
+        x[x.shape[0] - n :] = np.maximum(np.where(self.swapped, w, z), 0.0)
+        return x * self._column
+
+    def start(self, y: Vector) -> Vector:
+        """A z with the signs that go with y."""
+        return np.where(self.swapped, np.where(y > 0.0, 0.0, 1.0), y)
+
+    def positive(self, z: Vector) -> NDArray[np.bool_]:
+        """Pairs whose y is basic after a solution z of ``lcp``."""
+        return np.where(self.swapped, z <= 0.0, z > 0.0)
+
+
+def pivot_in(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Pivoted | None:
+    """Pivot the free unknowns in; None where equations are left that bind y or w, or contradict each other."""
+    from lcp.kernels.mixed_pivoting import pivot_free_in
+
+    m, n = problem.n_free, problem.n
+    row, column = scales(problem._K)
+    T, x = row[:, None] * problem._K * column, row * problem._k
+    unit = float(np.abs(x).max(initial=0.0))
+    rows, columns = np.empty(m + n, dtype=np.int64), np.empty(m + n, dtype=np.int64)
+    info, work = np.zeros(2, dtype=np.int64), np.empty(2 * (m + n))
+    width = pivot_free_in(T, x, m, rank_tolerance, GROWTH_LIMIT, rows, columns, work, info)
+    if not (np.isfinite(T).all() and np.isfinite(x).all()):
+        return None
+    columns = columns[:width]
+    free, unused, pairs = (rows >= m) & (rows < 2 * m), rows < m, rows >= 2 * m
+    out, across = np.flatnonzero(columns < 2 * m), np.flatnonzero(columns >= 2 * m)
+    if unused.any() and (
+        (np.abs(T[np.ix_(unused, across)]) > _ZERO).any()
+        or (np.abs(T[np.ix_(pairs, out)]) > _ZERO).any()
+        or (np.abs(x[unused]) > _ZERO * unit).any()
+    ):
+        return None
+    # Both in the order of the pairs.
+    pair_rows = np.flatnonzero(pairs)
+    pair_rows = pair_rows[np.argsort((rows[pair_rows] - 2 * m) % max(n, 1))]
+    across = across[np.argsort((columns[across] - 2 * m) % max(n, 1))]
+    M, q = T[np.ix_(pair_rows, across)], x[pair_rows]
+    which = np.flatnonzero(free)
+    basic = (rows[which] - m, T[np.ix_(which, across)], x[which])
+    return Pivoted(LCP(M, q), rows[pair_rows] >= 2 * m + n, which.shape[0], basic, column)
+
+
+def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+    """The claim of a solver of plain problems on a mixed one, its free unknowns pivoted in first.
+
+    The z of the claim is (u, y); ``z0`` is a y. Iterations are those of ``inner``.
+    """
+    if z0 is not None:
+        x = _basis_solution(problem, z0 > 0.0)
+        if x is not None and verified(problem, x, _STRICTNESS * tolerance):
+            return Claim(x, Status.SOLVED, 0, "warm basis accepted")
+    pivoted = pivot_in(problem)
+    if pivoted is None:
+        return _by_reduction(problem, inner, z0, tolerance, trace)
+    start = None if z0 is None else pivoted.start(z0)
+    claim: Claim = inner.solve(pivoted.lcp, z0=start, tolerance=tolerance, trace=trace)
+    if np.isfinite(claim.z).all():
+        found = _settled(problem, pivoted, claim.z, tolerance)
+        if found is not None:
+            swapped = int(pivoted.swapped.sum())
+            through = f", {swapped} of them through a pair" if swapped else ""
+            detail = f"{pivoted.rank} free unknowns pivoted in{through}"
+            detail = f"{detail}; {claim.detail}" if claim.detail else detail
+            return replace(claim, z=found, status=Status.SOLVED, detail=detail, evidence=None)
+    second = _by_reduction(problem, inner, z0, tolerance, trace)
+    return replace(second, iterations=claim.iterations + second.iterations)
+
+
+def _settled(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Vector | None:
+    """The verified (u, y) that belongs to a z of the pivoted problem, or None."""
+    x = pivoted.recover(z)
+    candidates: list[Vector | None] = []
+    if pivoted.rank < problem.n_free:
+        # Of the u that differ in what occurs nowhere else, the one of least norm.
+        y = x[problem.n_free :]
+        candidates.append(np.concatenate([reduce(problem).recover(y), y]))
+    else:
+        candidates.append(_basis_solution(problem, pivoted.positive(z)))
+    candidates.append(x)
+    best: Vector | None = None
+    least = np.inf
+    for candidate in candidates:
+        if candidate is None or not np.isfinite(candidate).all():
+            continue
+        found = measure(problem, candidate)[0]
+        size = max(found.scaled, found.equations_scaled)
+        if found.solved(tolerance) and size < least:
+            best, least = candidate, size
+            if size <= _STRICTNESS * tolerance:
+                break
+    return refine(problem, x, tolerance) if best is None else best
+
+
+def _basis_solution(problem: MLCP, positive: NDArray[np.bool_]) -> Vector | None:
+    """u and the y of a basis from the original blocks, refined once; None where it is singular."""
+    from lcp.kernels.basis_solve import solve_active
+
+    K, k, m = problem._K, problem._k, problem.n_free
+    size = k.shape[0]
+    row, column = scales(K)
+    active = np.zeros(size, dtype=np.int64)
+    chosen = np.concatenate([np.arange(m), m + np.flatnonzero(positive)])
+    active[: chosen.shape[0]] = chosen
+    x, A = np.zeros(size), np.empty((size, size))
+    perm, work = np.empty(size, dtype=np.int64), np.empty(3 * size)
+    if not solve_active(K, k, row, column, active, chosen.shape[0], A, perm, work, x):
+        return None
+    x[m:] = np.maximum(x[m:], 0.0)
+    return x
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """A solver without its traits: mixed problems reach it reduced."""
+
+    inner: Any
+
+    def solve(self, problem: LCP, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+        claim: Claim = self.inner.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        return claim
+
+
+def _by_reduction(problem: MLCP, inner: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+    return claim_of(problem, _Plain(inner), z0=z0, tolerance=tolerance, trace=trace)

@@ -1,0 +1,67 @@
+"""Whether a sparse matrix is symmetric, and whether it is positive semidefinite, without making it dense."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def row_sizes(M: Any) -> Vector:
+    """Largest |entry| of each row."""
+    return np.asarray(abs(M).max(axis=1).toarray(), dtype=np.float64).ravel() if M.shape[0] else np.zeros(0)
+
+
+def sparse_congruence(M: Any) -> Vector:
+    """As `lcp.matrix_classes.congruence`: powers of two d (n,) with the diagonal of diag(d) M diag(d) near one."""
+    diagonal, sizes = M.diagonal(), row_sizes(M)
+    size = float(sizes.max(initial=0.0))
+    usable = diagonal > 1e-14 * np.maximum(sizes, _TINY)
+    fallback = size if size > 0.0 else 1.0
+    d: Vector = np.exp2(-np.floor(0.5 * np.log2(np.where(usable, np.where(usable, diagonal, 1.0), fallback))))
+    return d
+
+
+def is_sparse_symmetric(M: Any, tolerance: float = 1e-12) -> bool:
+    """Whether M equals its transpose, relative to its largest entry."""
+    largest = float(abs(M).max()) if M.nnz else 0.0
+    difference = abs(M - M.T)
+    return difference.nnz == 0 or float(difference.max()) <= tolerance * largest
+
+
+def is_sparse_semidefinite(M: Any, tolerance: float = 1e-11) -> bool:
+    """Whether x . M x >= -shift |x|^2 for all x, after scaling the diagonal to one; M need not be symmetric.
+
+    ``shift`` is the tolerance times the largest number of entries in a row of the symmetric part S, which is what
+    relative errors of that size in its entries can move an eigenvalue by. In turn: a diagonal entry below -shift
+    settles it in the negative, diagonal dominance (Gershgorin) in the positive; otherwise S + shift I is factored
+    without row exchanges, in an order that keeps it sparse, and is positive definite exactly where all the pivots are
+    positive (Sylvester's law of inertia; Golub and Van Loan, Matrix Computations, 4th ed., section 4.2).
+    """
+    from scipy import sparse
+    from scipy.sparse.linalg import splu
+
+    n = M.shape[0]
+    if n == 0:
+        return True
+    scale = sparse.diags_array(sparse_congruence(M))
+    congruent = sparse.csc_array(scale @ (0.5 * (M + M.T)) @ scale)
+    S = sparse.csc_array(congruent / max(float(abs(congruent).max()) if congruent.nnz else 0.0, _TINY))
+    shift = tolerance * float(np.diff(S.indptr).max())
+    diagonal = S.diagonal()
+    if (diagonal < -shift).any():
+        return False
+    around: Vector = np.asarray(abs(S).sum(axis=0)).ravel() - np.abs(diagonal)
+    if (around <= diagonal + shift).all():
+        return True
+    shifted = sparse.csc_array(S + shift * sparse.eye_array(n, format="csc"))
+    try:
+        factor = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    except RuntimeError:  # "Factor is exactly singular"
+        return False
+    # A diagonal pivot passed over was zero.
+    return bool((factor.perm_r == factor.perm_c).all() and (factor.U.diagonal() > 0.0).all())

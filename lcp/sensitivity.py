@@ -1,0 +1,330 @@
+"""Derivatives of a solution with respect to M, q and the bounds, forward and adjoint.
+
+Where every unknown is either clearly between its bounds (the active ones, w = 0) or at a bound with w clearly not zero,
+the solution is a smooth function of the data near by, and M_aa dz_a = -(dM z + dq + M_ab dz_b)_a, dz_b being that of
+the bounds. At a degenerate solution it has kinks: the derivative is then that of one of the smooth pieces that meet
+there. For a P-matrix every choice of degenerate unknowns gives a piece with points arbitrarily near, so that each is an
+element of the B-subdifferential, and of the generalised Jacobian, of the solution map.
+
+S. Scholtes, Introduction to Piecewise Differentiable Equations (2012), chapter 4 (the derivatives of the pieces that
+are met in every neighbourhood make the B-subdifferential); Cottle, Pang and Stone (1992), chapter 7.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.errors import ProblemError
+from lcp.forms import Form, form_of, point_of
+from lcp.problem import checked_square, checked_vector
+from lcp.residuals import Problem, measure
+from lcp.result import MLCPResult, Result
+from lcp.scaling import scales
+from lcp.status import Status
+
+Vector = NDArray[np.float64]
+_CHOICES = ("strict", "weak")
+#: Reciprocal condition number, equilibrated, under which an active block counts as singular.
+LEAST_RCOND = 1e-14
+
+
+class _Factor(Protocol):
+    """A factored active block."""
+
+    rcond: float
+
+    def solve(self, b: Any) -> Any:
+        """A^-1 b, or the least-squares solution of least norm."""
+        ...
+
+    def solve_transposed(self, b: Any) -> Any:
+        """The same for A^T."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sensitivity:
+    """The derivative of a solution.
+
+    Attributes
+    ----------
+    status
+        `Status.SOLVED`, or `Status.SINGULAR_BASIS` where the active block is singular: derivatives are then those of
+        least norm among the ones that meet the active rows, best in the least-squares sense where none does.
+    detail
+        What was found, in words.
+    active
+        Indices of the unknowns that move with q (of an `MLCP` in (u, y), all free unknowns among them).
+    degenerate
+        Indices of unknowns at a bound with w = 0, both to within the threshold.
+    choice
+        ``"strict"``: degenerate unknowns stay at their bounds; ``"weak"``: they are active.
+    rcond
+        Reciprocal condition number of the equilibrated active block, estimated; 1 where it is empty.
+    """
+
+    status: Status
+    detail: str
+    active: NDArray[np.intp]
+    degenerate: NDArray[np.intp]
+    choice: str
+    rcond: float
+    _form: Form = field(repr=False)
+    _x: Vector = field(repr=False)
+    _at_high: NDArray[np.bool_] = field(repr=False)
+    _factor: _Factor = field(repr=False)
+
+    @property
+    def nondegenerate(self) -> bool:
+        """Whether the solution is differentiable here, as far as the threshold tells."""
+        return self.degenerate.size == 0 and self.regular
+
+    @property
+    def regular(self) -> bool:
+        """Whether the active block is regular."""
+        return self.status is Status.SOLVED
+
+    @property
+    def dz_dq(self) -> Vector:
+        """The derivative (n, n) of z with respect to q: -M_aa^-1 on the active unknowns, zero elsewhere. Dense."""
+        n, a = self._form.size, self.active
+        full = np.zeros((n, n))
+        if a.size:
+            full[np.ix_(a, a)] = -self._factor.solve(np.eye(a.size))
+        return full
+
+    def jvp(
+        self,
+        dM: Any = None,
+        dq: ArrayLike | None = None,
+        *,
+        dlo: ArrayLike | None = None,
+        dhi: ArrayLike | None = None,
+    ) -> Vector:
+        """Directional derivative dz (n,) for changes of the data (Jacobian times vector).
+
+        Parameters
+        ----------
+        dM, dq
+            Changes (n, n), dense or sparse, and (n,); None for none. Of an `MLCP` those of [[A, X1], [X2, X3]] and of
+            (a, x4), and dz is that of (u, y).
+        dlo, dhi
+            Changes of the bounds (n,); those of bounds that are not met do not matter. Where lo = hi, the bound on the
+            side of w moves the unknown.
+        """
+        form, n, a = self._form, self._form.size, self.active
+        right = np.zeros(n) if dq is None else checked_vector("dq", dq, n)
+        if dM is not None:
+            right = right + np.asarray(_shaped("dM", dM, n) @ self._x)
+        dz = np.zeros(n)
+        outside = self._outside()
+        low, high = outside & ~self._at_high, outside & self._at_high
+        if dlo is not None:
+            dz[low] = checked_vector("dlo", dlo, n)[low]
+        if dhi is not None:
+            dz[high] = checked_vector("dhi", dhi, n)[high]
+        if dz.any():
+            right = right + np.asarray(form.M @ dz)
+        if a.size:
+            dz[a] = -self._factor.solve(right[a])
+        return dz
+
+    def vjp(self, z_bar: ArrayLike) -> tuple[Any, Vector]:
+        """Adjoint (vector times Jacobian): (M_bar, q_bar) with <z_bar, dz> = <M_bar, dM> + <q_bar, dq>.
+
+        One transposed solve; M_bar (n, n) is the outer product of q_bar and z. For a sparse M it is given on the
+        pattern of M alone, sparse.
+        """
+        q_bar = self._adjoint(z_bar)[1]
+        if not self._form.sparse:
+            return np.outer(q_bar, self._x), q_bar
+        from scipy import sparse
+
+        pattern = self._form.M.tocoo()
+        values = q_bar[pattern.row] * self._x[pattern.col]
+        return sparse.csr_matrix((values, (pattern.row, pattern.col)), shape=pattern.shape), q_bar
+
+    def vjp_bounds(self, z_bar: ArrayLike) -> tuple[Vector, Vector]:
+        """Adjoint with respect to the bounds: (lo_bar, hi_bar)."""
+        given, q_bar = self._adjoint(z_bar)
+        total = np.where(self._outside(), given + np.asarray(self._form.M.T @ q_bar), 0.0)
+        return np.where(self._at_high, 0.0, total), np.where(self._at_high, total, 0.0)
+
+    def _adjoint(self, z_bar: ArrayLike) -> tuple[Vector, Vector]:
+        given = checked_vector("z_bar", z_bar, self._form.size)
+        q_bar = np.zeros(self._form.size)
+        if self.active.size:
+            q_bar[self.active] = -self._factor.solve_transposed(given[self.active])
+        return given, q_bar
+
+    def _outside(self) -> NDArray[np.bool_]:
+        outside = np.ones(self._form.size, dtype=bool)
+        outside[self.active] = False
+        return outside
+
+    def __repr__(self) -> str:
+        return f"Sensitivity({self.detail})"
+
+
+def sensitivity(
+    problem: Problem,
+    solution: ArrayLike | Result | MLCPResult,
+    *,
+    choice: str = "strict",
+    threshold: float = 1e-8,
+) -> Sensitivity:
+    """Differentiate a solution by the implicit function theorem on its active set.
+
+    Parameters
+    ----------
+    problem
+        An `LCP`, `BoxLCP` or `MLCP`; a sparse M stays sparse.
+    solution
+        A result, or the vector z; of an `MLCP` (u, y).
+    choice
+        What degenerate unknowns do: ``"strict"``: they stay at their bounds; ``"weak"``: they are active.
+    threshold
+        An unknown is at a bound where it is nearer than this fraction of max |z|; its w is zero where it is smaller
+        than this fraction of |q_i| + max_j |M_ij| max |z|. Both together are degenerate.
+
+    Raises
+    ------
+    ProblemError
+        For a vector that does not solve the problem to 1e-6, or ill-formed arguments.
+    """
+    if choice not in _CHOICES:
+        raise ProblemError(f"choice must be one of {', '.join(_CHOICES)}, got {choice!r}")
+    if not 0.0 <= threshold < 1.0:
+        raise ProblemError(f"threshold must lie between 0 and 1, got {threshold!r}")
+    form, x = form_of(problem), point_of(problem, solution)
+    if not measure(problem, x)[0].solved(1e-6):
+        raise ProblemError("the vector does not solve the problem: there is nothing to differentiate")
+    between, degenerate, at_high = _places(form, x, threshold)
+    active = np.flatnonzero(between | degenerate if choice == "weak" else between)
+    factor = _factored(form, active)
+    status = Status.SOLVED if factor.rcond > LEAST_RCOND else Status.SINGULAR_BASIS
+    kinks = np.flatnonzero(degenerate)
+    detail = f"{active.size} of {form.size} unknowns active"
+    if kinks.size:
+        listed = ", ".join(map(str, kinks[:8])) + (", ..." if kinks.size > 8 else "")
+        detail += f"; degenerate at {listed}: the {choice} piece"
+    if status is not Status.SOLVED:
+        detail += f"; their block is singular (rcond {factor.rcond:.1e}): derivatives of least norm"
+    return Sensitivity(status, detail, active, kinks, choice, factor.rcond, form, x, at_high, factor)
+
+
+def _places(form: Form, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
+    """Masks: between the bounds; degenerate; at the upper bound (of those not between)."""
+    w = np.asarray(form.M @ x + form.q)
+    size = float(np.abs(x).max(initial=0.0))
+    unit = np.abs(form.q) + form.row_sizes() * size
+    near_low, near_high = x - form.lo <= threshold * size, form.hi - x <= threshold * size
+    small = np.abs(w) <= threshold * unit
+    given = form.lo == form.hi
+    between = ~(near_low | near_high)
+    at_high = np.where(near_low & near_high, w < 0.0, near_high)
+    return between, ~between & small & ~given, at_high & ~between
+
+
+def _shaped(name: str, value: Any, n: int) -> Any:
+    matrix = checked_square(name, value)
+    if matrix.shape != (n, n):
+        raise ProblemError(f"{name} must have shape {(n, n)}, got {matrix.shape}")
+    return matrix
+
+
+def _factored(form: Form, active: NDArray[np.intp]) -> _Factor:
+    if active.size == 0:
+        return _Dense(np.zeros((0, 0)))
+    if form.sparse:
+        return _sparse(form.M[active][:, active].tocsc())
+    return _Dense(np.ascontiguousarray(form.M[np.ix_(active, active)]))
+
+
+class _Dense:
+    """LU of the equilibrated block, or its pseudo-inverse where that is singular."""
+
+    def __init__(self, block: Vector) -> None:
+        from scipy.linalg import get_lapack_funcs, lu_factor
+
+        self.rcond = 1.0
+        self._inverse: Vector | None = None
+        if block.shape[0] == 0:
+            self._inverse = block
+            return
+        self._row, self._column = scales(block)
+        scaled = self._row[:, None] * block * self._column
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._lu = lu_factor(scaled, check_finite=False)
+        estimate: Any = get_lapack_funcs("gecon", (scaled,))
+        self.rcond = float(estimate(self._lu[0], np.abs(scaled).sum(axis=0).max())[0])
+        if not self.rcond > LEAST_RCOND:
+            self._inverse = np.asarray(np.linalg.pinv(block, rcond=1e-12), dtype=np.float64)
+
+    def solve(self, b: Any) -> Any:
+        from scipy.linalg import lu_solve
+
+        if self._inverse is not None:
+            return self._inverse @ b
+        return (self._column * lu_solve(self._lu, (self._row * b.T).T, check_finite=False).T).T
+
+    def solve_transposed(self, b: Any) -> Any:
+        from scipy.linalg import lu_solve
+
+        if self._inverse is not None:
+            return self._inverse.T @ b
+        return (self._row * lu_solve(self._lu, (self._column * b.T).T, trans=1, check_finite=False).T).T
+
+
+class _Sparse:
+    """Sparse LU."""
+
+    def __init__(self, lu: Any, rcond: float) -> None:
+        self._lu, self.rcond = lu, rcond
+
+    def solve(self, b: Any) -> Any:
+        return self._lu.solve(b)
+
+    def solve_transposed(self, b: Any) -> Any:
+        return self._lu.solve(b, "T")
+
+
+class _LeastNorm:
+    """Least-squares solutions of least norm of a singular sparse block, by iteration."""
+
+    def __init__(self, block: Any, rcond: float) -> None:
+        self._block, self.rcond = block, rcond
+
+    def solve(self, b: Any) -> Any:
+        return self._apply(self._block, b)
+
+    def solve_transposed(self, b: Any) -> Any:
+        return self._apply(self._block.T, b)
+
+    def _apply(self, block: Any, b: Any) -> Any:
+        from scipy.sparse.linalg import lsmr
+
+        if b.ndim == 1:
+            return lsmr(block, b, atol=1e-14, btol=1e-14, conlim=0.0, maxiter=20 * b.shape[0])[0]
+        return np.column_stack([self._apply(block, column) for column in b.T])
+
+
+def _sparse(block: Any) -> _Factor:
+    from scipy.sparse.linalg import LinearOperator, onenormest, splu
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            lu: Any = splu(block)
+        except RuntimeError:
+            return _LeastNorm(block, 0.0)
+    inverse = LinearOperator(block.shape, matvec=lu.solve, rmatvec=lambda b: lu.solve(b, "T"), dtype=np.float64)
+    size = float(abs(block).sum(axis=0).max())
+    rcond = 1.0 / (size * float(onenormest(inverse))) if block.shape[0] > 1 else 1.0
+    return _Sparse(lu, rcond) if rcond > LEAST_RCOND else _LeastNorm(block, rcond)

@@ -1,0 +1,165 @@
+"""The principal pivoting method of Cottle and Dantzig."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine
+from lcp.box import BoxLCP
+from lcp.farkas import Farkas
+from lcp.kernels import codes
+from lcp.options import check_positive, check_real, check_whole
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
+from lcp.result import Claim
+from lcp.solvers.principal_run import PrincipalRun
+from lcp.status import Status
+from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
+
+# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
+_BUDGET = 128
+# How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
+_ROUNDS = 3
+# How far a violated pair may go, where nothing else blocks, in units of the largest value of the first tableau.
+_FAR = 1024.0
+
+
+@dataclass(frozen=True)
+class CottleDantzig:
+    """Principal pivoting that mends one pair at a time and never spoils another (Cottle and Dantzig 1968).
+
+    Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay so; where a
+    diagonal entry vanishes two pairs are exchanged at once. Ends for P matrices, and for positive semidefinite (more
+    generally sufficient) M either in a solution or in a proof that the problem is infeasible, ties being broken by the
+    least index. Bounds on both sides are native, infinite and equal ones included: a driven unknown may also come to
+    rest at its far bound. The tableau is dense, n^2 operations per pivot, and a sparse M is made dense.
+
+    Parameters
+    ----------
+    max_pivots
+        Limit on pivots; None for max(1000, 50 n).
+    zero_tolerance
+        What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
+        answer is not accepted.
+    pivot_tolerance
+        Smallest admissible pivot relative to the entries it couples.
+    time_limit
+        Seconds, heeded between portions of 128 pivots.
+
+    References
+    ----------
+    R. W. Cottle, G. B. Dantzig, Complementary pivot theory of mathematical programming, Linear Algebra and its
+    Applications 1 (1968); R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section
+    4.3; R. W. Cottle, Y.-Y. Chang, Least-index resolution of degeneracy in linear complementarity problems with
+    sufficient matrices, SIAM Journal on Matrix Analysis and Applications 13 (1992); with bounds: D. Baraff, Fast
+    contact force computation for nonpenetrating rigid bodies, SIGGRAPH (1994).
+    """
+
+    max_pivots: int | None = None
+    zero_tolerance: float = 1e-11
+    pivot_tolerance: float = 1e-10
+    time_limit: float = 300.0
+
+    traits: ClassVar[Traits] = (
+        Traits.POSITIVE_DEFINITE
+        | Traits.POSITIVE_SEMIDEFINITE
+        | Traits.P_MATRIX
+        | Traits.WARM_START
+        | Traits.BOXED
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_whole(self, "max_pivots", optional=True)
+        check_real(self, "zero_tolerance", least=0.0, most=1e-3)
+        check_real(self, "pivot_tolerance", least=0.0, most=1e-3)
+        check_positive(self, "time_limit")
+
+    def solve(
+        self,
+        problem: LCP | BoxLCP,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Pivot until a verified solution, a proof that there is none, or a limit."""
+        run = PrincipalRun(problem, trace, self.time_limit)
+        at_rest = np.clip(np.zeros(problem.n), run.lo, run.hi)
+        if verified(problem, at_rest, tolerance):
+            return Claim(at_rest, Status.SOLVED, 0, trace=run.recorder.trace())
+        claim = self._from(run, z0, tolerance)
+        if claim.status is not Status.SOLVED and z0 is not None and not run.late():
+            claim = self._from(run, None, tolerance)
+        return claim
+
+    def _from(self, run: PrincipalRun, start: Vector | None, tolerance: float) -> Claim:
+        from lcp.kernels import cottle_dantzig as k
+
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        limit = max(1000, 50 * run.problem.n) if self.max_pivots is None else self.max_pivots
+        best, best_scaled, status = np.clip(np.zeros(run.problem.n), run.lo, run.hi), np.inf, Status.STALLED
+        run.choose(start)
+        for attempt in range(_ROUNDS):
+            run.build()
+            info[k.DRIVEN] = -1
+            info[k.IDLE] = 0
+            sharp = self.zero_tolerance * 100.0**-attempt
+            far = _FAR * float(np.abs(run.b).max())
+            while True:
+                code = k.pivot_loop(
+                    run.T, run.x, run.b, run.y, run.inside, run.low, run.high, run.size, run.direction, run.entry,
+                    run.pivot_row, sharp, self.pivot_tolerance, far, limit, info, 1 if run.recorder.wanted else _BUDGET,
+                )  # fmt: skip
+                run.record(int(info[k.PIVOTS]))
+                if code != codes.RUNNING:
+                    break
+                if run.late():
+                    return Claim(best, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit",
+                                 trace=run.recorder.trace())  # fmt: skip
+            status = _STATUS[code]
+            z = run.resolved()
+            residual = measure(run.problem, z)[0]
+            if residual.solved(tolerance):
+                detail = "warm basis accepted" if start is not None and info[k.PIVOTS] == 0 else ""
+                return Claim(z, Status.SOLVED, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
+            if residual.scaled < best_scaled:
+                best, best_scaled = z, residual.scaled
+            if status is Status.RAY_TERMINATION and (proof := self._proof(run, int(info[k.DRIVEN]))) is not None:
+                return Claim(best, Status.INFEASIBLE, int(info[k.PIVOTS]), "", evidence=proof,
+                             trace=run.recorder.trace())  # fmt: skip
+            if status is Status.ITERATION_LIMIT:
+                break
+            run.keep()
+        if isinstance(run.problem, LCP) and (better := refine(run.problem, best, tolerance)) is not None:
+            return Claim(better, Status.SOLVED, int(info[k.PIVOTS]), "polished", trace=run.recorder.trace())
+        status = Status.STALLED if status is Status.SOLVED else status
+        detail = "problem too long: max_pivots reached" if status is Status.ITERATION_LIMIT else ""
+        return Claim(best, status, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
+
+    @staticmethod
+    def _proof(run: PrincipalRun, driven: int) -> Farkas | None:
+        """Along a ray of a semidefinite problem z moves in the null space of M + M^T: a Farkas vector, or None."""
+        if not isinstance(run.problem, LCP) or driven < 0:
+            return None
+        y = np.where(run.inside == 1, run.direction, 0.0)
+        if run.inside[driven] == 0:
+            y[driven] = 1.0
+        size = float(np.abs(y).max())
+        proof = Farkas(y=np.where(y > 1e-12 * size, y, 0.0) * run.column, v=np.zeros(0))
+        return proof if proof.proves(run.problem) else None
+
+
+_STATUS = {
+    codes.SOLVED: Status.SOLVED,
+    codes.RAY: Status.RAY_TERMINATION,
+    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
+    codes.NOT_FINITE: Status.NOT_FINITE,
+}

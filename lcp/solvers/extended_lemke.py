@@ -1,0 +1,271 @@
+"""Lemke's method in double-double arithmetic, for problems whose numbers span more digits than float64 has."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.active_set import refine
+from lcp.extended_basis import solve_basis_extended
+from lcp.extended_rounding import settle
+from lcp.kernels import codes
+from lcp.options import check_positive, check_whole
+from lcp.problem import LCP, kernel_arrays
+from lcp.residuals import DEFAULT_TOLERANCE, measure
+from lcp.result import Claim, Ray
+from lcp.scaling import balanced_scales
+from lcp.status import Status
+from lcp.trace import TraceRecorder
+from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
+
+# Table entries handled between two returns to Python, about a tenth of a second.
+_PORTION = 20_000_000
+# Part of the tolerance within which a basis is accepted at once, as by `Lemke`.
+_STRICTNESS = 1e-3
+# Scaled residual below which an answer is worth a polish.
+_NEAR = 1e-5
+# Scaled residual below which the rounding of z may be what is wrong with it.
+_SETTLED = 1e-10
+# Residual beside the terms of its own row that is the rounding of z alone, and answers of this kind that end a search.
+_ROUNDED = 1e-14
+_ENOUGH = 3
+
+
+class _Try(NamedTuple):
+    """One path: relative uncertainty of the data (0: every digit is meant), and which covering vector."""
+
+    trust: float
+    cover: int
+
+
+# Physical data are rounded, and redundant contacts make zeros that rounding fills: first they count as zeros. Data made
+# of few digits, and dependencies that rounding has truly broken, are only right when every digit is meant.
+_TRIES = (
+    _Try(2.0**-53, 0),
+    _Try(2.0**-50, 0),
+    _Try(2.0**-53, 1),
+    _Try(0.0, 0),
+    _Try(2.0**-50, 1),
+    _Try(2.0**-53, 2),
+    _Try(2.0**-47, 0),
+    _Try(2.0**-53, 3),
+    _Try(0.0, 1),
+)
+
+
+@dataclass(frozen=True)
+class ExtendedLemke:
+    """Complementary pivoting in numbers of 32 digits, every entry with the size of its error (Lemke 1965).
+
+    Where `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units that differ by
+    twenty orders. The tableau is balanced by geometric means and powers of two; its entries are double-double numbers
+    that carry the size of their error, from which follows what is zero, which ratios tie, and when the dictionary is
+    formed anew from the data. Paths are tried with the data taken as rounded, so that what is zero but for their last
+    digits is zero, and with every digit meant. The final basis is solved anew in double-double numbers and rounded so
+    that its rows hold. A pivot takes 8 to 20 times as long as one of `Lemke`.
+
+    Parameters
+    ----------
+    max_pivots
+        Limit over all paths; None for max(1000, 50 n).
+    restarts
+        Further paths, with other error models and covering vectors, after one without a verified solution.
+    time_limit
+        Seconds, heeded every tenth of a second or every pivot, whichever is longer.
+    max_size
+        Largest n; larger problems are UNSUITABLE. The workspace takes 24 n^2 bytes.
+
+    References
+    ----------
+    C. E. Lemke, Bimatrix equilibrium points and mathematical programming, Management Science 11 (1965).
+    R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), algorithms 4.4.1 and 4.9.3.
+    T. J. Dekker, A floating-point technique for extending the available precision, Numerische Mathematik 18 (1971).
+    """
+
+    max_pivots: int | None = None
+    restarts: int = len(_TRIES) - 1
+    time_limit: float = 300.0
+    max_size: int = 2000
+
+    traits: ClassVar[Traits] = (
+        Traits.POSITIVE_DEFINITE
+        | Traits.POSITIVE_SEMIDEFINITE
+        | Traits.P_MATRIX
+        | Traits.COPOSITIVE
+        | Traits.WARM_START
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_whole(self, "max_pivots", optional=True)
+        check_whole(self, "restarts")
+        check_whole(self, "max_size")
+        check_positive(self, "time_limit")
+
+    def solve(
+        self,
+        problem: LCP,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Follow one path after another until a verified solution, or a limit."""
+        n = problem.n
+        zero = np.zeros(n)
+        recorder = TraceRecorder(trace, "artificial variable")
+        if n == 0 or (problem._q >= 0.0).all():
+            return Claim(zero, Status.SOLVED, 0, trace=recorder.trace())
+        if n > self.max_size:
+            detail = f"n = {n} exceeds ExtendedLemke.max_size = {self.max_size}"
+            return Claim(zero, Status.UNSUITABLE, 0, detail, trace=recorder.trace())
+        if z0 is not None:
+            warm = solve_basis_extended(problem, z0 > 0.0)
+            if warm is not None and measure(problem, np.maximum(warm, 0.0))[0].solved(_STRICTNESS * tolerance):
+                return Claim(np.maximum(warm, 0.0), Status.SOLVED, 0, "warm basis accepted", trace=recorder.trace())
+        return _Search(problem, tolerance, self, recorder).run()
+
+
+class _Search:
+    """One solve: the paths it follows, and the best candidate so far."""
+
+    def __init__(self, problem: LCP, tolerance: float, options: ExtendedLemke, recorder: TraceRecorder) -> None:
+        from lcp.kernels import extended_lemke as k
+
+        n = problem.n
+        self.problem, self.tolerance, self.recorder = problem, tolerance, recorder
+        self.row, self.column = balanced_scales(problem._M)
+        self.wf = np.empty(k.extended_float_size(n))
+        self.wi = np.empty(k.extended_int_size(n), dtype=np.int64)
+        self.direction = np.empty(2 * n + 1)
+        self.limit = max(1000, 50 * n) if options.max_pivots is None else options.max_pivots
+        self.restarts = options.restarts
+        self.deadline = time.monotonic() + options.time_limit
+        self.best, self.rank = np.zeros(n), (True, math.inf)
+        self.spent = 0
+        self.rounded = 0
+
+    def run(self) -> Claim:
+        """Try after try; see `_TRIES`."""
+        first: Status | None = None
+        ray: Ray | None = None
+        ray_trust = math.inf
+        detail = ""
+        for number in range(self.restarts + 1):
+            attempt = _TRIES[number] if number < len(_TRIES) else _Try(2.0**-53 if number % 3 else 0.0, number)
+            # A path that long often cycles; the last may use up the limit.
+            share = self.spent + max(100, 8 * self.problem.n) if number < self.restarts else self.limit
+            code = self.follow(attempt, min(self.limit, share))
+            detail = f"{number + 1} paths" if number else ""
+            if code == codes.SOLVED and self.accept():
+                return self.claim(Status.SOLVED, detail)
+            if first is None:
+                first = Status.STALLED if code == codes.SOLVED else _STATUS[code]
+            if code == codes.RAY and attempt.trust < ray_trust:
+                ray, ray_trust = self.ray(), attempt.trust
+            if self.rounded >= _ENOUGH:
+                return self.claim(Status.STALLED, "solved in 32 digits; rounded to float64, z does not hold its rows")
+            if self.spent >= self.limit or time.monotonic() > self.deadline:
+                return self.claim(Status.ITERATION_LIMIT, detail)
+        if ray is not None:
+            return self.claim(Status.RAY_TERMINATION, detail, ray)
+        return self.claim(first or Status.STALLED, detail)
+
+    def claim(self, status: Status, detail: str, ray: Ray | None = None) -> Claim:
+        """The best candidate, a solution wherever one was met."""
+        if measure(self.problem, self.best)[0].solved(self.tolerance):
+            status, ray = Status.SOLVED, None
+        return Claim(self.best, status, self.spent, detail, evidence=ray, trace=self.recorder.trace())
+
+    def follow(self, attempt: _Try, share: int) -> int:
+        """Pivot along one path to its end, or to ``share`` pivots of the whole solve."""
+        from lcp.kernels import extended_lemke as k
+
+        M, q = kernel_arrays(self.problem)
+        n = self.problem.n
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        cover = covering_vector(n, attempt.cover)
+        portion = 1 if self.recorder.wanted else int(min(256, max(1, _PORTION // n**2)))
+        limit = share - self.spent
+        while True:
+            code = k.extended_drive(
+                M,
+                q,
+                self.row,
+                self.column,
+                cover,
+                attempt.trust,
+                limit,
+                self.wf,
+                self.wi,
+                self.direction,
+                info,
+                portion,
+            )
+            self.recorder.add(self.spent + int(info[k.PIVOTS]), k.artificial_value(self.wf, self.wi, n))
+            if code != codes.RUNNING or time.monotonic() > self.deadline:
+                break
+        self.spent += int(info[k.PIVOTS])
+        return int(code)
+
+    def accept(self) -> bool:
+        """Solve the basis the path ended in from the original data; whether it is beyond doubt a solution."""
+        n = self.problem.n
+        basis = self.wi[:n]
+        active = np.zeros(n, dtype=np.bool_)
+        active[basis[basis >= n] - n] = True
+        z = solve_basis_extended(self.problem, active)
+        if z is None:
+            return False
+        z = np.maximum(z, 0.0)
+        found = measure(self.problem, z)[0]
+        if not found.solved(self.tolerance) and found.scaled < _NEAR:
+            better = settle(self.problem, z, self.tolerance) if found.scaled < _SETTLED else None
+            if better is None:
+                better = refine(self.problem, z, self.tolerance)
+            if better is not None:
+                z, found = better, measure(self.problem, better)[0]
+        self.rounded += not found.solved(self.tolerance) and self.is_rounded(z)
+        # Any solution before any other candidate, then by the scaled residual.
+        rank = (not found.solved(self.tolerance), found.scaled)
+        if rank < self.rank:
+            self.best, self.rank = z, rank
+        return found.solved(_STRICTNESS * self.tolerance)
+
+    def is_rounded(self, z: Vector) -> bool:
+        """Whether every row holds to rounding of its own terms: more digits of the path would not help."""
+        M, q = kernel_arrays(self.problem)
+        w, terms = M @ z + q, np.abs(M) @ z + np.abs(q)
+        return bool((np.abs(np.minimum(z, w)) <= np.where(w < z, _ROUNDED * terms, 0.0)).all())
+
+    def ray(self) -> Ray:
+        """The direction the path ended in, in the problem's own units."""
+        n = self.problem.n
+        d = self.direction
+        return Ray(d[:n] / self.row, d[n : 2 * n] * self.column, float(d[2 * n]))
+
+
+def covering_vector(n: int, number: int) -> Vector:
+    """Ones, then fixed irregular powers of two: exact in every comparison, and the same on every machine."""
+    if number == 0:
+        return np.ones(n)
+    turn = np.arange(1, n + 1) * (0.6180339887498949 + 0.1 * number)
+    cover: Vector = np.exp2(np.floor(4.0 * (turn - np.floor(turn))))
+    return cover
+
+
+_STATUS = {
+    codes.SOLVED: Status.SOLVED,
+    codes.RAY: Status.RAY_TERMINATION,
+    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
+    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
+    codes.NOT_FINITE: Status.NOT_FINITE,
+    codes.RUNNING: Status.ITERATION_LIMIT,
+}

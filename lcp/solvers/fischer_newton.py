@@ -1,0 +1,202 @@
+"""Semismooth Newton's method on the Fischer-Burmeister equations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.options import check_flag, check_positive, check_real, check_whole
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE
+from lcp.result import Claim
+from lcp.solvers.basic_point import polished, search
+from lcp.solvers.damped_newton import Equations, Reformulation, direction, follow_smoothing, gradient, line_search
+from lcp.solvers.progress import Progress
+from lcp.solvers.scaled_box import ScaledBox, States, scaled_box
+from lcp.status import Status
+from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
+
+# Steps that may pass without halving the equations before the smoothing path gives another start, and after it.
+_PATIENCE, _LAST_PATIENCE = 15, 60
+# The Newton step must descend at least like this (De Luca, Facchinei and Kanzow 1996, their rho and p).
+_RHO, _POWER = 1e-10, 2.1
+_HALF_ROOT = math.sqrt(0.5)
+
+
+@dataclass(frozen=True)
+class FischerNewton:
+    """Semismooth Newton on z + w - sqrt(z^2 + w^2) with line search (Fischer 1992; De Luca, Facchinei, Kanzow 1996).
+
+    The merit function 1/2 |F|^2 is smooth, so that the line search always ends: the Newton step is taken where it
+    descends enough, the gradient where it does not. For a P-matrix the level sets are bounded and every stationary
+    point is a solution, so that the method converges from any start, fast at the end; stationary points are solutions
+    for P0-matrices too, positive semidefinite ones among them, but the iterates need not stay bounded. Bounds on both
+    sides are handled as Billups (1995) does, z - lo against -phi(hi - z, -w); unknowns without a bound keep their
+    equation w = 0, given ones z - lo = 0. At z = w = 0, where phi has a kink, both derivatives are 1 - sqrt(1/2).
+
+    Where the equations are not halved within some steps, a start nearer the solution is sought along the smoothing
+    path. The unknowns on bounds are guessed where two iterates agree on them and the rest solved for, which ends the
+    method with full accuracy. Far solutions of ill-conditioned problems lie at the end of valleys too long for any
+    line search (triangular P-matrices with entries of 64 beside a unit diagonal suffice); what is left there is done
+    from the last guess by the least-index pivoting that `MinMapNewton` ends with, finite for P-matrices.
+
+    Parameters
+    ----------
+    penalty
+        Weight in [0, 1) of a second term max(z, 0) max(w, 0) beside the first, of weight 1 - penalty: the penalised
+        function of Chen, Chen and Kanzow, who take 0.05. It bounds the level sets of strictly feasible monotone
+        problems.
+    polish
+        Whether the active set is guessed and solved for, and pivoting may end what Newton's method does not.
+    smoothing
+        Whether the smoothing path may be used.
+    max_iterations
+        Limit on the Newton and pivoting steps together.
+    time_limit
+        Seconds, heeded between steps.
+
+    References
+    ----------
+    A. Fischer, A special Newton-type optimization method, Optimization 24 (1992).
+    T. De Luca, F. Facchinei, C. Kanzow, A semismooth equation approach to the solution of nonlinear complementarity
+    problems, Mathematical Programming 75 (1996).
+    B. Chen, X. Chen, C. Kanzow, A penalized Fischer-Burmeister NCP-function, Mathematical Programming 88 (2000).
+    S. C. Billups, Algorithms for complementarity problems and generalized equations, PhD thesis, Wisconsin (1995).
+    """
+
+    penalty: float = 0.0
+    polish: bool = True
+    smoothing: bool = True
+    max_iterations: int = 10_000
+    time_limit: float = 300.0
+
+    traits: ClassVar[Traits] = (
+        Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_real(self, "penalty", least=0.0, most=0.999)
+        check_flag(self, "polish")
+        check_flag(self, "smoothing")
+        check_whole(self, "max_iterations")
+        check_positive(self, "time_limit")
+
+    @np.errstate(all="ignore")
+    def solve(
+        self,
+        problem: LCP | BoxLCP,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Newton steps, perhaps from a second start, until a verified solution, a point of no headway or a limit."""
+        box = scaled_box(problem)
+        progress = Progress(problem, box, tolerance, self.max_iterations, self.time_limit, trace)
+        start = progress.start(z0)
+        if progress.done():
+            return progress.claim(Status.SOLVED)
+        function = fischer_burmeister(self.penalty)
+        self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
+        if self.smoothing and not progress.any_solution() and not progress.exhausted:
+            second = follow_smoothing(progress, start)
+            if second is not None and not progress.any_solution():
+                self._iterate(progress, function, second, _LAST_PATIENCE)
+        if progress.any_solution():
+            return progress.claim(Status.SOLVED)
+        if progress.exhausted:
+            return progress.limit()
+        if self.polish:
+            best = box.start(progress.z)
+            return search(progress, box.states(best, box.rows(best)))
+        return progress.claim(Status.STALLED, "the Fischer-Burmeister equations do not fall any further")
+
+    def _iterate(self, progress: Progress, function: Reformulation, x: Vector, patience: int) -> None:
+        box = progress.box
+        at = function(box, x, box.rows(x))
+        states: States | None = None
+        best, left = np.inf, patience
+        while left > 0 and not progress.exhausted:
+            progress.iterations += 1
+            found = _step(box, function, x, at)
+            if found is None:
+                return
+            x, at = found
+            solved = progress.solved(x)
+            if self.polish:
+                states = polished(progress, x, states, solved=solved)
+            if progress.done():
+                return
+            left -= 1
+            size = float(np.abs(at.F).max())
+            if size <= 0.5 * best:
+                best, left = size, patience
+
+
+def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
+    """The Newton step where it descends enough, else that along the gradient."""
+    down = gradient(box, at)
+    d = direction(box, at)
+    if d is not None:
+        slope = float(down @ d)
+        if slope <= -_RHO * float(np.linalg.norm(d)) ** _POWER:
+            found = line_search(box, function, x, d, at, slope)
+            if found is not None:
+                return found[0], found[2]
+    found = line_search(box, function, x, -down, at, -float(down @ down))
+    return None if found is None or not found[2].merit < at.merit else (found[0], found[2])
+
+
+def fischer_burmeister(penalty: float = 0.0) -> Reformulation:
+    """The equations of `FischerNewton` with an element of their generalised Jacobian."""
+
+    def phi(a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
+        value, da, db = _phi(a, b)
+        if penalty == 0.0:
+            return value, da, db
+        keep, a_plus, b_plus = 1.0 - penalty, np.maximum(a, 0.0), np.maximum(b, 0.0)
+        inside = (a > 0.0) & (b > 0.0)
+        return (
+            keep * value + penalty * a_plus * b_plus,
+            keep * da + penalty * np.where(inside, b, 0.0),
+            keep * db + penalty * np.where(inside, a, 0.0),
+        )
+
+    def function(box: ScaledBox, x: Vector, w: Vector) -> Equations:
+        low, high = np.isfinite(box.lo), np.isfinite(box.hi)
+        given = box.lo == box.hi
+        above = np.where(low, x - np.where(low, box.lo, 0.0), 0.0)
+        below = np.where(high, np.where(high, box.hi, 0.0) - x, 0.0)
+        # From the inside out: u stands for w, bent down where an upper bound asks for w <= 0.
+        value, of_room, of_minus_w = phi(below, -w)
+        u, u_x, u_w = np.where(high, -value, w), np.where(high, of_room, 0.0), np.where(high, of_minus_w, 1.0)
+        value, of_above, of_u = phi(above, u)
+        F = np.where(low, value, u)
+        a = np.where(low, of_above + of_u * u_x, u_x)
+        b = np.where(low, of_u * u_w, u_w)
+        return Equations(np.where(given, above, F), np.where(given, 1.0, a), np.where(given, 0.0, b))
+
+    return function
+
+
+def _phi(a: Vector, b: Vector) -> tuple[Vector, Vector, Vector]:
+    """a + b - sqrt(a^2 + b^2) and its derivatives, each in the form without cancellation."""
+    root = np.hypot(a, b)
+    kink = root == 0.0
+    safe = np.where(kink, 1.0, root)
+    total = a + b
+    together = total > 0.0
+    value = np.where(together, 2.0 * a * (b / np.where(together, total + root, 1.0)), total - root)
+    u, v = np.where(kink, _HALF_ROOT, a / safe), np.where(kink, _HALF_ROOT, b / safe)
+    # 1 - u = v^2 / (1 + u), as u^2 + v^2 = 1.
+    da = np.where(u > 0.0, v * v / (1.0 + np.abs(u)), 1.0 - u)
+    db = np.where(v > 0.0, u * u / (1.0 + np.abs(v)), 1.0 - v)
+    return value, da, db

@@ -1,0 +1,128 @@
+"""Murty's least-index method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.errors import ProblemError
+from lcp.kernels import codes
+from lcp.options import check_positive, check_real, check_whole
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
+from lcp.result import Claim
+from lcp.solvers.principal_run import PrincipalRun
+from lcp.status import Status
+from lcp.traits import Traits
+
+# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
+_BUDGET = 128
+# How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
+_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Murty:
+    """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
+
+    The plainest method there is for P matrices: of the pairs that are not complementary the first changes places, and
+    no basis comes back. Bounds on both sides are native. The number of pivots depends on the order of the indices and
+    may be exponential; a pivot costs n^2 operations. Where a diagonal entry of the tableau is not positive M is no P
+    matrix and the method stops. A sparse M is made dense.
+
+    Parameters
+    ----------
+    order
+        The order of the indices, a permutation of 0 .. n - 1, the first being preferred; None for the natural one.
+    max_pivots
+        Limit on pivots; None for max(10000, 50 n).
+    zero_tolerance
+        What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
+        answer is not accepted.
+    time_limit
+        Seconds, heeded between portions of 128 pivots.
+
+    References
+    ----------
+    K. G. Murty, Note on a Bard-type scheme for solving the complementarity problem, Opsearch 11 (1974); R. W. Cottle,
+    J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), section 4.2.
+    """
+
+    order: Sequence[int] | None = None
+    max_pivots: int | None = None
+    zero_tolerance: float = 1e-11
+    time_limit: float = 300.0
+
+    traits: ClassVar[Traits] = Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.BOXED
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_whole(self, "max_pivots", optional=True)
+        check_real(self, "zero_tolerance", least=0.0, most=1e-3)
+        check_positive(self, "time_limit")
+        if self.order is not None:
+            given = np.asarray(self.order)
+            if given.ndim != 1 or not np.array_equal(np.sort(given), np.arange(given.shape[0])):
+                raise ProblemError(f"Murty.order must be a permutation of 0 .. n - 1, got {self.order!r}")
+            object.__setattr__(self, "order", tuple(int(i) for i in given))
+
+    def solve(
+        self,
+        problem: LCP | BoxLCP,
+        *,
+        z0: NDArray[np.float64] | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Pivot until a verified solution, a diagonal entry that is not positive, or a limit."""
+        from lcp.kernels import murty as k
+
+        n = problem.n
+        order = np.arange(n) if self.order is None else np.array(self.order, dtype=np.int64)
+        if order.shape[0] != n:
+            raise ProblemError(f"Murty.order has length {order.shape[0]}, the problem {n}")
+        run = PrincipalRun(problem, trace, self.time_limit)
+        best = np.clip(np.zeros(n), run.lo, run.hi)
+        if verified(problem, best, tolerance):
+            return Claim(best, Status.SOLVED, 0, trace=run.recorder.trace())
+        best_scaled, status, detail = np.inf, Status.STALLED, ""
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        limit = max(10_000, 50 * n) if self.max_pivots is None else self.max_pivots
+        run.choose(z0)
+        for attempt in range(_ROUNDS):
+            run.build()
+            while True:
+                code = k.least_index_loop(
+                    run.T, run.x, run.b, run.y, run.inside, run.low, run.high, run.size, order, run.entry,
+                    run.pivot_row, self.zero_tolerance * 100.0**-attempt, 1e-13, limit, info,
+                    1 if trace else _BUDGET,
+                )  # fmt: skip
+                run.record(int(info[k.PIVOTS]))
+                if code != codes.RUNNING or run.late():
+                    break
+            status, detail = _END[code]
+            z = run.resolved()
+            residual = measure(problem, z)[0]
+            if residual.solved(tolerance):
+                detail = "warm basis accepted" if z0 is not None and info[k.PIVOTS] == 0 else ""
+                return Claim(z, Status.SOLVED, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
+            if residual.scaled < best_scaled:
+                best, best_scaled = z, residual.scaled
+            if status is Status.ITERATION_LIMIT:
+                break
+            run.keep()
+        return Claim(best, status, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
+
+
+_END = {
+    codes.SOLVED: (Status.STALLED, "the final basis is no solution of the original data"),
+    codes.RUNNING: (Status.ITERATION_LIMIT, "time limit"),
+    codes.ITERATION_LIMIT: (Status.ITERATION_LIMIT, "problem too long: max_pivots reached"),
+    codes.SINGULAR_BASIS: (Status.SINGULAR_BASIS, "a diagonal entry is not positive: M is no P matrix"),
+    codes.NOT_FINITE: (Status.NOT_FINITE, ""),
+}

@@ -1,0 +1,174 @@
+"""Nonsmooth nonlinear conjugate gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.boxed_rows import BoxedRows, boxed_rows, is_symmetric, opening
+from lcp.iterating import check_limits, iterate
+from lcp.options import check_choice, check_real
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE
+from lcp.result import Claim
+from lcp.solvers.projected_gauss_seidel import SWEEPS
+from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
+
+# Iterations of the shortest phase after which the objective is compared.
+_PHASE = 32
+# A rise of the objective that is less than this part of its terms is rounding.
+_NOISE = 1e-12
+
+
+@dataclass(frozen=True)
+class NonsmoothNonlinearCG:
+    """Conjugate directions on the residual of projected Gauss-Seidel (Silcowitz-Hansen, Niebe, Erleben 2010).
+
+    Each iteration is one sweep of `ProjectedGaussSeidel` and a step along the direction of before, by the rule of
+    Fletcher and Reeves, dropped where the residual grew. Proven where the sweeps are, by safeguards. For symmetric M
+    the iterations come in phases of growing length, each of which begins with a plain sweep; one that ends with a
+    higher objective z . M z / 2 + q . z than that sweep had is taken back, and the next one is of plain sweeps. For
+    other M plain sweeps take over wherever the residual of the sweeps was not halved within 32 iterations or as many as
+    were spent before, until it is. A sparse M stays sparse.
+
+    Parameters
+    ----------
+    relaxation
+        omega of the sweeps, in (0, 2).
+    sweep
+        "symmetric", which makes an iteration two sweeps and the directions conjugate in the linear case, or "forward",
+        as published.
+    max_iterations
+        Limit on iterations.
+    time_limit
+        Seconds, heeded between portions of some hundredths of a second.
+    check_interval
+        Iterations between two looks at the residual; None for 1, 2, 4, 8, 16 and then ever more seldom.
+
+    References
+    ----------
+    M. Silcowitz-Hansen, S. Niebe, K. Erleben, A nonsmooth nonlinear conjugate gradient method for interactive contact
+    force problems, The Visual Computer 26 (2010).
+    R. Fletcher, C. M. Reeves, Function minimization by conjugate gradients, The Computer Journal 7 (1964).
+    """
+
+    relaxation: float = 1.0
+    sweep: str = "symmetric"
+    max_iterations: int = 100_000
+    time_limit: float = 300.0
+    check_interval: int | None = None
+
+    traits: ClassVar[Traits] = (
+        Traits.SYMMETRIC_POSITIVE_DEFINITE
+        | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
+        | Traits.H_PLUS
+        | Traits.WARM_START
+        | Traits.SPARSE
+        | Traits.BOXED
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_real(self, "relaxation", least=0.0, most=2.0, open_ends=True)
+        check_choice(self, "sweep", SWEEPS)
+        check_limits(self)
+
+    def solve(
+        self,
+        problem: LCP | BoxLCP,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_TOLERANCE,
+        trace: bool = False,
+    ) -> Claim:
+        """Iterate until solved or a limit is met."""
+        rows = boxed_rows(problem)
+        start = opening(problem, rows, z0, by_diagonal=True)
+        if isinstance(start, Claim):
+            return start
+        method = _Directions(rows, start, self.relaxation, self.sweep == "symmetric")
+        return iterate(
+            problem,
+            rows,
+            start,
+            method.advance,
+            work=rows.work * (2 if self.sweep == "symmetric" else 1),
+            tolerance=tolerance,
+            max_iterations=self.max_iterations,
+            time_limit=self.time_limit,
+            check_interval=self.check_interval,
+            trace=trace,
+            note=method.note,
+        )
+
+
+class _Directions:
+    """The iteration and, for symmetric M, its safeguard: phases that must not raise the objective."""
+
+    def __init__(self, rows: BoxedRows, start: Vector, relaxation: float, symmetric_sweep: bool) -> None:
+        from lcp.kernels import nonsmooth_nonlinear_cg as k
+        from lcp.kernels.projected_gauss_seidel import FORWARD, SYMMETRIC
+
+        self.rows, self.symmetric = rows, is_symmetric(rows)
+        self.order = SYMMETRIC if symmetric_sweep else FORWARD
+        self.step = relaxation * rows.inverse_diagonal()
+        self.y, self.p, self.work = start.copy(), np.zeros(rows.n), np.zeros((3, rows.n))
+        self.state = np.zeros(k.STATE_SIZE)
+        self.state[[k.LEAST, k.WATCHED]] = np.inf, not self.symmetric
+        # The point after the plain sweep that began the phase, and its w.
+        self.first, self.w_first, self.w = np.empty(rows.n), np.empty(rows.n), np.empty(rows.n)
+        self.done, self.phase_end = 0, 0
+
+    def advance(self, z: Vector, count: int) -> None:
+        """So many iterations."""
+        if self.symmetric and self.done >= self.phase_end:
+            self._begin(z)
+            count -= 1
+        if count > 0:
+            self._run(z, count)
+
+    def _run(self, z: Vector, count: int) -> None:
+        from lcp.kernels.nonsmooth_nonlinear_cg import nonsmooth_nonlinear_cg
+
+        rows = self.rows
+        vectors = z, self.y, self.p, self.work, self.state
+        nonsmooth_nonlinear_cg(
+            *rows.matrix, rows.q, rows.diagonal, self.step, rows.lo, rows.hi, self.order, count, *vectors
+        )
+        self.done += count
+
+    def _begin(self, z: Vector) -> None:
+        """Judge the phase that ends with z, take it back if the objective rose, and begin the next by a plain sweep."""
+        from lcp.kernels import nonsmooth_nonlinear_cg as k
+        from lcp.kernels.affine import affine
+
+        rows = self.rows
+        plain = False
+        if self.done > 0:
+            affine(*rows.matrix, rows.q, z, self.w)
+            # Twice the difference of the objective, without the cancellation of its two values.
+            with np.errstate(over="ignore", invalid="ignore"):
+                terms = (z - self.first) * (self.w + self.w_first)
+                plain = bool(terms.sum() > _NOISE * np.abs(terms).sum())
+            if plain:
+                z[:] = self.first
+        self.y[:] = z
+        self.p[:] = 0.0
+        self.state[[k.LENGTH, k.PLAIN]] = 0.0, plain
+        self.phase_end = self.done + max(_PHASE, self.done // 2)
+        self._run(z, 1)
+        self.first[:] = z
+        affine(*rows.matrix, rows.q, z, self.w_first)
+
+    def note(self) -> str:
+        """How often the safeguard stepped in."""
+        from lcp.kernels.nonsmooth_nonlinear_cg import PLAIN_SPENT
+
+        spent = int(self.state[PLAIN_SPENT])
+        return f"{spent} plain sweeps" if spent else ""

@@ -1,0 +1,92 @@
+"""What the principal pivoting methods on a dense tableau share: scaled data, workspace, basis, final values."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.problem import LCP, kernel_arrays
+from lcp.residuals import measure
+from lcp.trace import TraceRecorder
+
+Vector = NDArray[np.float64]
+
+
+class PrincipalRun:
+    """Workspace and data of one solve on a tableau of principal transforms (`lcp.kernels.principal_tableau`)."""
+
+    def __init__(self, problem: LCP | BoxLCP, trace: bool, time_limit: float) -> None:
+        """Scale the data and choose no basis yet."""
+        from lcp.kernels.equilibrate import equilibrate
+
+        n = problem.n
+        self.problem = problem
+        self.recorder = TraceRecorder(trace)
+        self.deadline = time.monotonic() + time_limit
+        if isinstance(problem, LCP):
+            self.M, self.q = kernel_arrays(problem)
+            self.lo, self.hi = np.zeros(n), np.full(n, np.inf)
+        else:
+            self.M, self.q = problem._M, problem._q
+            self.lo, self.hi = problem.lo.copy(), problem.hi.copy()
+        self.row, self.column = np.empty(n), np.empty(n)
+        self.work = np.empty(3 * n)
+        equilibrate(self.M, self.row, self.column, 4, self.work)
+        # Powers of two: no bound loses a digit.
+        self.low, self.high = self.lo / self.column, self.hi / self.column
+        self.T, self.A = np.empty((n, n)), np.empty((n, n))
+        self.x, self.b, self.y, self.size = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+        self.entry, self.pivot_row, self.direction = np.empty(n), np.empty(n + 1), np.zeros(n)
+        self.load, self.rest = np.empty(n), np.empty(n)
+        self.inside, self.wanted = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self.active, self.perm = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+
+    def late(self) -> bool:
+        """Whether the time is up."""
+        return time.monotonic() > self.deadline
+
+    def choose(self, start: Vector | None) -> None:
+        """The basis of a start: unknowns between their bounds, and always those without bounds."""
+        free = np.isinf(self.lo) & np.isinf(self.hi)
+        self.rest[:] = np.where(np.isfinite(self.low), self.low, np.where(np.isfinite(self.high), self.high, 0.0))
+        self.wanted[:] = free
+        if start is not None:
+            self.wanted[:] = free | ((start > self.lo) & (start < self.hi))
+            self.rest[:] = np.where((start >= self.hi) & np.isfinite(self.high), self.high, self.rest)
+
+    def keep(self) -> None:
+        """Choose the present basis."""
+        self.wanted[:] = self.inside
+        resting = self.inside == 0
+        nearest = np.where(np.abs(self.y - self.high) < np.abs(self.y - self.low), self.high, self.low)
+        self.rest[resting] = np.where(np.isfinite(nearest), nearest, 0.0)[resting]
+
+    def build(self) -> None:
+        """Form the tableau of the chosen basis from the original data."""
+        from lcp.kernels.principal_tableau import enter_basis
+
+        enter_basis(
+            self.M, self.q, self.row, self.column, self.T, self.x, self.b, self.y, self.inside, self.wanted, self.rest,
+            self.entry, self.pivot_row,
+        )  # fmt: skip
+        self.size[:] = np.maximum(np.abs(self.b), np.abs(self.x))
+
+    def resolved(self) -> Vector:
+        """z of the present basis, from the original data."""
+        from lcp.kernels.principal_tableau import resolve
+
+        z = np.empty(self.problem.n)
+        resolve(
+            self.M, self.q, self.lo, self.hi, self.row, self.column, self.b, self.y, self.inside, self.active,
+            self.perm, self.A, self.load, self.work, z,
+        )  # fmt: skip
+        return z
+
+    def record(self, pivots: int) -> None:
+        """One number of the trace."""
+        if self.recorder.wanted:
+            z = np.clip(np.where(self.inside == 1, self.b, self.y) * self.column, self.lo, self.hi)
+            self.recorder.add(pivots, measure(self.problem, z)[0].natural_map)

@@ -1,0 +1,122 @@
+"""What every iterative Newton-like method keeps on its way: limits, the best candidate, the trace."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.problem import LCP
+from lcp.residuals import measure
+from lcp.result import Claim
+from lcp.solvers.scaled_box import ScaledBox
+from lcp.status import Status
+from lcp.trace import TraceRecorder
+
+Vector = NDArray[np.float64]
+
+# Iterations after the first solution in which it may become accurate in equilibrated units.
+_EXTRA = 10
+
+
+@dataclass(eq=False)
+class Progress:
+    """The account of one solve; every candidate is measured on the original data."""
+
+    problem: LCP | BoxLCP
+    box: ScaledBox
+    tolerance: float
+    max_iterations: int
+    time_limit: float
+    trace: bool
+    iterations: int = field(default=0, init=False)
+    z: Vector = field(init=False)
+    # The choice of active bounds whose basic point was tried last.
+    tried: bytes = field(default=b"", init=False)
+    _solved: bool = field(default=False, init=False)
+    _solved_at: int = field(default=0, init=False)
+    _accurate: bool = field(default=False, init=False)
+    _worst: float = field(default=np.inf, init=False)
+    _recorder: TraceRecorder = field(init=False)
+    _deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin the clock, with the nearest point to zero as the candidate."""
+        self.z = self.box.original(self.box.start(None))
+        self._recorder = TraceRecorder(self.trace)
+        self._deadline = time.monotonic() + self.time_limit
+
+    def done(self) -> bool:
+        """Whether to stop: a candidate solves, and is accurate in equilibrated units too or has had time to become so.
+
+        The rule for what solves measures unknowns against the largest one. Where units differ by many decades it lets
+        errors pass that a few more steps take out.
+        """
+        return self._accurate or (self._solved and self.iterations >= self._solved_at + _EXTRA)
+
+    def any_solution(self) -> bool:
+        """Whether a candidate solves, accurate or not."""
+        return self._solved
+
+    def start(self, z0: Vector | None) -> Vector:
+        """The x to begin at; `done` where it, or the point of the box nearest to zero, solves as it is.
+
+        A z0 so large that its residual overflows is no help and is left out.
+        """
+        box = self.box
+        x = nearest = box.start(None)
+        if z0 is not None:
+            given = box.start(z0)
+            gap = box.natural(given, box.rows(given))
+            if np.isfinite(gap @ gap):
+                x = given
+        self.solved(x)
+        if not self._solved and x is not nearest:
+            self.solved(nearest, record=False)
+        self._accurate = self._solved
+        return x
+
+    def solved(self, x: Vector, *, record: bool = True) -> bool:
+        """Whether the work is `done`, after x was measured on the original problem and kept if it is the best."""
+        z = self.box.original(x)
+        if not np.isfinite(z).all():
+            return False
+        found = measure(self.problem, z)[0]
+        if record:
+            self._recorder.add(self.iterations, found.natural_map)
+        solved = found.solved(self.tolerance)
+        equilibrated = self._equilibrated(x) / self.tolerance
+        worst = max(found.scaled / self.tolerance, found.natural_map / found.natural_limit, equilibrated)
+        if solved >= self._solved and (solved > self._solved or worst < self._worst):
+            if not self._solved:
+                self._solved_at = self.iterations
+            self._solved, self._worst, self.z = solved, worst, z
+            self._accurate = solved and worst <= 1.0
+        return self.done()
+
+    def _equilibrated(self, x: Vector) -> float:
+        """The largest entry of the natural map of the scaled problem, in units of |q_i| + max |x_j|."""
+        part = np.abs(self.box.natural(x, self.box.rows(x)))
+        unit = np.abs(self.box.q) + float(np.abs(x).max(initial=0.0))
+        return float(np.divide(part, unit, out=np.zeros_like(part), where=unit > 0.0).max(initial=0.0))
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a limit is reached."""
+        return self.iterations >= self.max_iterations or time.monotonic() > self._deadline
+
+    def limit(self, detail: str = "") -> Claim:
+        """The claim after a limit."""
+        which = "iteration limit" if self.iterations >= self.max_iterations else "time limit"
+        return self.claim(Status.ITERATION_LIMIT, f"{which}; {detail}" if detail else which)
+
+    def claim(self, status: Status, detail: str = "", evidence: Any = None) -> Claim:
+        """The claim, with the best candidate met; SOLVED where that solves, whatever came later."""
+        if self._solved:
+            status, evidence = Status.SOLVED, None
+            detail = detail if self._accurate else ""
+        return Claim(self.z, status, self.iterations, detail, evidence=evidence, trace=self._recorder.trace())

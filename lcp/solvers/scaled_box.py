@@ -1,0 +1,159 @@
+"""A plain or boxed problem as the Newton and interior methods see it: with bounds, and in units near one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.box import BoxLCP
+from lcp.matrix_classes import is_symmetric
+from lcp.problem import LCP
+from lcp.scaling import scales
+
+Vector = NDArray[np.float64]
+States = NDArray[np.int8]
+
+#: Where an unknown is: on its lower bound, between its bounds (its row then is an equation), on its upper bound.
+LOWER, BETWEEN, UPPER = -1, 0, 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledBox:
+    """Find x with lo <= x <= hi and w = M x + q, w_i >= 0 at lo_i, w_i <= 0 at hi_i, w_i = 0 between.
+
+    An `LCP` has lo = 0 and hi = inf. All scales are powers of two, so that the data keep every digit.
+
+    Attributes
+    ----------
+    M
+        Scaled matrix (n, n), a dense array or CSR.
+    q, lo, hi
+        Scaled vectors (n,).
+    unit
+        z = unit * x, (n,).
+    symmetric
+        Whether M is symmetric.
+    symmetric_pattern
+        Whether a sparse M has entries in symmetric places.
+    """
+
+    M: Any
+    q: Vector
+    lo: Vector
+    hi: Vector
+    unit: Vector
+    symmetric: bool
+    symmetric_pattern: bool
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return int(self.q.shape[0])
+
+    def rows(self, x: Vector) -> Vector:
+        """w = M x + q."""
+        w: Vector = self.M @ x + self.q
+        return w
+
+    def start(self, z: Vector | None) -> Vector:
+        """x of a z in the problem's own units; of None, the point of the box nearest to zero."""
+        return np.clip(0.0, self.lo, self.hi) if z is None else z / self.unit
+
+    def original(self, x: Vector) -> Vector:
+        """z of an x."""
+        return self.unit * x
+
+    def natural(self, x: Vector, w: Vector) -> Vector:
+        """The middle one of x - lo, w and x - hi, zero exactly at solutions: min(x, w) for an `LCP`."""
+        found: Vector = np.maximum(x - self.hi, np.minimum(x - self.lo, w))
+        return found
+
+    def states(self, x: Vector, w: Vector) -> States:
+        """Which of the three the natural map takes in each row; a tie of x - lo and w counts as the bound."""
+        low, high = x - self.lo, x - self.hi
+        return np.where(low <= w, LOWER, np.where(high >= w, UPPER, BETWEEN)).astype(np.int8)
+
+    def at_bounds(self, states: States) -> Vector:
+        """x with the unknowns that are on a bound there and the others zero."""
+        return np.where(states == LOWER, self.lo, np.where(states == UPPER, self.hi, 0.0))
+
+
+def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False) -> ScaledBox:
+    """The problem in units near one: M' = R M C, x = z / (s C), with the largest load R q / s near one.
+
+    ``congruent`` asks for R = C, which keeps M positive semidefinite; otherwise R and C differ where rows and columns
+    do, which keeps P-matrices only.
+    """
+    M, q = problem._M, problem._q
+    n = problem.n
+    if isinstance(problem, BoxLCP):
+        lo, hi = problem.lo, problem.hi
+    else:
+        lo, hi = np.zeros(n), np.full(n, np.inf)
+    if problem.sparse or congruent:
+        row, column = _equilibrated(M, congruent)
+    else:
+        row, column = scales(M)
+    if isinstance(M, np.ndarray):
+        scaled = row[:, None] * M * column
+        symmetric, pattern = is_symmetric(scaled), False
+    else:
+        from scipy import sparse
+
+        scaled = (sparse.diags_array(row) @ M @ sparse.diags_array(column)).tocsr()
+        symmetric, pattern = _symmetry(scaled)
+    load = row * q
+    size = _largest(load)
+    if size == 0.0:
+        bounds = np.abs(np.concatenate([lo, hi]) / np.concatenate([column, column]))
+        size = _largest(bounds[np.isfinite(bounds)])
+    common = float(np.exp2(np.floor(np.log2(size)))) if size > 0.0 and np.isfinite(size) else 1.0
+    unit = column * common
+    return ScaledBox(scaled, load / common, lo / unit, hi / unit, unit, symmetric, pattern)
+
+
+def _largest(x: Vector) -> float:
+    return float(np.abs(x).max(initial=0.0))
+
+
+def _equilibrated(M: Any, congruent: bool) -> tuple[Vector, Vector]:
+    """Ruiz (2001): rows and columns divided by the square roots of their largest entries, six times.
+
+    D. Ruiz, A scaling algorithm to equilibrate both rows and columns norms in matrices, RAL-TR-2001-034.
+    """
+    n = M.shape[0]
+    row, column = np.ones(n), np.ones(n)
+    if n == 0:
+        return row, column
+    sizes = abs(M)
+    dense = isinstance(M, np.ndarray)
+    if not dense:
+        sizes = sizes.tocoo()
+    for _ in range(6):
+        if dense:
+            scaled = row[:, None] * sizes * column
+            in_row, in_column = scaled.max(axis=1), scaled.max(axis=0)
+        else:
+            data = row[sizes.row] * sizes.data * column[sizes.col]
+            in_row, in_column = np.zeros(n), np.zeros(n)
+            np.maximum.at(in_row, sizes.row, data)
+            np.maximum.at(in_column, sizes.col, data)
+        if congruent:
+            in_row = in_column = np.maximum(in_row, in_column)
+        row /= np.sqrt(np.where(in_row > 0.0, in_row, 1.0))
+        column /= np.sqrt(np.where(in_column > 0.0, in_column, 1.0))
+    return np.exp2(np.round(np.log2(row))), np.exp2(np.round(np.log2(column)))
+
+
+def _symmetry(M: Any) -> tuple[bool, bool]:
+    """Whether a sparse M is symmetric, and whether its pattern is."""
+    transposed = M.T.tocsr()
+    M.sort_indices()
+    transposed.sort_indices()
+    pattern = bool(np.array_equal(M.indptr, transposed.indptr) and np.array_equal(M.indices, transposed.indices))
+    if not pattern:
+        return False, False
+    return bool((np.abs(M.data - transposed.data) <= 1e-12 * _largest(M.data)).all()), True

@@ -1,0 +1,201 @@
+"""Every solver meets awkward input: an answer that holds, or a status that says why not; never NaN, never a hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import lcp
+
+SOLVERS = [pytest.param(None, id="default"), *(pytest.param(s(), id=s.__name__) for s in lcp.ALL_SOLVERS)]
+M3 = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]])
+Q3 = np.array([-5.0, 2.0, -3.0])
+Z3 = np.array([1.25, 0.0, 1.5])  # w_2 = 1.25 + 2 + 1.5 > 0
+
+
+def honest(result: lcp.Result) -> None:
+    """Finite vectors and a status that the residual bears out."""
+    assert np.isfinite(result.z).all()
+    assert result.solved == result.residual.solved(result.tolerance)
+    assert result.status.advice
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_unknowns(solver: lcp.Solver | None) -> None:
+    """The empty problem is solved by the empty vector."""
+    result = lcp.solve(lcp.LCP(np.zeros((0, 0)), []), solver)
+    assert result.solved
+    assert result.z.shape == (0,)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_one_unknown(solver: lcp.Solver | None) -> None:
+    """n = 1: pressed, apart, touching."""
+    for q, want in ((-4.0, 2.0), (3.0, 0.0), (0.0, 0.0)):
+        result = lcp.solve(lcp.LCP([[2.0]], [q]), solver, tolerance=1e-6)
+        result.raise_for_status()
+        assert result.z[0] == pytest.approx(want, abs=1e-6)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_zero_row_with_a_negative_load(solver: lcp.Solver | None) -> None:
+    """No z can lift w_1 = -1: never called solved, by the default named infeasible."""
+    M = np.array([[1.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    result = lcp.solve(lcp.LCP(M, [-1.0, 1.0, -1.0]), solver)
+    honest(result)
+    assert not result.solved
+    if solver is None:
+        assert result.status is lcp.Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_matrix_of_zeros(solver: lcp.Solver | None) -> None:
+    """M = 0: z = 0 where q >= 0, otherwise nothing."""
+    solved = lcp.solve(lcp.LCP(np.zeros((3, 3)), [1.0, 0.0, 2.0]), solver)
+    assert solved.solved
+    np.testing.assert_array_equal(solved.z, 0.0)
+    failed = lcp.solve(lcp.LCP(np.zeros((3, 3)), [1.0, -1.0, 2.0]), solver)
+    honest(failed)
+    assert not failed.solved
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("unit", [1e-12, 1e12])
+def test_units_do_not_matter(solver: lcp.Solver | None, unit: float) -> None:
+    """M and q in units a trillion times smaller or larger: the same answer in those units."""
+    for scaled, factor in (
+        (lcp.LCP(M3 * unit, Q3 * unit), 1.0),
+        (lcp.LCP(M3 * unit, Q3), 1.0 / unit),
+        (lcp.LCP(M3, Q3 * unit), unit),
+    ):
+        result = lcp.solve(scaled, lcp.Refined(solver) if solver is not None else None)
+        assert result.solved, result
+        np.testing.assert_allclose(result.z, Z3 * factor, rtol=1e-6, atol=1e-6 * factor)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_mixed_units_within_a_problem(solver: lcp.Solver | None) -> None:
+    """Rows and unknowns each in their own unit, 1e-6 to 1e6, by a congruence: still solved by the default."""
+    d = np.array([1e-6, 1.0, 1e6])
+    result = lcp.solve(lcp.LCP(M3 * d * d[:, None], Q3 * d), solver)
+    honest(result)
+    if solver is None or result.solved:
+        assert result.solved
+        np.testing.assert_allclose(result.z * d, Z3, rtol=1e-5, atol=1e-5)
+
+
+FORMS = {
+    "whole numbers": (lambda M: M.astype(np.int64), lambda q: q.astype(np.int32)),
+    "single precision": (lambda M: M.astype(np.float32), lambda q: q.astype(np.float32)),
+    "Fortran order": (np.asfortranarray, lambda q: q),
+    "strided views": (lambda M: np.repeat(np.repeat(M, 2, 0), 3, 1)[::2, ::3], lambda q: np.repeat(q, 2)[::2]),
+    "reversed views": (lambda M: M[::-1, ::-1].copy()[::-1, ::-1], lambda q: q[::-1].copy()[::-1]),
+    "lists": (lambda M: M.tolist(), lambda q: q.tolist()),
+    "sparse": (sp.csr_array, lambda q: q),
+    "sparse by columns": (sp.csc_matrix, lambda q: q),
+    "sparse with duplicates": (
+        lambda M: sp.coo_matrix(
+            (np.concatenate([M.ravel() / 2] * 2), (np.tile(np.repeat(range(3), 3), 2), np.tile(list(range(3)) * 3, 2))),
+            shape=(3, 3),
+        ),
+        lambda q: q,
+    ),
+    "sparse with explicit zeros": (
+        lambda M: sp.csr_matrix((M.ravel(), np.tile(range(3), 3), [0, 3, 6, 9]), shape=(3, 3)),
+        lambda q: q,
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_any_form_of_the_same_numbers(solver: lcp.Solver | None, form: str) -> None:
+    """Types, orders, views and sparse formats are all the same problem, and the caller's arrays stay as they are."""
+    on_M, on_q = FORMS[form]
+    M, q = on_M(M3.copy()), on_q(Q3.copy())
+    result = lcp.solve(lcp.LCP(M, q), lcp.Refined(solver) if solver is not None else None)
+    assert result.solved, result
+    np.testing.assert_allclose(result.z, Z3, atol=1e-9)
+    np.testing.assert_array_equal(M.toarray() if sp.issparse(M) else np.asarray(M), M3)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_read_only_arrays(solver: lcp.Solver | None) -> None:
+    """Arrays that cannot be written, start included, serve as well as any."""
+    M, q, z0 = M3.copy(), Q3.copy(), np.ones(3)
+    for array in (M, q, z0):
+        array.flags.writeable = False
+    result = lcp.solve(lcp.LCP(M, q), solver, z0=z0, tolerance=1e-6)
+    assert result.solved
+    np.testing.assert_array_equal(z0, 1.0)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("z0", [[-1.0, -2.0, -3.0], [1e300, 0.0, 1e300], [0.0, 0.0, 0.0]])
+def test_any_start(solver: lcp.Solver | None, z0: list[float]) -> None:
+    """A start outside the orthant or out of all proportion costs time at most."""
+    result = lcp.solve(lcp.LCP(M3, Q3), lcp.Refined(solver) if solver is not None else None, z0=z0)
+    honest(result)
+    if solver is None:
+        assert result.solved
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_huge_and_tiny_entries_never_give_nan(solver: lcp.Solver | None) -> None:
+    """Entries near the ends of double precision: any status, no NaN, no exception."""
+    rng = np.random.default_rng(0)
+    for size in (1e-300, 1e-160, 1e160, 1e300):
+        A = rng.standard_normal((4, 4))
+        honest(lcp.solve(lcp.LCP(A @ A.T * size, -np.ones(4)), solver))
+        honest(lcp.solve(lcp.LCP(A @ A.T, -np.ones(4) * size), solver))
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_solving_twice_gives_the_same_bits(solver: lcp.Solver | None) -> None:
+    """No state is kept between solves."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((12, 12))
+    problem = lcp.LCP(A @ A.T + np.eye(12), rng.standard_normal(12))
+    first, second = (lcp.solve(problem, solver) for _ in range(2))
+    np.testing.assert_array_equal(first.z, second.z)
+    assert first.iterations == second.iterations
+
+
+LONG = """
+import numpy as np, lcp, sys
+lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-1.0, -1.0]), {solver})
+print("begun", flush=True)
+lcp.solve({problem}, {solver})
+"""
+LONG_ONES = [
+    ("lcp.Lemke(max_pivots=10**15, restarts=0)", "lcp.catalog.murty(44)"),
+    ("lcp.Enumeration(max_n=24)", "lcp.LCP(-np.eye(24) - 1e-3, -np.ones(24))"),
+]
+
+
+@pytest.mark.parametrize(("solver", "problem"), LONG_ONES, ids=[s.split("(")[0] for s, _ in LONG_ONES])
+def test_ctrl_c_ends_a_long_solve(solver: str, problem: str) -> None:
+    """An interrupt is heeded within a second or two, as KeyboardInterrupt."""
+    script = LONG.format(solver=solver, problem=problem)
+    command = [sys.executable, "-c", "import lcp.catalog\n" + script]
+    environment = {**os.environ, "PYTHONPATH": str(Path(lcp.__file__).parents[1])}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        assert process.poll() is None, "the solve was not long"
+        process.send_signal(signal.SIGINT)
+        begun = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+        assert "KeyboardInterrupt" in errors
+        assert time.monotonic() - begun < 5.0

@@ -1,0 +1,243 @@
+"""Double-double arithmetic, one basis solved in it, and Lemke's method built on it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from exact_lemke import exact_lemke, exact_residuals
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import enumerate_bases
+from numpy.typing import NDArray
+
+import lcp
+from lcp.extended_basis import solve_basis_extended
+from lcp.extended_rounding import settle
+from lcp.kernels import double_double as dd
+from lcp.solvers.extended_lemke import ExtendedLemke
+
+ordinary = st.floats(-1e60, 1e60).filter(lambda x: x == 0.0 or abs(x) > 1e-60)
+
+
+def exact(pair: tuple[float, float]) -> Fraction:
+    return Fraction(pair[0]) + Fraction(pair[1])
+
+
+def pair(a: float, b: float) -> tuple[float, float]:
+    """A double-double number: a with a low part below half of its last digit."""
+    h = a + b * 1e-17 * a
+    return dd.two_sum(h, b * 1e-17 * h)
+
+
+@pytest.mark.nojit
+@given(ordinary, ordinary)
+def test_sums_and_products_lose_nothing(a: float, b: float) -> None:
+    """two_sum and two_product are exact, and normalised."""
+    for found, truth in (
+        (dd.two_sum(a, b), Fraction(a) + Fraction(b)),
+        (dd.two_product(a, b), Fraction(a) * Fraction(b)),
+    ):
+        assert exact(found) == truth
+        assert found[0] + found[1] == found[0]
+
+
+@pytest.mark.nojit
+@given(ordinary, st.floats(-1.0, 1.0), ordinary, st.floats(-1.0, 1.0))
+def test_double_double_operations_keep_thirty_digits(a: float, s: float, b: float, t: float) -> None:
+    """Sum, product and quotient are within 2^-102 of the exact ones."""
+    x, y = pair(a, s), pair(b, t)
+    cases = [(dd.dd_add(*x, *y), exact(x) + exact(y)), (dd.dd_multiply(*x, *y), exact(x) * exact(y))]
+    if y[0] != 0.0:
+        cases.append((dd.dd_divide(*x, *y), exact(x) / exact(y)))
+    for found, truth in cases:
+        assert abs(exact(found) - truth) <= Fraction(dd.ROUNDING) * abs(truth)
+
+
+@pytest.mark.nojit
+def test_axpy_and_dot_keep_thirty_digits() -> None:
+    """Both are within 2^-102 of the terms, cancellation included."""
+    rng = np.random.default_rng(3)
+    n = 20
+    x, y = rng.standard_normal(n), rng.standard_normal(n) * 10.0 ** rng.integers(-8, 9, n)
+    x_low, y_low = x * 1e-17, y * -1e-17
+    f, f_low = math.pi, 1.2246467991473532e-16
+    truth = [
+        (Fraction(y[j]) + Fraction(y_low[j]), (Fraction(f) + Fraction(f_low)) * (Fraction(x[j]) + Fraction(x_low[j])))
+        for j in range(n)
+    ]
+    dd.dd_axpy(f, f_low, x, x_low, y, y_low)
+    for j, (a, b) in enumerate(truth):
+        assert abs(exact((y[j], y_low[j])) - (a + b)) <= Fraction(dd.ROUNDING) * (abs(a) + abs(b))
+    a = rng.standard_normal(n)
+    terms = [Fraction(a[j]) * (Fraction(x[j]) + Fraction(x_low[j])) for j in range(n)]
+    start = -float(sum(terms))
+    found = exact(dd.dd_dot(a, x, x_low, n, start))
+    assert abs(found - sum(terms) - Fraction(start)) <= n * Fraction(dd.ROUNDING) * sum(abs(t) for t in terms)
+
+
+@pytest.mark.parametrize(("n", "error"), [(6, 3e-16), (10, 3e-16), (12, 3e-16), (15, 1e-12)])
+def test_ill_conditioned_bases_are_solved_to_the_last_digit(n: int, error: float) -> None:
+    """Hilbert matrices of condition 1e7 to 1e16, and of 1e20, against rational elimination of the same doubles."""
+    M = np.array([[1.0 / (i + j + 1) for j in range(n)] for i in range(n)])
+    rows = [[Fraction(float(M[i, j])) for j in range(n)] + [Fraction(1)] for i in range(n)]
+    for c in range(n):
+        rows[c] = [v / rows[c][c] for v in rows[c]]
+        for i in range(n):
+            if i != c:
+                rows[i] = [v - rows[i][c] * u for v, u in zip(rows[i], rows[c], strict=True)]
+    z = solve_basis_extended(lcp.LCP(M, -np.ones(n)), np.ones(n, dtype=bool))
+    assert z is not None
+    np.testing.assert_allclose(z, [float(row[-1]) for row in rows], rtol=error)
+
+
+@pytest.mark.nojit
+def test_a_basis_by_mask_by_indices_and_of_a_mixed_problem() -> None:
+    """What is not active is zero; an empty basis is zero; a singular one is refused."""
+    M, q = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]), np.array([-3.0, -3.0, -1.0])
+    problem = lcp.LCP(M, q)
+    for active in (np.array([True, True, False]), np.array([0, 1])):
+        found = solve_basis_extended(problem, active)
+        assert found is not None
+        np.testing.assert_array_equal(found, [1.0, 1.0, 0.0])
+    empty = solve_basis_extended(problem, np.zeros(3, dtype=bool))
+    assert empty is not None
+    assert not empty.any()
+    assert solve_basis_extended(problem, np.ones(3, dtype=bool)) is None
+    mixed = lcp.MLCP([[2.0]], [[1.0]], [[1.0]], [[2.0]], [-3.0], [-3.0])
+    found = solve_basis_extended(mixed, np.array([True, True]))
+    assert found is not None
+    np.testing.assert_array_equal(found, [1.0, 1.0])
+
+
+def cases() -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    rng = np.random.default_rng(8)
+    found = []
+    for i in range(60):
+        n = int(rng.integers(1, 8))
+        A = rng.integers(-2, 3, (n, n)).astype(float) if i % 2 else rng.standard_normal((n, n))
+        found.append((A @ A.T + (i % 3) * 0.1 * np.eye(n), A @ rng.standard_normal(n) + rng.integers(0, 2, n)))
+    return found
+
+
+def test_small_monotone_problems_against_exact_pivoting_and_enumeration() -> None:
+    """Solved wherever exact Lemke solves, to the last digits; where bases are regular the answer is among theirs."""
+    for M, q in cases():
+        result = lcp.solve(lcp.LCP(M, q), ExtendedLemke())
+        outcome, _, _ = exact_lemke(M, q)
+        if outcome == "solved":
+            assert result.solved
+            assert exact_residuals(M, q, result.z)[1] < 1e-12
+            if np.linalg.eigvalsh(M)[0] > 1e-3:
+                (only,) = enumerate_bases(M, q)
+                np.testing.assert_allclose(result.z, only, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["lemke_missed_contact_8", "lemke_missed_contact_12"])
+def test_it_solves_what_lemke_misses(name: str) -> None:
+    """Redundant contacts whose dependence the data's rounding hides, and breaks: exact pivoting ends in a ray."""
+    with np.load(Path(__file__).parent / "data" / f"{name}.npz") as data:
+        M, q = data["M"], data["q"]
+    assert exact_lemke(M, q)[0] == "ray"
+    assert lcp.solve(lcp.LCP(M, q), ExtendedLemke()).solved
+
+
+@pytest.mark.nojit
+def test_trivial_problems() -> None:
+    """No unknowns, q >= 0, one unknown."""
+    assert lcp.solve(lcp.LCP(np.zeros((0, 0)), np.zeros(0)), ExtendedLemke()).solved
+    result = lcp.solve(lcp.LCP([[-1.0]], [0.0]), ExtendedLemke())
+    assert result.solved
+    assert result.iterations == 0
+    np.testing.assert_array_equal(lcp.solve(lcp.LCP([[2.0]], [-3.0]), ExtendedLemke()).z, [1.5])
+
+
+@pytest.mark.nojit
+def test_a_ray_comes_with_its_direction() -> None:
+    """Infeasible: M = -I. The direction keeps w = M z + d t in balance, is not negative and complementary."""
+    M = np.array([[-1.0, 0.0], [0.0, -1.0]])
+    result = lcp.solve(lcp.LCP(M, [-1.0, -1.0]), ExtendedLemke())
+    assert result.status is lcp.Status.RAY_TERMINATION
+    ray = result.evidence
+    assert isinstance(ray, lcp.Ray)
+    assert (ray.z >= 0.0).all()
+    assert (ray.w >= 0.0).all()
+    assert ray.z @ ray.w == 0.0
+    np.testing.assert_allclose(ray.w, M @ ray.z + ray.t)
+    assert not result.z.any()
+
+
+@pytest.mark.nojit
+def test_zero_matrix_and_zero_row_with_a_load_are_not_solved() -> None:
+    """Nothing can carry a negative q there."""
+    for M in (np.zeros((3, 3)), np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])):
+        result = lcp.solve(lcp.LCP(M, [-1.0, -1.0, 1.0]), ExtendedLemke())
+        assert not result.solved
+        assert np.isfinite(result.z).all()
+
+
+def test_limits_are_heeded() -> None:
+    """Pivots, seconds and size: a status, and a finite candidate."""
+    n = 60
+    A = np.random.default_rng(0).standard_normal((n, n))
+    problem = lcp.LCP(A @ A.T + np.eye(n), -np.ones(n))
+    for solver in (ExtendedLemke(max_pivots=3), ExtendedLemke(time_limit=1e-9)):
+        result = lcp.solve(problem, solver)
+        assert result.status is lcp.Status.ITERATION_LIMIT or result.solved
+        assert np.isfinite(result.z).all()
+    assert lcp.solve(problem, ExtendedLemke(max_pivots=3)).iterations <= 3
+    result = lcp.solve(problem, ExtendedLemke(max_size=59))
+    assert result.status is lcp.Status.UNSUITABLE
+    assert "60" in result.attempts[0].detail
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    "options", [{"max_pivots": -1}, {"restarts": 1.5}, {"time_limit": 0.0}, {"max_size": -2}, {"restarts": True}]
+)
+def test_options_out_of_range_are_refused(options: dict[str, float]) -> None:
+    """The error names the field."""
+    with pytest.raises(lcp.ProblemError, match=next(iter(options))):
+        ExtendedLemke(**options)  # type: ignore[arg-type]
+
+
+def test_in_portions_of_one_pivot_the_answer_is_the_same() -> None:
+    """A traced solve returns to Python after every pivot, and keeps the artificial variable, which ends at zero."""
+    n = 30
+    A = np.random.default_rng(5).standard_normal((n, n))
+    problem = lcp.LCP(A @ A.T, -np.ones(n))
+    plain, traced = lcp.solve(problem, ExtendedLemke()), lcp.solve(problem, ExtendedLemke(), trace=True)
+    np.testing.assert_array_equal(plain.z, traced.z)
+    assert traced.trace is not None
+    assert len(traced.trace) >= traced.iterations > 5
+    assert traced.trace.values[-1] == 0.0
+
+
+def test_the_previous_basis_is_taken_up() -> None:
+    """Started at the solution of a neighbour with the same active set, it does not pivot."""
+    n = 20
+    rng = np.random.default_rng(6)
+    A = rng.standard_normal((n, n))
+    M, q = A @ A.T + np.eye(n), rng.standard_normal(n)
+    first = lcp.solve(lcp.LCP(M, q), ExtendedLemke())
+    again = lcp.solve(lcp.LCP(M, q * 1.0000001), ExtendedLemke(), z0=first.z)
+    assert again.solved
+    assert again.iterations == 0
+    assert again.attempts[0].detail == "warm basis accepted"
+
+
+def test_settling_moves_only_last_digits() -> None:
+    """Two forces of 3e9 oppose each other on a row with a load of 0.01; a small third takes up their rounding."""
+    M = np.array([[1.0, -1.0, 1.0], [1e-9, 0.0, 0.0], [0.0, 1e-9, 0.0]])
+    problem = lcp.LCP(M, [-0.01, -3.1234567012345, -3.1234567013])
+    exactly = solve_basis_extended(problem, np.ones(3, dtype=bool))
+    assert exactly is not None
+    assert not lcp.residuals(problem, exactly).solved()
+    found = settle(problem, exactly, 1e-9)
+    assert found is not None
+    assert lcp.residuals(problem, found).solved()
+    assert abs(found - exactly).max() <= 1e-6
+    assert settle(problem, np.zeros(3), 1e-9) is None

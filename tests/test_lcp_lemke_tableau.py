@@ -1,0 +1,165 @@
+"""The tableau whose exchanges are applied late: every column as if all had been updated at every pivot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import lcp
+from lcp.kernels import lemke as k
+from lcp.kernels import lemke_tableau as lt
+from lcp.kernels.basis_solve import lu_factor
+from lcp.kernels.lemke_exchanges import padded
+from lcp.kernels.lemke_starts import base_tableau, form_basis
+
+Matrix = NDArray[np.float64]
+
+
+def fresh(n: int, seed: int) -> tuple[lt.Tableau, Matrix, Matrix, np.random.Generator]:
+    """A tableau of a random problem in its first dictionary, rows and columns scaled by powers of two."""
+    rng = np.random.default_rng(seed)
+    M, q = rng.standard_normal((n, n)), rng.standard_normal(n)
+    views = getattr(lt.tableau, "py_func", lt.tableau)
+    t = views(np.full(k.lemke_float_size(n), np.nan), np.zeros(k.lemke_int_size(n), dtype=np.int64), n)
+    t.row[:] = 2.0 ** rng.integers(-2, 3, n)
+    t.column[:] = 2.0 ** rng.integers(-2, 3, n)
+    t.cover[:] = rng.uniform(0.5, 1.5, n)
+    t.x[:] = t.size[:] = t.entry[:] = 0.0
+    lt.first_tableau(t, q)
+    return t, M, q, rng
+
+
+def pivot_at_once(T: Matrix, r: int, c: int) -> None:
+    """The textbook exchange of a whole tableau, in place."""
+    column = T[:, c].copy()
+    T[:, c] = 0.0
+    inverse = 1.0 / column[r]
+    row = -T[r] * inverse
+    row[c] = inverse
+    column[r] = 0.0
+    T += column[:, None] * row
+    T[r] = row
+
+
+@pytest.mark.parametrize("n", [1, 3, 8, 9, 40, 150])
+@pytest.mark.parametrize("look", [1.0, 0.2, 0.0])
+def test_late_exchanges_give_the_same_bits(n: int, look: float) -> None:
+    """After any exchanges, some on the same row or column, each column equals that of an immediate update exactly."""
+    t, M, _, rng = fresh(n, n)
+    T = np.hstack([t.row[:, None] * M * t.column, t.cover[:, None]])
+    for _ in range(120):
+        c = int(rng.integers(0, n + 1))
+        entering = int(t.nonbasis[c])
+        lt.entering_column(t, M, entering)
+        np.testing.assert_array_equal(t.entry[:n], T[:, c])
+        r = int(np.argmax(np.abs(T[:, c]) * rng.uniform(0.5, 1.0, n)))
+        lt.exchange(t, r, entering)
+        pivot_at_once(T, r, c)
+        if rng.random() < look:
+            c = int(rng.integers(0, n + 1))
+            lt.stored_column(t, M, c)
+            np.testing.assert_array_equal(t.T[c, :n], T[:, c])
+        if not (np.abs(T) < 1e6).all():
+            break
+    lt.update_tableau(t, M)
+    np.testing.assert_array_equal(t.T[:, :n].T, T)
+    assert not t.T[:, n : padded(n)].any()
+
+
+@pytest.mark.parametrize("n", [2, 7, 60])
+def test_a_factored_basis_gives_its_dictionary(n: int) -> None:
+    """Columns and values that follow from a factored block are those of the principal pivot transform."""
+    t, M, q, rng = fresh(n, n + 1)
+    active = np.flatnonzero(rng.random(n) < 0.5)
+    a = len(active)
+    S, s = t.row[:, None] * M * t.column, t.row * q
+    t.active[:a] = active
+    t.A[:a, :a] = S[np.ix_(active, active)]
+    assert a == 0 or lu_factor(t.A, a, t.perm)
+    base_tableau(t, M, q, a)
+    # x = s + S y with y = z off the basis: solve the active rows for z_a.
+    E = np.eye(n)
+    left = E.copy()
+    left[:, active] = -S[:, active]
+    right = S.copy()
+    right[:, active] = -E[:, active]
+    expected = np.linalg.solve(left, right)
+    # In row i stands z_i for active i: the equation w = s + S z, solved for the basic ones.
+    np.testing.assert_allclose(t.x[:n], np.linalg.solve(left, s), rtol=1e-9, atol=1e-9)
+    for c in range(n):
+        lt.stored_column(t, M, c)
+        np.testing.assert_allclose(t.T[c, :n], expected[:, c], rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [2, 7, 60])
+def test_a_basis_formed_anew_has_the_right_values(n: int) -> None:
+    """Exchanges into a wanted basis give its basic values; dependent columns are left out and counted."""
+    t, M, q, rng = fresh(n, n + 2)
+    M[:, 1] = M[:, 0] * 2.0
+    chosen = rng.random(n) < 0.5
+    chosen[:2] = True
+    wanted = np.concatenate([~chosen, chosen, [False]]).astype(np.int64)
+    assert form_basis(t, M, q, wanted, 1e-9) == 1
+    z = np.zeros(n)
+    w = np.zeros(n)
+    for i in range(n):
+        if t.basis[i] >= n:
+            z[t.basis[i] - n] = t.x[i] * t.column[t.basis[i] - n]
+        else:
+            w[t.basis[i]] = t.x[i] / t.row[t.basis[i]]
+    np.testing.assert_allclose(w, M @ z + q, rtol=1e-9, atol=1e-8)
+
+
+def definite(n: int, seed: int) -> tuple[Matrix, Matrix]:
+    """A symmetric positive definite problem."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    return A @ A.T + 0.1 * np.eye(n), rng.standard_normal(n)
+
+
+@pytest.mark.parametrize("n", [12, 30, 120])
+def test_a_near_start_saves_pivots(n: int) -> None:
+    """From the solution of a neighbouring problem the path is shorter, and ends in the same bits as the cold one."""
+    M, q = definite(n, n)
+    start = lcp.solve(lcp.LCP(M, q), lcp.Lemke()).z
+    near = lcp.LCP(M, q + 0.2 * np.random.default_rng(1).standard_normal(n))
+    cold, warm = lcp.solve(near, lcp.Lemke()), lcp.solve(near, lcp.Lemke(), z0=start)
+    assert warm.solved
+    assert 0 < warm.iterations < cold.iterations
+    assert warm.attempts[0].detail == "warm start"
+    np.testing.assert_array_equal(warm.z, cold.z)
+
+
+def test_any_start_keeps_the_solution() -> None:
+    """Random, dependent, full and empty starts of random semidefinite problems: what is solved cold, they solve."""
+    rng = np.random.default_rng(5)
+    for _ in range(400):
+        n = int(rng.integers(1, 12))
+        A = rng.integers(-2, 3, (n, int(rng.integers(1, n + 1)))).astype(float)
+        x = rng.integers(0, 3, n).astype(float)
+        problem = lcp.LCP(A @ A.T, rng.integers(0, 2, n) * (x == 0.0) - A @ (A.T @ x))
+        z0 = rng.integers(-1, 3, n).astype(float)
+        result = lcp.solve(problem, lcp.Lemke(), z0=z0)
+        assert result.solved, (problem.M, problem.q, z0, result)
+
+
+def test_a_start_leaves_the_limit_to_the_cold_path() -> None:
+    """Pivots spent on a start that leads nowhere are counted, beside the limit."""
+    M, q = definite(40, 3)
+    problem = lcp.LCP(M, q)
+    needed = lcp.solve(problem, lcp.Lemke()).iterations
+    result = lcp.solve(problem, lcp.Lemke(max_pivots=needed, restarts=0), z0=np.ones(40))
+    assert result.solved
+
+
+@pytest.mark.nojit
+def test_the_uncompiled_kernel_agrees() -> None:
+    """A small problem, cold and from a start, by plain Python where the compiler is off."""
+    M, q = definite(6, 2)
+    problem = lcp.LCP(M, q)
+    cold = lcp.solve(problem, lcp.Lemke())
+    warm = lcp.solve(lcp.LCP(M, q - 0.3), lcp.Lemke(), z0=cold.z)
+    for result in (cold, warm):
+        result.raise_for_status()
+        assert result.residual.natural_map < 1e-12

@@ -91,7 +91,7 @@ def test_ten_boxes() -> None:
 @pytest.mark.parametrize(("k", "ratio", "impulses"), [(2, 1e10, True), (3, 1e10, True), (2, 1e8, False)])
 @pytest.mark.xfail(
     strict=True,
-    reason="impulses of 1e9 and more on rows of light bodies with loads near one: the exact solution, rounded to float64,"
+    reason="impulses of 1e9 and more on rows of light bodies with loads near one: the exact solution, once rounded,"
     " misses the natural map's limit a hundredfold, scaled residual 1e-16",
 )
 def test_stacks_whose_solution_float64_cannot_hold(k: int, ratio: float, impulses: bool) -> None:

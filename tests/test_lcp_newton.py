@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from naive import enumerate_bases
 
@@ -164,6 +164,7 @@ def test_exponential_families(solver: MinMapNewton, n: int) -> None:
 
 @each_solver
 @given(seed=st.integers(0, 10**6))
+@example(seed=35)  # a stationary point of the penalised equations that the rule lets pass in one row's units
 @settings(max_examples=30)
 def test_units_do_not_matter(solver: MinMapNewton, seed: int) -> None:
     """Rows and columns rescaled over 24 decades, and loads by 1e±12: solved, at the same solution in the new units."""
@@ -252,7 +253,7 @@ def test_quadratic_convergence() -> None:
     assert tail.shape[0] >= 3
     assert (tail[1:] <= np.maximum(20.0 * tail[:-1] ** 2, 1e-13)).all()
     np.testing.assert_allclose(result.z, z, atol=1e-10)
-    assert result.trace.iterations.tolist() == list(range(result.iterations + 1))
+    assert result.trace.iterations.tolist() == list(range(len(result.trace)))
 
 
 def test_the_natural_map_ends_exactly() -> None:

@@ -78,7 +78,7 @@ def test_reducing_by_hand_gives_the_same(shared: Path) -> None:
         assert reduction.consistent
         if not reduction.exact:
             continue
-        # Solved is enough: the delta-sigma modulator has two solutions, and pivoting on the whole problem finds the other.
+        # Solved is enough: the delta-sigma modulator has two solutions, and pivoting on the whole finds the other.
         y = lcp.solve(reduction.lcp).z
         assert lcp.residuals(problem, y, reduction.recover(y)).solved(1e-9)
 

@@ -60,8 +60,9 @@ class TimeStepping:
     h
         Step [s]; of an adaptive stepper the largest.
     solver
-        LCP solver; None for `lcp.default_solver()`. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the
-        compiled loop (without its time limit); any other one is called from it once per island and step.
+        LCP solver; None for `lcp.Lemke` with `lcp.default_solver()` behind it. `lcp.Lemke`, alone or first of a
+        `lcp.Fallback`, runs inside the compiled loop (without its time limit); any other one is called from it once per
+        island and step.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone.
     margin
@@ -138,8 +139,8 @@ class TimeStepping:
 
     @property
     def lcp_solver(self) -> lcp.Solver:
-        """The solver used: the one given, or the default."""
-        return lcp.default_solver() if self.solver is None else self.solver
+        """The solver used: the one given; by default Lemke's method, then what `lcp.default_solver` would try."""
+        return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.solver is None else self.solver
 
     @property
     def smallest_h(self) -> float:

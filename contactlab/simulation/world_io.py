@@ -87,9 +87,12 @@ def stepper_from_json(data: Json) -> TimeStepping:
     return TimeStepping(**{**data, "solver": solver})
 
 
+_COMBINATORS = (lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
+
+
 def _own_solvers() -> dict[str, type]:
     """The solver classes of `lcp`, combinators included, by name."""
-    return {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, lcp.Fallback, lcp.Regularized, lcp.Refined)}
+    return {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *_COMBINATORS)}
 
 
 def _solver_to_json(solver: Any) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from lcp.box import BoxLCP
 from lcp.dispatch import DENSE_LIMIT
 from lcp.mixed import MLCP
 from lcp.options import check_positive
-from lcp.problem import LCP, dense_bytes
+from lcp.problem import dense_bytes
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
@@ -31,8 +32,6 @@ from lcp.traits import Traits
 
 # Below, Lemke's kernel has solved the problem before its structure has been looked at.
 _SMALL = 24
-# From here on factorising active blocks a few times costs less than pivoting one pair after the other.
-_LARGE = 96
 # Pairs up to which pivoting in double-double arithmetic is worth waiting for.
 _EXTENDED = 400
 
@@ -59,16 +58,7 @@ class Cascade:
 
     def line_up(self, problem: Problem) -> tuple[Any, ...]:
         """The solvers that would be tried on ``problem``, in order."""
-        if isinstance(problem, MLCP):
-            return _thorough(problem.n)
-        quick = _quick(problem)
-        if problem.sparse:
-            if dense_bytes(problem) > DENSE_LIMIT:
-                return (*quick, Feasibility())
-            return (*quick, *_thorough(problem.n))
-        if isinstance(problem, BoxLCP):
-            return (*quick, CottleDantzig(), *_thorough(problem.n))
-        return (*quick, *_thorough(problem.n))
+        return _solvers(structure(problem), problem.n <= _EXTENDED)
 
     def solve(
         self,
@@ -83,34 +73,43 @@ class Cascade:
         return several.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
 
 
-def _quick(problem: LCP | BoxLCP) -> tuple[Any, ...]:
-    """What is worth trying before Lemke's method: cheap where it fits, and quick to notice where it does not."""
-    n = problem.n
+def structure(problem: Problem) -> str:
+    """What a look at the data tells: "plain", "resting", "boxed", "sparse ..." or "huge sparse ..."."""
+    if isinstance(problem, MLCP):
+        return "plain"
+    n, boxed = problem.n, isinstance(problem, BoxLCP)
     if problem.sparse:
-        diagonal = problem._M.diagonal()
-        if not (diagonal > 0.0).all():
-            return (FischerNewton(),) if n > _LARGE else ()
-        return (BlockPrincipalPivoting(), Refined(InteriorPoint()), FischerNewton())
-    if isinstance(problem, BoxLCP):
-        return (BlockPrincipalPivoting(),) if (np.diag(problem._M) > 0.0).all() else ()
-    if n < _SMALL:
-        return ()
+        regular = "regular" if (problem._M.diagonal() > 0.0).all() else "irregular"
+        return f"sparse {regular}" if dense_bytes(problem) <= DENSE_LIMIT else f"huge sparse {regular}"
+    if not boxed and n < _SMALL:
+        return "plain"
+    if boxed:
+        return "boxed regular" if (np.diag(problem._M) > 0.0).all() else "boxed"
     # Bodies at rest: few rows are violated at z = 0, and few unknowns will be positive.
     if 8 * int(np.count_nonzero(problem._q < 0.0)) <= n:
-        return (ActiveSetPivoting(),)
-    if n >= _LARGE and bool((np.diag(problem._M) > 0.0).all()):
-        return (BlockPrincipalPivoting(),)
-    return ()
+        return "resting"
+    return "plain"
 
 
-def _thorough(n: int) -> tuple[Any, ...]:
-    """Lemke's method, and what is left to try or to prove where it fails."""
-    precise: tuple[Any, ...] = (ExtendedLemke(),) if n <= _EXTENDED else ()
+@functools.cache
+def _solvers(kind: str, precise: bool) -> tuple[Any, ...]:
+    """The line-up of a structure; solvers are values, so one tuple serves every solve."""
+    before: tuple[Any, ...] = {
+        "plain": (),
+        "resting": (ActiveSetPivoting(),),
+        "boxed": (CottleDantzig(),),
+        "boxed regular": (BlockPrincipalPivoting(), CottleDantzig()),
+        "sparse regular": (BlockPrincipalPivoting(), Refined(InteriorPoint()), FischerNewton()),
+        "sparse irregular": (FischerNewton(),),
+    }[kind.removeprefix("huge ")]
+    if kind.startswith("huge "):
+        return (*before, Feasibility())
     return (
+        *before,
         Lemke(),
         Feasibility(),
-        BlockPrincipalPivoting(),
-        *precise,
+        CottleDantzig(),
+        *((ExtendedLemke(),) if precise else ()),
         Regularized(Lemke(restarts=1), plain_first=False),
         Enumeration(),
     )

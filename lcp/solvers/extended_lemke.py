@@ -57,6 +57,12 @@ _TRIES = (
     _Try(2.0**-47, 0),
     _Try(2.0**-53, 3),
     _Try(0.0, 1),
+    _Try(2.0**-47, 1),
+    _Try(0.0, 2),
+    _Try(2.0**-50, 3),
+    _Try(2.0**-47, 3),
+    _Try(0.0, 3),
+    _Try(2.0**-53, 4),
 )
 
 
@@ -74,7 +80,7 @@ class ExtendedLemke:
     Parameters
     ----------
     max_pivots
-        Limit over all paths; None for max(1000, 50 n).
+        Limit over all paths; None for max(1000, 100 n).
     restarts
         Further paths, with other error models and covering vectors, after one without a verified solution.
     time_limit
@@ -145,7 +151,7 @@ class _Search:
         self.wf = np.empty(k.extended_float_size(n))
         self.wi = np.empty(k.extended_int_size(n), dtype=np.int64)
         self.direction = np.empty(2 * n + 1)
-        self.limit = max(1000, 50 * n) if options.max_pivots is None else options.max_pivots
+        self.limit = max(1000, 100 * n) if options.max_pivots is None else options.max_pivots
         self.restarts = options.restarts
         self.deadline = time.monotonic() + options.time_limit
         self.best, self.rank = np.zeros(n), (True, math.inf)
@@ -161,7 +167,7 @@ class _Search:
         for number in range(self.restarts + 1):
             attempt = _TRIES[number] if number < len(_TRIES) else _Try(2.0**-53 if number % 3 else 0.0, number)
             # A path that long often cycles; the last may use up the limit.
-            share = self.spent + max(100, 8 * self.problem.n) if number < self.restarts else self.limit
+            share = self.spent + max(100, 6 * self.problem.n) if number < self.restarts else self.limit
             code = self.follow(attempt, min(self.limit, share))
             detail = f"{number + 1} paths" if number else ""
             if code == codes.SOLVED and self.accept():

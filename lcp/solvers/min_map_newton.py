@@ -89,7 +89,7 @@ class MinMapNewton:
         x = _damped(progress, start)
         if progress.done():
             return progress.claim(Status.SOLVED)
-        if self.smoothing and not progress.exhausted and not progress.any_solution():
+        if self.smoothing and not progress.exhausted and not progress.done():
             end = follow_smoothing(progress, start)
             if progress.done():
                 return progress.claim(Status.SOLVED, "from the smoothing path")

@@ -19,8 +19,9 @@ from lcp.trace import TraceRecorder
 
 Vector = NDArray[np.float64]
 
-# Iterations after the first solution in which it may become accurate in equilibrated units.
-_EXTRA = 10
+# What counts as accurate, as a fraction of the tolerance in equilibrated units, and the iterations after the first
+# solution in which it may become so.
+_ACCURATE, _EXTRA = 1e-3, 60
 
 
 @dataclass(eq=False)
@@ -53,8 +54,9 @@ class Progress:
     def done(self) -> bool:
         """Whether to stop: a candidate solves, and is accurate in equilibrated units too or has had time to become so.
 
-        The rule for what solves measures unknowns against the largest one. Where units differ by many decades it lets
-        errors pass that a few more steps take out.
+        The rule for what solves measures unknowns against the largest one and rows against their largest terms. Where
+        units differ by many decades, or a few loads dwarf the others, it lets errors pass that the last, quadratic
+        steps take out.
         """
         return self._accurate or (self._solved and self.iterations >= self._solved_at + _EXTRA)
 
@@ -89,7 +91,7 @@ class Progress:
         if record:
             self._recorder.add(self.iterations, found.natural_map)
         solved = found.solved(self.tolerance)
-        equilibrated = self._equilibrated(x) / self.tolerance
+        equilibrated = self._equilibrated(x) / (_ACCURATE * self.tolerance)
         worst = max(found.scaled / self.tolerance, found.natural_map / found.natural_limit, equilibrated)
         if solved >= self._solved and (solved > self._solved or worst < self._worst):
             if not self._solved:

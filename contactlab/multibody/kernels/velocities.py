@@ -30,7 +30,23 @@ def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: flo
     out[5] += a * s[4] - b * s[3] + d * y - e * x
 
 
-@kernel
+@kernel(inline=True)
+def add_shift_of_axis(
+    at: NDArray[np.float64], about: NDArray[np.float64], s: NDArray[np.float64], rate: float, out: NDArray[np.float64]
+) -> None:
+    """What a screw's axis, which moves along, adds: its shift t (world axes) gives one more linear term, t x w rate^2."""
+    dx = at[0] - about[0]
+    dy = at[1] - about[1]
+    dz = at[2] - about[2]
+    tx = s[3] - (dy * s[2] - dz * s[1])
+    ty = s[4] - (dz * s[0] - dx * s[2])
+    tz = s[5] - (dx * s[1] - dy * s[0])
+    out[3] += rate * rate * (ty * s[2] - tz * s[1])
+    out[4] += rate * rate * (tz * s[0] - tx * s[2])
+    out[5] += rate * rate * (tx * s[1] - ty * s[0])
+
+
+@kernel(inline=True)
 def velocities(
     t: Tree,
     v: NDArray[np.float64],
@@ -50,30 +66,48 @@ def velocities(
         Vi = V[i]
         Ci = C[i]
         first = t.iv[i]
+        kind = t.kind[i]
+        if up >= 0 and (kind <= PRISMATIC or kind == SCREW):
+            # By far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate.
+            rate = v[first]
+            s = S[first]
+            a = s[0] * rate
+            b = s[1] * rate
+            c = s[2] * rate
+            d = s[3] * rate
+            e = s[4] * rate
+            f = s[5] * rate
+            Vu = V[up]
+            x = Vu[0]
+            y = Vu[1]
+            z = Vu[2]
+            l = Vu[3]
+            m = Vu[4]
+            n = Vu[5]
+            Vi[0] = x + a
+            Vi[1] = y + b
+            Vi[2] = z + c
+            Vi[3] = l + d
+            Vi[4] = m + e
+            Vi[5] = n + f
+            Ci[0] = y * c - z * b
+            Ci[1] = z * a - x * c
+            Ci[2] = x * b - y * a
+            Ci[3] = y * f - z * e + m * c - n * b
+            Ci[4] = z * d - x * f + n * a - l * c
+            Ci[5] = x * e - y * d + l * b - m * a
+            if kind == SCREW:
+                add_shift_of_axis(p[i], p[t.root[i]], s, rate, Ci)
+            continue
         last = t.iv[i + 1]
         for k in range(6):
             Vi[k] = V[up, k] if up >= 0 else 0.0
             Ci[k] = 0.0
-        kind = t.kind[i]
         if kind <= PRISMATIC or kind == SCREW:
-            rate = v[first]
-            s = S[first]
-            if up >= 0:
-                add_cross_motion(V[up], s, rate, Ci)
             for k in range(6):
-                Vi[k] += s[k] * rate
+                Vi[k] += S[first, k] * v[first]
             if kind == SCREW:
-                # The axis moves along: the shift t (world axes) turns it into one more linear term, t x w rate^2.
-                root = p[t.root[i]]
-                dx = p[i, 0] - root[0]
-                dy = p[i, 1] - root[1]
-                dz = p[i, 2] - root[2]
-                tx = s[3] - (dy * s[2] - dz * s[1])
-                ty = s[4] - (dz * s[0] - dx * s[2])
-                tz = s[5] - (dx * s[1] - dy * s[0])
-                Ci[3] += rate * rate * (ty * s[2] - tz * s[1])
-                Ci[4] += rate * rate * (tz * s[0] - tx * s[2])
-                Ci[5] += rate * rate * (tx * s[1] - ty * s[0])
+                add_shift_of_axis(p[i], p[t.root[i]], S[first], v[first], Ci)
             continue
         for j in range(first, last):
             for k in range(6):

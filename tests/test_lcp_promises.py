@@ -1,0 +1,88 @@
+"""Every solver on random problems of the classes its traits name: all solved, degenerate and duplicated rows too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_lcp_campaign import Data, draw
+
+import lcp
+from lcp.traits import Traits, implied
+
+KINDS = {
+    "definite": Traits.SYMMETRIC_POSITIVE_DEFINITE,
+    "semidefinite": Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE,
+    "dominant": Traits.H_PLUS,
+    "contact": Traits.COPOSITIVE,
+    "monotone": Traits.POSITIVE_SEMIDEFINITE,
+    "positive": Traits.POSITIVE_DEFINITE,
+}
+# First-order, interior-point and QP methods come near an answer; the others end in one.
+APPROXIMATE = (lcp.ProjectedGaussSeidel, lcp.APGD, lcp.NonsmoothNonlinearCG, lcp.InteriorPoint, lcp.OSQP, lcp.CVXPY)
+APPROXIMATE += (lcp.Clarabel, *lcp.OPTIONAL_SOLVERS)
+SLOW = {lcp.CVXPY: 10, lcp.Clarabel: 4, lcp.OSQP: 4, lcp.ExtendedLemke: 2, **dict.fromkeys(lcp.OPTIONAL_SOLVERS, 4)}
+
+
+def some(rng: np.random.Generator, kind: str) -> Data:
+    """One solvable problem of that kind."""
+    if kind not in ("monotone", "positive"):
+        return draw(rng, kind)
+    n = int(rng.integers(1, 9))
+    A = rng.standard_normal((n, int(rng.integers(1, n + 1)) if kind == "monotone" else n))
+    K = rng.standard_normal((n, n))
+    M = A @ A.T + (K - K.T) + (0.0 if kind == "monotone" else 1e-2) * np.eye(n)
+    x = rng.integers(0, 2, n) * rng.random(n)
+    return M, rng.integers(0, 2, n) * (x == 0.0) * rng.random(n) - M @ x
+
+
+def fits(solver: type[Any], kind: str) -> bool:
+    return bool(implied(KINDS[kind]) & solver.traits)
+
+
+CASES = [
+    pytest.param(solver, kind, id=f"{solver.__name__}-{kind}")
+    for solver in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)
+    for kind in KINDS
+    if fits(solver, kind)
+]
+
+
+def missed(solver: type[Any], kind: str, seed: int, problems: int) -> list[str]:
+    """What the solver does not keep of its promise on ``problems`` random problems."""
+    rng = np.random.default_rng([seed, len(kind)])
+    left = []
+    for i in range(problems):
+        M, q = some(rng, kind)
+        problem = lcp.LCP(M, q)
+        if problem.n > getattr(solver(), "max_n", problem.n):
+            continue  # Enumeration says so
+        if solver in APPROXIMATE:
+            results = (
+                lcp.solve(problem, solver(), tolerance=1e-6),
+                lcp.solve(problem, lcp.Refined(solver())),
+            )
+        else:
+            results = (lcp.solve(problem, solver()),)
+        for result in results:
+            assert np.isfinite(result.z).all()
+            if not result.solved:
+                left.append(f"{seed}/{i}: {result.describe()}")
+    return left
+
+
+@pytest.mark.parametrize(("solver", "kind"), CASES)
+def test_every_promise_is_kept(solver: type[Any], kind: str) -> None:
+    """Tens to hundreds of problems each."""
+    result = lcp.solve(lcp.LCP([[1.0]], [-1.0]), solver())
+    if "not installed" in result.attempts[0].detail:
+        pytest.skip(result.attempts[0].detail)
+    assert missed(solver, kind, 1, 240 // SLOW.get(solver, 1)) == []
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("solver", "kind"), CASES)
+def test_every_promise_is_kept_for_long(solver: type[Any], kind: str) -> None:
+    """Ten thousands of problems each."""
+    assert missed(solver, kind, 2, 20_000 // SLOW.get(solver, 1)) == []

@@ -2,10 +2,14 @@
 
 Run: ``python benchmarks/lcp_lemke.py [--out benchmarks/results/lcp_lemke_DATE.csv]`` (extra ``peers``).
 
-Both solvers are called from Python with arrays ready; both are compiled before the clock starts. Ours is timed twice:
-the kernel alone, which ends with the verified re-solve, and `lcp.solve`, which adds the residuals and the result. A
-pair is one call each, alternating; the ratio is the median over pairs. A wrong answer of either side is counted, never
+Both solvers are called from Python with arrays ready, and both are compiled before the clock starts. Ours is timed
+twice: the kernel alone, which ends with the verified re-solve, and `lcp.solve` with a prebuilt `lcp.LCP` and an
+explicit `lcp.Lemke`, which adds the certificate and the result. On each problem the three take turns several times and
+the least time of each counts; the figures are medians over problems. A wrong answer of either side is counted, never
 dropped.
+
+``per update`` is kernel time / (pivots x time of one rank-1 update of the full tableau), n x (2 n + 2) entries,
+measured beside it: what fraction of a textbook pivot a pivot costs, everything else included.
 """
 
 from __future__ import annotations
@@ -21,9 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lcp
+from lcp.kernels import kernel
 from lcp.kernels import lemke as k
 
-SIZES = (4, 8, 16, 32, 50, 100, 200)
+SIZES = (4, 8, 16, 32, 50, 100, 200, 500, 1000)
+TITLE = "class     n  pivots  kernel us   solve us  quantecon us  q/kernel  q/solve  per update  wrong: ours  quantecon"
 
 
 def problem(kind: str, n: int, rng: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -40,13 +46,37 @@ def problem(kind: str, n: int, rng: np.random.Generator) -> tuple[NDArray[np.flo
     return M, rng.standard_normal(n)
 
 
-def kernel_call(M: NDArray[np.float64], q: NDArray[np.float64]) -> Callable[[], None]:
-    """The kernel with its workspace ready, as a compiled loop would call it."""
+@kernel
+def rank_one_updates(T: NDArray[np.float64], u: NDArray[np.float64], v: NDArray[np.float64], repeats: int) -> None:
+    """T += u v', two rows at a time."""
+    for _ in range(repeats):
+        for i in range(0, T.shape[0], 2):
+            upper = T[i]
+            lower = T[i + 1]
+            a = u[i]
+            b = u[i + 1]
+            for j in range(T.shape[1]):
+                p = v[j]
+                upper[j] += a * p
+                lower[j] += b * p
+
+
+def update_seconds(n: int) -> float:
+    """Least time of one rank-1 update of the full tableau."""
+    T, u, v = np.ones((n, 2 * n + 2)), np.full(n, 1e-9), np.ones(2 * n + 2)
+    repeats = max(1, 10**7 // (n * n))
+    return min(timed(lambda: rank_one_updates(T, u, v, repeats), 1) for _ in range(15)) / repeats
+
+
+def kernel_call(
+    M: NDArray[np.float64], q: NDArray[np.float64]
+) -> tuple[Callable[[], None], NDArray[np.float64], NDArray[np.int64]]:
+    """The kernel with its workspace ready, as a compiled loop would call it; its answer and its information."""
     n = q.shape[0]
     options = lcp.Lemke().kernel_options()
     wf, wi = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
     z, info = np.zeros(n), np.zeros(k.INFO_SIZE, dtype=np.int64)
-    return lambda: k.lemke(M, q, z, False, options, wf, wi, z, info)
+    return lambda: k.lemke(M, q, z, False, options, wf, wi, z, info), z, info
 
 
 def timed(call: Callable[[], object], repeats: int) -> float:
@@ -57,53 +87,77 @@ def timed(call: Callable[[], object], repeats: int) -> float:
     return (time.perf_counter() - start) / repeats
 
 
-def main() -> None:
-    """Print and keep the table."""
+def in_turn(calls: list[Callable[[], object]], rounds: int, repeats: int) -> list[float]:
+    """Least seconds per call of each."""
+    times = [[timed(call, repeats) for call in calls] for _ in range(rounds)]
+    return [min(column) for column in zip(*times, strict=True)]
+
+
+def compare(kind: str, n: int, update: float) -> dict[str, float | str | int]:
+    """One row of the table."""
     from quantecon.optimize import lcp_lemke
 
+    rng = np.random.default_rng([n, len(kind)])
+    solver = lcp.Lemke()
+    measured, wrong = [], [0, 0]
+    for _ in range(21 if n <= 100 else 11 if n <= 200 else 5 if n <= 500 else 3):
+        M, q = problem(kind, n, rng)
+        data = lcp.LCP(M, q)
+        ours, z, info = kernel_call(M, q)
+        ours()
+        wrong[0] += not (lcp.residuals(data, z).solved() and lcp.solve(data, solver).solved)
+        wrong[1] += not lcp.residuals(data, lcp_lemke(M, q).z).solved()
+        calls = [ours, lambda data=data: lcp.solve(data, solver), lambda M=M, q=q: lcp_lemke(M, q)]  # type: ignore[misc]
+        a, b, c = in_turn(calls, 9 if n <= 200 else 3, max(1, 1000 // n) if n <= 200 else 1)
+        measured.append((int(info[k.PIVOTS]), a * 1e6, b * 1e6, c * 1e6, c / a, c / b, a / (info[k.PIVOTS] * update)))
+    middle = np.median(np.array(measured), axis=0).tolist()
+    names = ("pivots", "kernel_us", "solve_us", "quantecon_us", "ratio_kernel", "ratio_solve", "per_update")
+    return {
+        "class": kind,
+        "n": n,
+        **dict(zip(names, middle, strict=True)),
+        "wrong_ours": wrong[0],
+        "wrong_quantecon": wrong[1],
+    }
+
+
+def main() -> None:
+    """Print and keep the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--pairs", type=int, default=41)
+    parser.add_argument("--largest", type=int, default=SIZES[-1])
+    parser.add_argument("--note", default="", help="state of the machine, kept in the file")
     arguments = parser.parse_args()
-    machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
+    machine = (
+        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__} {arguments.note}".strip()
+    )
     print(machine)
-    print("class    n  kernel us   solve us  quantecon us  q/kernel  q/solve  wrong: ours  quantecon")
-    rows = []
+    rank_one_updates(np.ones((2, 6)), np.ones(2), np.ones(6), 1)
+    compare("spd", 4, 1.0)  # compiles
+    sizes = [n for n in SIZES if n <= arguments.largest]
+    updates = {n: update_seconds(n) for n in sizes}
+    print("rank-1 update of the full tableau, us:", {n: round(t * 1e6, 2) for n, t in updates.items()})
+    print(TITLE)
+    rows, growth = [], []
     for kind in ("spd", "psd", "p"):
-        for n in SIZES:
-            rng = np.random.default_rng([n, len(kind)])
-            ours, whole, theirs = [], [], []
-            wrong = [0, 0]
-            repeats = max(1, 400 // n)
-            for pair in range(arguments.pairs + 1):
-                M, q = problem(kind, n, rng)
-                data = lcp.LCP(M, q)
-                a = timed(kernel_call(M, q), repeats)
-                b = timed(lambda M=M, q=q: lcp_lemke(M, q), repeats)  # type: ignore[misc]
-                c = timed(lambda data=data: lcp.solve(data, lcp.Lemke()), repeats)  # type: ignore[misc]
-                wrong[0] += not lcp.solve(data, lcp.Lemke()).solved
-                wrong[1] += not lcp.residuals(data, lcp_lemke(M, q).z).solved()
-                if pair:  # the first pair compiles
-                    ours.append(a)
-                    theirs.append(b)
-                    whole.append(c)
-            row = {
-                "class": kind,
-                "n": n,
-                "kernel_us": np.median(ours) * 1e6,
-                "solve_us": np.median(whole) * 1e6,
-                "quantecon_us": np.median(theirs) * 1e6,
-                "ratio_kernel": np.median(np.divide(theirs, ours)),
-                "ratio_solve": np.median(np.divide(theirs, whole)),
-                "wrong_ours": wrong[0],
-                "wrong_quantecon": wrong[1],
-            }
+        for n in sizes:
+            row = compare(kind, n, updates[n])
+            row["update_us"] = updates[n] * 1e6
             rows.append(row)
-            print(f"{kind:5} {n:4d} {row['kernel_us']:10.2f} {row['solve_us']:10.2f} {row['quantecon_us']:13.2f} "
-                  f"{row['ratio_kernel']:9.2f} {row['ratio_solve']:8.2f} {wrong[0]:12d} {wrong[1]:10d}")  # fmt: skip
+            wrong = f"{row['wrong_ours']:12d} {row['wrong_quantecon']:10d}"
+            print(f"{kind:5} {n:5d} {row['pivots']:7.0f} {row['kernel_us']:10.2f} {row['solve_us']:10.2f} "
+                  f"{row['quantecon_us']:13.2f} {row['ratio_kernel']:9.2f} {row['ratio_solve']:8.2f} "
+                  f"{row['per_update']:11.3f} {wrong}", flush=True)  # fmt: skip
+        large = [row for row in rows if row["class"] == kind and int(row["n"]) >= 100]
+        if len(large) > 1:
+            logs = [np.log([float(row[name]) for row in large]) for name in ("n", "kernel_us", "quantecon_us")]
+            ours, theirs = (float(np.polyfit(logs[0], log, 1)[0]) for log in logs[1:])
+            growth.append(f"{kind}: kernel n^{ours:.2f}, quantecon n^{theirs:.2f}")
+            print(f"growth from n = 100, {growth[-1]}")
     if arguments.out:
         with arguments.out.open("w", newline="") as file:
-            file.write(f"# {machine}; {arguments.pairs} pairs, medians; ratio > 1: ours is faster\n")
+            file.write(f"# {machine}; least of several turns, medians over problems; ratio > 1: ours is faster\n")
+            file.write(f"# growth from n = 100: {'; '.join(growth)}\n")
             writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
             writer.writeheader()
             for row in rows:

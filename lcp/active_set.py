@@ -7,20 +7,17 @@ from numpy.typing import NDArray
 
 from lcp.active_set_boxed import refine_boxed
 from lcp.box import BoxLCP
-from lcp.mixed import MLCP
-from lcp.problem import LCP, kernel_arrays
-from lcp.residuals import Problem, verified
+from lcp.extended_basis import solve_basis_extended
+from lcp.extended_rounding import settle
+from lcp.mixed import MLCP, stacked
+from lcp.problem import LCP
+from lcp.residuals import Problem, measure, verified
 from lcp.scaling import scales
 
 Vector = NDArray[np.float64]
 
-
-def stacked(problem: LCP | MLCP) -> tuple[NDArray[np.float64], Vector, int]:
-    """Matrix, vector and number of free unknowns, which come first, of either kind."""
-    if isinstance(problem, MLCP):
-        return problem._K, problem._k, problem.n_free
-    K, k = kernel_arrays(problem)
-    return K, k, 0
+# Scaled residual below which a basis is worth solving in more digits.
+_NEAR = 1e-6
 
 
 def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:
@@ -47,7 +44,7 @@ def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Ve
         positive = z / column > w * row
         positive[:m] = True
         if positive.tobytes() in seen:
-            return None
+            break
         seen.add(positive.tobytes())
         active = np.flatnonzero(positive)
         indices[: active.shape[0]] = active
@@ -60,7 +57,20 @@ def refine(problem: Problem, z: Vector, tolerance: float, rounds: int = 5) -> Ve
         z = _nonnegative(K, k, row, column, active, m, z)
         if verified(problem, z, tolerance):
             return z
-    return None
+    # All but there: what is missing may be the digits that elimination lost.
+    near = seen and measure(problem, z)[0].scaled < _NEAR
+    return _in_more_digits(problem, positive, m, tolerance) if near else None
+
+
+def _in_more_digits(problem: LCP | MLCP, active: NDArray[np.bool_], m: int, tolerance: float) -> Vector | None:
+    """The basis solved in about 32 digits, its entries moved on the grid of float64 where rounding is too coarse."""
+    x = solve_basis_extended(problem, active)
+    if x is None:
+        return None
+    x[m:] = np.maximum(x[m:], 0.0)
+    if verified(problem, x, tolerance):
+        return x
+    return settle(problem, x, tolerance) if isinstance(problem, LCP) else None
 
 
 def _nonnegative(

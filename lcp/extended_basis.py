@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import stacked
-from lcp.mixed import MLCP
+from lcp.mixed import MLCP, stacked
 from lcp.problem import LCP
 from lcp.scaling import balanced_scales
 

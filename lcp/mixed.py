@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.errors import ProblemError
-from lcp.problem import checked_vector, dense_matrix, read_only
+from lcp.problem import LCP, checked_vector, dense_matrix, kernel_arrays, read_only
 
 
 def _block(name: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
@@ -92,3 +92,11 @@ class MLCP:
 
     def __repr__(self) -> str:
         return f"MLCP(n_free={self.n_free}, n={self.n})"
+
+
+def stacked(problem: LCP | MLCP) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Matrix, vector and number of free unknowns, which come first, of either kind."""
+    if isinstance(problem, MLCP):
+        return problem._K, problem._k, problem.n_free
+    K, k = kernel_arrays(problem)
+    return K, k, 0

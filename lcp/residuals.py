@@ -6,6 +6,7 @@ Always on the original data; the kernel that measures a plain LCP also judges in
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -150,6 +151,34 @@ def _limit(
     return max(solution_limit, min(rounding_limit, cap))
 
 
+def _settled(
+    M: Any,
+    q: NDArray[np.float64],
+    z: NDArray[np.float64],
+    w: NDArray[np.float64],
+    size: NDArray[np.float64],
+    limit: float,
+) -> NDArray[np.float64]:
+    """w = M z + q with the rows whose rounding could decide summed in twice the precision, as the kernel does.
+
+    ``size`` holds the largest |M_ij| of each row times the largest |z_j|, ``limit`` what a row may miss.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.flatnonzero(z.shape[0] * np.finfo(np.float64).eps * size > limit)
+    if rows.shape[0] == 0 or not np.isfinite(w).all():
+        return w
+    from lcp.kernels.accurate_residual import sum_twice
+
+    w = w.copy()
+    for i in rows:
+        if isinstance(M, np.ndarray):
+            w[i] = sum_twice(np.ascontiguousarray(M[i]), z, float(q[i]))
+        else:
+            entries = slice(M.indptr[i], M.indptr[i + 1])
+            w[i] = sum_twice(M.data[entries], np.ascontiguousarray(z[M.indices[entries]]), float(q[i]))
+    return w
+
+
 def _relative(x: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
     """x / unit, and zero where the unit, which bounds x, is zero."""
     return np.divide(x, unit, out=np.zeros_like(x), where=unit > 0.0)
@@ -167,12 +196,14 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         return Residuals(bad, bad, bad, -bad, -bad, bad, 1e-8, False, bad, bad, 1e-8), w
     u_size, y_size = _largest(u), _largest(y)
     in_u, in_y = row_sizes(problem._K[:, :m]) * u_size, row_sizes(problem._K[:, m:]) * y_size
+    solution_limit = 1e-8 * max(1.0, _largest(problem.x4))
+    equation_limit = 1e-8 * max(1.0, _largest(problem.a))
+    rows = _settled(problem._K, problem._k, x, rows, np.maximum(in_u, in_y), min(solution_limit, equation_limit))
+    w = rows[m:].copy()
     part = _relative(rows, np.abs(problem._k) + in_u + in_y)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
     lesser = np.minimum(y, w)
     natural = _largest(lesser)
-    solution_limit = 1e-8 * max(1.0, _largest(problem.x4))
-    equation_limit = 1e-8 * max(1.0, _largest(problem.a))
     rounding_limit = _ROUNDING * max(_largest(in_u[m:]), _largest(in_y[m:]))
     equation_rounding = _ROUNDING * max(_largest(in_u[:m]), _largest(in_y[:m]))
     natural_limit = _limit(lesser, w <= y, problem.x4, solution_limit, rounding_limit)
@@ -207,6 +238,8 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
     row_size = problem._row_size
+    solution_limit = 1e-8 * max(1.0, _largest(problem._q))
+    w = _settled(problem._M, problem._q, z, w, row_size * z_size, solution_limit)
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
@@ -216,7 +249,6 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     natural = _largest(middle)
     room = np.where(w > 0.0, np.abs(above), np.abs(below))
     products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
-    solution_limit = 1e-8 * max(1.0, _largest(problem._q))
     rounding_limit = _ROUNDING * _largest(row_size) * z_size
     natural_limit = _limit(middle, middle == w, problem._q, solution_limit, rounding_limit)
     fischer = _fischer(above, _fischer(-below, -w) * -1.0)
@@ -248,12 +280,13 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         return Residuals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, False), w
     row_size = problem._row_size
     z_size = float(np.abs(z).max())
+    solution_limit = 1e-8 * max(1.0, float(np.abs(q).max()))
+    w = _settled(M, q, z, w, row_size * z_size, solution_limit)
     w_unit = np.abs(q) + row_size * z_size
     z_part = z / z_size if z_size > 0.0 else np.zeros_like(z)
     w_part = np.divide(w, w_unit, out=np.zeros_like(w), where=w_unit > 0.0)
     lesser = np.minimum(z, w)
     natural = float(np.abs(lesser).max())
-    solution_limit = 1e-8 * max(1.0, float(np.abs(q).max()))
     natural_limit = _limit(lesser, w <= z, q, solution_limit, _ROUNDING * float(row_size.max()) * z_size)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
         natural = np.inf

@@ -88,15 +88,21 @@ def test_ten_boxes() -> None:
     assert lcp.solve(lcp.LCP(M, q), ExtendedLemke()).solved
 
 
-@pytest.mark.parametrize(("k", "ratio", "impulses"), [(2, 1e10, True), (3, 1e10, True), (2, 1e8, False)])
+def test_a_stack_in_newtons_whose_residual_is_all_rounding() -> None:
+    """Ratio 1e8 in newtons: certified because rows whose rounding decides are summed in twice the precision."""
+    M, q = problem(0, 2, 1e8, impulses=False)
+    assert lcp.solve(lcp.LCP(M, q), ExtendedLemke()).solved
+
+
+@pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.xfail(
     strict=True,
     reason="impulses of 1e9 and more on rows of light bodies with loads near one: the exact solution, once rounded,"
     " misses the natural map's limit a hundredfold, scaled residual 1e-16",
 )
-def test_stacks_whose_solution_float64_cannot_hold(k: int, ratio: float, impulses: bool) -> None:
+def test_stacks_whose_solution_float64_cannot_hold(k: int) -> None:
     """Members that exact arithmetic solves."""
-    M, q = problem(3 if k == 3 else 0, k, ratio, impulses=impulses)
+    M, q = problem(3 if k == 3 else 0, k, 1e10)
     assert lcp.solve(lcp.LCP(M, q), ExtendedLemke()).solved
 
 

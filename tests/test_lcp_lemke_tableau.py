@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from test_lcp_campaign import contact
 
 import lcp
 from lcp.kernels import lemke as k
@@ -151,6 +152,17 @@ def test_a_start_leaves_the_limit_to_the_cold_path() -> None:
     needed = lcp.solve(problem, lcp.Lemke()).iterations
     result = lcp.solve(problem, lcp.Lemke(max_pivots=needed, restarts=0), z0=np.ones(40))
     assert result.solved
+
+
+@pytest.mark.parametrize("factor", [1e-4, 1e-8, 1e-12, 1e8, 1e12])
+def test_heavy_and_light_bodies_are_solved(factor: float) -> None:
+    """Contact problems whose mass entries stand beside the ones of the friction cone, trillions smaller or larger."""
+    rng = np.random.default_rng(11)
+    for _ in range(400):
+        M, q = contact(rng, bool(rng.integers(0, 2)))
+        rows = np.abs(M.diagonal()) > 0.0
+        problem = lcp.LCP(np.where(np.outer(rows, rows), M * factor, M), q)
+        assert lcp.solve(problem, lcp.Lemke(restarts=7)).solved, (problem.M, q)
 
 
 @pytest.mark.nojit

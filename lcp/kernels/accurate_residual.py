@@ -44,6 +44,18 @@ def dot_twice(
 
 
 @kernel
+def sum_twice(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> float:
+    """start + a . x as if summed in twice the working precision; not finite where the splitting overflows."""
+    total = start
+    low = 0.0
+    for j in range(a.shape[0]):
+        product, product_low = two_product(a[j], x[j])
+        total, sum_low = two_sum(total, product)
+        low += product_low + sum_low
+    return total + low
+
+
+@kernel
 def dense_residual(
     M: NDArray[np.float64],
     q: NDArray[np.float64],

@@ -5,11 +5,15 @@ With R, C positive and diagonal, z = C z' solves LCP(M, q) if and only if z' sol
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
 from lcp.kernels.reductions import largest_size
+
+NOISE: Final = 1e-14
 
 
 @kernel(inline=True)
@@ -75,3 +79,62 @@ def equilibrate(
     for i in range(n):
         row[i] = power_of_two(row[i])
         column[i] = power_of_two(column[i])
+
+
+@kernel
+def balance(
+    M: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64], work: NDArray[np.float64]
+) -> None:
+    """Fill ``row`` and ``column`` so that the entries of each row and column of R M C lie evenly about one.
+
+    Largest entries alone cannot tell units apart: in [[h/m, 1], [mu, 0]] every row and column already holds a one, and
+    the first entry of a heavy body stays lost beside them. R. Fourer, Solving staircase linear programs by the simplex
+    method, Mathematical Programming 23 (1982). Entries that are rounding beside their row or column do not count.
+    ``work`` has length 3 n.
+    """
+    n = M.shape[0]
+    in_row = work[:n]
+    in_column = work[n : 2 * n]
+    for i in range(n):
+        row[i] = 1.0
+        column[i] = 1.0
+        in_column[i] = 0.0
+    for i in range(n):
+        in_row[i] = largest_size(M[i])
+        for j in range(n):
+            in_column[j] = max(in_column[j], abs(M[i, j]))
+    least = work[2 * n : 3 * n]
+    for _ in range(8):
+        # The noise of an entry is told from the largest ones of the data as they are, so these stay as they are.
+        for i in range(n):
+            small = np.inf
+            large = 0.0
+            for j in range(n):
+                size = abs(M[i, j])
+                if size > NOISE * max(in_row[i], in_column[j]):
+                    size *= column[j]
+                    small = min(small, size)
+                    large = max(large, size)
+            row[i] = 1.0 / (np.sqrt(small) * np.sqrt(large)) if large > 0.0 else 1.0
+        for j in range(n):
+            column[j] = 0.0
+            least[j] = np.inf
+        for i in range(n):
+            for j in range(n):
+                size = abs(M[i, j])
+                if size > NOISE * max(in_row[i], in_column[j]):
+                    size *= row[i]
+                    least[j] = min(least[j], size)
+                    column[j] = max(column[j], size)
+        for j in range(n):
+            column[j] = 1.0 / (np.sqrt(least[j]) * np.sqrt(column[j])) if column[j] > 0.0 else 1.0
+    most = 0.0
+    for i in range(n):
+        row[i] = power_of_two(row[i])
+        column[i] = power_of_two(column[i])
+    for i in range(n):
+        for j in range(n):
+            most = max(most, abs(M[i, j]) * row[i] * column[j])
+    common = power_of_two(1.0 / most) if most > 0.0 else 1.0
+    for i in range(n):
+        row[i] *= common

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
-from lcp.kernels.equilibrate import equilibrate
+from lcp.kernels.equilibrate import balance, equilibrate
 from lcp.kernels.final_basis import accept, judge, keep_best, polish
-from lcp.kernels.lemke_restarts import path_limit, pivot_threshold, tie_threshold
+from lcp.kernels.lemke_restarts import balanced, path_limit, pivot_threshold, tie_threshold
 from lcp.kernels.lemke_starts import cold_start, rebuild, warm_start
 from lcp.kernels.lemke_tableau import Tableau, entering_column, exchange, tableau, tableau_floats, tableau_ints
 from lcp.kernels.ratio_test import leaving_row
@@ -222,6 +222,10 @@ def lemke_drive(
             info[WARM_PIVOTS] = info[PIVOTS]
             limit += info[PIVOTS]
         info[RESTART] += 1
+        if balanced(info[RESTART]):
+            balance(M, t.row, t.column, work)
+        elif info[RESTART] > 0 and balanced(info[RESTART] - 1):
+            equilibrate(M, t.row, t.column, 4, work)
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
         r = cold_start(t, q, info[RESTART], covered, given)
         info[ENTERING] = 2 * n

@@ -17,7 +17,7 @@ def pivot_threshold(tolerance: float, restart: int) -> float:
     """
     if restart < 2:
         return tolerance
-    return tolerance * (1e-4 if restart == 3 else 1e-2)
+    return tolerance * (1e-4 if restart in (3, 6) else 1e-2)
 
 
 @kernel(inline=True)
@@ -28,7 +28,13 @@ def tie_threshold(tolerance: float, restart: int) -> float:
     """
     if restart in (1, 4):
         return tolerance * 1e3
-    return tolerance * (1e-2 if restart == 3 else 1.0)
+    return tolerance * (1e-2 if restart in (3, 6) else 1.0)
+
+
+@kernel(inline=True)
+def balanced(restart: int) -> bool:
+    """Whether a restart scales by geometric means, which tell a heavy body's rows from those of its friction cone."""
+    return restart in (6, 7)
 
 
 @kernel(inline=True)
@@ -46,7 +52,7 @@ def cover_vector(
     Another covering vector follows another path; a path that rounding has led astray is not met again.
     """
     for i in range(cover.shape[0]):
-        if restart < 4:
+        if restart < 4 or restart in (6, 7):
             cover[i] = given[i] * row[i] if covered else 1.0
         else:
             # Fractional parts of multiples of the golden ratio: irregular, and the same on every machine.

@@ -88,6 +88,7 @@ def search(progress: Progress, states: States) -> Claim:
     strictly increasing function of x_n, which therefore changes its place at most twice.
     """
     box = progress.box
+    progress.begin_phase()
     fewest, patience = box.n + 1, _PATIENCE
     # A choice met again under the least-index rule is a cycle, which no P-matrix has: Brent's marks, at 1, 2, 4, ...
     mark, steps, following_mark = b"", 0, 1

@@ -131,6 +131,7 @@ def follow_smoothing(progress: Progress, x: Vector) -> Vector | None:
     tried.
     """
     box = progress.box
+    progress.begin_phase()
     w = box.rows(x)
     root = max(float(np.abs(box.natural(x, w)).max(initial=0.0)), 1e-3)
     end = _LEAST * root

@@ -106,11 +106,11 @@ class FischerNewton:
             return progress.claim(Status.SOLVED)
         function = fischer_burmeister(self.penalty)
         self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
-        if self.smoothing and not progress.done() and not progress.exhausted:
+        if self.smoothing and not progress.accurate() and not progress.exhausted:
             second = follow_smoothing(progress, start)
             if second is not None and not progress.done():
                 self._iterate(progress, function, second, _LAST_PATIENCE)
-        if progress.done():
+        if progress.accurate():
             return progress.claim(Status.SOLVED)
         if progress.exhausted:
             return progress.limit()

@@ -34,10 +34,15 @@ class Lemke:
     being broken lexicographically. The tableau holds nonbasic columns only and is equilibrated by powers of two; the
     final basis is solved anew from the original data and refined once. A sparse M is made dense.
 
+    A start z0 is taken as a guess at the basis {z > 0}. Where that does not solve, pivoting begins at it, dependent
+    indices left out, on the principal pivot transform; where such a path ends in no solution, a cold
+    start follows, to which the whole limit is left. For P and semidefinite M that path is Lemke's own.
+
     Parameters
     ----------
     max_pivots
-        Limit over all restarts; None for max(1000, 50 n). Some problems need 2^n (Murty 1978, Fathi 1979).
+        Limit over all restarts, a start z0 apart; None for max(1000, 50 n). Some problems need 2^n (Murty
+        1978, Fathi 1979).
     pivot_tolerance
         Smallest admissible pivot relative to its column, in the first try; restarts admit smaller ones.
     tie_tolerance
@@ -45,7 +50,8 @@ class Lemke:
         first, then the lexicographic rule.
     restarts
         Fresh starts, with other pivot thresholds and covering vectors, after a path that did not end in a verified
-        solution.
+        solution. The sixth and seventh scale by geometric means, which is for bodies a trillion times as heavy as
+        others.
     covering_vector
         Positive vector (n,) of the artificial variable; None for ones in equilibrated units.
     time_limit

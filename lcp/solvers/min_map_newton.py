@@ -87,11 +87,11 @@ class MinMapNewton:
         if progress.done():
             return progress.claim(Status.SOLVED)
         x = _damped(progress, start)
-        if progress.done():
+        if progress.accurate():
             return progress.claim(Status.SOLVED)
-        if self.smoothing and not progress.exhausted and not progress.done():
+        if self.smoothing and not progress.exhausted and not progress.accurate():
             end = follow_smoothing(progress, start)
-            if progress.done():
+            if progress.accurate():
                 return progress.claim(Status.SOLVED, "from the smoothing path")
             x = x if end is None else end
         return search(progress, box.states(x, box.rows(x)))

@@ -19,9 +19,9 @@ from lcp.trace import TraceRecorder
 
 Vector = NDArray[np.float64]
 
-# What counts as accurate, as a fraction of the tolerance in equilibrated units, and the iterations after the first
-# solution in which it may become so.
-_ACCURATE, _EXTRA = 1e-3, 60
+# What counts as accurate in equilibrated units, as a fraction of the tolerance or at the latest, and the iterations
+# after the first solution in which it may become so.
+_ACCURATE, _ROUNDING, _EXTRA = 1e-3, 1e-13, 60
 
 
 @dataclass(eq=False)
@@ -60,6 +60,14 @@ class Progress:
         """
         return self._accurate or (self._solved and self.iterations >= self._solved_at + _EXTRA)
 
+    def accurate(self) -> bool:
+        """Whether a candidate solves and is accurate in equilibrated units."""
+        return self._accurate
+
+    def begin_phase(self) -> None:
+        """Give a solution that is not accurate yet as many more iterations: another method takes over."""
+        self._solved_at = self.iterations
+
     def any_solution(self) -> bool:
         """Whether a candidate solves, accurate or not."""
         return self._solved
@@ -91,7 +99,7 @@ class Progress:
         if record:
             self._recorder.add(self.iterations, found.natural_map)
         solved = found.solved(self.tolerance)
-        equilibrated = self._equilibrated(x) / (_ACCURATE * self.tolerance)
+        equilibrated = self._equilibrated(x) / max(_ACCURATE * self.tolerance, _ROUNDING)
         worst = max(found.scaled / self.tolerance, found.natural_map / found.natural_limit, equilibrated)
         if solved >= self._solved and (solved > self._solved or worst < self._worst):
             if not self._solved:

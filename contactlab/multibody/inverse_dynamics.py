@@ -1,0 +1,82 @@
+"""Forces from accelerations."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import checked, checked_vector
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kinematics import Instant, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["inverse_dynamics", "nonlinear_effects"]
+
+_NO_FORCES = np.zeros((0, 6))
+_NO_ACCELERATION = np.zeros(0)
+
+
+@functools.cache
+def _rnea() -> Any:
+    from contactlab.multibody.kernels.rnea import rnea
+
+    return rnea
+
+
+def inverse_dynamics(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, f_ext: ArrayLike | None = None
+) -> FloatArray:
+    """Generalised forces tau = M(q) a + h(q, v) - J^T f_ext that produce the accelerations a.
+
+    The recursive Newton-Euler algorithm (Featherstone, Rigid Body Dynamics Algorithms, 2008, section 5.3).
+
+    Parameters
+    ----------
+    model
+        The model; gravity is its own.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    v, a
+        (nv,) velocity and acceleration, its derivative entry by entry.
+    f_ext
+        (nb, 6) external forces, one row per added body, fixed ones included: moment about the world origin [N m], then
+        force [N], world axes; see `external_forces`.
+
+    Returns
+    -------
+    tau
+        (nv,) [N m, N].
+
+    Raises
+    ------
+    MultibodyError
+        A wrong length, an entry that is not finite, a quaternion without unit length.
+    """
+    acceleration = checked_vector("a", a, model.nv)
+    return _forces(model, q, v, acceleration, f_ext)
+
+
+def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:
+    """h(q, v) - J^T f_ext (nv,): what the joints bear at zero acceleration, from velocity, gravity and f_ext.
+
+    Arguments and errors are those of `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
+    """
+    return _forces(model, q, v, _NO_ACCELERATION, f_ext)
+
+
+def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
+    packed = model.packed
+    nv = model.nv
+    # Sizes as in `rnea_size`.
+    q_, v_, custom, work, ready = at_state(model, q, v, 18 + 36 * packed.nl + 6 * nv)
+    forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
+    tau = np.empty(nv)
+    code = _rnea()(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
+    if code != GOOD:
+        raise failure(model, code, q_, ("v", v_), ("a", a), ("f_ext", forces))
+    return tau

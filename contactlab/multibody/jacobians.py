@@ -1,0 +1,67 @@
+"""How the velocities of points and bodies depend on v."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import checked_vector
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kinematics import Instant, at_configuration
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["body_spatial_jacobian", "point_jacobian", "point_jacobian_6d"]
+
+_ORIGIN = np.zeros(3)
+
+
+@functools.cache
+def _columns() -> Any:
+    from contactlab.multibody.kernels.points import point_columns
+
+    return point_columns
+
+
+def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
+    """J (3, nv): J v is the velocity of the point (3,) of a body, world axes; J^T f the effect of a force f there.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    body
+        Name of a body, fixed ones included, or "world", whose Jacobian is zero.
+    point
+        (3,) [m] in body coordinates.
+    """
+    return _filled(model, q, body, checked_vector("point", point, 3), 3)[0]
+
+
+def point_jacobian_6d(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
+    """J (6, nv): rows 0 to 2 give the body's angular velocity, 3 to 5 the velocity of its point; world axes."""
+    return _filled(model, q, body, checked_vector("point", point, 3), 0)[0]
+
+
+def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
+    """J (6, nv): J v is the body's angular velocity and its origin's velocity, both in body axes."""
+    J, pose = _filled(model, q, body, _ORIGIN, 0)
+    R = pose[:9].reshape(3, 3)
+    return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
+
+
+def _filled(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
+    index, packed = model.index(body), model.packed
+    # Size as in `point_size`.
+    q_, custom, work, ready = at_configuration(model, q, 33 + 30 * packed.nl + 6 * model.nv)
+    J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
+    code = _columns()(packed.ints, packed.floats, q_, custom, work, ready, index, point, first, pose, J)
+    if code != GOOD or not (np.isfinite(pose).all() and np.isfinite(point).all()):
+        raise failure(model, code, q_, ("point", point))
+    return J, pose

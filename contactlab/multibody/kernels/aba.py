@@ -1,0 +1,78 @@
+"""The articulated-body algorithm: accelerations from forces (Featherstone 2008, section 7.3), in world axes.
+
+The forces that leave the joints without acceleration are collected first, outward; what remains is M^-1 applied to the
+rest. Velocities then no longer appear in the inward pass, which saves a product with the articulated inertia per link.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.accelerations import accelerations
+from contactlab.multibody.kernels.articulated import articulate, sweep
+from contactlab.multibody.kernels.body_forces import body_forces, subtract_external
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.velocities import velocities
+from contactlab.multibody.kernels.workspace import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES, frames, rows_at
+from lcp.kernels import kernel
+
+
+def aba_size(nl: int, nv: int) -> int:
+    """Length of the workspace."""
+    return SCRATCH + (PER_LINK + 45) * nl + (PER_DOF + 7) * nv
+
+
+@kernel
+def aba(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    tau: NDArray[np.float64],
+    f_ext: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    a: NDArray[np.float64],
+) -> int:
+    """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); `GOOD`, or what stopped it.
+
+    ``f_ext`` of length 0 stands for no external forces.
+    """
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = a.shape[0]
+    f = frames(W, nl, nv)
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    if ready < VELOCITIES:
+        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+    A = rows_at(W, start, nl, 6)
+    P = rows_at(W, start + 6 * nl, nl, 6)
+    B = rows_at(W, start + 12 * nl, nl, 10)
+    K = rows_at(W, start + 22 * nl, nl, 23)
+    U = rows_at(W, start + 45 * nl, nv, 6)
+    D = W[start + 45 * nl + 6 * nv : start + 45 * nl + 7 * nv]
+    accelerations(t, f.S, f.C, a[:0], 1.0, A)
+    body_forces(t, f.R, f.p, f.V, A, P)
+    if f_ext.shape[0] > 0:
+        subtract_external(t, f.p, f_ext, P)
+    world_inertias(t, f.R, f.p, B)
+    code = articulate(t, f.S, B, K, U, D)
+    if code != GOOD:
+        return code
+    for j in range(nv):
+        a[j] = tau[j]
+    sweep(t, f.S, U, D, P, a)
+    rest = 0.0
+    for j in range(nv):
+        rest += 0.0 * a[j]
+    return GOOD if rest == 0.0 else NOT_FINITE

@@ -1,0 +1,241 @@
+"""Articulated-body inertias, one degree of freedom eliminated at a time, and the two sweeps that solve with them.
+
+Featherstone 2008, section 7.3, in world axes about the origin of the root link: an articulated inertia passes from child
+to parent as it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank
+one: no small matrix is inverted, and any chain of joints is treated alike.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def articulate(
+    t: Tree,
+    S: NDArray[np.float64],
+    B: NDArray[np.float64],
+    K: NDArray[np.float64],
+    U: NDArray[np.float64],
+    D: NDArray[np.float64],
+) -> int:
+    """Fill U (nv, 6) = K S and D (nv,) = 1 / S.U from the rigid inertias B (nl, 10); `GOOD` or `SINGULAR` - j.
+
+    K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace and mass of the rigid composite,
+    whose rounding a pivot is measured against.
+    """
+    nl = t.parent.shape[0]
+    for i in range(nl):
+        Ki = K[i]
+        Bi = B[i]
+        m = Bi[0]
+        x = Bi[1]
+        y = Bi[2]
+        z = Bi[3]
+        Ki[0] = Bi[4]
+        Ki[1] = Bi[7]
+        Ki[2] = Bi[8]
+        Ki[3] = 0.0
+        Ki[4] = -z
+        Ki[5] = y
+        Ki[6] = Bi[5]
+        Ki[7] = Bi[9]
+        Ki[8] = z
+        Ki[9] = 0.0
+        Ki[10] = -x
+        Ki[11] = Bi[6]
+        Ki[12] = -y
+        Ki[13] = x
+        Ki[14] = 0.0
+        Ki[15] = m
+        Ki[16] = 0.0
+        Ki[17] = 0.0
+        Ki[18] = m
+        Ki[19] = 0.0
+        Ki[20] = m
+        Ki[21] = Bi[4] + Bi[5] + Bi[6]
+        Ki[22] = m
+    for i in range(nl - 1, -1, -1):
+        Ki = K[i]
+        k00 = Ki[0]
+        k01 = Ki[1]
+        k02 = Ki[2]
+        k03 = Ki[3]
+        k04 = Ki[4]
+        k05 = Ki[5]
+        k11 = Ki[6]
+        k12 = Ki[7]
+        k13 = Ki[8]
+        k14 = Ki[9]
+        k15 = Ki[10]
+        k22 = Ki[11]
+        k23 = Ki[12]
+        k24 = Ki[13]
+        k25 = Ki[14]
+        k33 = Ki[15]
+        k34 = Ki[16]
+        k35 = Ki[17]
+        k44 = Ki[18]
+        k45 = Ki[19]
+        k55 = Ki[20]
+        for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
+            s = S[j]
+            a = s[0]
+            b = s[1]
+            c = s[2]
+            d = s[3]
+            e = s[4]
+            f = s[5]
+            u0 = k00 * a + k01 * b + k02 * c + (k03 * d + k04 * e + k05 * f)
+            u1 = k01 * a + k11 * b + k12 * c + (k13 * d + k14 * e + k15 * f)
+            u2 = k02 * a + k12 * b + k22 * c + (k23 * d + k24 * e + k25 * f)
+            u3 = k03 * a + k13 * b + k23 * c + (k33 * d + k34 * e + k35 * f)
+            u4 = k04 * a + k14 * b + k24 * c + (k34 * d + k44 * e + k45 * f)
+            u5 = k05 * a + k15 * b + k25 * c + (k35 * d + k45 * e + k55 * f)
+            pivot = u0 * a + u1 * b + u2 * c + (u3 * d + u4 * e + u5 * f)
+            scale = Ki[21] * (a * a + b * b + c * c) + Ki[22] * (d * d + e * e + f * f)
+            if not pivot > PIVOT * scale:
+                return SINGULAR - j
+            inverse = 1.0 / pivot
+            Uj = U[j]
+            Uj[0] = u0
+            Uj[1] = u1
+            Uj[2] = u2
+            Uj[3] = u3
+            Uj[4] = u4
+            Uj[5] = u5
+            D[j] = inverse
+            g = u0 * inverse
+            k00 -= g * u0
+            k01 -= g * u1
+            k02 -= g * u2
+            k03 -= g * u3
+            k04 -= g * u4
+            k05 -= g * u5
+            g = u1 * inverse
+            k11 -= g * u1
+            k12 -= g * u2
+            k13 -= g * u3
+            k14 -= g * u4
+            k15 -= g * u5
+            g = u2 * inverse
+            k22 -= g * u2
+            k23 -= g * u3
+            k24 -= g * u4
+            k25 -= g * u5
+            g = u3 * inverse
+            k33 -= g * u3
+            k34 -= g * u4
+            k35 -= g * u5
+            g = u4 * inverse
+            k44 -= g * u4
+            k45 -= g * u5
+            k55 -= u5 * inverse * u5
+        up = t.parent[i]
+        if up >= 0:
+            Ku = K[up]
+            Ku[0] += k00
+            Ku[1] += k01
+            Ku[2] += k02
+            Ku[3] += k03
+            Ku[4] += k04
+            Ku[5] += k05
+            Ku[6] += k11
+            Ku[7] += k12
+            Ku[8] += k13
+            Ku[9] += k14
+            Ku[10] += k15
+            Ku[11] += k22
+            Ku[12] += k23
+            Ku[13] += k24
+            Ku[14] += k25
+            Ku[15] += k33
+            Ku[16] += k34
+            Ku[17] += k35
+            Ku[18] += k44
+            Ku[19] += k45
+            Ku[20] += k55
+            Ku[21] += Ki[21]
+            Ku[22] += Ki[22]
+    return GOOD
+
+
+@kernel(inline=True)
+def sweep(
+    t: Tree,
+    S: NDArray[np.float64],
+    U: NDArray[np.float64],
+    D: NDArray[np.float64],
+    P: NDArray[np.float64],
+    x: NDArray[np.float64],
+) -> None:
+    """x (nv,) := M^-1 (x - S^T p), the links needing the forces p = P (nl, 6) to stay without acceleration.
+
+    Inward u = tau - S.p, p_up += p + U u / D; outward x = (u - U.a) / D, a += S x. P is overwritten by the accelerations.
+    """
+    nl = t.parent.shape[0]
+    for i in range(nl - 1, -1, -1):
+        Pi = P[i]
+        a = Pi[0]
+        b = Pi[1]
+        c = Pi[2]
+        d = Pi[3]
+        e = Pi[4]
+        f = Pi[5]
+        for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
+            s = S[j]
+            u = U[j]
+            rest = x[j] - (s[0] * a + s[1] * b + s[2] * c + (s[3] * d + s[4] * e + s[5] * f))
+            x[j] = rest
+            rest *= D[j]
+            a += u[0] * rest
+            b += u[1] * rest
+            c += u[2] * rest
+            d += u[3] * rest
+            e += u[4] * rest
+            f += u[5] * rest
+        up = t.parent[i]
+        if up >= 0:
+            Pu = P[up]
+            Pu[0] += a
+            Pu[1] += b
+            Pu[2] += c
+            Pu[3] += d
+            Pu[4] += e
+            Pu[5] += f
+    for i in range(nl):
+        Pi = P[i]
+        up = t.parent[i]
+        if up >= 0:
+            Pu = P[up]
+            a = Pu[0]
+            b = Pu[1]
+            c = Pu[2]
+            d = Pu[3]
+            e = Pu[4]
+            f = Pu[5]
+        else:
+            a = b = c = d = e = f = 0.0
+        for j in range(t.iv[i], t.iv[i + 1]):
+            s = S[j]
+            u = U[j]
+            rate = (x[j] - (u[0] * a + u[1] * b + u[2] * c + (u[3] * d + u[4] * e + u[5] * f))) * D[j]
+            x[j] = rate
+            a += s[0] * rate
+            b += s[1] * rate
+            c += s[2] * rate
+            d += s[3] * rate
+            e += s[4] * rate
+            f += s[5] * rate
+        Pi[0] = a
+        Pi[1] = b
+        Pi[2] = c
+        Pi[3] = d
+        Pi[4] = e
+        Pi[5] = f

@@ -1,0 +1,129 @@
+"""H = L^T L for a matrix with the sparsity of a tree, and the solves with L (Featherstone 2008, section 6.5).
+
+Entry (i, j) of H, j < i, is nonzero only where degree of freedom j lies between i and the root; L, lower triangular, has
+the same entries and no others: eliminating from the last to the first meets no fill-in.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
+from lcp.kernels import kernel
+
+
+@kernel
+def factor_sparse(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
+    """Factorise in place: only the entries on branches of the lower triangle are read and written."""
+    for k in range(L.shape[0] - 1, -1, -1):
+        # All that was taken away so far came in positive parts: what the diagonal was is what it could have lost.
+        if not L[k, k] > 0.0:
+            return SINGULAR - k
+        pivot = np.sqrt(L[k, k])
+        inverse = 1.0 / pivot
+        row = L[k]
+        row[k] = pivot
+        i = dof_parent[k]
+        while i >= 0:
+            row[i] *= inverse
+            i = dof_parent[i]
+        i = dof_parent[k]
+        while i >= 0:
+            factor = row[i]
+            other = L[i]
+            j = i
+            while j >= 0:
+                other[j] -= factor * row[j]
+                j = dof_parent[j]
+            i = dof_parent[i]
+    return GOOD
+
+
+@kernel
+def factor_dense(L: NDArray[np.float64]) -> int:
+    """Factorise in place as if every entry of the lower triangle could be nonzero: faster on deep chains."""
+    for k in range(L.shape[0] - 1, -1, -1):
+        row = L[k]
+        if not row[k] > 0.0:
+            return SINGULAR - k
+        pivot = np.sqrt(row[k])
+        inverse = 1.0 / pivot
+        row[k] = pivot
+        for j in range(k):
+            row[j] *= inverse
+        for i in range(k):
+            factor = row[i]
+            other = L[i]
+            for j in range(i + 1):
+                other[j] -= factor * row[j]
+    return GOOD
+
+
+@kernel
+def factor_ltl(
+    dof_parent: NDArray[np.int64], dense: int, diagonal: NDArray[np.float64], L: NDArray[np.float64]
+) -> int:
+    """L := its factor; `GOOD`, or `SINGULAR` - j where what is left of entry (j, j) is rounding."""
+    n = L.shape[0]
+    for k in range(n):
+        diagonal[k] = L[k, k]
+    code = factor_dense(L) if dense else factor_sparse(dof_parent, L)
+    if code != GOOD:
+        return code
+    for k in range(n - 1, -1, -1):
+        if not L[k, k] * L[k, k] > PIVOT * diagonal[k]:
+            return SINGULAR - k
+    return GOOD
+
+
+@kernel
+def solve_lt(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    """x := L^-T x for every column of x (n, m)."""
+    for i in range(L.shape[0] - 1, -1, -1):
+        row = L[i]
+        own = x[i]
+        inverse = 1.0 / row[i]
+        for c in range(own.shape[0]):
+            own[c] *= inverse
+        j = dof_parent[i]
+        while j >= 0:
+            factor = row[j]
+            other = x[j]
+            for c in range(own.shape[0]):
+                other[c] -= factor * own[c]
+            j = dof_parent[j]
+
+
+@kernel
+def solve_l(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    """x := L^-1 x for every column of x (n, m)."""
+    for i in range(L.shape[0]):
+        row = L[i]
+        own = x[i]
+        j = dof_parent[i]
+        while j >= 0:
+            factor = row[j]
+            other = x[j]
+            for c in range(own.shape[0]):
+                own[c] -= factor * other[c]
+            j = dof_parent[j]
+        inverse = 1.0 / row[i]
+        for c in range(own.shape[0]):
+            own[c] *= inverse
+
+
+@kernel
+def off_branch(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
+    """Place i n + j of the first entry of the lower triangle that is not zero although no branch holds both; -1."""
+    n = L.shape[0]
+    for i in range(n):
+        j = i
+        while j >= 0:
+            below = dof_parent[j]
+            for k in range(below + 1, j):
+                if L[i, k] != 0.0:
+                    return i * n + k
+            j = below
+    return -1

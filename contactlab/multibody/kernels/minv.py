@@ -1,0 +1,78 @@
+"""M^-1 without M: the articulated inertias once, then two sweeps per right-hand side, O(nv) each."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.articulated import articulate, sweep
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.workspace import PER_DOF, PER_LINK, POSES, SCRATCH, frames, rows_at
+from lcp.kernels import kernel
+
+
+def factor_size(nl: int, nv: int) -> int:
+    """Length of the workspace of `factor_inertia`."""
+    return SCRATCH + (PER_LINK + 33) * nl + PER_DOF * nv
+
+
+@kernel
+def factor_inertia(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    factor: NDArray[np.float64],
+) -> int:
+    """Fill factor (nv, 13): rows S (6), U (6), 1 / D of `articulate`; `GOOD`, or what stopped it."""
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = factor.shape[0]
+    f = frames(W, nl, nv)
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    B = rows_at(W, start, nl, 10)
+    K = rows_at(W, start + 10 * nl, nl, 23)
+    flat = factor.reshape(13 * nv)
+    S = rows_at(flat, 0, nv, 6)
+    for j in range(nv):
+        for k in range(6):
+            S[j, k] = f.S[j, k]
+    world_inertias(t, f.R, f.p, B)
+    return articulate(t, S, B, K, rows_at(flat, 6 * nv, nv, 6), flat[12 * nv : 13 * nv])
+
+
+@kernel
+def solve_inertia(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    factor: NDArray[np.float64],
+    P: NDArray[np.float64],
+    x: NDArray[np.float64],
+) -> int:
+    """x := M^-1 x for every row of x (m, nv), P (nl, 6) being scratch; `GOOD` or `NOT_FINITE`."""
+    t = tree(I, F)
+    nv = factor.shape[0]
+    flat = factor.reshape(13 * nv)
+    S = rows_at(flat, 0, nv, 6)
+    U = rows_at(flat, 6 * nv, nv, 6)
+    D = flat[12 * nv : 13 * nv]
+    rest = 0.0
+    for number in range(x.shape[0]):
+        for i in range(P.shape[0]):
+            for k in range(6):
+                P[i, k] = 0.0
+        row = x[number]
+        sweep(t, S, U, D, P, row)
+        for j in range(nv):
+            rest += 0.0 * row[j]
+    return GOOD if rest == 0.0 else NOT_FINITE

@@ -1,0 +1,251 @@
+"""Points of bodies: where they are, how they move, and their Jacobians."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.accelerations import accelerations
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.velocities import velocities
+from contactlab.multibody.kernels.workspace import (
+    NOTHING,
+    PER_DOF,
+    PER_LINK,
+    POSES,
+    SCRATCH,
+    VELOCITIES,
+    frames,
+    rows_at,
+)
+from lcp.kernels import kernel
+
+
+@kernel
+def fill_frames(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    ready: int,
+    until: int,
+    W: NDArray[np.float64],
+) -> int:
+    """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
+    t = tree(I, F)
+    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    if ready == NOTHING:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    if ready < VELOCITIES and until >= VELOCITIES:
+        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+    return GOOD
+
+
+@kernel
+def body_pose(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], body: int, out: NDArray[np.float64]) -> None:
+    """out (12,): rotation by rows and origin of an added body in the world; body -1 is the world itself."""
+    for k in range(12):
+        out[k] = 1.0 if k in (0, 4, 8) else 0.0
+    if body < 0:
+        return
+    X = t.body_R[body]
+    o = t.body_p[body]
+    i = t.body_link[body]
+    if i < 0:
+        for k in range(9):
+            out[k] = X[k]
+        for k in range(3):
+            out[9 + k] = o[k]
+        return
+    A = R[i]
+    for row in range(3):
+        x = A[3 * row]
+        y = A[3 * row + 1]
+        z = A[3 * row + 2]
+        out[3 * row] = x * X[0] + y * X[3] + z * X[6]
+        out[3 * row + 1] = x * X[1] + y * X[4] + z * X[7]
+        out[3 * row + 2] = x * X[2] + y * X[5] + z * X[8]
+        out[9 + row] = p[i, row] + (x * o[0] + y * o[1] + z * o[2])
+
+
+@kernel
+def world_point(pose: NDArray[np.float64], point: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """out (3,) := the point of a body in the world."""
+    for row in range(3):
+        out[row] = pose[9 + row] + (
+            pose[3 * row] * point[0] + pose[3 * row + 1] * point[1] + pose[3 * row + 2] * point[2]
+        )
+
+
+@kernel
+def jacobian_at(
+    t: Tree,
+    p: NDArray[np.float64],
+    S: NDArray[np.float64],
+    link: int,
+    x: NDArray[np.float64],
+    first: int,
+    J: NDArray[np.float64],
+) -> None:
+    """Rows of the Jacobian of the link's point that is at x: angular, then linear; world axes.
+
+    J (6 - first, nv), zeroed by the caller; ``first`` = 3 leaves the angular rows out.
+    """
+    if link < 0:
+        return
+    o = p[t.root[link]]
+    dx = x[0] - o[0]
+    dy = x[1] - o[1]
+    dz = x[2] - o[2]
+    j = t.iv[link + 1] - 1
+    while j >= 0:
+        s = S[j]
+        if first == 0:
+            J[0, j] = s[0]
+            J[1, j] = s[1]
+            J[2, j] = s[2]
+        J[3 - first, j] = s[3] + (s[1] * dz - s[2] * dy)
+        J[4 - first, j] = s[4] + (s[2] * dx - s[0] * dz)
+        J[5 - first, j] = s[5] + (s[0] * dy - s[1] * dx)
+        j = t.dof_parent[j]
+
+
+@kernel
+def velocity_at(
+    t: Tree, p: NDArray[np.float64], V: NDArray[np.float64], link: int, x: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """out (6,): angular velocity of the link and velocity of its point that is at x."""
+    if link < 0:
+        for k in range(6):
+            out[k] = 0.0
+        return
+    o = p[t.root[link]]
+    dx = x[0] - o[0]
+    dy = x[1] - o[1]
+    dz = x[2] - o[2]
+    s = V[link]
+    out[0] = s[0]
+    out[1] = s[1]
+    out[2] = s[2]
+    out[3] = s[3] + (s[1] * dz - s[2] * dy)
+    out[4] = s[4] + (s[2] * dx - s[0] * dz)
+    out[5] = s[5] + (s[0] * dy - s[1] * dx)
+
+
+@kernel
+def acceleration_at(
+    t: Tree,
+    p: NDArray[np.float64],
+    V: NDArray[np.float64],
+    A: NDArray[np.float64],
+    link: int,
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """out (6,): angular acceleration of the link and classical acceleration of its point that is at x.
+
+    The spatial acceleration is that of the velocity field at a fixed point of space; the material point that passes
+    there has w x u more, u being its velocity (Featherstone 2008, section 2.11).
+    """
+    velocity_at(t, p, V, link, x, out)
+    if link < 0:
+        return
+    ux = out[3]
+    uy = out[4]
+    uz = out[5]
+    wx = out[0]
+    wy = out[1]
+    wz = out[2]
+    velocity_at(t, p, A, link, x, out)
+    out[3] += wy * uz - wz * uy
+    out[4] += wz * ux - wx * uz
+    out[5] += wx * uy - wy * ux
+
+
+def point_size(nl: int, nv: int) -> int:
+    """Length of the workspace of `point_motion` and `point_columns`."""
+    return SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv + 15
+
+
+@kernel
+def point_motion(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    a: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    body: int,
+    point: NDArray[np.float64],
+    order: int,
+    out: NDArray[np.float64],
+) -> int:
+    """Motion of one point; `GOOD`, or where in q a quaternion is not one.
+
+    Order 0: position, out (3,); 1: angular and linear velocity, out (6,); 2: accelerations, out (6,). ``a`` of length 0
+    stands for no accelerations of the joints.
+    """
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    if ready < VELOCITIES and order > 0:
+        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+    pose = W[start + 6 * nl : start + 6 * nl + 12]
+    x = W[start + 6 * nl + 12 : start + 6 * nl + 15]
+    body_pose(t, f.R, f.p, body, pose)
+    world_point(pose, point, x)
+    link = t.body_link[body] if body >= 0 else -1
+    if order == 0:
+        for k in range(3):
+            out[k] = x[k]
+    elif order == 1:
+        velocity_at(t, f.p, f.V, link, x, out)
+    else:
+        A = rows_at(W, start, nl, 6)
+        accelerations(t, f.S, f.C, a, 0.0, A)
+        acceleration_at(t, f.p, f.V, A, link, x, out)
+    return GOOD
+
+
+@kernel
+def point_columns(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    body: int,
+    point: NDArray[np.float64],
+    first: int,
+    pose: NDArray[np.float64],
+    J: NDArray[np.float64],
+) -> int:
+    """Jacobian of one point, J zeroed by the caller, and the body's pose (12,); ``first`` as for `jacobian_at`."""
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    x = W[start + 6 * nl + 12 : start + 6 * nl + 15]
+    body_pose(t, f.R, f.p, body, pose)
+    world_point(pose, point, x)
+    jacobian_at(t, f.p, f.S, t.body_link[body] if body >= 0 else -1, x, first, J)
+    return GOOD

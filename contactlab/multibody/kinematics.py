@@ -1,0 +1,133 @@
+"""The kinematics of one instant, computed once and used by many functions."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import checked_vector
+from contactlab.multibody.custom_rows import custom_rows
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.layout import CUSTOM_ROW
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+
+__all__ = ["Instant", "Kinematics", "at_configuration", "at_state", "kinematics"]
+
+_NO_ROWS = np.zeros((0, CUSTOM_ROW))
+# Marks of a workspace's head, as in `contactlab.multibody.kernels.workspace`, which is not imported before it is needed.
+_NOTHING, _POSES, _VELOCITIES = 0, 1, 2
+_SCRATCH, _PER_LINK, _PER_DOF = 18, 24, 6
+
+
+@dataclass(frozen=True, eq=False)
+class Kinematics:
+    """Poses of all bodies at one q, and velocities at one v; made by `kinematics`.
+
+    Every function of this package that takes ``q`` takes a `Kinematics` in its place and does not compute the poses
+    again. Where it also takes ``v``, pass ``kin.v`` (or None) to use the velocities too; for any other v they are
+    computed from that v. Nothing can be out of date: q and v are copies that cannot be written to, and nothing is
+    updated in place.
+
+    Attributes
+    ----------
+    model
+        The model.
+    q
+        Configuration (nq,), read-only.
+    v
+        Velocity (nv,), read-only; None where only poses were computed.
+    """
+
+    model: Model
+    q: FloatArray
+    v: FloatArray | None
+    _q: FloatArray = field(repr=False)
+    _v: FloatArray = field(repr=False)
+    _custom: FloatArray = field(repr=False)
+    _head: FloatArray = field(repr=False)
+
+
+#: What every function of one instant takes for ``q``.
+Instant: TypeAlias = ArrayLike | Kinematics
+
+
+@functools.cache
+def _fill() -> Any:
+    from contactlab.multibody.kernels.points import fill_frames
+
+    return fill_frames
+
+
+def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinematics:
+    """Poses at q and, with v, velocities: once, for all functions of the same instant.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration.
+    v
+        (nv,) velocity.
+
+    Examples
+    --------
+    >>> kin = kinematics(model, q, v)
+    >>> M = mass_matrix(model, kin)
+    >>> h = nonlinear_effects(model, kin, kin.v)
+    """
+    own = finite_array(q, "q", (model.nq,), MultibodyError)
+    speed = np.zeros(model.nv) if v is None else finite_array(v, "v", (model.nv,), MultibodyError)
+    custom = custom_rows(model, own, None if v is None else speed)
+    packed = model.packed
+    head = np.zeros(_SCRATCH + _PER_LINK * packed.nl + _PER_DOF * model.nv)
+    until = _POSES if v is None else _VELOCITIES
+    code = _fill()(packed.ints, packed.floats, own, speed, custom, _NOTHING, until, head)
+    if code != GOOD:
+        raise failure(model, code, own, ("v", speed))
+    return Kinematics(model, read_only(own), None if v is None else read_only(speed), own, speed, custom, head)
+
+
+def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
+    """What a kernel of q needs: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
+    if type(q) is Kinematics:
+        return q._q, q._custom, _copied(model, q, size), _POSES
+    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # Kinematics is final in practice
+    custom = custom_rows(model, configuration) if model.packed.custom else _NO_ROWS
+    return configuration, custom, np.empty(size), _NOTHING
+
+
+def at_state(
+    model: Model, q: Instant, v: ArrayLike | None, size: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
+    """What a kernel of q and v needs: q, v, rows of custom joints, a workspace and how far its head is filled."""
+    if type(q) is Kinematics:
+        if v is None and q.v is None:
+            raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
+        if v is None or v is q.v:
+            return q._q, q._v, q._custom, _copied(model, q, size), _VELOCITIES
+        speed = checked_vector("v", v, model.nv)
+        custom = custom_rows(model, q._q, speed) if model.packed.custom else _NO_ROWS
+        return q._q, speed, custom, _copied(model, q, size), _POSES
+    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]
+    if v is None:
+        raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
+    speed = checked_vector("v", v, model.nv)
+    custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
+    return configuration, speed, custom, np.empty(size), _NOTHING
+
+
+def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
+    """A workspace of one's own, its head filled: kernels may write to it, the `Kinematics` stays as it is."""
+    if kin.model is not model:
+        raise MultibodyError("q", "these kinematics belong to another model")
+    work = np.empty(size)
+    work[: kin._head.shape[0]] = kin._head
+    return work

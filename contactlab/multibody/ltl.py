@@ -1,0 +1,109 @@
+"""The factorisation H = L^T L that keeps to the branches of a model's tree."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.failures import singular_joint
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.outcomes import SINGULAR
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, read_only
+
+__all__ = ["LTLFactor", "factorize_ltl"]
+
+
+@functools.cache
+def _kernels() -> Any:
+    from contactlab.multibody.kernels import ltl
+
+    return ltl
+
+
+@dataclass(frozen=True, eq=False)
+class LTLFactor:
+    """H = L^T L; from `factorize_ltl`. Right-hand sides are vectors (nv,) or the columns of a matrix (nv, m).
+
+    Attributes
+    ----------
+    L
+        (nv, nv) lower triangular, read-only; zero wherever H is by the tree's structure, except on deep chains, which
+        are factorised as dense matrices.
+    """
+
+    L: FloatArray
+    _L: FloatArray = field(repr=False)
+    _parents: NDArray[np.int64] = field(repr=False)
+
+    def solve(self, b: ArrayLike) -> FloatArray:
+        """H^-1 b."""
+        return self._solved(b, True, True)
+
+    def solve_lt(self, b: ArrayLike) -> FloatArray:
+        """L^-T b."""
+        return self._solved(b, True, False)
+
+    def solve_l(self, b: ArrayLike) -> FloatArray:
+        """L^-1 b."""
+        return self._solved(b, False, True)
+
+    def _solved(self, b: ArrayLike, transposed: bool, plain: bool) -> FloatArray:
+        given = np.asarray(b)
+        n = self._L.shape[0]
+        shape = (n, given.shape[1]) if given.ndim == 2 else (n,)
+        x = checked("b", given, *shape).reshape(n, -1 if n else 0).copy()
+        check_finite("b", x)
+        if transposed:
+            _kernels().solve_lt(self._parents, self._L, x)
+        if plain:
+            _kernels().solve_l(self._parents, self._L, x)
+        return x.reshape(shape)
+
+
+def dof_parents(model: Model) -> NDArray[np.int64]:
+    """For each degree of freedom (nv,) the one next to it towards the root, -1 for none."""
+    start = 8 + 6 * model.packed.nl + 2  # as `contactlab.multibody.kernels.layout.tree` cuts it
+    return model.packed.ints[start : start + model.nv]
+
+
+def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
+    """Factorise H = L^T L, H having the branch structure of the model's mass matrix.
+
+    No entry that the tree makes zero becomes nonzero (Featherstone 2008, section 6.5), O(nv d^2) for branches of depth
+    d; deep chains, where nearly nothing is zero, are factorised as dense matrices.
+
+    Parameters
+    ----------
+    model
+        The model.
+    H
+        (nv, nv) symmetric positive definite, such as `mass_matrix(model, q)`; the lower triangle is used.
+
+    Raises
+    ------
+    MultibodyError
+        A wrong shape, an entry that is not finite, an entry between two branches that is not zero, or a matrix that is
+        not positive definite; the degree of freedom is named.
+    """
+    L = np.tril(checked("H", H, model.nv, model.nv))
+    check_finite("H", L)
+    dense = model.packed.chain
+    # Without the tree every degree of freedom has the one before it as its parent.
+    parents = np.arange(-1, model.nv - 1) if dense else dof_parents(model)
+    kernels = _kernels()
+    if not dense:
+        at = kernels.off_branch(parents, L)
+        if at >= 0:
+            i, j = divmod(at, model.nv)
+            raise MultibodyError("H", f"entry [{i}, {j}] is {L[i, j]:g}, but no branch of the tree holds both")
+    code = kernels.factor_ltl(parents, dense, np.empty(model.nv), L)
+    if code != GOOD:
+        raise MultibodyError("H", f"is not positive definite: {singular_joint(model, SINGULAR - code).detail}")
+    return LTLFactor(read_only(L), L, parents)

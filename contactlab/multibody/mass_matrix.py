@@ -1,0 +1,112 @@
+"""The mass matrix, and solving with it without forming it."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kinematics import Instant, at_configuration
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["MassMatrixFactor", "factorize_mass_matrix", "mass_matrix", "solve_mass_matrix"]
+
+
+@functools.cache
+def _crba() -> Any:
+    from contactlab.multibody.kernels.crba import crba
+
+    return crba
+
+
+@functools.cache
+def _minv() -> Any:
+    from contactlab.multibody.kernels import minv
+
+    return minv
+
+
+def mass_matrix(model: Model, q: Instant) -> FloatArray:
+    """Mass matrix M(q), (nv, nv), symmetric: kinetic energy is v.M v / 2.
+
+    The composite-rigid-body algorithm (Featherstone 2008, section 6.2). Entries between different branches are zero.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    """
+    packed = model.packed
+    nv = model.nv
+    # Size as in `crba_size`.
+    q_, custom, work, ready = at_configuration(model, q, 24 + 34 * packed.nl + 6 * nv)
+    M = np.zeros((nv, nv))
+    code = _crba()(packed.ints, packed.floats, q_, custom, work, ready, M)
+    if code != GOOD:
+        raise failure(model, code, q_)
+    return M
+
+
+@dataclass(frozen=True, eq=False)
+class MassMatrixFactor:
+    """M(q) of one configuration, ready to solve with at O(nv) per right-hand side; from `factorize_mass_matrix`."""
+
+    model: Model
+    _factor: FloatArray = field(repr=False)
+
+    def solve(self, b: ArrayLike) -> FloatArray:
+        """M^-1 b for a vector (nv,) or the columns of a matrix (nv, m)."""
+        model, packed = self.model, self.model.packed
+        given = np.asarray(b)
+        if given.ndim == 2:
+            rows = checked("tau", given, model.nv, given.shape[1]).T.copy()
+        else:
+            rows = checked("tau", given, model.nv).reshape(1, model.nv).copy()
+        code = _minv().solve_inertia(packed.ints, packed.floats, self._factor, np.empty((packed.nl, 6)), rows)
+        if code != GOOD:
+            check_finite("tau", np.asarray(given, dtype=np.float64))
+            raise MultibodyError("tau", "the entries are finite but so large that the result is not")
+        return np.ascontiguousarray(rows.T) if given.ndim == 2 else rows[0]
+
+
+def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
+    """Articulated-body inertias at q, with which `MassMatrixFactor.solve` applies M^-1 (Featherstone 2008, section 7.3).
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+
+    Raises
+    ------
+    MultibodyError
+        The mass matrix is singular (Euler angles at their singularity); the joint is named.
+    """
+    packed = model.packed
+    # Size as in `factor_size`.
+    q_, custom, work, ready = at_configuration(model, q, 18 + 57 * packed.nl + 6 * model.nv)
+    factor = np.empty((model.nv, 13))
+    code = _minv().factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
+    if code != GOOD:
+        raise failure(model, code, q_)
+    return MassMatrixFactor(model, factor)
+
+
+def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike) -> FloatArray:
+    """M(q)^-1 tau, without velocity and gravity, for a vector (nv,) or the columns of a matrix (nv, m).
+
+    O(nv) for each right-hand side; `factorize_mass_matrix` keeps the part that depends on q alone.
+    """
+    return factorize_mass_matrix(model, q).solve(tau)

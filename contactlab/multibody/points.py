@@ -1,0 +1,162 @@
+"""Where points of bodies are and how they move."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import check_finite, checked_vector
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kinematics import Instant, at_configuration, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.transform import Transform
+
+__all__ = [
+    "body_pose",
+    "point_acceleration",
+    "point_acceleration_6d",
+    "point_bias_acceleration",
+    "point_bias_acceleration_6d",
+    "point_in_body",
+    "point_position",
+    "point_velocity",
+    "point_velocity_6d",
+]
+
+_NONE = np.zeros(0)
+_ORIGIN = np.zeros(3)
+
+
+@functools.cache
+def _motion() -> Any:
+    from contactlab.multibody.kernels.points import point_motion
+
+    return point_motion
+
+
+@functools.cache
+def _columns() -> Any:
+    from contactlab.multibody.kernels.points import point_columns
+
+    return point_columns
+
+
+def _size(model: Model) -> int:
+    """As `contactlab.multibody.kernels.points.point_size`."""
+    return 33 + 30 * model.packed.nl + 6 * model.nv
+
+
+def body_pose(model: Model, q: Instant, body: str) -> Transform:
+    """Pose of a body in the world: R maps body axes to world axes, p is the body's origin [m].
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    body
+        Name of a body, fixed ones included, or "world".
+    """
+    pose = pose_entries(model, q, body)
+    return Transform(pose[:9].reshape(3, 3), pose[9:])
+
+
+def pose_entries(model: Model, q: Instant, body: str) -> FloatArray:
+    """R by rows and p, (12,)."""
+    index, packed = model.index(body), model.packed
+    q_, custom, work, ready = at_configuration(model, q, _size(model))
+    pose, none = np.empty(12), np.zeros((3, model.nv))
+    code = _columns()(packed.ints, packed.floats, q_, custom, work, ready, index, _ORIGIN, 3, pose, none)
+    if code != GOOD or not np.isfinite(pose).all():
+        raise failure(model, code, q_)
+    return pose
+
+
+def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
+    """Where in the world (3,) [m] the point (3,) of a body is.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    body
+        Name of a body, fixed ones included, or "world".
+    point
+        (3,) [m] in body coordinates.
+    """
+    index, packed = model.index(body), model.packed
+    at = checked_vector("point", point, 3)
+    q_, custom, work, ready = at_configuration(model, q, _size(model))
+    out = np.empty(3)
+    code = _motion()(packed.ints, packed.floats, q_, _NONE, _NONE, custom, work, ready, index, at, 0, out)
+    if code != GOOD or not np.isfinite(out).all():
+        raise failure(model, code, q_, ("point", at))
+    return out
+
+
+def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> FloatArray:
+    """Body coordinates (3,) [m] of a point given in the world: the inverse of `point_position`."""
+    at = checked_vector("position", position, 3)
+    check_finite("position", at)
+    pose = pose_entries(model, q, body)
+    return np.asarray(pose[:9].reshape(3, 3).T @ (at - pose[9:]))
+
+
+def point_velocity(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
+    """Velocity (3,) [m/s], world axes, of a point of a body; arguments as for `point_position`."""
+    return _moved(model, q, v, _NONE, body, point, 1)[3:]
+
+
+def point_velocity_6d(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
+    """Angular velocity of a body and velocity of its point, (6,) [rad/s, m/s], world axes."""
+    return _moved(model, q, v, _NONE, body, point, 1)
+
+
+def point_acceleration(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
+) -> FloatArray:
+    """Acceleration (3,) [m/s^2] of a point of a body, world axes: the second derivative of `point_position`.
+
+    There is no gravity in it. Arguments as for `point_position`, a (nv,) being the derivative of v.
+    """
+    return _moved(model, q, v, checked_vector("a", a, model.nv), body, point, 2)[3:]
+
+
+def point_acceleration_6d(
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
+) -> FloatArray:
+    """Angular acceleration of a body and acceleration of its point, (6,) [rad/s^2, m/s^2], world axes, no gravity."""
+    return _moved(model, q, v, checked_vector("a", a, model.nv), body, point, 2)
+
+
+def point_bias_acceleration(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
+    """Acceleration (3,) of a point at a = 0: (dJ/dt) v for the J of `point_jacobian`."""
+    return _moved(model, q, v, _NONE, body, point, 2)[3:]
+
+
+def point_bias_acceleration_6d(
+    model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
+) -> FloatArray:
+    """(dJ/dt) v (6,) for the J of `point_jacobian_6d`."""
+    return _moved(model, q, v, _NONE, body, point, 2)
+
+
+def _moved(
+    model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, body: str, point: ArrayLike, order: int
+) -> FloatArray:
+    index, packed = model.index(body), model.packed
+    at = checked_vector("point", point, 3)
+    q_, v_, custom, work, ready = at_state(model, q, v, _size(model))
+    out = np.empty(6)
+    code = _motion()(packed.ints, packed.floats, q_, v_, a, custom, work, ready, index, at, order, out)
+    if code != GOOD or not np.isfinite(out).all():
+        raise failure(model, code, q_, ("v", v_), ("a", a), ("point", at))
+    return out

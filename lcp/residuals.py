@@ -275,7 +275,8 @@ def _fischer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float
 def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
     """The same measures without forming a dense matrix."""
     M, q = problem._M, problem._q
-    w: NDArray[np.float64] = M @ z + q
+    with np.errstate(invalid="ignore", over="ignore"):
+        w: NDArray[np.float64] = M @ z + q
     if problem.n == 0:
         return Residuals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, False), w
     row_size = problem._row_size

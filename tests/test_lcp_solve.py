@@ -149,3 +149,18 @@ def test_heavy_bodies_are_solved_like_light_ones(mass: float) -> None:
     result.raise_for_status()
     assert result.z[0] == pytest.approx(mass * 9.81 / 3.0, rel=1e-12)
     assert result.z[1] == pytest.approx(mu * result.z[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e15, 1e60])
+def test_a_load_that_drowns_in_the_sum_is_not_met(size: float) -> None:
+    """z along a null direction: in double precision row 3 gives 0 for its load of -3, in truth it misses it by 3."""
+    M = np.array(
+        [[1, 0, 1, -1, 0, 2], [-1, 1, 0, -1, -2, 2], [2, 2, 0, 2, 2, 0], [0, 2, 1, -2, 1, 0], [-1, 1, -2, 2, -2, 0],
+         [2, 1, 1, 0, 1, 1]], dtype=float
+    )  # fmt: skip
+    q = np.array([2.0, 0.0, -3.0, -1.0, -3.0, 0.0])
+    z = np.array([0.0, 4.0, 0.0, 0.0, 2.0, 0.0]) * size
+    for problem in (lcp.LCP(M, q), lcp.LCP(sp.csr_matrix(M), q), lcp.BoxLCP(M, q, 0.0, np.inf)):
+        found = lcp.residuals(problem, z)
+        assert not found.solved()
+        assert found.natural_map == pytest.approx(3.0)

@@ -36,9 +36,14 @@ def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
 
 def checked_vector(name: str, value: ArrayLike, n: int) -> FloatArray:
     """`checked` for the shape (n,), in the order of tests that is fastest."""
-    if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.flags.carray:
-        if len(value) == n and value.ndim == 1:
-            return value
+    if (
+        type(value) is np.ndarray
+        and value.dtype is _FLOAT64
+        and value.flags.carray
+        and value.ndim == 1
+        and len(value) == n
+    ):
+        return value
     return checked(name, value, n)
 
 

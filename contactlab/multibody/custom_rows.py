@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.layout import CUSTOM_ROW
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.transform import Transform

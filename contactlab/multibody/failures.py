@@ -37,6 +37,7 @@ def singular_joint(model: Model, dof: int) -> MultibodyError:
             joint = type(body.joint).__name__
             hint = "; Euler angles at their singularity? Spherical has none" if joint.startswith("Euler") else ""
             return MultibodyError(
-                "q", f"the mass matrix is singular: v[{dof}], of the {joint} joint of {body.name!r}, moves no mass{hint}"
+                "q",
+                f"the mass matrix is singular: v[{dof}], of the {joint} joint of {body.name!r}, moves no mass{hint}",
             )
     return MultibodyError("q", f"the mass matrix is singular at v[{dof}]")

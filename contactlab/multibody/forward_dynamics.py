@@ -13,6 +13,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.inverse_dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import aba_size
 from contactlab.multibody.kinematics import Instant, Kinematics, at_state, kinematics
 from contactlab.multibody.ltl import factorize_ltl
 from contactlab.multibody.mass_matrix import mass_matrix
@@ -62,8 +63,7 @@ def forward_dynamics(
     packed = model.packed
     nv = model.nv
     force = checked_vector("tau", tau, nv)
-    # Size as in `aba_size`.
-    q_, v_, custom, work, ready = at_state(model, q, v, 18 + 69 * packed.nl + 13 * nv)
+    q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     a = np.empty(nv)
     code = _aba()(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import checked, checked_vector
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import rnea_size
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -72,8 +73,7 @@ def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: Arra
 def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext: ArrayLike | None) -> FloatArray:
     packed = model.packed
     nv = model.nv
-    # Sizes as in `rnea_size`.
-    q_, v_, custom, work, ready = at_state(model, q, v, 18 + 36 * packed.nl + 6 * nv)
+    q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     tau = np.empty(nv)
     code = _rnea()(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import checked_vector
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import point_size
 from contactlab.multibody.kinematics import Instant, at_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -58,8 +59,7 @@ def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
 
 def _filled(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
     index, packed = model.index(body), model.packed
-    # Size as in `point_size`.
-    q_, custom, work, ready = at_configuration(model, q, 33 + 30 * packed.nl + 6 * model.nv)
+    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
     code = _columns()(packed.ints, packed.floats, q_, custom, work, ready, index, point, first, pose, J)
     if code != GOOD or not (np.isfinite(pose).all() and np.isfinite(point).all()):

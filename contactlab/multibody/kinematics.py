@@ -14,16 +14,13 @@ from contactlab.multibody.custom_rows import custom_rows
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.layout import CUSTOM_ROW
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 __all__ = ["Instant", "Kinematics", "at_configuration", "at_state", "kinematics"]
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
-# Marks of a workspace's head, as in `contactlab.multibody.kernels.workspace`, which is not imported before it is needed.
-_NOTHING, _POSES, _VELOCITIES = 0, 1, 2
-_SCRATCH, _PER_LINK, _PER_DOF = 18, 24, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +84,9 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
     speed = np.zeros(model.nv) if v is None else finite_array(v, "v", (model.nv,), MultibodyError)
     custom = custom_rows(model, own, None if v is None else speed)
     packed = model.packed
-    head = np.zeros(_SCRATCH + _PER_LINK * packed.nl + _PER_DOF * model.nv)
-    until = _POSES if v is None else _VELOCITIES
-    code = _fill()(packed.ints, packed.floats, own, speed, custom, _NOTHING, until, head)
+    head = np.zeros(head_size(packed.nl, model.nv))
+    until = POSES if v is None else VELOCITIES
+    code = _fill()(packed.ints, packed.floats, own, speed, custom, NOTHING, until, head)
     if code != GOOD:
         raise failure(model, code, own, ("v", speed))
     return Kinematics(model, read_only(own), None if v is None else read_only(speed), own, speed, custom, head)
@@ -98,10 +95,10 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
     """What a kernel of q needs: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
     if type(q) is Kinematics:
-        return q._q, q._custom, _copied(model, q, size), _POSES
+        return q._q, q._custom, _copied(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # Kinematics is final in practice
     custom = custom_rows(model, configuration) if model.packed.custom else _NO_ROWS
-    return configuration, custom, np.empty(size), _NOTHING
+    return configuration, custom, np.empty(size), NOTHING
 
 
 def at_state(
@@ -112,16 +109,16 @@ def at_state(
         if v is None and q.v is None:
             raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
         if v is None or v is q.v:
-            return q._q, q._v, q._custom, _copied(model, q, size), _VELOCITIES
+            return q._q, q._v, q._custom, _copied(model, q, size), VELOCITIES
         speed = checked_vector("v", v, model.nv)
         custom = custom_rows(model, q._q, speed) if model.packed.custom else _NO_ROWS
-        return q._q, speed, custom, _copied(model, q, size), _POSES
+        return q._q, speed, custom, _copied(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]
     if v is None:
         raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
     speed = checked_vector("v", v, model.nv)
     custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
-    return configuration, speed, custom, np.empty(size), _NOTHING
+    return configuration, speed, custom, np.empty(size), NOTHING
 
 
 def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:

@@ -13,6 +13,7 @@ from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import crba_size, factor_size
 from contactlab.multibody.kinematics import Instant, at_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -48,8 +49,7 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
     """
     packed = model.packed
     nv = model.nv
-    # Size as in `crba_size`.
-    q_, custom, work, ready = at_configuration(model, q, 24 + 34 * packed.nl + 6 * nv)
+    q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
     M = np.zeros((nv, nv))
     code = _crba()(packed.ints, packed.floats, q_, custom, work, ready, M)
     if code != GOOD:
@@ -80,7 +80,7 @@ class MassMatrixFactor:
 
 
 def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
-    """Articulated-body inertias at q, with which `MassMatrixFactor.solve` applies M^-1 (Featherstone 2008, section 7.3).
+    """The articulated-body inertias at q, with which `MassMatrixFactor.solve` applies M^-1 (Featherstone 2008, 7.3).
 
     Parameters
     ----------
@@ -95,8 +95,7 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
         The mass matrix is singular (Euler angles at their singularity); the joint is named.
     """
     packed = model.packed
-    # Size as in `factor_size`.
-    q_, custom, work, ready = at_configuration(model, q, 18 + 57 * packed.nl + 6 * model.nv)
+    q_, custom, work, ready = at_configuration(model, q, factor_size(packed.nl, model.nv))
     factor = np.empty((model.nv, 13))
     code = _minv().factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
     if code != GOOD:

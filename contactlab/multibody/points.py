@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import check_finite, checked_vector
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import point_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -46,11 +47,6 @@ def _columns() -> Any:
     return point_columns
 
 
-def _size(model: Model) -> int:
-    """As `contactlab.multibody.kernels.points.point_size`."""
-    return 33 + 30 * model.packed.nl + 6 * model.nv
-
-
 def body_pose(model: Model, q: Instant, body: str) -> Transform:
     """Pose of a body in the world: R maps body axes to world axes, p is the body's origin [m].
 
@@ -70,7 +66,7 @@ def body_pose(model: Model, q: Instant, body: str) -> Transform:
 def pose_entries(model: Model, q: Instant, body: str) -> FloatArray:
     """R by rows and p, (12,)."""
     index, packed = model.index(body), model.packed
-    q_, custom, work, ready = at_configuration(model, q, _size(model))
+    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     pose, none = np.empty(12), np.zeros((3, model.nv))
     code = _columns()(packed.ints, packed.floats, q_, custom, work, ready, index, _ORIGIN, 3, pose, none)
     if code != GOOD or not np.isfinite(pose).all():
@@ -94,7 +90,7 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     """
     index, packed = model.index(body), model.packed
     at = checked_vector("point", point, 3)
-    q_, custom, work, ready = at_configuration(model, q, _size(model))
+    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     out = np.empty(3)
     code = _motion()(packed.ints, packed.floats, q_, _NONE, _NONE, custom, work, ready, index, at, 0, out)
     if code != GOOD or not np.isfinite(out).all():
@@ -154,7 +150,7 @@ def _moved(
 ) -> FloatArray:
     index, packed = model.index(body), model.packed
     at = checked_vector("point", point, 3)
-    q_, v_, custom, work, ready = at_state(model, q, v, _size(model))
+    q_, v_, custom, work, ready = at_state(model, q, v, point_size(packed.nl, model.nv))
     out = np.empty(6)
     code = _motion()(packed.ints, packed.floats, q_, v_, a, custom, work, ready, index, at, order, out)
     if code != GOOD or not np.isfinite(out).all():

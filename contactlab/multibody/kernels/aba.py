@@ -17,14 +17,10 @@ from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
-from contactlab.multibody.kernels.workspace import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES, frames, rows_at
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from lcp.kernels import kernel
-
-
-def aba_size(nl: int, nv: int) -> int:
-    """Length of the workspace."""
-    return SCRATCH + (PER_LINK + 45) * nl + (PER_DOF + 7) * nv
 
 
 @kernel

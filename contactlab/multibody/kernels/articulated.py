@@ -1,8 +1,8 @@
 """Articulated-body inertias, one degree of freedom eliminated at a time, and the two sweeps that solve with them.
 
-Featherstone 2008, section 7.3, in world axes about the origin of the root link: an articulated inertia passes from child
-to parent as it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates of rank
-one: no small matrix is inverted, and any chain of joints is treated alike.
+Featherstone 2008, section 7.3, in world axes about the origin of the root link: an articulated inertia passes from
+child to parent as it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates
+of rank one: no small matrix is inverted, and any chain of joints is treated alike.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def sweep(
 ) -> None:
     """x (nv,) := M^-1 (x - S^T p), the links needing the forces p = P (nl, 6) to stay without acceleration.
 
-    Inward u = tau - S.p, p_up += p + U u / D; outward x = (u - U.a) / D, a += S x. P is overwritten by the accelerations.
+    Inward u = tau - S.p, p_up += p + U u / D; outward x = (u - U.a) / D, a += S x. P ends as the accelerations.
     """
     nl = t.parent.shape[0]
     for i in range(nl - 1, -1, -1):

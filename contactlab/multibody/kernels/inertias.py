@@ -10,9 +10,7 @@ from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def world_inertias(
-    t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], B: NDArray[np.float64]
-) -> None:
+def world_inertias(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], B: NDArray[np.float64]) -> None:
     """Fill B (nl, 10): m, m c (3), and J about the origin (xx, yy, zz, xy, xz, yz), c being the centre of mass.
 
     Featherstone 2008, equation 2.63: J = R J_c R^T + m (c.c 1 - c c^T).

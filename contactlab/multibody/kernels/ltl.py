@@ -1,7 +1,7 @@
 """H = L^T L for a matrix with the sparsity of a tree, and the solves with L (Featherstone 2008, section 6.5).
 
-Entry (i, j) of H, j < i, is nonzero only where degree of freedom j lies between i and the root; L, lower triangular, has
-the same entries and no others: eliminating from the last to the first meets no fill-in.
+Entry (i, j) of H, j < i, is nonzero only where degree of freedom j lies between i and the root; L, lower triangular,
+has the same entries and no others: eliminating from the last to the first meets no fill-in.
 """
 
 from __future__ import annotations
@@ -62,9 +62,7 @@ def factor_dense(L: NDArray[np.float64]) -> int:
 
 
 @kernel
-def factor_ltl(
-    dof_parent: NDArray[np.int64], dense: int, diagonal: NDArray[np.float64], L: NDArray[np.float64]
-) -> int:
+def factor_ltl(dof_parent: NDArray[np.int64], dense: int, diagonal: NDArray[np.float64], L: NDArray[np.float64]) -> int:
     """L := its factor; `GOOD`, or `SINGULAR` - j where what is left of entry (j, j) is rounding."""
     n = L.shape[0]
     for k in range(n):

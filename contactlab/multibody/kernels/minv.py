@@ -11,13 +11,9 @@ from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.workspace import PER_DOF, PER_LINK, POSES, SCRATCH, frames, rows_at
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from lcp.kernels import kernel
-
-
-def factor_size(nl: int, nv: int) -> int:
-    """Length of the workspace of `factor_inertia`."""
-    return SCRATCH + (PER_LINK + 33) * nl + PER_DOF * nv
 
 
 @kernel

@@ -21,7 +21,7 @@ MOMENTUM_SIZE = 11
 def momentum(
     t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], V: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:
-    """Fill out (11,): mass, first moment of mass, momenta about the world origin and kinetic energy of all moving bodies.
+    """Fill out (11,): mass, its first moment, momenta about the world origin and kinetic energy of all moving bodies.
 
     Bodies fixed to the world, which no link carries, are not in it.
     """

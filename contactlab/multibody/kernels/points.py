@@ -9,17 +9,9 @@ from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.sizes import NOTHING, PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
-from contactlab.multibody.kernels.workspace import (
-    NOTHING,
-    PER_DOF,
-    PER_LINK,
-    POSES,
-    SCRATCH,
-    VELOCITIES,
-    frames,
-    rows_at,
-)
+from contactlab.multibody.kernels.workspace import frames, rows_at
 from lcp.kernels import kernel
 
 
@@ -165,11 +157,6 @@ def acceleration_at(
     out[3] += wy * uz - wz * uy
     out[4] += wz * ux - wx * uz
     out[5] += wx * uy - wy * ux
-
-
-def point_size(nl: int, nv: int) -> int:
-    """Length of the workspace of `point_motion` and `point_columns`."""
-    return SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv + 15
 
 
 @kernel

@@ -34,7 +34,7 @@ def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: flo
 def add_shift_of_axis(
     at: NDArray[np.float64], about: NDArray[np.float64], s: NDArray[np.float64], rate: float, out: NDArray[np.float64]
 ) -> None:
-    """What a screw's axis, which moves along, adds: its shift t (world axes) gives one more linear term, t x w rate^2."""
+    """What a screw's axis adds by moving along: its shift t (world axes) gives one more linear term, t x w rate^2."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
     dz = at[2] - about[2]

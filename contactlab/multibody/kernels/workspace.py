@@ -1,27 +1,18 @@
 """The scratch memory of one call: one flat buffer, cut into views inside the kernels.
 
 Its head always holds the kinematics of the instant (`Frames`), so that a finished head can be copied from a
-`Kinematics` value instead of being computed; ``ready`` says how far it is filled.
+`Kinematics` value instead of being computed. Lengths are in `contactlab.multibody.kernels.sizes`.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody.kernels.sizes import SCRATCH
 from lcp.kernels import kernel
-
-# How far the head is filled.
-NOTHING: Final = 0
-POSES: Final = 1
-VELOCITIES: Final = 2
-
-# Places: scratch of the joints, then so many per link and so many per degree of freedom.
-SCRATCH: Final = 18
-PER_LINK: Final = 24
-PER_DOF: Final = 6
 
 
 class Frames(NamedTuple):
@@ -33,11 +24,6 @@ class Frames(NamedTuple):
     V: NDArray[np.float64]  # (nl, 6) spatial velocities
     C: NDArray[np.float64]  # (nl, 6) sums of (dS/dt) v
     scratch: NDArray[np.float64]  # (18,)
-
-
-def head_size(nl: int, nv: int) -> int:
-    """Length of the head."""
-    return SCRATCH + PER_LINK * nl + PER_DOF * nv
 
 
 @kernel(inline=True)

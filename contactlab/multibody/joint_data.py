@@ -1,0 +1,213 @@
+"""What a robot description says about joints beyond how they move: limits, friction, coupling. Data, never forces.
+
+None of it changes the dynamics of this package. It is kept for those who ask: inverse kinematics (limits), worlds (stops,
+friction), controllers (effort).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = [
+    "Calibration",
+    "JointData",
+    "Mimic",
+    "MimicCoupling",
+    "SafetyController",
+    "apply_mimic",
+    "effort_limits",
+    "joint_damping",
+    "joint_friction",
+    "mimic_coupling",
+    "position_limits",
+    "velocity_limits",
+]
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A coordinate that follows another: ``multiplier`` times the coordinate of ``joint``, plus ``offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class SafetyController:
+    """Limits a controller enforces before the hard ones: soft positions [rad or m] and gains, as the file has them."""
+
+    soft_lower: float
+    soft_upper: float
+    k_position: float
+    k_velocity: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Positions [rad or m] of the edges of a reference mark; None where the file names none."""
+
+    rising: float | None
+    falling: float | None
+
+
+@dataclass(frozen=True)
+class JointData:
+    """One joint of a description.
+
+    Attributes
+    ----------
+    name, kind
+        Name and type as written ("revolute", "continuous", ...).
+    parent, body
+        The links it connects; the body named ``body`` moves.
+    q, v
+        Where its coordinates and velocities stand in those of the model; empty for a fixed joint.
+    lower, upper
+        Smallest and largest position [rad or m]; infinite where there is none.
+    effort, velocity
+        Largest force or torque [N or N m] and speed [rad/s or m/s]; infinite where none is given.
+    damping, friction
+        Viscous coefficient [N m s/rad or N s/m] and static friction [N m or N]; zero where none is given.
+    mimic
+        The coordinate it follows, if any.
+    safety, calibration
+        Kept as written, if there.
+    """
+
+    name: str
+    kind: str
+    parent: str
+    body: str
+    q: slice
+    v: slice
+    lower: float = -math.inf
+    upper: float = math.inf
+    effort: float = math.inf
+    velocity: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+    safety: SafetyController | None = None
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MimicCoupling:
+    """The mimic relations of a model as linear constraints on its velocity.
+
+    Attributes
+    ----------
+    joints
+        The joints that follow, one per row.
+    G
+        (m, nv): G v = 0 keeps the relations; 1 at the joint that follows, -multiplier at the one it follows.
+    error
+        (m,) value of the joint less what its relation asks for [rad or m], at the configuration it was made for.
+    """
+
+    joints: tuple[str, ...]
+    G: FloatArray
+    error: FloatArray
+
+
+def _data(model: Model) -> Mapping[str, JointData]:
+    """What the model's description says, nothing for a model that was not made from one."""
+    found: Mapping[str, JointData] = getattr(model, "joint_data", {})
+    return found
+
+
+def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Smallest and largest q, (nq,) each; infinite where a coordinate has no limit (quaternions have none)."""
+    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    for joint in _data(model).values():
+        lower[joint.q], upper[joint.q] = joint.lower, joint.upper
+    return lower, upper
+
+
+def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
+    out = np.full(model.nv, default)
+    for joint in _data(model).values():
+        out[joint.v] = getattr(joint, attribute)
+    return out
+
+
+def velocity_limits(model: Model) -> FloatArray:
+    """Largest speeds (nv,) [rad/s or m/s]; infinite where none is given."""
+    return _per_velocity(model, "velocity", math.inf)
+
+
+def effort_limits(model: Model) -> FloatArray:
+    """Largest joint forces (nv,) [N m or N]; infinite where none is given."""
+    return _per_velocity(model, "effort", math.inf)
+
+
+def joint_damping(model: Model) -> FloatArray:
+    """Viscous coefficients (nv,) [N m s/rad or N s/m]; the force of a joint is minus its own times its velocity."""
+    return _per_velocity(model, "damping", 0.0)
+
+
+def joint_friction(model: Model) -> FloatArray:
+    """Static friction (nv,) [N m or N]."""
+    return _per_velocity(model, "friction", 0.0)
+
+
+def _in_order(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData, Mimic]]:
+    """Followers with the joints they follow, those that are followed themselves first."""
+    done: dict[str, tuple[JointData, JointData, Mimic]] = {}
+    for start in data.values():
+        waiting: list[str] = []
+        joint = start
+        while joint.mimic is not None and joint.name not in done and joint.name not in waiting:
+            waiting.append(joint.name)
+            if joint.mimic.joint not in data:
+                raise MultibodyError("mimic", f"joint {joint.name!r} follows {joint.mimic.joint!r}, which is not there")
+            joint = data[joint.mimic.joint]
+        if joint.name in waiting:
+            raise MultibodyError("mimic", f"joint {joint.name!r} follows itself")
+        for name in reversed(waiting):
+            relation = data[name].mimic
+            if relation is not None:
+                done[name] = (data[name], data[relation.joint], relation)
+    return list(done.values())
+
+
+def apply_mimic(model: Model, q: ArrayLike) -> FloatArray:
+    """A copy of q (nq,) in which every joint that mimics another has the value its relation asks for.
+
+    Every joint keeps its own degree of freedom, mimicking or not; this moves the followers to where they belong, after
+    the joints they follow. A model without mimic relations gives q back.
+    """
+    out = np.array(checked("q", q, model.nq))
+    check_finite("q", out)
+    for joint, followed, relation in _in_order(_data(model)):
+        out[joint.q] = relation.multiplier * out[followed.q] + relation.offset
+    return out
+
+
+def mimic_coupling(model: Model, q: ArrayLike) -> MimicCoupling:
+    """The mimic relations as rows G v = 0 with their position errors at q (nq,), for a constraint solver."""
+    at = checked("q", q, model.nq)
+    check_finite("q", at)
+    relations = [joint for joint in _data(model).values() if joint.mimic is not None]
+    data = _data(model)
+    G = np.zeros((len(relations), model.nv))
+    error = np.zeros(len(relations))
+    for row, joint in enumerate(relations):
+        relation = joint.mimic
+        if relation is not None:
+            followed = data[relation.joint]
+            G[row, joint.v] = 1.0
+            G[row, followed.v] = -relation.multiplier
+            error[row] = at[joint.q][0] - (relation.multiplier * at[followed.q][0] + relation.offset)
+    return MimicCoupling(tuple(joint.name for joint in relations), G, error)

@@ -1,0 +1,36 @@
+"""Errors and warnings about robot descriptions."""
+
+from __future__ import annotations
+
+from contactlab.multibody.errors import MultibodyError
+
+__all__ = ["UrdfError", "UrdfWarning"]
+
+
+class UrdfError(MultibodyError):
+    """A robot description that cannot be used.
+
+    Attributes
+    ----------
+    field
+        The element at fault, such as ``joint 'elbow' <axis>``.
+    detail
+        What is wrong with it.
+    line
+        Where it begins in the file; 0 where no line is to blame.
+    source
+        The file, "text" for a description given as text.
+    """
+
+    def __init__(self, field: str, detail: str, *, line: int = 0, source: str = "text") -> None:
+        super().__init__(field, detail)
+        self.line = line
+        self.source = source
+
+    def __str__(self) -> str:
+        place = f"{self.source}, line {self.line}" if self.line else self.source
+        return f"{place}: {self.field}: {self.detail}"
+
+
+class UrdfWarning(UserWarning):
+    """A robot description that was read as it stands although it says something no robot can have."""

@@ -1,0 +1,108 @@
+"""Where mesh files lie: inside the folders the caller named, nowhere else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from contactlab.multibody.urdf.errors import UrdfError
+from contactlab.multibody.urdf.reading import Element, shown
+
+__all__ = ["PackageRoots", "Packages"]
+
+#: What ``package_roots`` may be: folders by package name, or folders that hold packages as subfolders.
+PackageRoots = Mapping[str, str | PathLike[str]] | Iterable[str | PathLike[str]] | str | PathLike[str] | None
+
+_DRIVE = re.compile(r"[A-Za-z]:")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+def _folder(value: str | PathLike[str], name: str) -> Path:
+    folder = Path(fspath(value)).resolve()
+    if not folder.is_dir():
+        raise UrdfError("package_roots", f"{name} is not a folder: {fspath(value)!r}", source="argument")
+    return folder
+
+
+@dataclass(frozen=True, eq=False)
+class Packages:
+    """The folders meshes may lie in.
+
+    Attributes
+    ----------
+    named
+        Folder of each package named by the caller.
+    roots
+        Folders whose subfolders are packages.
+    own
+        Folder of the description, None for text.
+    """
+
+    named: dict[str, Path]
+    roots: tuple[Path, ...]
+    own: Path | None
+
+    @classmethod
+    def of(cls, package_roots: PackageRoots, file: Path | None) -> Packages:
+        """The caller's folders, which must exist, and that of the file."""
+        own = file.resolve().parent if file is not None else None
+        if package_roots is None:
+            return cls({}, (), own)
+        if isinstance(package_roots, Mapping):
+            return cls({name: _folder(at, f"[{name!r}]") for name, at in package_roots.items()}, (), own)
+        several = [package_roots] if isinstance(package_roots, str | PathLike) else list(package_roots)
+        return cls({}, tuple(_folder(at, f"[{i}]") for i, at in enumerate(several)), own)
+
+    def find(self, element: Element, uri: str) -> Path | None:
+        """The existing file a URI names, None where it is in no folder the caller named.
+
+        A URI that names a place of its own choosing (an absolute path, or steps upwards out of the folders) is refused,
+        whether there is such a file or not.
+        """
+        scheme = _SCHEME.match(uri)
+        rest = uri[scheme.end() :] if scheme else uri
+        kind = scheme.group(1).lower() if scheme else ""
+        if kind not in ("", "package"):
+            if kind == "file":
+                raise element.error(f"{shown(uri)} is a place of the file's own choosing; only package:// and relative")
+            return None  # "model://", "http://": nothing is fetched, the record keeps the text
+        parts = re.split(r"[/\\]", rest)
+        if rest.startswith(("/", "\\", "~")) or _DRIVE.match(rest) or _DRIVE.match(parts[-1]):
+            raise element.error(f"{shown(uri)} is absolute; only package:// and relative paths are followed")
+        if kind == "package":
+            return self._in_package(element, uri, parts)
+        return self._first(element, uri, parts, [] if self.own is None else [self.own])
+
+    def _in_package(self, element: Element, uri: str, parts: list[str]) -> Path | None:
+        name, inside = parts[0], parts[1:]
+        if name in ("", ".", "..") or not any(inside):
+            raise element.error(f"{shown(uri)} names no package and file")
+        bases = [self.named[name]] if name in self.named else [root / name for root in self.roots]
+        return self._first(element, uri, inside, bases)
+
+    def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
+        allowed = [*self.named.values(), *self.roots, *([] if self.own is None else [self.own])]
+        for base in bases:
+            # Links in the file system are followed before the comparison: they can lead out as well as "..".
+            place = base.joinpath(*parts).resolve()
+            if not any(place.is_relative_to(folder) for folder in allowed):
+                raise element.error(f"{shown(uri)} leads out of the folders meshes may lie in")
+            if place.is_file():
+                return place
+        if not bases and _leaves(parts):
+            raise element.error(f"{shown(uri)} leads out of the folders meshes may lie in")
+        return None
+
+
+def _leaves(parts: Iterable[str]) -> bool:
+    """Whether a relative path steps above where it starts."""
+    depth = 0
+    for part in parts:
+        depth += -1 if part == ".." else 0 if part in ("", ".") else 1
+        if depth < 0:
+            return True
+    return False
+

@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError, dataclass
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lcp

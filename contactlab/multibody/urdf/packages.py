@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
+from os.path import normpath
 from pathlib import Path
 
 from contactlab.multibody.urdf.errors import UrdfError
@@ -70,7 +71,7 @@ class Packages:
                 raise element.error(f"{shown(uri)} is a place of the file's own choosing; only package:// and relative")
             return None  # "model://", "http://": nothing is fetched, the record keeps the text
         parts = re.split(r"[/\\]", rest)
-        if rest.startswith(("/", "\\", "~")) or _DRIVE.match(rest) or _DRIVE.match(parts[-1]):
+        if rest.startswith(("/", "\\")) or _DRIVE.match(rest):
             raise element.error(f"{shown(uri)} is absolute; only package:// and relative paths are followed")
         if kind == "package":
             return self._in_package(element, uri, parts)
@@ -84,16 +85,32 @@ class Packages:
         return self._first(element, uri, inside, bases)
 
     def _first(self, element: Element, uri: str, parts: list[str], bases: list[Path]) -> Path | None:
-        allowed = [*self.named.values(), *self.roots, *([] if self.own is None else [self.own])]
-        for base in bases:
-            # Links in the file system are followed before the comparison: they can lead out as well as "..".
-            place = base.joinpath(*parts).resolve()
-            if not any(place.is_relative_to(folder) for folder in allowed):
-                raise element.error(f"{shown(uri)} leads out of the folders meshes may lie in")
-            if place.is_file():
-                return place
+        refusal = element.error(f"{shown(uri)} leads out of the folders meshes may lie in (see package_roots)")
         if not bases and _leaves(parts):
-            raise element.error(f"{shown(uri)} leads out of the folders meshes may lie in")
+            raise refusal
+        for base in bases:
+            path = base.joinpath(*parts)
+            # First on paper, so that nothing outside is touched; then with links followed, which can lead out as well.
+            if not self._allows(Path(normpath(path))):
+                raise refusal
+            real = _real(path)
+            if real is not None:
+                if not self._allows(real):
+                    raise refusal
+                return real
+        return None
+
+    def _allows(self, path: Path) -> bool:
+        folders = [*self.named.values(), *self.roots, *([] if self.own is None else [self.own])]
+        return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _real(path: Path) -> Path | None:
+    """The file a path leads to once links are followed; None where there is none or its name cannot be one."""
+    try:
+        real = path.resolve(strict=True)
+        return real if real.is_file() else None
+    except (OSError, RuntimeError):  # RuntimeError: links in a circle
         return None
 
 

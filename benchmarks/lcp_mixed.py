@@ -1,4 +1,4 @@
-"""Free unknowns pivoted in (`lcp.mixed_pivoting`) and eliminated beforehand (`lcp.reduce`), side by side.
+"""Equations pivoted in first (`lcp.solvers.shared.mixed_pivoting`) against equations eliminated first (`lcp.reduce`).
 
 Run: ``python benchmarks/lcp_mixed.py [--problems FOLDER] [--out benchmarks/results/lcp_mixed_DATE.csv]``.
 
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lcp
-from lcp.mixed_pivoting import pivot_in, solve_mixed
+from lcp.solvers.shared.mixed_pivoting import pivot_in, solve_mixed
 from lcp.traits import Traits
 
 Vector = NDArray[np.float64]

@@ -8,12 +8,13 @@ Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`Box
 'SOLVED'
 """
 
+from lcp.analysis.error_bound import ErrorBound, error_bound
+from lcp.analysis.sensitivity import Sensitivity, sensitivity
 from lcp.batch import BatchResult, solve_batch
 from lcp.box import BoxLCP
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
 from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
-from lcp.error_bound import ErrorBound, error_bound
 from lcp.errors import ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
@@ -22,7 +23,6 @@ from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
 from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
-from lcp.sensitivity import Sensitivity, sensitivity
 from lcp.solve import default_solver, solve
 from lcp.solvers import (
     ALL_SOLVERS,

@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
 from lcp.farkas import infeasibility_proof
 from lcp.mixed import MLCP
+from lcp.polish.active_set import refine
 from lcp.problem import LCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Problem, measure

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP, stacked
 from lcp.pieces import Affine, affine_set, piece_of
+from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.analysis.exact import integers
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
-from lcp.exact import integers
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.residuals import Problem

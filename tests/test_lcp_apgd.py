@@ -8,9 +8,9 @@ from iterative import definite, dominant, membrane, semidefinite
 from scipy import sparse
 
 import lcp
-from lcp.boxed_rows import boxed_rows, is_symmetric, largest_curvature
 from lcp.solvers.apgd import APGD
 from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
+from lcp.solvers.shared.boxed_rows import boxed_rows, is_symmetric, largest_curvature
 
 
 def objective(problem: lcp.LCP, z: np.ndarray) -> float:

@@ -15,9 +15,9 @@ from naive import enumerate_bases
 from numpy.typing import NDArray
 
 import lcp
-from lcp.extended_basis import solve_basis_extended
-from lcp.extended_rounding import settle
 from lcp.kernels import double_double as dd
+from lcp.polish.extended_basis import solve_basis_extended
+from lcp.polish.extended_rounding import settle
 from lcp.solvers.extended_lemke import ExtendedLemke
 
 ordinary = st.floats(-1e60, 1e60).filter(lambda x: x == 0.0 or abs(x) > 1e-60)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp.catalog import entries, fathi, murty
-from lcp.solvers.central_path import Neighbourhood, start, step_from
 from lcp.solvers.interior_point import InteriorPoint
-from lcp.solvers.scaled_box import scaled_box
+from lcp.solvers.shared.central_path import Neighbourhood, start, step_from
+from lcp.solvers.shared.scaled_box import scaled_box
 
 SOLVERS = [InteriorPoint(), InteriorPoint(polish=False)]
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=["polished", "alone"])

@@ -10,7 +10,7 @@ from test_lcp_campaign import contact
 import lcp
 from lcp.kernels import lemke as k
 from lcp.kernels import lemke_tableau as lt
-from lcp.kernels.basis_solve import lu_factor
+from lcp.kernels.basis_solve import lu_factor, lu_solve, solve_active
 from lcp.kernels.lemke_exchanges import padded
 from lcp.kernels.lemke_starts import base_tableau, form_basis
 
@@ -76,8 +76,8 @@ def test_a_factored_basis_gives_its_dictionary(n: int) -> None:
     a = len(active)
     S, s = t.row[:, None] * M * t.column, t.row * q
     t.active[:a] = active
-    t.A[:a, :a] = S[np.ix_(active, active)]
-    assert a == 0 or lu_factor(t.A, a, t.perm)
+    scratch = np.empty(3 * n), np.empty(n)
+    assert solve_active(M, q, t.row, t.column, t.active, a, t.A, t.perm, *scratch)
     base_tableau(t, M, q, a)
     # x = s + S y with y = z off the basis: solve the active rows for z_a.
     E = np.eye(n)
@@ -91,6 +91,28 @@ def test_a_factored_basis_gives_its_dictionary(n: int) -> None:
     for c in range(n):
         lt.stored_column(t, M, c)
         np.testing.assert_allclose(t.T[c, :n], expected[:, c], rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [1, 7, 8, 9, 40, 64, 65, 130])
+def test_elimination_solves(k: int) -> None:
+    """Both orders of elimination solve regular systems, and call a singular one singular."""
+    rng = np.random.default_rng(k)
+    M, x = rng.standard_normal((k + 9, k + 9)), rng.standard_normal(k)
+    n = k + 9
+    active, perm = np.arange(n), np.empty(n, dtype=np.int64)
+    A, work, z, one = np.empty((n, n)), np.empty(3 * n), np.empty(n), np.ones(n)
+    q = np.zeros(n)
+    q[:k] = -M[:k, :k] @ x
+    assert solve_active(M, q, one, one, active, k, A, perm, work, z)
+    np.testing.assert_allclose(z[:k], x, rtol=1e-10, atol=1e-10)
+    A[:k, :k] = M[:k, :k]
+    y = np.empty(n)
+    assert lu_factor(A, k, perm)
+    lu_solve(A, k, perm, -q, y)
+    np.testing.assert_allclose(y[:k], x, rtol=1e-9, atol=1e-9)
+    M[k // 2] = 0.0
+    assert not solve_active(M, q, one, one, active, k, A, perm, work, z)
+    assert not z.any()
 
 
 @pytest.mark.parametrize("n", [2, 7, 60])

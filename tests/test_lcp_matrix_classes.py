@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import lcp
 from lcp import catalog
-from lcp.exact import determinant, doubles, gauss_jordan, integers
+from lcp.analysis.exact import determinant, doubles, gauss_jordan, integers
 from lcp.matrix_classes import (
     Verdict,
     classify,

@@ -14,7 +14,7 @@ from naive import solvable_bases
 
 import lcp
 from lcp.catalog import mixed_entries
-from lcp.mixed_pivoting import pivot_in, solve_mixed
+from lcp.solvers.shared.mixed_pivoting import pivot_in, solve_mixed
 from lcp.traits import Traits
 
 Blocks = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]

@@ -15,13 +15,13 @@ from naive import enumerate_bases
 
 import lcp
 from lcp.catalog import entries, fathi, murty, obstacle
-from lcp.solvers.basic_point import search
-from lcp.solvers.damped_newton import smoothed
-from lcp.solvers.factors import factorized, solution
 from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
 from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.progress import Progress
-from lcp.solvers.scaled_box import BETWEEN, LOWER, scaled_box
+from lcp.solvers.shared.basic_point import search
+from lcp.solvers.shared.damped_newton import smoothed
+from lcp.solvers.shared.factors import factorized, solution
+from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, scaled_box
 
 SOLVERS = [
     MinMapNewton(),

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 import lcp
-from lcp.boxed_rows import boxed_rows
 from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG, _Directions
 from lcp.solvers.projected_gauss_seidel import ProjectedGaussSeidel
+from lcp.solvers.shared.boxed_rows import boxed_rows
 
 Vector = NDArray[np.float64]
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp.catalog import entries
-from lcp.semidefinite import is_sparse_semidefinite, is_sparse_symmetric
 from lcp.solvers.clarabel import Clarabel
 from lcp.solvers.piqp import PIQP
 from lcp.solvers.proxqp import ProxQP
-from lcp.solvers.quadratic_program import program_of
+from lcp.solvers.shared.quadratic_program import program_of
+from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric
 
 PACKAGES = {Clarabel: "clarabel", PIQP: "piqp", ProxQP: "proxsuite"}
 ENGINES = (lcp.OSQP, lcp.CVXPY, Clarabel, PIQP, ProxQP)

@@ -12,7 +12,7 @@ from scipy import sparse
 
 import lcp
 from lcp import catalog
-from lcp.sensitivity import Sensitivity, sensitivity
+from lcp.analysis.sensitivity import Sensitivity, sensitivity
 
 Vector = np.ndarray
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector
+from contactlab.multibody.entries import strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.inverse_dynamics import nonlinear_effects
@@ -27,6 +28,13 @@ LinearSolver = Literal["cholesky", "lu", "qr", "ltl"]
 _NO_FORCES = np.zeros((0, 6))
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
+
+
+@functools.cache
+def _quick() -> Any:
+    from contactlab.multibody.kernels.quick import quick_aba
+
+    return strict(quick_aba, (1, 1, 1, 1, 1, 1))
 
 
 @functools.cache
@@ -60,12 +68,17 @@ def forward_dynamics(
         A wrong length, an entry that is not finite, a quaternion without unit length, or a singular mass matrix (Euler
         angles at their singularity); the joint is named.
     """
-    packed = model.packed
-    nv = model.nv
+    packed, nv = model.packed, model.nv
+    a = np.empty(nv)
+    if f_ext is None and not packed.custom:
+        try:
+            if _quick()(packed.ints, packed.floats, q, v, tau, np.empty(aba_size(packed.nl, nv)), a) == GOOD:
+                return a
+        except TypeError:
+            pass  # not plain arrays
     force = checked_vector("tau", tau, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    a = np.empty(nv)
     code = _aba()(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked, checked_vector
+from contactlab.multibody.entries import strict
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import rnea_size
@@ -20,6 +21,13 @@ __all__ = ["inverse_dynamics", "nonlinear_effects"]
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ACCELERATION = np.zeros(0)
+
+
+@functools.cache
+def _quick() -> Any:
+    from contactlab.multibody.kernels.quick import quick_rnea
+
+    return strict(quick_rnea, (1, 1, 1, 1, 1, 1))
 
 
 @functools.cache
@@ -58,8 +66,15 @@ def inverse_dynamics(
     MultibodyError
         A wrong length, an entry that is not finite, a quaternion without unit length.
     """
-    acceleration = checked_vector("a", a, model.nv)
-    return _forces(model, q, v, acceleration, f_ext)
+    packed, nv = model.packed, model.nv
+    if f_ext is None and not packed.custom:
+        tau = np.empty(nv)
+        try:
+            if _quick()(packed.ints, packed.floats, q, v, a, np.empty(rnea_size(packed.nl, nv)), tau) == GOOD:
+                return tau
+        except TypeError:
+            pass  # not plain arrays
+    return _forces(model, q, v, checked_vector("a", a, nv), f_ext)
 
 
 def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None) -> FloatArray:

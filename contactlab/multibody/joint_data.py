@@ -1,7 +1,7 @@
 """What a robot description says about joints beyond how they move: limits, friction, coupling. Data, never forces.
 
-None of it changes the dynamics of this package. It is kept for those who ask: inverse kinematics (limits), worlds (stops,
-friction), controllers (effort).
+None of it changes the dynamics of this package. It is kept for those who ask: inverse kinematics (limits), worlds
+(stops, friction), controllers (effort).
 """
 
 from __future__ import annotations
@@ -166,10 +166,10 @@ def _in_order(data: Mapping[str, JointData]) -> list[tuple[JointData, JointData,
     """Followers with the joints they follow, those that are followed themselves first."""
     done: dict[str, tuple[JointData, JointData, Mimic]] = {}
     for start in data.values():
-        waiting: list[str] = []
+        waiting: dict[str, None] = {}
         joint = start
         while joint.mimic is not None and joint.name not in done and joint.name not in waiting:
-            waiting.append(joint.name)
+            waiting[joint.name] = None
             if joint.mimic.joint not in data:
                 raise MultibodyError("mimic", f"joint {joint.name!r} follows {joint.mimic.joint!r}, which is not there")
             joint = data[joint.mimic.joint]

@@ -96,7 +96,7 @@ def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, F
     """What a kernel of q needs: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
     if type(q) is Kinematics:
         return q._q, q._custom, _copied(model, q, size), POSES
-    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # Kinematics is final in practice
+    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
     custom = custom_rows(model, configuration) if model.packed.custom else _NO_ROWS
     return configuration, custom, np.empty(size), NOTHING
 
@@ -106,19 +106,25 @@ def at_state(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
     """What a kernel of q and v needs: q, v, rows of custom joints, a workspace and how far its head is filled."""
     if type(q) is Kinematics:
-        if v is None and q.v is None:
-            raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
-        if v is None or v is q.v:
-            return q._q, q._v, q._custom, _copied(model, q, size), VELOCITIES
-        speed = checked_vector("v", v, model.nv)
-        custom = custom_rows(model, q._q, speed) if model.packed.custom else _NO_ROWS
-        return q._q, speed, custom, _copied(model, q, size), POSES
-    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]
+        return _at_kinematics(model, q, v, size)
     if v is None:
         raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
+    configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]
     speed = checked_vector("v", v, model.nv)
     custom = custom_rows(model, configuration, speed) if model.packed.custom else _NO_ROWS
     return configuration, speed, custom, np.empty(size), NOTHING
+
+
+def _at_kinematics(
+    model: Model, kin: Kinematics, v: ArrayLike | None, size: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
+    if v is None and kin.v is None:
+        raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
+    if v is None or v is kin.v:
+        return kin._q, kin._v, kin._custom, _copied(model, kin, size), VELOCITIES
+    speed = checked_vector("v", v, model.nv)
+    custom = custom_rows(model, kin._q, speed) if model.packed.custom else _NO_ROWS
+    return kin._q, speed, custom, _copied(model, kin, size), POSES
 
 
 def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.entries import strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
@@ -19,6 +20,13 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["MassMatrixFactor", "factorize_mass_matrix", "mass_matrix", "solve_mass_matrix"]
+
+
+@functools.cache
+def _quick() -> Any:
+    from contactlab.multibody.kernels.quick import quick_crba
+
+    return strict(quick_crba, (1, 1, 1, 2))
 
 
 @functools.cache
@@ -47,10 +55,15 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
     q
         (nq,) configuration, or a `Kinematics`.
     """
-    packed = model.packed
-    nv = model.nv
-    q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
+    packed, nv = model.packed, model.nv
     M = np.zeros((nv, nv))
+    if not packed.custom:
+        try:
+            if _quick()(packed.ints, packed.floats, q, np.empty(crba_size(packed.nl, nv)), M) == GOOD:
+                return M
+        except TypeError:
+            pass  # no plain array
+    q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
     code = _crba()(packed.ints, packed.floats, q_, custom, work, ready, M)
     if code != GOOD:
         raise failure(model, code, q_)
@@ -96,7 +109,7 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
     """
     packed = model.packed
     q_, custom, work, ready = at_configuration(model, q, factor_size(packed.nl, model.nv))
-    factor = np.empty((model.nv, 13))
+    factor = np.empty(13 * model.nv)
     code = _minv().factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
     if code != GOOD:
         raise failure(model, code, q_)

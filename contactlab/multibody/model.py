@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
+
+if TYPE_CHECKING:
+    from contactlab.multibody.urdf.model import UrdfModel
+    from contactlab.multibody.urdf.packages import PackageRoots
 
 __all__ = ["WORLD", "BodySpec", "Model", "PackedModel"]
 
@@ -90,6 +96,54 @@ class Model:
     _index: dict[str, int] = field(repr=False)
     _q_start: tuple[int, ...] = field(repr=False)
     _v_start: tuple[int, ...] = field(repr=False)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path_or_text: str | PathLike[str],
+        *,
+        floating_base: bool = False,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        package_roots: PackageRoots = None,
+        strict_inertia: bool = False,
+    ) -> UrdfModel:
+        """Read a robot description (URDF), from anybody: see `docs/from_urdf.md`.
+
+        Bodies are named by the links and stand depth first, those of one link in the order of the file; the joints,
+        with limits, friction and mimic relations, are in the model's ``joint_data`` by their own names.
+
+        Parameters
+        ----------
+        path_or_text
+            The description itself if it is a string that begins with "<" after white space, else the path of a file.
+        floating_base
+            Whether the root link floats (the joint `FloatingBase`) or is fixed to the world. A root link called "world"
+            is the world itself.
+        gravity
+            (3,) [m/s^2], world axes.
+        package_roots
+            Folders in which mesh files may lie, beside that of the description: a mapping from package names, or
+            folders whose subfolders are packages. Meshes are looked for, never loaded.
+        strict_inertia
+            Whether every inertia that `RigidInertia` refuses is an error. If not, points and thin rods are taken, and
+            so is what no mass distribution can have, unchanged and with an `UrdfWarning` that names the links; only
+            what would move with a negative moment of inertia is refused.
+
+        Raises
+        ------
+        UrdfError
+            With the line, for anything malformed, ambiguous, dangerous (a DOCTYPE, a mesh outside the folders, a size
+            no robot has) or immovable (a moving link that carries no mass).
+        """
+        from contactlab.multibody.urdf.loading import load_urdf
+
+        return load_urdf(
+            path_or_text,
+            floating_base=floating_base,
+            gravity=gravity,
+            package_roots=package_roots,
+            strict_inertia=strict_inertia,
+        )
 
     @property
     def nb(self) -> int:

@@ -30,21 +30,23 @@ def plot_convergence(
     tolerance
         Drawn as a horizontal line.
     """
+    from matplotlib import colormaps
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11.0, 4.8), layout="constrained")
     FigureCanvasAgg(figure)
-    least = 1e-17
+    least, colors = 1e-17, colormaps["tab20"]
     for axes, by_time in zip(figure.subplots(1, 2, sharey=True), (False, True), strict=True):
         for number, (label, result) in enumerate(results.items()):
-            color, trace = f"C{number % 10}", result.trace
+            color, marker, trace = colors(number % 20), "osD^v"[number % 5], result.trace
             end = (result.solve_time * 1e3 if by_time else max(result.iterations, 1), result.residual.natural_map)
             if trace is not None and trace.quantity == "natural map" and len(trace):
                 x = trace.seconds * 1e3 if by_time else np.maximum(trace.iterations, 1)
-                axes.plot(x, np.maximum(trace.values, least), color=color, linewidth=1.2)
+                y = np.maximum([*trace.values, end[1]], least)
+                axes.plot([*x, max(end[0], float(x[-1]))], y, color=color, linewidth=1.2)
             fill = color if result.solved else "none"
-            axes.plot(end[0], max(end[1], least), "o", color=color, markerfacecolor=fill, markersize=6, label=label)
+            axes.plot(end[0], max(end[1], least), marker, color=color, markerfacecolor=fill, markersize=6, label=label)
         axes.axhline(tolerance, color="0.6", linewidth=0.8, linestyle="--")
         axes.set_xscale("log")
         axes.set_yscale("log")

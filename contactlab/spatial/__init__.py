@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contactlab.spatial import quaternion
+from contactlab.spatial.algebra import cross_force, cross_motion
 from contactlab.spatial.errors import FieldError, SpatialError
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
-__all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "quaternion"]
+__all__ = ["FieldError", "RigidInertia", "SpatialError", "Transform", "cross_force", "cross_motion", "quaternion"]

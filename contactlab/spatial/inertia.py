@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.spatial.algebra import cross_matrix, six
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.spatial.errors import SpatialError
+from contactlab.spatial.transform import Transform
 
 __all__ = ["RigidInertia"]
 
@@ -62,6 +64,79 @@ class RigidInertia:
         """Homogeneous ball of the given radius [m], origin at its middle."""
         mass, radius = _positive(mass, "mass"), _positive(radius, "radius")
         return cls(mass, inertia=0.4 * mass * radius * radius * np.eye(3))
+
+    @classmethod
+    def from_matrix(cls, matrix: ArrayLike) -> RigidInertia:
+        """Read mass, centre of mass and inertia from a spatial inertia (6, 6) laid out as `matrix` gives it."""
+        given = finite_array(matrix, "matrix", (6, 6), SpatialError)
+        mass = float(given[3, 3])
+        if mass <= 0.0:
+            raise SpatialError("matrix", f"entry [3, 3], the mass, must be positive, got {mass}")
+        c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass
+        made = cls(mass, c, inertia=given[:3, :3] - _parallel_axis(mass, c))
+        off = np.abs(made.matrix() - given)
+        if float(np.max(off)) > SLACK * float(np.max(np.abs(given))):
+            i, j = (int(k) for k in np.unravel_index(int(np.argmax(off)), (6, 6)))
+            raise SpatialError("matrix", f"belongs to no rigid body: entry [{i}, {j}] contradicts the others")
+        return made
+
+    def matrix(self) -> FloatArray:
+        """Spatial inertia (6, 6) about the body origin: [[I_c + m cx cx^T, m cx], [-m cx, m 1]], cx y = c x y.
+
+        Featherstone 2008, equation 2.63.
+        """
+        h = self.mass * cross_matrix(self.com)
+        about = self.inertia + _parallel_axis(self.mass, self.com)
+        return np.block([[about, h], [-h, self.mass * np.eye(3)]])
+
+    def momentum(self, v: ArrayLike) -> FloatArray:
+        """Spatial momentum (..., 6), about the body origin, of moving with the motion vectors v (..., 6)."""
+        given = six("v", v)
+        w = given[..., :3]
+        linear = self.mass * (given[..., 3:] + np.cross(w, self.com))
+        return np.concatenate([w @ self.inertia + np.cross(self.com, linear), linear], axis=-1)
+
+    def moved(self, X: Transform) -> RigidInertia:
+        """The same mass distribution in the parent of the frame X it is given in."""
+        return RigidInertia(self.mass, X.apply(self.com), inertia=X.R @ self.inertia @ X.R.T)
+
+    def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
+        """Both bodies as one, in this one's frame.
+
+        Parameters
+        ----------
+        other
+            The body to be joined, in its own frame.
+        placement
+            Pose of its frame in this one's; identity by default.
+        """
+        return self._sum(other if placement is None else other.moved(placement), 1.0)
+
+    def separate(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
+        """What remains of a joined body without ``other``: the inverse of `join`.
+
+        Raises
+        ------
+        SpatialError
+            The remainder has no mass, or is no mass distribution: ``other`` was not part of this body.
+        """
+        if not self.mass - other.mass > SLACK * self.mass:
+            raise SpatialError("mass", f"nothing remains: {other.mass} kg taken from {self.mass} kg")
+        return self._sum(other if placement is None else other.moved(placement), -1.0)
+
+    def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
+        mass = self.mass + sign * other.mass
+        # From this one's centre of mass: nothing is lost where both bodies are far from the origin.
+        apart = other.com - self.com
+        step = sign * other.mass / mass * apart
+        inertia = self.inertia + sign * other.inertia
+        inertia = inertia + sign * self.mass * other.mass / mass * _parallel_axis(1.0, apart)
+        return RigidInertia(mass, self.com + step, inertia=inertia)
+
+
+def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:
+    """What a mass at the distance d adds to the inertia about the origin: m (d.d 1 - d d^T)."""
+    return np.asarray(mass * (d @ d * np.eye(3) - np.outer(d, d)))
 
 
 def _positive(value: float, field: str) -> float:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial import quaternion
+from contactlab.spatial.algebra import cross_matrix, six
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.spatial.errors import SpatialError
 
 __all__ = ["Transform"]
@@ -46,6 +48,18 @@ class Transform:
         object.__setattr__(self, "R", read_only(rotation))
         object.__setattr__(self, "p", read_only(finite_array(p, "p", (3,), SpatialError)))
 
+    @classmethod
+    def rotation(cls, axis: ArrayLike, angle: float, p: ArrayLike = (0.0, 0.0, 0.0)) -> Transform:
+        """Child axes turned by ``angle`` [rad] about ``axis`` (3,), which is normalised, with the origin at p."""
+        direction = finite_array(axis, "axis", (3,), SpatialError)
+        largest = float(np.max(np.abs(direction)))
+        if largest == 0.0:
+            raise SpatialError("axis", "has no direction: all entries are zero")
+        direction = direction / largest
+        half = 0.5 * finite_number(angle, "angle", SpatialError)
+        turn = np.sin(half) / np.linalg.norm(direction) * direction
+        return cls(quaternion.to_matrix([np.cos(half), *turn]), p)
+
     def __matmul__(self, other: Transform) -> Transform:
         """Pose in this one's parent of a frame given in this one's child."""
         return Transform(self.R @ other.R, self.R @ other.p + self.p)
@@ -57,3 +71,39 @@ class Transform:
     def apply(self, points: ArrayLike) -> FloatArray:
         """Points (..., 3) of the child frame in parent axes."""
         return np.asarray(np.asarray(points, dtype=np.float64) @ self.R.T + self.p)
+
+    def apply_inverse(self, points: ArrayLike) -> FloatArray:
+        """Points (..., 3) of the parent frame in child coordinates."""
+        return np.asarray((np.asarray(points, dtype=np.float64) - self.p) @ self.R)
+
+    def apply_motion(self, v: ArrayLike) -> FloatArray:
+        """Motion vectors (..., 6) of the child frame in the parent's: (R w, R v + p x R w)."""
+        given = six("v", v)
+        w = given[..., :3] @ self.R.T
+        return np.concatenate([w, given[..., 3:] @ self.R.T + np.cross(self.p, w)], axis=-1)
+
+    def apply_motion_inverse(self, v: ArrayLike) -> FloatArray:
+        """Motion vectors (..., 6) of the parent frame in the child's: (R^T w, R^T (v - p x w))."""
+        given = six("v", v)
+        w = given[..., :3]
+        return np.concatenate([w @ self.R, (given[..., 3:] - np.cross(self.p, w)) @ self.R], axis=-1)
+
+    def apply_force(self, f: ArrayLike) -> FloatArray:
+        """Force vectors (..., 6) of the child frame in the parent's: (R n + p x R f, R f)."""
+        given = six("f", f)
+        force = given[..., 3:] @ self.R.T
+        return np.concatenate([given[..., :3] @ self.R.T + np.cross(self.p, force), force], axis=-1)
+
+    def apply_force_inverse(self, f: ArrayLike) -> FloatArray:
+        """Force vectors (..., 6) of the parent frame in the child's: (R^T (n - p x f), R^T f)."""
+        given = six("f", f)
+        force = given[..., 3:]
+        return np.concatenate([(given[..., :3] - np.cross(self.p, force)) @ self.R, force @ self.R], axis=-1)
+
+    def motion_matrix(self) -> FloatArray:
+        """The matrix (6, 6) of `apply_motion`: [[R, 0], [p x R, R]]; its transpose is that of `apply_force_inverse`."""
+        return np.block([[self.R, np.zeros((3, 3))], [cross_matrix(self.p) @ self.R, self.R]])
+
+    def force_matrix(self) -> FloatArray:
+        """The matrix (6, 6) of `apply_force`: [[R, p x R], [0, R]]; its transpose is that of `apply_motion_inverse`."""
+        return np.block([[self.R, cross_matrix(self.p) @ self.R], [np.zeros((3, 3)), self.R]])

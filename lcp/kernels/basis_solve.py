@@ -12,6 +12,8 @@ from lcp.kernels.reductions import dot, largest_size
 
 # Columns eliminated together: eight multiples of rows are then added to a row that is loaded and stored once.
 PANEL: Final = 8
+# Rows up to which elimination column by column is faster.
+FEW: Final = 64
 
 
 @kernel
@@ -31,6 +33,65 @@ def subtract_rows(A: NDArray[np.float64], i: int, c: int, k: int) -> None:
     for j in range(y.shape[0]):
         s = (((y[j] - a * u0[j]) - b * u1[j]) - d * u2[j]) - e * u3[j]
         y[j] = (((s - f * u4[j]) - g * u5[j]) - h * u6[j]) - p * u7[j]
+
+
+@kernel
+def eliminate(A: NDArray[np.float64], k: int, perm: NDArray[np.int64], source: NDArray[np.float64]) -> bool:
+    """As `lu_factor`, for few rows, which are padded with zeros to a multiple of eight; the same digits, sooner.
+
+    Rows are swept from the multiple of eight before the pivot on, ``source`` being the pivot row with zeros up to it:
+    whole vectors, no remainders.
+    """
+    width = A.shape[1]
+    largest = 0.0
+    for i in range(k):
+        perm[i] = i
+        largest = max(largest, largest_size(A[i]))
+    floor = 1e-15 * largest
+    for c in range(k):
+        p = c
+        best = abs(A[c, c])
+        for i in range(c + 1, k):
+            if abs(A[i, c]) > best:
+                best = abs(A[i, c])
+                p = i
+        if not best > floor:
+            return False
+        if p != c:
+            above = A[c]
+            below = A[p]
+            for j in range(width):
+                above[j], below[j] = below[j], above[j]
+            perm[c], perm[p] = perm[p], perm[c]
+        inverse = 1.0 / A[c, c]
+        left = c // 8 * 8
+        tail = source[: width - left]
+        pivot_row = A[c, left:]
+        for j in range(tail.shape[0]):
+            tail[j] = pivot_row[j]
+        for j in range(c - left + 1):
+            tail[j] = 0.0
+        i = c + 1
+        # The factor is stored after the sweep over its row: a vector load just behind a scalar store would wait for it.
+        while i + 2 <= k:
+            first = A[i, c] * inverse
+            second = A[i + 1, c] * inverse
+            upper = A[i, left:]
+            lower = A[i + 1, left:]
+            for j in range(tail.shape[0]):
+                p_j = tail[j]
+                upper[j] -= first * p_j
+                lower[j] -= second * p_j
+            A[i, c] = first
+            A[i + 1, c] = second
+            i += 2
+        if i < k:
+            first = A[i, c] * inverse
+            last = A[i, left:]
+            for j in range(tail.shape[0]):
+                last[j] -= first * tail[j]
+            A[i, c] = first
+    return True
 
 
 @kernel
@@ -91,6 +152,20 @@ def lu_solve(
         x[i] = (x[i] - dot(A[i, i + 1 : k], x[i + 1 : k], k - i - 1)) / A[i, i]
 
 
+@kernel(inline=True)
+def is_few(k: int, n: int) -> bool:
+    """Whether k of n rows are few enough for `eliminate`, and fit with their padding."""
+    return k <= FEW and (k + 7) // 8 * 8 <= n
+
+
+@kernel(inline=True)
+def factored(A: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    """Where in A (n, n) `solve_active` leaves the factors of k rows: at its head, or, where few, packed and padded."""
+    n = A.shape[0]
+    width = (k + 7) // 8 * 8 if is_few(k, n) else n
+    return A.reshape(n * n)[: k * width].reshape((k, width))
+
+
 @kernel
 def solve_active(
     M: NDArray[np.float64],
@@ -119,23 +194,29 @@ def solve_active(
     unit = work[2 * n : 3 * n]
     for j in range(k):
         unit[j] = column[active[j]]
+    few = is_few(k, n)
+    F = factored(A, k)
+    width = F.shape[1]
     for i in range(k):
         origin = M[active[i]]
-        target = A[i]
+        target = F[i]
         scale = row[active[i]]
         for j in range(k):
             target[j] = origin[active[j]] * scale * unit[j]
+        if few:
+            for j in range(k, width):
+                target[j] = 0.0
         b[i] = -q[active[i]] * scale
-    if not lu_factor(A, k, perm):
+    if not (eliminate(F, k, perm, x) if few else lu_factor(A, k, perm)):
         return False
-    lu_solve(A, k, perm, b, x)
+    lu_solve(F, k, perm, b, x)
     for i in range(k):
         z[active[i]] = x[i] * unit[i]
     # One step of refinement with the residual of the original rows takes out the growth of the elimination.
     for i in range(k):
         a = active[i]
         b[i] = -(q[a] + dot(M[a], z, n)) * row[a]
-    lu_solve(A, k, perm, b, x)
+    lu_solve(F, k, perm, b, x)
     for i in range(k):
         z[active[i]] += x[i] * unit[i]
     for i in range(n):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
-from lcp.kernels.basis_solve import lu_solve
+from lcp.kernels.basis_solve import factored, lu_solve
 from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, fuse_one, strips
 
 
@@ -52,7 +52,7 @@ def through_base(
     """Add the base's columns times s = A^-1 b to y (padded, zero in the k rows of the base); put s in those rows."""
     width = y.shape[0]
     count = strips(n)
-    lu_solve(A, k, perm, b, s)
+    lu_solve(factored(A, k), k, perm, b, s)
     for j in range(k, width):
         s[j] = 0.0
     for block in range((k + 7) // 8):

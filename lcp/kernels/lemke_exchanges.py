@@ -44,14 +44,14 @@ def strips(n: int) -> int:
 
 @kernel(inline=True)
 def patience(n: int) -> int:
-    """Exchanges kept before they are applied to all columns: there, both ways have cost about the same."""
-    return max(32, (3 * n // 4 + 7) // 8 * 8)
+    """Exchanges kept before they are applied to all columns: a long path's worth, while they fit a cache of 8 MiB."""
+    return max(32, max(3 * n // 4, min(2 * n, (1 << 20) // (n + 1))) // 8 * 8)
 
 
 @kernel(inline=True)
 def capacity(n: int) -> int:
     """Vectors there is room for: those of a predicted basis and some exchanges beside them."""
-    return (n + 7) // 8 * 8 + 32
+    return max(patience(n), (n + 7) // 8 * 8 + 32)
 
 
 @kernel(inline=True)
@@ -103,6 +103,86 @@ def fuse_two(
         z[j] = (((t + p * u4) + q * u5) + r * u6) + x * u7
 
 
+@kernel(inline=True)
+def factors(
+    table: NDArray[np.float64],
+    places: NDArray[np.int64],
+    y: NDArray[np.float64],
+    n: int,
+    block: int,
+    first: int,
+    v: NDArray[np.float64],
+    s: int,
+) -> None:
+    """The factors of a block's vectors for the column y, into v[s : s + 8]; y is zero in their rows then."""
+    base = 8 * block
+    at = 16 * block
+    t = table[TABLE * base : TABLE * (base + 8)]
+    # An exchange before ``first`` is none: it gets the row of zeros. A row that an earlier exchange of the block
+    # has emptied (its own number stands in places[at + 8 + m]) starts from zero.
+    i0 = places[at] if base >= first else n
+    i1 = places[at + 1] if base + 1 >= first else n
+    i2 = places[at + 2] if base + 2 >= first else n
+    i3 = places[at + 3] if base + 3 >= first else n
+    i4 = places[at + 4] if base + 4 >= first else n
+    i5 = places[at + 5] if base + 5 >= first else n
+    i6 = places[at + 6] if base + 6 >= first else n
+    i7 = places[at + 7] if base + 7 >= first else n
+    y0 = y[i0]
+    y1 = y[i1] if places[at + 9] < first else 0.0
+    y2 = y[i2] if places[at + 10] < first else 0.0
+    y3 = y[i3] if places[at + 11] < first else 0.0
+    y4 = y[i4] if places[at + 12] < first else 0.0
+    y5 = y[i5] if places[at + 13] < first else 0.0
+    y6 = y[i6] if places[at + 14] < first else 0.0
+    y7 = y[i7] if places[at + 15] < first else 0.0
+    y[i0] = 0.0
+    y[i1] = 0.0
+    y[i2] = 0.0
+    y[i3] = 0.0
+    y[i4] = 0.0
+    y[i5] = 0.0
+    y[i6] = 0.0
+    y[i7] = 0.0
+    v0 = -y0 * t[8]
+    v1 = -(y1 + v0 * t[9]) * t[17]
+    y2 += v0 * t[18]
+    y3 += v0 * t[27]
+    y4 += v0 * t[36]
+    y5 += v0 * t[45]
+    y6 += v0 * t[54]
+    y7 += v0 * t[63]
+    v2 = -(y2 + v1 * t[19]) * t[26]
+    y3 += v1 * t[28]
+    y4 += v1 * t[37]
+    y5 += v1 * t[46]
+    y6 += v1 * t[55]
+    y7 += v1 * t[64]
+    v3 = -(y3 + v2 * t[29]) * t[35]
+    y4 += v2 * t[38]
+    y5 += v2 * t[47]
+    y6 += v2 * t[56]
+    y7 += v2 * t[65]
+    v4 = -(y4 + v3 * t[39]) * t[44]
+    y5 += v3 * t[48]
+    y6 += v3 * t[57]
+    y7 += v3 * t[66]
+    v5 = -(y5 + v4 * t[49]) * t[53]
+    y6 += v4 * t[58]
+    y7 += v4 * t[67]
+    v6 = -(y6 + v5 * t[59]) * t[62]
+    y7 += v5 * t[68]
+    v7 = -(y7 + v6 * t[69]) * t[71]
+    v[s] = v0
+    v[s + 1] = v1
+    v[s + 2] = v2
+    v[s + 3] = v3
+    v[s + 4] = v4
+    v[s + 5] = v5
+    v[s + 6] = v6
+    v[s + 7] = v7
+
+
 @kernel
 def advance(
     U: NDArray[np.float64],
@@ -112,73 +192,20 @@ def advance(
     n: int,
     first: int,
     last: int,
+    v: NDArray[np.float64],
 ) -> None:
-    """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded)."""
+    """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded).
+
+    ``v`` has at least eight entries.
+    """
     width = y.shape[0]
     count = strips(n)
     for block in range(first // 8, (last + 7) // 8):
-        base = 8 * block
-        at = 16 * block
-        t = table[TABLE * base : TABLE * (base + 8)]
-        # An exchange before ``first`` is none: it gets the row of zeros. A row that an earlier exchange of the block
-        # has emptied (its own number stands in places[at + 8 + m]) starts from zero.
-        i0 = places[at] if base >= first else n
-        i1 = places[at + 1] if base + 1 >= first else n
-        i2 = places[at + 2] if base + 2 >= first else n
-        i3 = places[at + 3] if base + 3 >= first else n
-        i4 = places[at + 4] if base + 4 >= first else n
-        i5 = places[at + 5] if base + 5 >= first else n
-        i6 = places[at + 6] if base + 6 >= first else n
-        i7 = places[at + 7] if base + 7 >= first else n
-        y0 = y[i0]
-        y1 = y[i1] if places[at + 9] < first else 0.0
-        y2 = y[i2] if places[at + 10] < first else 0.0
-        y3 = y[i3] if places[at + 11] < first else 0.0
-        y4 = y[i4] if places[at + 12] < first else 0.0
-        y5 = y[i5] if places[at + 13] < first else 0.0
-        y6 = y[i6] if places[at + 14] < first else 0.0
-        y7 = y[i7] if places[at + 15] < first else 0.0
-        y[i0] = 0.0
-        y[i1] = 0.0
-        y[i2] = 0.0
-        y[i3] = 0.0
-        y[i4] = 0.0
-        y[i5] = 0.0
-        y[i6] = 0.0
-        y[i7] = 0.0
-        v0 = -y0 * t[8]
-        v1 = -(y1 + v0 * t[9]) * t[17]
-        y2 += v0 * t[18]
-        y3 += v0 * t[27]
-        y4 += v0 * t[36]
-        y5 += v0 * t[45]
-        y6 += v0 * t[54]
-        y7 += v0 * t[63]
-        v2 = -(y2 + v1 * t[19]) * t[26]
-        y3 += v1 * t[28]
-        y4 += v1 * t[37]
-        y5 += v1 * t[46]
-        y6 += v1 * t[55]
-        y7 += v1 * t[64]
-        v3 = -(y3 + v2 * t[29]) * t[35]
-        y4 += v2 * t[38]
-        y5 += v2 * t[47]
-        y6 += v2 * t[56]
-        y7 += v2 * t[65]
-        v4 = -(y4 + v3 * t[39]) * t[44]
-        y5 += v3 * t[48]
-        y6 += v3 * t[57]
-        y7 += v3 * t[66]
-        v5 = -(y5 + v4 * t[49]) * t[53]
-        y6 += v4 * t[58]
-        y7 += v4 * t[67]
-        v6 = -(y6 + v5 * t[59]) * t[62]
-        y7 += v5 * t[68]
-        v7 = -(y7 + v6 * t[69]) * t[71]
+        factors(table, places, y, n, block, first, v, 0)
         for strip in range(count):
             u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
             part = y[strip * STRIP : min((strip + 1) * STRIP, width)]
-            fuse_one(u, part, v0, v1, v2, v3, v4, v5, v6, v7)
+            fuse_one(u, part, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
 
 
 @kernel
@@ -205,21 +232,8 @@ def advance_many(
     for s in range(columns):
         first = min(first, stamp[slots[s]])
     for block in range(first // 8, (last + 7) // 8):
-        base = 8 * block
-        at = 16 * block
-        t = table[TABLE * base : TABLE * (base + 8)]
         for s in range(columns):
-            y = T[slots[s]]
-            begun = stamp[slots[s]]
-            f = v[8 * s : 8 * s + 8]
-            for m in range(8):
-                i = places[at + m] if base + m >= begun else n
-                value = y[i] if places[at + 8 + m] < begun else 0.0
-                for k in range(m):
-                    value += f[k] * t[TABLE * m + k]
-                f[m] = -value * t[TABLE * m + 8]
-            for m in range(8):
-                y[places[at + m] if base + m >= begun else n] = 0.0
+            factors(table, places, T[slots[s]], n, block, stamp[slots[s]], v, 8 * s)
         for strip in range(count):
             u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
             left = strip * STRIP

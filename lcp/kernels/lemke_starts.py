@@ -78,7 +78,7 @@ def form_basis(
             if t.counts[PENDING] - t.stamp[c] >= STALE:
                 store_wanted(t, M, wanted, c)
             copy_column(t, M, c, t.entry)
-            advance(t.U, t.table, t.places, t.entry, n, t.stamp[c], t.counts[PENDING])
+            advance(t.U, t.table, t.places, t.entry, n, t.stamp[c], t.counts[PENDING], t.batch)
             r = -1
             best = 0.0
             whole = 0.0

@@ -92,7 +92,17 @@ def dot(a: NDArray[np.float64], b: NDArray[np.float64], k: int) -> float:
         s6 += a[j + 6] * b[j + 6]
         s7 += a[j + 7] * b[j + 7]
         j += 8
-    while j < k:
+    if j + 4 <= k:
         s0 += a[j] * b[j]
-        j += 1
+        s1 += a[j + 1] * b[j + 1]
+        s2 += a[j + 2] * b[j + 2]
+        s3 += a[j + 3] * b[j + 3]
+        j += 4
+    # At most three are left; each waits for another sum.
+    if j < k:
+        s4 += a[j] * b[j]
+    if j + 1 < k:
+        s5 += a[j + 1] * b[j + 1]
+    if j + 2 < k:
+        s6 += a[j + 2] * b[j + 2]
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
-from lcp.kernels.accurate_residual import sum_twice
 from lcp.kernels.reductions import dot, largest_size
 
 # Places in the vector of measures.
@@ -70,10 +69,6 @@ def lcp_residuals(
         # Several running sums and maxima: the operations of a single one would wait for each other.
         total = q[i] + dot(source, z, n)
         row_size = largest_size(source)
-        # Where rounding could decide, the row is summed in twice the precision: a residual that is only rounding must
-        # not be held against z, nor a load that drowned in the sum pass for one that is met.
-        if n * EPS * row_size * z_size > solution_limit:
-            total = sum_twice(source, z, q[i])
         w[i] = total
         m_size = max(m_size, row_size)
         if not (np.isfinite(total) and np.isfinite(z[i])):

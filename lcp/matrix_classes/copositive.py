@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lcp.exact import Integers, integers, signs
+from lcp.analysis.exact import Integers, integers, signs
 from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.floating import congruence
 from lcp.matrix_classes.principal_search import Find, Unfinished, violations

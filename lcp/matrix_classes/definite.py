@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lcp.exact import Integers, doubles, eliminated, gauss_jordan, integers
+from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
+from lcp.analysis.verified import least_eigenvalue
 from lcp.matrix_classes.floating import congruence
 from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_form, form_margin, square, sub
-from lcp.verified import least_eigenvalue
 
 _NAMES = {False: "PSD", True: "PD"}
 

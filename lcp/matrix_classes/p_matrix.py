@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lcp.exact import Integers, determinant, doubles, eliminated, gauss_jordan, integers
+from lcp.analysis.exact import Integers, determinant, doubles, eliminated, gauss_jordan, integers
+from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
 from lcp.matrix_classes.verdict import (
     Vector,
     Verdict,
@@ -19,7 +20,6 @@ from lcp.matrix_classes.verdict import (
     sub,
 )
 from lcp.scaling import scales
-from lcp.verified import h_matrix_vector, least_eigenvalue
 
 #: Largest n whose minors are all evaluated in integers where floating point cannot tell their signs.
 EXACT_MINORS = 16

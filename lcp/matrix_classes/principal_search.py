@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lcp.exact import Integers, doubles, gauss_jordan, signs
+from lcp.analysis.exact import Integers, doubles, gauss_jordan, signs
 from lcp.matrix_classes.verdict import Vector, bits, extended, sub
 
 _CHUNK = 8192

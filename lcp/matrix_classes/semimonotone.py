@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lcp.exact import integers
+from lcp.analysis.exact import integers
+from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
 from lcp.matrix_classes.principal_search import Unfinished, violations
 from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_rows, rows_margin, square
 from lcp.scaling import scales
-from lcp.verified import h_matrix_vector, least_eigenvalue
 
 
 def is_semimonotone(M: Any, *, max_n: int = 16) -> Verdict:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lcp.exact import Integers, doubles, gauss_jordan, integers, signs
+from lcp.analysis.exact import Integers, doubles, gauss_jordan, integers, signs
 from lcp.matrix_classes.definite import is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.matrix_classes.verdict import Vector, Verdict, Witness, image_signs, rows_margin, square, sub

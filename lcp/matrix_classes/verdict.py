@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.exact import Integers, integers
-from lcp.interval import EPS, TINY, product
+from lcp.analysis.exact import Integers, integers
+from lcp.analysis.interval import EPS, TINY, product
 from lcp.problem import checked_square
 
 Vector = NDArray[np.float64]

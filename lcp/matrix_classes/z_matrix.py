@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lcp.exact import Integers, doubles, eliminated, gauss_jordan, integers
+from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
+from lcp.analysis.verified import comparison, h_matrix_vector
 from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_rows, extended, rows_margin, square, sub
 from lcp.scaling import scales
-from lcp.verified import comparison, h_matrix_vector
 
 
 def is_z_matrix(M: Any) -> Verdict:

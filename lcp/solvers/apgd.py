@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.boxed_rows import boxed_rows, is_symmetric, largest_curvature, opening
-from lcp.iterating import check_limits, iterate
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
+from lcp.solvers.shared.boxed_rows import boxed_rows, is_symmetric, largest_curvature, opening
+from lcp.solvers.shared.iterating import check_limits, iterate
 from lcp.status import Status
 from lcp.traits import Traits
 

@@ -14,7 +14,7 @@ from lcp.options import check_positive, check_real, check_whole
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim
-from lcp.solvers.active_blocks import ActiveBlocks
+from lcp.solvers.shared.active_blocks import ActiveBlocks
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits

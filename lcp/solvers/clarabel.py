@@ -13,8 +13,8 @@ from lcp.options import check_flag, check_positive, check_real, check_whole
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
-from lcp.solvers.quadratic import Answer, not_installed, solve_by_program, usable
-from lcp.solvers.quadratic_program import Program
+from lcp.solvers.shared.quadratic import Answer, not_installed, solve_by_program, usable
+from lcp.solvers.shared.quadratic_program import Program
 from lcp.traits import Traits
 
 

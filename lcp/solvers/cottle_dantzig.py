@@ -8,15 +8,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas
 from lcp.kernels import codes
 from lcp.options import check_positive, check_real, check_whole
+from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
 from lcp.result import Claim
-from lcp.solvers.principal_run import PrincipalRun
+from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import Status
 from lcp.traits import Traits
 

@@ -10,11 +10,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
-from lcp.extended_basis import solve_basis_extended
-from lcp.extended_rounding import settle
 from lcp.kernels import codes
 from lcp.options import check_positive, check_whole
+from lcp.polish.active_set import refine
+from lcp.polish.extended_basis import solve_basis_extended
+from lcp.polish.extended_rounding import settle
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim, Ray

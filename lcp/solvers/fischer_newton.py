@@ -14,10 +14,17 @@ from lcp.options import check_flag, check_positive, check_real, check_whole
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
-from lcp.solvers.basic_point import polished, search
-from lcp.solvers.damped_newton import Equations, Reformulation, direction, follow_smoothing, gradient, line_search
-from lcp.solvers.progress import Progress
-from lcp.solvers.scaled_box import ScaledBox, States, scaled_box
+from lcp.solvers.shared.basic_point import polished, search
+from lcp.solvers.shared.damped_newton import (
+    Equations,
+    Reformulation,
+    direction,
+    follow_smoothing,
+    gradient,
+    line_search,
+)
+from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.scaled_box import ScaledBox, States, scaled_box
 from lcp.status import Status
 from lcp.traits import Traits
 

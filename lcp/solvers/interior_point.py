@@ -14,10 +14,10 @@ from lcp.options import check_flag, check_positive, check_whole
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
-from lcp.solvers.basic_point import basic_point, block
-from lcp.solvers.central_path import Neighbourhood, start, states_of, step_from
-from lcp.solvers.progress import Progress
-from lcp.solvers.scaled_box import ScaledBox, scaled_box
+from lcp.solvers.shared.basic_point import basic_point, block
+from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, step_from
+from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
 from lcp.traits import Traits
 

@@ -16,7 +16,7 @@ from lcp.options import check_positive, check_real, check_whole
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
 from lcp.result import Claim
-from lcp.solvers.principal_run import PrincipalRun
+from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import Status
 from lcp.traits import Traits
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.boxed_rows import BoxedRows, boxed_rows, is_symmetric, opening
-from lcp.iterating import check_limits, iterate
 from lcp.options import check_choice, check_real
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
 from lcp.solvers.projected_gauss_seidel import SWEEPS
+from lcp.solvers.shared.boxed_rows import BoxedRows, boxed_rows, is_symmetric, opening
+from lcp.solvers.shared.iterating import check_limits, iterate
 from lcp.traits import Traits
 
 Vector = NDArray[np.float64]

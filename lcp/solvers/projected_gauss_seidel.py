@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.boxed_rows import boxed_rows, is_symmetric, opening
-from lcp.iterating import check_limits, iterate
 from lcp.options import check_choice, check_real
 from lcp.problem import LCP
-from lcp.relaxation import Relaxation
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
+from lcp.solvers.shared.boxed_rows import boxed_rows, is_symmetric, opening
+from lcp.solvers.shared.iterating import check_limits, iterate
+from lcp.solvers.shared.relaxation import Relaxation
 from lcp.traits import Traits
 
 SWEEPS = ("forward", "symmetric")
@@ -34,8 +34,8 @@ class ProjectedGaussSeidel:
     Parameters
     ----------
     relaxation
-        omega in (0, 2); None for a factor found while the sweeps run where M is symmetric (`lcp.relaxation`), and 1
-        where it is not.
+        omega in (0, 2); None for a factor found while the sweeps run where M is symmetric
+        (`lcp.solvers.shared.relaxation`), and 1 where it is not.
     sweep
         "forward", or "symmetric": forward and back, which counts as one iteration.
     max_iterations

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
+from lcp.polish.active_set import refine
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke

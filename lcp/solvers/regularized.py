@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
+from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
 from lcp.result import Claim

@@ -19,7 +19,8 @@ from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 

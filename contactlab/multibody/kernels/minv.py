@@ -12,7 +12,8 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
@@ -26,10 +27,10 @@ def factor_inertia(
     ready: int,
     factor: NDArray[np.float64],
 ) -> int:
-    """Fill factor (nv, 13): rows S (6), U (6), 1 / D of `articulate`; `GOOD`, or what stopped it."""
+    """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`; `GOOD`, or what stopped it."""
     t = tree(I, F)
     nl = t.parent.shape[0]
-    nv = factor.shape[0]
+    nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
@@ -38,13 +39,12 @@ def factor_inertia(
             return code
     B = rows_at(W, start, nl, 10)
     K = rows_at(W, start + 10 * nl, nl, 23)
-    flat = factor.reshape(13 * nv)
-    S = rows_at(flat, 0, nv, 6)
+    S = rows_at(factor, 0, nv, 6)
     for j in range(nv):
         for k in range(6):
             S[j, k] = f.S[j, k]
     world_inertias(t, f.R, f.p, B)
-    return articulate(t, S, B, K, rows_at(flat, 6 * nv, nv, 6), flat[12 * nv : 13 * nv])
+    return articulate(t, S, B, K, rows_at(factor, 6 * nv, nv, 6), factor[12 * nv : 13 * nv])
 
 
 @kernel
@@ -57,11 +57,10 @@ def solve_inertia(
 ) -> int:
     """x := M^-1 x for every row of x (m, nv), P (nl, 6) being scratch; `GOOD` or `NOT_FINITE`."""
     t = tree(I, F)
-    nv = factor.shape[0]
-    flat = factor.reshape(13 * nv)
-    S = rows_at(flat, 0, nv, 6)
-    U = rows_at(flat, 6 * nv, nv, 6)
-    D = flat[12 * nv : 13 * nv]
+    nv = t.dof_parent.shape[0]
+    S = rows_at(factor, 0, nv, 6)
+    U = rows_at(factor, 6 * nv, nv, 6)
+    D = factor[12 * nv : 13 * nv]
     rest = 0.0
     for number in range(x.shape[0]):
         for i in range(P.shape[0]):

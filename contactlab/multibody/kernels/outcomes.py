@@ -9,3 +9,5 @@ NOT_FINITE: Final = -2
 SINGULAR: Final = -3
 # A pivot this small, relative to the inertia it is left over from, is rounding.
 PIVOT: Final = 64 * 2.220446049250313e-16
+# Of the quick entries: not the usual call.
+UNUSUAL: Final = -1_000_000_000

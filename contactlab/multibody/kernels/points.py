@@ -11,7 +11,8 @@ from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import NOTHING, PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.sizes import SCRATCH
+from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 
 
@@ -32,16 +33,10 @@ def frames(W: NDArray[np.float64], nl: int, nv: int) -> Frames:
     a = SCRATCH
     b = a + 6 * nv
     return Frames(
-        W[b : b + 9 * nl].reshape((nl, 9)),
-        W[b + 9 * nl : b + 12 * nl].reshape((nl, 3)),
-        W[a:b].reshape((nv, 6)),
-        W[b + 12 * nl : b + 18 * nl].reshape((nl, 6)),
-        W[b + 18 * nl : b + 24 * nl].reshape((nl, 6)),
+        rows_at(W, b, nl, 9),
+        rows_at(W, b + 9 * nl, nl, 3),
+        rows_at(W, a, nv, 6),
+        rows_at(W, b + 12 * nl, nl, 6),
+        rows_at(W, b + 18 * nl, nl, 6),
         W[0:a],
     )
-
-
-@kernel(inline=True)
-def rows_at(W: NDArray[np.float64], start: int, n: int, width: int) -> NDArray[np.float64]:
-    """View (n, width) of a workspace from ``start`` on."""
-    return W[start : start + n * width].reshape((n, width))

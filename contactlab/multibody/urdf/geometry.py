@@ -10,7 +10,16 @@ from contactlab.multibody.urdf.packages import Packages
 from contactlab.multibody.urdf.reading import Element
 from contactlab.spatial.transform import Transform
 
-__all__ = ["UrdfBox", "UrdfCapsule", "UrdfCylinder", "UrdfGeometry", "UrdfMesh", "UrdfShape", "UrdfSphere", "geometry_of"]
+__all__ = [
+    "UrdfBox",
+    "UrdfCapsule",
+    "UrdfCylinder",
+    "UrdfGeometry",
+    "UrdfMesh",
+    "UrdfShape",
+    "UrdfSphere",
+    "geometry_of",
+]
 
 
 @dataclass(frozen=True)

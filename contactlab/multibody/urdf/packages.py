@@ -70,6 +70,8 @@ class Packages:
             if kind == "file":
                 raise element.error(f"{shown(uri)} is a place of the file's own choosing; only package:// and relative")
             return None  # "model://", "http://": nothing is fetched, the record keeps the text
+        if kind == "package":
+            rest = rest.lstrip("/")  # "package:///name/..." is in use; the name is looked up among the roots either way
         parts = re.split(r"[/\\]", rest)
         if rest.startswith(("/", "\\")) or _DRIVE.match(rest):
             raise element.error(f"{shown(uri)} is absolute; only package:// and relative paths are followed")
@@ -122,4 +124,3 @@ def _leaves(parts: Iterable[str]) -> bool:
         if depth < 0:
             return True
     return False
-

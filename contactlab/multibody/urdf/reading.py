@@ -98,6 +98,8 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
         # XML must begin with its declaration; the lines cut off before it still count.
         skipped = path_or_text[: len(path_or_text) - len(text)].count("\n")
         return _Reader("text", "utf-8", skipped).read(text[: MAX_BYTES + 1].encode("utf-8", "surrogatepass")), None
+    if isinstance(path_or_text, str) and ("\n" in path_or_text or "\0" in path_or_text):
+        raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
     # A pipe or a device could be read for ever.
     if not stat.S_ISREG(path.stat().st_mode):

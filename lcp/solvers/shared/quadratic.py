@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas, infeasibility_proof
+from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.solvers.quadratic_program import Program, center_of, program_of
+from lcp.solvers.shared.quadratic_program import Program, center_of, program_of
 from lcp.status import Status
 
 Vector = NDArray[np.float64]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.solvers.basic_point import block, polished
-from lcp.solvers.factors import solution
-from lcp.solvers.progress import Progress
-from lcp.solvers.scaled_box import ScaledBox, States
+from lcp.solvers.shared.basic_point import block, polished
+from lcp.solvers.shared.factors import solution
+from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.scaled_box import ScaledBox, States
 
 Vector = NDArray[np.float64]
 

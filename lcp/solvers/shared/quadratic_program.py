@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from lcp.box import BoxLCP
 from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 from lcp.problem import LCP
-from lcp.semidefinite import is_sparse_semidefinite, is_sparse_symmetric, sparse_congruence
+from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric, sparse_congruence
 
 Vector = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""As `lcp.active_set.refine`, for a sparse M and for two bounds: guess which unknowns are between, solve, judge."""
+"""As `lcp.polish.active_set`, for a sparse M and for two bounds: guess the unknowns between, solve, judge."""
 
 from __future__ import annotations
 

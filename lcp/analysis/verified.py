@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.interval import EPS, TINY, down, product, up
+from lcp.analysis.interval import EPS, TINY, down, product, up
 
 Vector = NDArray[np.float64]
 

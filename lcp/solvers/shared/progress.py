@@ -13,7 +13,7 @@ from lcp.box import BoxLCP
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.solvers.scaled_box import ScaledBox
+from lcp.solvers.shared.scaled_box import ScaledBox
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set_boxed import refine_boxed
 from lcp.box import BoxLCP
-from lcp.extended_basis import solve_basis_extended
-from lcp.extended_rounding import settle
 from lcp.mixed import MLCP, stacked
+from lcp.polish.active_set_boxed import refine_boxed
+from lcp.polish.extended_basis import solve_basis_extended
+from lcp.polish.extended_rounding import settle
 from lcp.problem import LCP
 from lcp.residuals import Problem, measure, verified
 from lcp.scaling import scales

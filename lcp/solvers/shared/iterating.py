@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.boxed_rows import BoxedRows
 from lcp.options import check_positive, check_whole
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
+from lcp.solvers.shared.boxed_rows import BoxedRows
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.active_set import refine
 from lcp.dispatch import claim_of
 from lcp.mixed import MLCP
+from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.reduction import RANK_TOLERANCE, reduce
 from lcp.residuals import measure, verified

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.result import Claim
-from lcp.solvers.factors import solution
-from lcp.solvers.progress import Progress
-from lcp.solvers.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
+from lcp.solvers.shared.factors import solution
+from lcp.solvers.shared.progress import Progress
+from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
 
 Vector = NDArray[np.float64]

@@ -19,8 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.analysis.forms import Form, form_of, point_of
 from lcp.errors import ProblemError
-from lcp.forms import Form, form_of, point_of
 from lcp.problem import checked_square, checked_vector
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.solvers.factors import Factors, factorized, shifted
-from lcp.solvers.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
+from lcp.solvers.shared.factors import Factors, factorized, shifted
+from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 
 Vector = NDArray[np.float64]
 

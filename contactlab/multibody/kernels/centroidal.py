@@ -1,0 +1,230 @@
+"""Sums over all bodies: mass, centre of mass, momenta, their rates, kinetic energy; and the centroidal momentum matrix.
+
+Orin, Goswami, Lee, "Centroidal dynamics of a humanoid robot", Autonomous Robots 35 (2013). Moments are taken about the
+centre of mass, body by body, so that nothing is lost far from the world origin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.accelerations import accelerations
+from contactlab.multibody.kernels.body_forces import body_forces
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.velocities import velocities
+from contactlab.multibody.kernels.workspace import frames, rows_at
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def center_of_link(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], i: int) -> tuple[float, float, float]:
+    """Centre of mass of link i in the world."""
+    Ri = R[i]
+    x = t.com[i, 0]
+    y = t.com[i, 1]
+    z = t.com[i, 2]
+    return (
+        p[i, 0] + (Ri[0] * x + Ri[1] * y + Ri[2] * z),
+        p[i, 1] + (Ri[3] * x + Ri[4] * y + Ri[5] * z),
+        p[i, 2] + (Ri[6] * x + Ri[7] * y + Ri[8] * z),
+    )
+
+
+@kernel
+def sum_masses(
+    t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], fixed: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Mass and centre of mass (zero without mass) into out[:4]."""
+    m = fixed[0]
+    x = fixed[1]
+    y = fixed[2]
+    z = fixed[3]
+    for i in range(t.parent.shape[0]):
+        own = t.mass[i]
+        if own != 0.0:
+            cx, cy, cz = center_of_link(t, R, p, i)
+            m += own
+            x += own * cx
+            y += own * cy
+            z += own * cz
+    out[0] = m
+    out[1] = x / m if m > 0.0 else 0.0
+    out[2] = y / m if m > 0.0 else 0.0
+    out[3] = z / m if m > 0.0 else 0.0
+
+
+@kernel
+def sum_momenta(
+    t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], V: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Linear momentum, angular momentum about the centre of mass out[1:4], kinetic energy, into out[4:11]."""
+    px = py = pz = 0.0
+    lx = ly = lz = 0.0
+    energy = 0.0
+    for i in range(t.parent.shape[0]):
+        m = t.mass[i]
+        if m == 0.0:
+            continue
+        cx, cy, cz = center_of_link(t, R, p, i)
+        root = t.root[i]
+        Ri = R[i]
+        wx = V[i, 0]
+        wy = V[i, 1]
+        wz = V[i, 2]
+        dx = cx - p[root, 0]
+        dy = cy - p[root, 1]
+        dz = cz - p[root, 2]
+        ux = V[i, 3] + (wy * dz - wz * dy)
+        uy = V[i, 4] + (wz * dx - wx * dz)
+        uz = V[i, 5] + (wx * dy - wy * dx)
+        # Link axes, in which the inertia is constant.
+        bx = Ri[0] * wx + Ri[3] * wy + Ri[6] * wz
+        by = Ri[1] * wx + Ri[4] * wy + Ri[7] * wz
+        bz = Ri[2] * wx + Ri[5] * wy + Ri[8] * wz
+        J = t.inertia[i]
+        jx = J[0] * bx + J[3] * by + J[4] * bz
+        jy = J[3] * bx + J[1] * by + J[5] * bz
+        jz = J[4] * bx + J[5] * by + J[2] * bz
+        rx = cx - out[1]
+        ry = cy - out[2]
+        rz = cz - out[3]
+        px += m * ux
+        py += m * uy
+        pz += m * uz
+        lx += Ri[0] * jx + Ri[1] * jy + Ri[2] * jz + m * (ry * uz - rz * uy)
+        ly += Ri[3] * jx + Ri[4] * jy + Ri[5] * jz + m * (rz * ux - rx * uz)
+        lz += Ri[6] * jx + Ri[7] * jy + Ri[8] * jz + m * (rx * uy - ry * ux)
+        energy += 0.5 * (m * (ux * ux + uy * uy + uz * uz) + (bx * jx + by * jy + bz * jz))
+    out[4] = px
+    out[5] = py
+    out[6] = pz
+    out[7] = lx
+    out[8] = ly
+    out[9] = lz
+    out[10] = energy
+
+
+@kernel(inline=True)
+def sum_rates(t: Tree, p: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """Rates of both momenta into out[11:17] from the force B (nl, 6) that each link needs to move as it does."""
+    for k in range(11, 17):
+        out[k] = 0.0
+    for i in range(t.parent.shape[0]):
+        root = t.root[i]
+        Bi = B[i]
+        x = p[root, 0] - out[1]
+        y = p[root, 1] - out[2]
+        z = p[root, 2] - out[3]
+        out[11] += Bi[3]
+        out[12] += Bi[4]
+        out[13] += Bi[5]
+        out[14] += Bi[0] + (y * Bi[5] - z * Bi[4])
+        out[15] += Bi[1] + (z * Bi[3] - x * Bi[5])
+        out[16] += Bi[2] + (x * Bi[4] - y * Bi[3])
+
+
+@kernel
+def body_sums(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    a: NDArray[np.float64],
+    fixed: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    order: int,
+    out: NDArray[np.float64],
+) -> int:
+    """Fill out (17,); `GOOD`, or what stopped it. The workspace is as long as that of `rnea`.
+
+    Order 0: mass and centre of mass; 1: also linear momentum, angular momentum about the centre of mass and kinetic
+    energy (out[4:11]); 2: also the rates of both momenta at the accelerations ``a`` (out[11:17]), without gravity.
+    ``fixed`` (4,) is the mass of the bodies fixed to the world and its first moment.
+    """
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    if ready < VELOCITIES and order > 0:
+        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+    sum_masses(t, f.R, f.p, fixed, out)
+    last = 4
+    if order > 0:
+        sum_momenta(t, f.R, f.p, f.V, out)
+        last = 11
+    if order > 1:
+        start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+        A = rows_at(W, start, nl, 6)
+        B = rows_at(W, start + 6 * nl, nl, 6)
+        accelerations(t, f.S, f.C, a, 0.0, A)
+        body_forces(t, f.R, f.p, f.V, A, B)
+        sum_rates(t, f.p, B, out)
+        last = 17
+    rest = 0.0
+    for k in range(last):
+        rest += 0.0 * out[k]
+    return GOOD if rest == 0.0 else NOT_FINITE
+
+
+@kernel
+def centroidal_columns(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    fixed: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    A: NDArray[np.float64],
+) -> int:
+    """Fill A (6, nv): momentum about the centre of mass per unit rate of each degree of freedom; `GOOD`, or what stopped it.
+
+    Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
+    the projection). The workspace is as long as that of `crba`.
+    """
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = A.shape[1]
+    f = frames(W, nl, nv)
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    B = rows_at(W, start, nl, 10)
+    column = W[start + 10 * nl : start + 10 * nl + 6]
+    total = f.scratch[:4]
+    sum_masses(t, f.R, f.p, fixed, total)
+    world_inertias(t, f.R, f.p, B)
+    rest = 0.0
+    for i in range(nl - 1, -1, -1):
+        up = t.parent[i]
+        if up >= 0:
+            for k in range(10):
+                B[up, k] += B[i, k]
+        root = t.root[i]
+        x = f.p[root, 0] - total[1]
+        y = f.p[root, 1] - total[2]
+        z = f.p[root, 2] - total[3]
+        for j in range(t.iv[i], t.iv[i + 1]):
+            inertia_times(B[i], f.S[j], column)
+            A[0, j] = column[0] + (y * column[5] - z * column[4])
+            A[1, j] = column[1] + (z * column[3] - x * column[5])
+            A[2, j] = column[2] + (x * column[4] - y * column[3])
+            for k in range(3, 6):
+                A[k, j] = column[k]
+            for k in range(6):
+                rest += 0.0 * A[k, j]
+    return GOOD if rest == 0.0 else NOT_FINITE

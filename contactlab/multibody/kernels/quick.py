@@ -1,0 +1,65 @@
+"""The usual call from Python, in as few arguments as it needs: no external forces, no custom joints, nothing kept.
+
+Lengths are compared here, where it costs a nanosecond each. Whatever is unusual or wrong is only reported, by a code
+other than `GOOD`: the caller then takes the long way, which says what it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.aba import aba
+from contactlab.multibody.kernels.crba import crba
+from contactlab.multibody.kernels.layout import NQ, NV
+from contactlab.multibody.kernels.outcomes import UNUSUAL
+from contactlab.multibody.kernels.rnea import rnea
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
+from contactlab.multibody.kernels.views import rows_at
+from lcp.kernels import kernel
+
+
+@kernel
+def quick_rnea(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    a: NDArray[np.float64],
+    W: NDArray[np.float64],
+    tau: NDArray[np.float64],
+) -> int:
+    """`rnea`; ``a`` of length 0 stands for no accelerations."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
+        return UNUSUAL
+    return rnea(I, F, q, v, a, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, tau)
+
+
+@kernel
+def quick_crba(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    W: NDArray[np.float64],
+    M: NDArray[np.float64],
+) -> int:
+    """`crba`."""
+    if q.shape[0] != I[NQ]:
+        return UNUSUAL
+    return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, M)
+
+
+@kernel
+def quick_aba(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    tau: NDArray[np.float64],
+    W: NDArray[np.float64],
+    a: NDArray[np.float64],
+) -> int:
+    """`aba`."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
+        return UNUSUAL
+    return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, a)

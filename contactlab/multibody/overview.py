@@ -1,0 +1,115 @@
+"""A model as text: its tree, its degrees of freedom, where its bodies are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
+from contactlab.multibody.kernels import codes
+from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
+from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.points import body_pose
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["body_origins_overview", "dof_overview", "hierarchy_overview", "joint_axes"]
+
+
+def hierarchy_overview(model: Model) -> str:
+    """The tree, a line per body indented under its parent, with its joint and axes; fixed bodies are marked.
+
+    >>> print(hierarchy_overview(model))
+    world
+      base [ FloatingBase: TX TY TZ RX RY RZ ]
+        camera [fixed]
+        arm [ Revolute: RY ]
+    """
+    children: dict[str, list[int]] = {WORLD: []}
+    for i, body in enumerate(model.bodies):
+        children[body.name] = []
+        children[body.parent].append(i)
+    lines = [WORLD]
+    # A stack, not recursion: chains may be longer than Python's stack.
+    waiting = [(i, 1) for i in reversed(children[WORLD])]
+    while waiting:
+        i, depth = waiting.pop()
+        body = model.bodies[i]
+        lines.append(f"{'  ' * depth}{body.name} {_mark(body.joint)}")
+        waiting += [(child, depth + 1) for child in reversed(children[body.name])]
+    return "\n".join(lines)
+
+
+def dof_overview(model: Model) -> str:
+    """A line ``index: body axis`` per entry of v.
+
+    R is a rotation, T a shift, in joint axes unless the line says body axes (the angular velocities of `Spherical` and
+    `FloatingBase`); each axis of a joint with several acts in the frame the one before left.
+    """
+    width = len(str(max(model.nv - 1, 0)))
+    lines = []
+    for body in model.bodies:
+        place = model.v_slice(body.name)
+        for index, axis in zip(range(place.start, place.stop), joint_axes(body.joint), strict=True):
+            in_body = isinstance(body.joint, Spherical | FloatingBase) and axis.startswith("R")
+            lines.append(f"{index:{width}d}: {body.name} {axis}{' (body axes)' if in_body else ''}")
+    return "\n".join(lines)
+
+
+def body_origins_overview(model: Model, q: Instant) -> str:
+    """A line ``body: x y z`` [m] per body, fixed ones included: where its origin is in the world at q.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    """
+    at = q if isinstance(q, Kinematics) else kinematics(model, q)
+    width = max((len(name) for name in model.names), default=0) + 1
+    lines = []
+    for name in model.names:
+        x, y, z = body_pose(model, at, name).p
+        lines.append(f"{name + ':':{width}s} {x:12.6g} {y:12.6g} {z:12.6g}")
+    return "\n".join(lines)
+
+
+def joint_axes(joint: Joint) -> tuple[str, ...]:
+    """A label per entry of the joint's slice of v: RX to TZ, the axis itself where it is none of these."""
+    if isinstance(joint, CustomJoint):
+        return tuple(f"custom {k}" for k in range(joint.nv))
+    labels: list[str] = []
+    for motion in joint.chain():
+        if motion.kind == codes.SPHERICAL:
+            labels += ["RX", "RY", "RZ"]
+        elif motion.kind == codes.TRANSLATION:
+            labels += ["TX", "TY", "TZ"]
+        elif motion.kind == codes.FLOATING:
+            labels += ["TX", "TY", "TZ", "RX", "RY", "RZ"]
+        elif motion.kind == codes.PRISMATIC:
+            labels.append(_label("T", motion.t))
+        elif motion.kind == codes.SCREW:
+            labels.append(f"{_label('R', motion.w)} + {_label('T', motion.t)}")
+        else:
+            labels.append(_label("R", motion.w))
+    return tuple(labels)
+
+
+def _label(letter: str, axis: FloatArray) -> str:
+    """The letter with X, Y or Z for a positive coordinate axis of unit length, with the numbers for any other."""
+    for name, unit in zip("XYZ", np.eye(3), strict=True):
+        if (axis == unit).all():
+            return letter + name
+    return f"{letter}({_numbers(axis)})"
+
+
+def _numbers(entries: Sequence[float] | FloatArray) -> str:
+    return " ".join(f"{entry + 0.0:.6g}" for entry in entries)
+
+
+def _mark(joint: Joint) -> str:
+    """What stands behind a body's name."""
+    if joint.nv == 0:
+        return "[fixed]"
+    return f"[ {type(joint).__name__}: {' '.join(joint_axes(joint))} ]"

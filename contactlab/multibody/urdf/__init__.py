@@ -1,0 +1,32 @@
+"""Robot descriptions (URDF) from anybody: read within limits, checked, turned into models."""
+
+from __future__ import annotations
+
+from contactlab.multibody.urdf.errors import UrdfError, UrdfWarning
+from contactlab.multibody.urdf.geometry import (
+    UrdfBox,
+    UrdfCapsule,
+    UrdfCylinder,
+    UrdfGeometry,
+    UrdfMesh,
+    UrdfShape,
+    UrdfSphere,
+)
+from contactlab.multibody.urdf.inertial import InertiaAsWritten
+from contactlab.multibody.urdf.loading import load_urdf
+from contactlab.multibody.urdf.model import UrdfModel
+
+__all__ = [
+    "InertiaAsWritten",
+    "UrdfBox",
+    "UrdfCapsule",
+    "UrdfCylinder",
+    "UrdfError",
+    "UrdfGeometry",
+    "UrdfMesh",
+    "UrdfModel",
+    "UrdfShape",
+    "UrdfSphere",
+    "UrdfWarning",
+    "load_urdf",
+]

@@ -1,0 +1,179 @@
+"""What <joint> elements say."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.multibody.joint_data import Calibration, Mimic, SafetyController
+from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
+from contactlab.multibody.urdf.numbers import number, origin, vector
+from contactlab.multibody.urdf.reading import Element, shown
+from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.transform import Transform
+
+__all__ = ["KINDS", "Limits", "UrdfJoint", "joint_of", "planar"]
+
+#: Joint types of the format.
+KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """<limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>; see `JointData` for the units."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    effort: float = math.inf
+    velocity: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+    safety: SafetyController | None = None
+    calibration: Calibration | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfJoint:
+    """One <joint>.
+
+    Attributes
+    ----------
+    element
+        For messages.
+    name, kind, parent, child
+        As written.
+    placement
+        Pose of the joint frame in the parent link.
+    joint
+        How the child moves.
+    limits
+        Everything that is kept as data.
+    """
+
+    element: Element
+    name: str
+    kind: str
+    parent: str
+    child: str
+    placement: Transform
+    joint: Joint
+    limits: Limits
+
+
+def joint_of(element: Element) -> UrdfJoint:
+    """Read one <joint>."""
+    name, kind = element.text("name"), element.text("type")
+    if kind not in KINDS:
+        raise element.error(f"has the unknown type {shown(kind)}; there are {', '.join(KINDS)}")
+    parent, child = element.need("parent").text("link"), element.need("child").text("link")
+    return UrdfJoint(
+        element, name, kind, parent, child, origin(element), _motion(element, kind), _limits(element, kind)
+    )
+
+
+def _motion(element: Element, kind: str) -> Joint:
+    if kind == "fixed":
+        return Fixed()
+    if kind == "floating":
+        return FloatingBase()
+    axis = _axis(element)
+    if kind == "planar":
+        return planar(axis)
+    return Prismatic(axis) if kind == "prismatic" else Revolute(axis)
+
+
+def _axis(element: Element) -> FloatArray:
+    """The axis in joint axes, x where none is written."""
+    given = element.only("axis")
+    axis = vector(given, "xyz", 3, (1.0, 0.0, 0.0)) if given is not None else np.array([1.0, 0.0, 0.0])
+    if given is not None and not axis.any():
+        raise given.error("has no direction: all entries are zero")
+    return axis
+
+
+def planar(axis: FloatArray) -> Composite:
+    """Shift in the plane normal to ``axis``, then turn about it: q = (shift along e1, shift along e2, angle).
+
+    With n the unit normal, e1 is the coordinate axis that follows the one of n's largest entry (the first such, in the
+    cyclic order x, y, z), projected on the plane and normalised, and e2 = n x e1: (x, y) for the axis z, (y, z) for x,
+    (z, x) for y. The format leaves the choice open.
+    """
+    largest = float(np.max(np.abs(axis)))
+    n = axis / largest
+    n = n / np.linalg.norm(n)
+    follows = np.eye(3)[(int(np.argmax(np.abs(n))) + 1) % 3]
+    e1 = follows - (follows @ n) * n
+    e1 = e1 / np.linalg.norm(e1)
+    return Composite([Prismatic(e1), Prismatic(np.cross(n, e1)), Revolute(n)])
+
+
+def _limits(element: Element, kind: str) -> Limits:
+    if kind == "fixed":  # nothing moves: what files carry over from a joint that did is not kept
+        return Limits()
+    lower, upper = -math.inf, math.inf
+    effort = velocity = math.inf
+    limit = element.only("limit")
+    if limit is not None:
+        effort, velocity = (_limit(limit, name, math.inf) for name in ("effort", "velocity"))
+        if kind in ("revolute", "prismatic"):
+            # The format's default is zero, for either.
+            lower, upper = _limit(limit, "lower", 0.0), _limit(limit, "upper", 0.0)
+            if lower > upper:
+                raise limit.error(f"lower {lower:g} exceeds upper {upper:g}")
+        _not_negative(limit, (("effort", effort), ("velocity", velocity)))
+    damping = friction = 0.0
+    dynamics = element.only("dynamics")
+    if dynamics is not None:
+        damping, friction = number(dynamics, "damping", 0.0), number(dynamics, "friction", 0.0)
+        _not_negative(dynamics, (("damping", damping), ("friction", friction)))
+    return Limits(
+        lower,
+        upper,
+        effort,
+        velocity,
+        damping,
+        friction,
+        _mimic(element, kind),
+        _safety(element),
+        _calibration(element),
+    )
+
+
+def _not_negative(element: Element, values: tuple[tuple[str, float], ...]) -> None:
+    for name, value in values:
+        if value < 0.0:
+            raise element.error(f"attribute {name!r} is negative: {value:g}")
+
+
+def _limit(element: Element, attribute: str, default: float) -> float:
+    # Some programs write the largest float for "no limit".
+    return number(element, attribute, default, largest=sys.float_info.max)
+
+
+def _mimic(element: Element, kind: str) -> Mimic | None:
+    mimic = element.only("mimic")
+    if mimic is None:
+        return None
+    if kind not in ("revolute", "continuous", "prismatic"):
+        raise mimic.error(f"a {kind} joint cannot mimic one coordinate")
+    return Mimic(mimic.text("joint"), number(mimic, "multiplier", 1.0), number(mimic, "offset", 0.0))
+
+
+def _safety(element: Element) -> SafetyController | None:
+    safety = element.only("safety_controller")
+    if safety is None:
+        return None
+    soft_lower, soft_upper = _limit(safety, "soft_lower_limit", 0.0), _limit(safety, "soft_upper_limit", 0.0)
+    return SafetyController(soft_lower, soft_upper, number(safety, "k_position", 0.0), number(safety, "k_velocity"))
+
+
+def _calibration(element: Element) -> Calibration | None:
+    calibration = element.only("calibration")
+    if calibration is None:
+        return None
+    edges = (number(calibration, name) if name in calibration.attributes else None for name in ("rising", "falling"))
+    return Calibration(*edges)

@@ -1,0 +1,136 @@
+"""From a description to a model."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from os import PathLike
+
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.joint_data import JointData
+from contactlab.multibody.joints import Fixed, FloatingBase
+from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.urdf.errors import UrdfWarning
+from contactlab.multibody.urdf.geometry import geometry_of
+from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of, oddity
+from contactlab.multibody.urdf.joints import Limits, UrdfJoint, joint_of
+from contactlab.multibody.urdf.model import UrdfModel
+from contactlab.multibody.urdf.packages import PackageRoots, Packages
+from contactlab.multibody.urdf.reading import Element, read, shown
+from contactlab.multibody.urdf.tree import by_name, check_mimics, ordered
+from contactlab.spatial.inertia import RigidInertia
+from contactlab.spatial.transform import Transform
+
+__all__ = ["load_urdf"]
+
+
+def load_urdf(
+    path_or_text: str | PathLike[str],
+    *,
+    floating_base: bool = False,
+    gravity: ArrayLike = (0.0, 0.0, -9.81),
+    package_roots: PackageRoots = None,
+    strict_inertia: bool = False,
+) -> UrdfModel:
+    """Make a model of a robot description; `Model.from_urdf` says how.
+
+    The warning about odd inertias is attributed to the caller of the caller.
+    """
+    robot, file = read(path_or_text)
+    links = by_name(robot.all("link"))
+    by_name(robot.all("joint"))
+    joints = [joint_of(element) for element in robot.all("joint")]
+    root, order = ordered(robot, links, joints)
+    check_mimics(joints)
+    packages = Packages.of(package_roots, file)
+    inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
+    odd = {name: words for name, own in inertias.items() if own is not None and (words := oddity(own))}
+    _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
+    builder = ModelBuilder(gravity)
+    if root == WORLD:
+        if floating_base:
+            raise links[root].error("the root is the world itself, which cannot float; floating_base must be False")
+    else:
+        builder.add_body(root, joint=FloatingBase() if floating_base else Fixed(), inertia=inertias[root])
+    for joint in order:
+        if joint.child == WORLD:
+            raise links[WORLD].error("a link called 'world' is the world itself and must be the root")
+        builder.add_body(
+            joint.child,
+            parent=joint.parent,
+            joint=joint.joint,
+            placement=joint.placement,
+            inertia=inertias[joint.child],
+        )
+    model = builder.build()
+    if odd:
+        named = "; ".join(f"link {shown(name)} has {words}" for name, words in list(odd.items())[:10])
+        more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
+        text = f"{robot.source}: inertias no mass distribution has, used as they are: {named}{more}"
+        warnings.warn(text, UrdfWarning, stacklevel=3)
+    return UrdfModel(
+        **{item.name: getattr(model, item.name) for item in fields(Model)},
+        robot=robot.attributes.get("name", ""),
+        root=root,
+        joints=tuple(_data(model, joint) for joint in order),
+        geometry=tuple(shape for element in links.values() for shape in geometry_of(element, packages)),
+    )
+
+
+def _data(model: Model, joint: UrdfJoint) -> JointData:
+    place = model.q_slice(joint.child), model.v_slice(joint.child)
+    kept = {item.name: getattr(joint.limits, item.name) for item in fields(Limits)}
+    return JointData(joint.name, joint.kind, joint.parent, joint.child, *place, **kept)
+
+
+def _check_motion(
+    root: str,
+    order: Sequence[UrdfJoint],
+    links: Mapping[str, Element],
+    inertias: Mapping[str, RigidInertia | None],
+    odd: Mapping[str, str],
+    *,
+    floating_base: bool,
+) -> None:
+    """Whatever moves must have mass, its own or what it carries, and as a rigid whole no negative moment.
+
+    The world's own mass, and that of everything fixed to it, moves nothing and is not looked at.
+    """
+    heads = {root: root}  # the first link of the rigid group each link belongs to
+    frames = {root: Transform()}  # each link in its group's frame
+    groups = {root: RigidGroup()}
+    carriers: dict[str, UrdfJoint] = {}
+    names = [root]
+    for joint in order:
+        names.append(joint.child)
+        if joint.kind == "fixed":
+            heads[joint.child] = heads[joint.parent]
+            frames[joint.child] = frames[joint.parent] @ joint.placement
+        else:
+            heads[joint.child], frames[joint.child] = joint.child, Transform()
+            groups[joint.child], carriers[joint.child] = RigidGroup(), joint
+    for name in names:
+        own, group = inertias[name], groups[heads[name]]
+        if own is None or (heads[name] == root and not floating_base):
+            continue
+        if own.mass == 0.0 and group.mass == 0.0:
+            raise links[name].error("has inertia but no mass, and neither has what it is fixed to")
+        group.add(own, frames[name].R, frames[name].p)
+    carried = {name: group.mass for name, group in groups.items()}
+    for joint in reversed(order):
+        if joint.kind != "fixed":
+            carried[heads[joint.parent]] += carried[joint.child]
+    for head, group in groups.items():
+        if head == root and not floating_base:
+            continue
+        if carried[head] == 0.0:
+            above = f"moves by joint {shown(carriers[head].name)}" if head in carriers else "floats"
+            raise links[head].error(f"{above} but neither it nor what it carries has mass")
+        low = group.negative_moment()
+        if low is not None:
+            blamed = [shown(name) for name in names if heads[name] == head and name in odd][:5]
+            detail = f"with all that is fixed to it, it has the negative principal moment {low:.4g} kg m^2"
+            raise links[head].error(f"{detail}; at fault: {', '.join(blamed) or 'round-off'}")

@@ -1,0 +1,1 @@
+"""What several solvers share; no solver stands here."""

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contactlab.multibody import joints
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.model import Model
+from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
+from contactlab.spatial import RigidInertia, Transform
+
+pytestmark = pytest.mark.nojit
+
+BALL = RigidInertia.solid_sphere(1.0, 0.1)
+
+
+class Slider(joints.CustomJoint):
+    nq = 1
+    nv = 1
+
+    def transform(self, q):
+        return Transform(p=[q[0], 0.0, 0.0])
+
+    def motion_subspace(self, q):
+        return np.eye(6)[:, 3:4]
+
+    def velocity_product(self, q, v):
+        return np.zeros(6)
+
+
+def robot() -> Model:
+    builder = ModelBuilder()
+    builder.add_body("base", joint=joints.FloatingBase(), inertia=BALL)
+    builder.add_body("arm", parent="base", joint=joints.Revolute([0.0, 1.0, 0.0]), inertia=BALL)
+    builder.add_body("camera", parent="base", joint=joints.Fixed(), placement=Transform(p=[0.0, 0.0, 1.0]))
+    builder.add_body("hand", parent="arm", joint=joints.Spherical(), placement=Transform(p=[2.0, 0, 0]), inertia=BALL)
+    builder.add_body("neck", parent="camera", joint=joints.EulerZYX(), inertia=BALL)
+    builder.add_body("nut", joint=joints.Helical([0.0, 0.0, 1.0], 0.5), inertia=BALL)
+    builder.add_body("rail", joint=joints.Prismatic([0.0, -1.0, 0.0]), inertia=BALL)
+    chain = [joints.Prismatic([1.0, 0.0, 0.0]), joints.Revolute([0.6, 0.8, 0.0])]
+    builder.add_body("cart", parent="rail", joint=joints.Composite(chain), inertia=BALL)
+    builder.add_body("slider", parent="rail", joint=Slider(), inertia=BALL)
+    builder.add_body("table", joint=joints.Fixed(), inertia=BALL)
+    return builder.build()
+
+
+def test_hierarchy_shows_the_tree():
+    """Every body stands under its parent, siblings in the order added, fixed bodies marked, all axes of each joint."""
+    assert hierarchy_overview(robot()).splitlines() == [
+        "world",
+        "  base [ FloatingBase: TX TY TZ RX RY RZ ]",
+        "    arm [ Revolute: RY ]",
+        "      hand [ Spherical: RX RY RZ ]",
+        "    camera [fixed]",
+        "      neck [ EulerZYX: RZ RY RX ]",
+        "  nut [ Helical: RZ + T(0 0 0.5) ]",
+        "  rail [ Prismatic: T(0 -1 0) ]",
+        "    cart [ Composite: TX R(0.6 0.8 0) ]",
+        "    slider [ Slider: custom 0 ]",
+        "  table [fixed]",
+    ]
+
+
+def test_every_velocity_has_its_line():
+    """Entry by entry of v: a spherical joint's are x, y, z of the body, an Euler joint's in the order of its angles."""
+    model = robot()
+    lines = dof_overview(model).splitlines()
+    assert len(lines) == model.nv
+    assert [int(line.partition(":")[0]) for line in lines] == list(range(model.nv))
+    assert lines[0] == " 0: base TX"
+    assert lines[3] == " 3: base RX (body axes)"
+    assert lines[6] == " 6: arm RY"
+    assert lines[7:10] == [" 7: hand RX (body axes)", " 8: hand RY (body axes)", " 9: hand RZ (body axes)"]
+    assert lines[10:13] == ["10: neck RZ", "11: neck RY", "12: neck RX"]
+    assert lines[15:17] == ["15: cart TX", "16: cart R(0.6 0.8 0)"]
+    assert lines[17] == "17: slider custom 0"
+
+
+def test_origins_follow_the_configuration():
+    """Each body's origin at q, fixed bodies included."""
+    model = robot()
+    q = model.neutral
+    q[model.q_slice("base").start] = 3.0
+    q[model.q_slice("rail")] = 0.25
+    found = {line.split()[0]: line.split()[1:] for line in body_origins_overview(model, q).splitlines()}
+    assert list(found) == [f"{name}:" for name in model.names]
+    assert found["camera:"] == ["3", "0", "1"]
+    assert found["hand:"] == ["5", "0", "0"]
+    assert [float(x) for x in found["cart:"]] == [0.0, -0.25, 0.0]
+    with pytest.raises(MultibodyError, match="q"):
+        body_origins_overview(model, q[1:])
+
+
+def test_empty_and_deep_models():
+    """No bodies at all, and a chain far longer than Python's stack."""
+    empty = ModelBuilder().build()
+    assert hierarchy_overview(empty) == "world"
+    assert dof_overview(empty) == ""
+    assert body_origins_overview(empty, []) == ""
+    builder = ModelBuilder()
+    for i in range(1500):
+        parent = f"b{i - 1}" if i else "world"
+        builder.add_body(f"b{i}", parent=parent, joint=joints.Revolute(), inertia=BALL)
+    lines = hierarchy_overview(builder.build()).splitlines()
+    assert len(lines) == 1501
+    assert lines[-1].startswith("  " * 1500 + "b1499")

@@ -1,4 +1,4 @@
-"""Random trees of bodies, as a model of ours and of pinocchio's, and what takes one library's vectors to the other's."""
+"""Random trees of bodies, as a model of ours and of pinocchio's, and what takes vectors from one to the other."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Pair:
         return out
 
     def rotations(self, q: np.ndarray) -> np.ndarray:
-        """T (nv, nv) with v_ours = T v_theirs: a free body's linear velocity is in parent axes here, in body axes there."""
+        """T (nv, nv), v_ours = T v_theirs: a free body's linear velocity is in parent axes here, in body axes there."""
         T = np.eye(self.ours.nv)
         for name, kind in zip(self.ours.names, self.kinds, strict=True):
             if kind == "floating":
@@ -65,6 +65,24 @@ def random_inertia(rng: np.random.Generator) -> tuple[float, np.ndarray, np.ndar
     return mass, rng.uniform(-0.2, 0.2, 3), R @ inertia @ R.T
 
 
+def joint_pair(pin: Any, kind: str, axis: np.ndarray, pitch: float) -> tuple[joints.Joint, Any]:
+    """The same joint in both libraries."""
+    pairs = {
+        "x": (joints.Revolute((1, 0, 0)), pin.JointModelRX()),
+        "y": (joints.Revolute((0, 1, 0)), pin.JointModelRY()),
+        "z": (joints.Revolute((0, 0, 1)), pin.JointModelRZ()),
+        "revolute": (joints.Revolute(axis), pin.JointModelRevoluteUnaligned(axis)),
+        "prismatic": (joints.Prismatic(axis), pin.JointModelPrismaticUnaligned(axis)),
+        "helical": (joints.Helical(axis, pitch), pin.JointModelHelicalUnaligned(axis, pitch)),
+        "spherical": (joints.Spherical(), pin.JointModelSpherical()),
+        "translation": (joints.TranslationXYZ(), pin.JointModelTranslation()),
+        "floating": (joints.FloatingBase(), pin.JointModelFreeFlyer()),
+    }
+    ours: joints.Joint
+    ours, theirs = pairs[kind]
+    return ours, theirs
+
+
 def random_pair(pin: Any, rng: np.random.Generator, nv: int, *, chain: bool = False) -> Pair:
     """A random tree of at least ``nv`` degrees of freedom, bodies added depth-first."""
     builder, theirs = ModelBuilder(), pin.Model()
@@ -78,19 +96,7 @@ def random_pair(pin: Any, rng: np.random.Generator, nv: int, *, chain: bool = Fa
             kind = "floating"
         axis = rng.standard_normal(3)
         axis /= np.linalg.norm(axis)
-        pitch = rng.uniform(-0.3, 0.3)
-        ours: joints.Joint
-        ours, other = {
-            "x": lambda: (joints.Revolute((1, 0, 0)), pin.JointModelRX()),
-            "y": lambda: (joints.Revolute((0, 1, 0)), pin.JointModelRY()),
-            "z": lambda: (joints.Revolute((0, 0, 1)), pin.JointModelRZ()),
-            "revolute": lambda: (joints.Revolute(axis), pin.JointModelRevoluteUnaligned(axis)),
-            "prismatic": lambda: (joints.Prismatic(axis), pin.JointModelPrismaticUnaligned(axis)),
-            "helical": lambda: (joints.Helical(axis, pitch), pin.JointModelHelicalUnaligned(axis, pitch)),
-            "spherical": lambda: (joints.Spherical(), pin.JointModelSpherical()),
-            "translation": lambda: (joints.TranslationXYZ(), pin.JointModelTranslation()),
-            "floating": lambda: (joints.FloatingBase(), pin.JointModelFreeFlyer()),
-        }[kind]()
+        ours, other = joint_pair(pin, kind, axis, rng.uniform(-0.3, 0.3))
         name, R, p = f"b{len(kinds)}", random_rotation(rng), rng.uniform(-0.4, 0.4, 3)
         mass, com, inertia = random_inertia(rng)
         builder.add_body(

@@ -30,7 +30,10 @@ def is_positive_semidefinite(M: NDArray[np.float64], tolerance: float = 1e-11) -
     if n == 0:
         return True
     d = congruence(M)
-    S = 0.5 * (M + M.T) * d * d[:, None]
+    scaled = M * d * d[:, None]
+    S = 0.5 * (scaled + scaled.T)
+    # What is left of a skew part is rounding, however large it is beside a symmetric part of nothing.
+    S = np.where(np.abs(S) <= 4.0 * np.finfo(np.float64).eps * np.abs(scaled), 0.0, S)
     S = S / max(float(np.abs(S).max()), np.finfo(np.float64).tiny)
     try:
         np.linalg.cholesky(S + (tolerance * n) * np.eye(n))

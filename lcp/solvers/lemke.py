@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from lcp.errors import ProblemError
 from lcp.kernels import codes
+from lcp.mixed import MLCP
 from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
+from lcp.solvers.shared.mixed_pivoting import solve_mixed
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
@@ -77,6 +79,7 @@ class Lemke:
         | Traits.P_MATRIX
         | Traits.COPOSITIVE
         | Traits.WARM_START
+        | Traits.MIXED
     )
 
     def __post_init__(self) -> None:
@@ -112,13 +115,15 @@ class Lemke:
 
     def solve(
         self,
-        problem: LCP,
+        problem: LCP | MLCP,
         *,
         z0: NDArray[np.float64] | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         trace: bool = False,
     ) -> Claim:
-        """Pivot until a verified solution, a ray or a limit."""
+        """Pivot until a verified solution, a ray or a limit; of a mixed problem the free unknowns first."""
+        if isinstance(problem, MLCP):
+            return solve_mixed(problem, self, z0=z0, tolerance=tolerance, trace=trace)
         k = _kernel()
         n = problem.n
         M, q = kernel_arrays(problem)

@@ -1,6 +1,6 @@
 """A two-dimensional view of a stretch of a flat buffer, for nothing.
 
-numba's own ``reshape`` calls into its runtime, 8 ns each time: a dozen views then cost more than the dynamics of a small
+numba's own ``reshape`` calls into its runtime, 8 ns each time: a dozen views then cost as much as the poses of a small
 arm. Here the view's shape and strides are written down directly.
 """
 

@@ -1,0 +1,141 @@
+"""Which velocities of a model are independent and how far each coordinate may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.multibody.arguments import checked
+from contactlab.multibody.configuration import integrate
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.joint_data import apply_mimic, mimic_coupling, position_limits
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Freedom", "freedom_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Freedom:
+    """Limits and couplings of one model.
+
+    Attributes
+    ----------
+    model
+        The model.
+    lower, upper
+        Limits (nq,); infinite where there is none.
+    coordinate
+        (nv,) the entry of q that an entry of v is the derivative of, -1 where there is none.
+    basis
+        (nv, ny): v = basis y for the independent velocities y; None where all are.
+    """
+
+    model: Model
+    lower: FloatArray
+    upper: FloatArray
+    coordinate: NDArray[np.intp]
+    basis: FloatArray | None
+
+    def admitted(self, q: FloatArray) -> FloatArray:
+        """The configuration with every coordinate moved to where it may be."""
+        out = np.clip(q, self.lower, self.upper)
+        if self.basis is None:
+            return out
+        out = apply_mimic(self.model, out)
+        # A follower may now be beyond its own limits: the one it follows has to give way.
+        low, high = self.bounds(out)
+        least = np.clip(0.0, low, np.maximum(low, high))
+        return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
+
+    def bounds(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest change of q along each independent velocity, in unit time."""
+        seen = self.coordinate >= 0
+        low, high = np.full(seen.shape, -np.inf), np.full(seen.shape, np.inf)
+        at = self.coordinate[seen]
+        low[seen], high[seen] = self.lower[at] - q[at], self.upper[at] - q[at]
+        if self.basis is None:
+            return low, high
+        lowest, highest = np.full(self.basis.shape[1], -np.inf), np.full(self.basis.shape[1], np.inf)
+        for dof, y in zip(*np.nonzero(self.basis), strict=True):
+            ends = sorted((low[dof] / self.basis[dof, y], high[dof] / self.basis[dof, y]))
+            lowest[y], highest[y] = max(lowest[y], ends[0]), min(highest[y], ends[1])
+        return lowest, highest
+
+    def reduced(self, J: FloatArray) -> FloatArray:
+        """A Jacobian over the independent velocities."""
+        return J if self.basis is None else np.asarray(J @ self.basis)
+
+    def moved(self, q: FloatArray, y: FloatArray) -> FloatArray:
+        """The configuration after a step y of the independent velocities."""
+        v = y if self.basis is None else self.basis @ y
+        return self._followed(integrate(self.model, q, v, 1.0))
+
+    def _followed(self, q: FloatArray) -> FloatArray:
+        # Steps end on the limits up to rounding.
+        out = np.clip(q, self.lower, self.upper)
+        return out if self.basis is None else apply_mimic(self.model, out)
+
+
+def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Freedom:
+    """What ``limits`` of `inverse_kinematics` means for this model."""
+    coordinate = _coordinates(model)
+    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
+    basis = None
+    given: object = limits  # whatever the caller's types say
+    if isinstance(given, tuple | list) and len(given) == 2:
+        lower, upper = _limit("limits[0]", given[0], model.nq), _limit("limits[1]", given[1], model.nq)
+    elif not isinstance(given, bool | np.bool_):
+        raise MultibodyError("limits", f"must be True, False or a pair (lower, upper), got {limits!r}")
+    elif given:
+        lower, upper = position_limits(model)
+        basis = _independent(model)
+    crossed = np.flatnonzero(~(lower <= upper))
+    if crossed.shape[0]:
+        at = int(crossed[0])
+        raise MultibodyError("limits", f"entry [{at}]: the lower limit {lower[at]} exceeds the upper, {upper[at]}")
+    limited = np.isfinite(lower) | np.isfinite(upper)
+    limited[coordinate[coordinate >= 0]] = False
+    if limited.any():
+        at = int(np.flatnonzero(limited)[0])
+        raise MultibodyError("limits", f"entry [{at}] of q belongs to an orientation or a custom joint, which has none")
+    return Freedom(model, lower, upper, coordinate, basis)
+
+
+def _limit(name: str, value: ArrayLike, nq: int) -> FloatArray:
+    array = np.array(value, dtype=np.float64)
+    if np.isnan(array).any():
+        raise MultibodyError(name, f"entry [{int(np.flatnonzero(np.isnan(array.ravel()))[0])}] is nan")
+    if array.shape != (nq,):
+        return checked(name, array, nq)  # raises
+    return array
+
+
+def _coordinates(model: Model) -> NDArray[np.intp]:
+    """The entry of q that each entry of v changes at its rate, -1 for quaternions and custom joints."""
+    out = np.full(model.nv, -1, dtype=np.intp)
+    for body in model.bodies:
+        if isinstance(body.joint, CustomJoint | Spherical):
+            continue
+        q, v = model.q_slice(body.name).start, model.v_slice(body.name).start
+        plain = 3 if isinstance(body.joint, FloatingBase) else body.joint.nv
+        out[v : v + plain] = np.arange(q, q + plain)
+    return out
+
+
+def _independent(model: Model) -> FloatArray | None:
+    """Basis (nv, ny) of the velocities that keep the mimic relations; None where there are none."""
+    coupling = mimic_coupling(model, model.neutral)
+    G = coupling.G
+    if G.shape[0] == 0:
+        return None
+    data = getattr(model, "joint_data", {})
+    followers = np.array([data[name].v.start for name in coupling.joints])
+    leaders = np.setdiff1d(np.arange(model.nv), followers)
+    basis = np.zeros((model.nv, leaders.shape[0]))
+    basis[leaders, np.arange(leaders.shape[0])] = 1.0
+    basis[followers] = -np.linalg.solve(G[:, followers], G[:, leaders])
+    return basis

@@ -1,0 +1,248 @@
+"""Configurations that put points, bodies or the centre of mass where they shall be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import checked
+from contactlab.multibody.bounded_step import damped_step
+from contactlab.multibody.configuration import integrate
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.ik_freedom import Freedom, freedom_of
+from contactlab.multibody.ik_targets import CenterOfMassTarget, OrientationTarget, PointTarget, PoseTarget, Target
+from contactlab.multibody.kinematics import Kinematics, kinematics
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+
+__all__ = [
+    "CenterOfMassTarget",
+    "IKResult",
+    "OrientationTarget",
+    "PointTarget",
+    "PoseTarget",
+    "Target",
+    "inverse_kinematics",
+]
+
+#: A number per target, or one per row of it.
+Weights: TypeAlias = Sequence[ArrayLike] | FloatArray
+
+# Damping added to Sugihara's at the start of a descent, relative to the mean square of J's singular values.
+_FIRST: Final = 1e-3
+# A step that lowers the objective by less than this part of it is the last of its descent.
+_STALLED: Final = 1e-14
+# Step sizes [rad or m] of restarts grow by this much each time.
+_SPREAD: Final = 0.3
+# Descents that end at the same error, to this relative difference, before it is taken for the smallest there is.
+_SAME: Final = 1e-6
+_AGREEING: Final = 3
+
+
+@dataclass(frozen=True, eq=False)
+class IKResult:
+    """What `inverse_kinematics` found.
+
+    Attributes
+    ----------
+    q
+        Configuration (nq,), read-only: a solution, or the best one met, within the limits in either case.
+    converged
+        Whether ``error`` is within the tolerance.
+    error
+        Norm of all rows with a weight [m, rad], themselves not weighted.
+    iterations
+        Steps tried, over all descents.
+    errors
+        The same norm for each target, in the order given.
+    """
+
+    q: FloatArray
+    converged: bool
+    error: float
+    iterations: int
+    errors: tuple[float, ...]
+
+
+def inverse_kinematics(
+    model: Model,
+    q0: ArrayLike,
+    targets: Sequence[Target],
+    *,
+    weights: Weights | None = None,
+    limits: bool | tuple[ArrayLike, ArrayLike] = True,
+    tolerance: float = 1e-10,
+    max_iterations: int = 300,
+) -> IKResult:
+    """Find q, near q0 where there are many, at which all targets are met, or missed by as little as possible.
+
+    Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
+    damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
+    Transactions on Robotics 27, 2011), which vanishes with the error, plus one that shrinks while steps succeed and
+    grows where they fail. Steps lie in the space of velocities and move q by `integrate`, so that quaternions stay unit;
+    each step minimises its quadratic model between the limits. A descent that ends with an error left is repeated from
+    other configurations, at growing distances from q0 and the same in every run, until one converges, several end at
+    the same error, or the iterations are used up.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q0
+        (nq,) start; moved into the limits first.
+    targets
+        `PointTarget`, `OrientationTarget`, `PoseTarget`, `CenterOfMassTarget`.
+    weights
+        A number >= 0 per target, or one per row (`PoseTarget` has six, angular first, the others three, world axes): a
+        row of weight 0 is free. All 1 by default. They matter where not everything can be met.
+    limits
+        True: the joint limits and mimic relations of the model's description, if it has one. A pair (lower, upper) of
+        (nq,) arrays, infinite where there is none: these. False: no limits.
+    tolerance
+        Largest error [m, rad] that counts as converged.
+    max_iterations
+        Steps to try at most.
+
+    Raises
+    ------
+    MultibodyError
+        Naming the argument at fault. Targets that cannot be met are no error: ``converged`` is False.
+    """
+    goals = _checked_targets(model, targets)
+    weight = _row_weights(goals, weights)
+    tolerance = finite_number(tolerance, "tolerance", MultibodyError)
+    steps: object = max_iterations  # whatever the caller's types say
+    if tolerance < 0.0:
+        raise MultibodyError("tolerance", f"must not be negative, got {tolerance}")
+    if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
+        raise MultibodyError("max_iterations", f"must be a whole number >= 0, got {max_iterations!r}")
+    freedom = freedom_of(model, limits)
+    first = kinematics(model, checked("q0", q0, model.nq))  # q0 as given is checked here
+    problem = _Problem(model, goals, weight, freedom, tolerance)
+
+    best = problem.descend(freedom.admitted(first.q), int(steps))
+    used, agreeing, attempt = best.iterations, 1, 0
+    rng = np.random.default_rng(0)
+    while not best.error <= tolerance and used < steps and agreeing < _AGREEING and model.nv > 0:
+        attempt += 1
+        away = rng.standard_normal(model.nv) * _SPREAD * attempt
+        start = freedom.admitted(integrate(model, first.q, away, 1.0))
+        other = problem.descend(start, int(steps) - used)
+        used += other.iterations
+        if other.error <= tolerance:
+            best = other
+        elif abs(other.objective - best.objective) <= _SAME * best.objective:
+            agreeing += 1
+        elif other.objective < best.objective:
+            best, agreeing = other, 1
+    at = kinematics(model, best.q)
+    errors = []
+    for row, goal in zip(np.cumsum([0, *(goal.rows for goal in goals)]).tolist(), goals, strict=False):
+        seen = weight[row : row + goal.rows] > 0.0
+        errors.append(float(np.linalg.norm(goal.error(model, at)[seen])))
+    return IKResult(read_only(best.q), best.error <= tolerance, best.error, used, tuple(errors))
+
+
+@dataclass(frozen=True, eq=False)
+class _End:
+    """Where a descent ended."""
+
+    q: FloatArray
+    objective: float
+    error: float
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Targets, weights and limits of one call."""
+
+    model: Model
+    targets: tuple[Target, ...]
+    weight: FloatArray
+    freedom: Freedom
+    tolerance: float
+
+    def errors(self, at: Kinematics) -> tuple[FloatArray, float, float]:
+        """Weighted rows, half their square, and the norm of the rows themselves."""
+        rows = np.concatenate([target.error(self.model, at) for target in self.targets])
+        weighted = self.weight * rows
+        with np.errstate(over="ignore"):
+            objective = 0.5 * float(weighted @ weighted)
+        if not np.isfinite(objective):
+            raise MultibodyError("targets", "lie so far away that the error is not finite")
+        return weighted, objective, float(np.linalg.norm(rows[self.weight > 0.0]))
+
+    def descend(self, q: FloatArray, steps: int) -> _End:
+        """Levenberg-Marquardt from q: until the tolerance, a local minimum, or so many steps."""
+        at = kinematics(self.model, q)
+        e, objective, error = self.errors(at)
+        extra = -1.0
+        J, scale = self.jacobian(at)
+        taken = 0
+        while taken < steps and error > self.tolerance and scale > 0.0:
+            if extra < 0.0:
+                extra = _FIRST * scale
+            # Far away the curvature of the objective is the error times a lever arm, not the error's square.
+            damping = min(objective, np.sqrt(2.0 * objective * scale)) + extra
+            lower, upper = self.freedom.bounds(at.q)
+            x = damped_step(J, e, float(damping), lower, upper)
+            taken += 1
+            trial = kinematics(self.model, self.freedom.moved(at.q, x))
+            e_trial, objective_trial, error_trial = self.errors(trial)
+            if not objective_trial < objective:
+                # At the foot of a descent every step fails, by rounding.
+                foreseen = objective - 0.5 * float(np.sum((e - J @ x) ** 2))
+                if foreseen <= _STALLED * objective or extra > 1e8 * scale:
+                    break
+                extra = max(10.0 * extra, 0.1 * float(damping))
+                continue
+            lowered = objective - objective_trial
+            at, e, objective, error = trial, e_trial, objective_trial, error_trial
+            if lowered <= _STALLED * objective:
+                break
+            extra = max(0.1 * extra, 1e-15 * scale)
+            J, scale = self.jacobian(at)
+        return _End(np.array(at.q), objective, error, taken)
+
+    def jacobian(self, at: Kinematics) -> tuple[FloatArray, float]:
+        """Weighted rows over the independent velocities, and the mean square of the singular values."""
+        J = np.concatenate([target.jacobian(self.model, at) for target in self.targets])
+        J = self.freedom.reduced(self.weight[:, None] * J)
+        return J, float(np.sum(J * J)) / max(1, min(J.shape))
+
+
+def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, ...]:
+    goals = tuple(targets)
+    if not goals:
+        raise MultibodyError("targets", "there are none")
+    candidates: tuple[object, ...] = goals  # whatever the caller's types say
+    for i, goal in enumerate(candidates):
+        if not isinstance(goal, Target):
+            raise MultibodyError(f"targets[{i}]", f"must be a target such as PointTarget(...), got {goal!r}")
+        if not isinstance(goal, CenterOfMassTarget):
+            model.index(goal.body)
+    return goals
+
+
+def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArray:
+    """A weight per row."""
+    if weights is None:
+        return np.ones(sum(goal.rows for goal in goals))
+    if len(weights) != len(goals):
+        raise MultibodyError("weights", f"must have one entry per target, {len(goals)}, got {len(weights)}")
+    parts = []
+    for i, (goal, given) in enumerate(zip(goals, weights, strict=True)):
+        shape = () if np.ndim(given) == 0 else (goal.rows,)
+        part = finite_array(given, f"weights[{i}]", shape, MultibodyError)
+        if (part < 0.0).any():
+            raise MultibodyError(f"weights[{i}]", f"must not be negative, got {part.min()}")
+        parts.append(np.broadcast_to(part, (goal.rows,)))
+    out = np.concatenate(parts)
+    if not out.any():
+        raise MultibodyError("weights", "are all zero: nothing is asked for")
+    return out

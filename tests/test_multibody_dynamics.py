@@ -1,0 +1,439 @@
+"""Dynamics: identities that must hold for every model and state, and what is refused."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from every_joint import model_with_every_joint, random_body
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contactlab.multibody import joints
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.configuration import integrate, random_configuration
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
+from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.kernels import layout, sizes
+from contactlab.multibody.kernels.momentum import ANGULAR, KINETIC, LINEAR, MOMENTUM_SIZE, momentum
+from contactlab.multibody.kinematics import kinematics
+from contactlab.multibody.ltl import dof_parents, factorize_ltl
+from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix, solve_mass_matrix
+from contactlab.multibody.model import Model
+from contactlab.multibody.points import point_position
+from contactlab.spatial import RigidInertia, Transform
+
+BALL = RigidInertia.solid_sphere(1.0, 0.1)
+EVERY = model_with_every_joint()
+JOINTS: tuple[joints.Joint, ...] = (
+    joints.Revolute((0, 0, 1)),
+    joints.Revolute((1, 2, 2)),
+    joints.Prismatic((1, 0, 1)),
+    joints.Helical((0, 1, 1), 0.3),
+    joints.Screw((1, 0, 1), (0.1, 0.3, -0.2)),
+    joints.Spherical(),
+    joints.EulerZYX(),
+    joints.EulerXYZ(),
+    joints.EulerYXZ(),
+    joints.EulerZXY(),
+    joints.TranslationXYZ(),
+    joints.FloatingBase(),
+)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> tuple[Model, np.random.Generator]:
+    """A tree of up to eight bodies with any joints, the first one at the root."""
+    kinds = draw(st.lists(st.sampled_from(JOINTS), min_size=1, max_size=8))
+    parents = [draw(st.integers(-1, i - 1)) for i in range(len(kinds))]
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    builder = ModelBuilder(rng.uniform(-10.0, 10.0, 3))
+    for i, (kind, up) in enumerate(zip(kinds, parents, strict=True)):
+        placement, inertia = random_body(rng)
+        builder.add_body(
+            f"b{i}", parent="world" if up < 0 else f"b{up}", joint=kind, placement=placement, inertia=inertia
+        )
+    return builder.build(), rng
+
+
+def totals(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Mass, moment of mass, momenta and kinetic energy of all moving bodies."""
+    head, nl, out = kinematics(model, q, v)._head, model.packed.nl, np.empty(MOMENTUM_SIZE)
+    a = sizes.SCRATCH + sizes.PER_DOF * model.nv
+    R, p = head[a : a + 9 * nl].reshape(nl, 9), head[a + 9 * nl : a + 12 * nl].reshape(nl, 3)
+    V = head[a + 12 * nl : a + 18 * nl].reshape(nl, 6)
+    # As plain Python: the views a kernel cuts do not leave compiled code.
+    tree, kernel = (getattr(function, "py_func", function) for function in (layout.tree, momentum))
+    kernel(tree(model.packed.ints, model.packed.floats), R, p, V, out)
+    return out
+
+
+def relative(found: np.ndarray, expected: np.ndarray, scale: float = 1.0) -> float:
+    return float(np.max(np.abs(found - expected)) / (scale + np.max(np.abs(expected))))
+
+
+@given(models())
+@settings(max_examples=60)
+def test_forward_dynamics_inverts_inverse_dynamics(case: tuple[Model, np.random.Generator]) -> None:
+    """ABA = M^-1 (tau - h), M a + h = tau, with the same M from its columns, and every solver says the same."""
+    model, rng = case
+    q = random_configuration(model, rng, spread=1.2)
+    v, tau = rng.standard_normal((2, model.nv))
+    M, h = mass_matrix(model, q), nonlinear_effects(model, q, v)
+    a = forward_dynamics(model, q, v, tau)
+    size = np.max(np.abs(M) @ np.abs(a) + np.abs(h) + np.abs(tau))
+    assert relative(inverse_dynamics(model, q, v, a), tau, size) < 1e-11
+    assert np.max(np.abs(M @ a + h - tau)) < 1e-11 * size
+    condition = np.linalg.cond(M)
+    for solver in ("cholesky", "lu", "qr", "ltl"):
+        other = forward_dynamics_lagrangian(model, q, v, tau, linear_solver=solver)
+        assert relative(other, a) < 1e-13 * condition
+    assert relative(solve_mass_matrix(model, q, tau - h), a) < 1e-13 * condition
+
+
+@given(models())
+@settings(max_examples=40)
+def test_mass_matrix_is_what_inverse_dynamics_is_linear_in(case: tuple[Model, np.random.Generator]) -> None:
+    """Columns of M are differences of RNEA; M is symmetric positive definite; v.M v / 2 is the kinetic energy."""
+    model, rng = case
+    q = random_configuration(model, rng, spread=1.2)
+    v = rng.standard_normal(model.nv)
+    M, h = mass_matrix(model, q), nonlinear_effects(model, q, v)
+    columns = np.array([inverse_dynamics(model, q, v, e) - h for e in np.eye(model.nv)]).T
+    assert relative(columns, M, float(np.max(np.abs(h)))) < 1e-12
+    np.testing.assert_array_equal(M, M.T)
+    assert np.all(np.linalg.eigvalsh(M) > 0.0)
+    assert totals(model, q, v)[KINETIC] == pytest.approx(0.5 * v @ M @ v, rel=1e-11)
+
+
+@given(models())
+@settings(max_examples=40)
+def test_power_is_the_rate_of_energy(case: tuple[Model, np.random.Generator]) -> None:
+    """d(T + V)/dt = tau.v along the motion that the forces tau cause."""
+    model, rng = case
+    q = random_configuration(model, rng)
+    v, tau = rng.standard_normal((2, model.nv))
+    a = forward_dynamics(model, q, v, tau)
+    step = 1e-5
+
+    def energy(h: float) -> float:
+        at, speed = integrate(model, q, v + 0.5 * h * a, h), v + h * a
+        total = totals(model, at, speed)
+        return float(total[KINETIC] - model.gravity @ total[1:4])
+
+    slope = (energy(step) - energy(-step)) / (2 * step)
+    scale = 1.0 + np.abs(tau) @ np.abs(v) + abs(energy(0.0)) * (1.0 + np.max(np.abs(a)) ** 2)
+    assert abs(slope - tau @ v) < 1e-6 * scale
+
+
+@pytest.mark.nojit
+def test_every_joint_in_one_tree() -> None:
+    """The identities hold with custom joints, roots of every kind, fixed bodies and several trees."""
+    rng = np.random.default_rng(3)
+    q = random_configuration(EVERY, rng)
+    v, tau = rng.standard_normal((2, EVERY.nv))
+    M, h = mass_matrix(EVERY, q), nonlinear_effects(EVERY, q, v)
+    a = forward_dynamics(EVERY, q, v, tau)
+    np.testing.assert_allclose(inverse_dynamics(EVERY, q, v, a), tau, atol=1e-9)
+    np.testing.assert_allclose(M @ a + h, tau, atol=1e-9)
+    columns = np.array([inverse_dynamics(EVERY, q, v, e) - h for e in np.eye(EVERY.nv)]).T
+    np.testing.assert_allclose(columns, M, atol=1e-11)
+    factor = factorize_ltl(EVERY, M)
+    np.testing.assert_allclose(factor.L.T @ factor.L, M, atol=1e-12)
+    np.testing.assert_allclose(forward_dynamics_lagrangian(EVERY, q, v, tau, linear_solver="ltl"), a, rtol=1e-9)
+
+
+@pytest.mark.parametrize("root", JOINTS, ids=lambda joint: type(joint).__name__)
+def test_joints_on_the_root_have_the_right_bias(root: joints.Joint) -> None:
+    """The bias force at a root joint is that of Lagrange: d(M v)/dt - dT/dq for coordinates, here by power at a = 0."""
+    rng = np.random.default_rng(1)
+    placement, inertia = random_body(rng)
+    model = ModelBuilder((0, 0, 0)).add_body("b", joint=root, placement=placement, inertia=inertia).build()
+    q, v = random_configuration(model, rng), 2.0 * rng.standard_normal(model.nv)
+    step = 1e-5
+    # M(q + v h) v changes at the rate that h(q, v) and the generalised force of T leave: v.(dM/dt) v = 2 v.h.
+    before, after = integrate(model, q, v, -step), integrate(model, q, v, step)
+    rate = (v @ mass_matrix(model, after) @ v - v @ mass_matrix(model, before) @ v) / (2 * step)
+    assert 2 * v @ nonlinear_effects(model, q, v) == pytest.approx(rate, rel=1e-6, abs=1e-6)
+    # And against the motion of the centre of mass: at a = 0 its acceleration is the second difference of its position.
+    com = inertia.com
+    here = [point_position(model, integrate(model, q, v, h), "b", com) for h in (-1e-3, 0.0, 1e-3)]
+    force = inertia.mass * (here[0] - 2 * here[1] + here[2]) / 1e-6
+    lifted = ModelBuilder((0, 0, 0)).add_body("base", joint=joints.TranslationXYZ(), inertia=BALL)
+    lifted.add_body("b", parent="base", joint=root, placement=placement, inertia=inertia)
+    free = lifted.build()
+    h = nonlinear_effects(free, np.concatenate([np.zeros(3), q]), np.concatenate([np.zeros(3), v]))
+    np.testing.assert_allclose(h[:3], force, rtol=1e-4, atol=1e-4)
+
+
+def test_momentum_of_a_free_tree_is_conserved() -> None:
+    """Without gravity and with forces at inner joints only, linear and angular momentum have no rate."""
+    rng = np.random.default_rng(6)
+    builder = ModelBuilder((0, 0, 0)).add_body("base", joint=joints.FloatingBase(), inertia=random_body(rng)[1])
+    for i, joint in enumerate(
+        (joints.Revolute(), joints.Spherical(), joints.EulerZYX(), joints.Helical((1, 0, 0), 0.2))
+    ):
+        placement, inertia = random_body(rng)
+        builder.add_body(
+            f"b{i}",
+            parent="base" if i % 2 else f"b{i - 1}" if i else "base",
+            joint=joint,
+            placement=placement,
+            inertia=inertia,
+        )
+    model = builder.build()
+    q, v = random_configuration(model, rng), rng.standard_normal(model.nv)
+    tau = np.concatenate([np.zeros(6), rng.standard_normal(model.nv - 6)])
+    a = forward_dynamics(model, q, v, tau)
+    step = 1e-5
+    rates = [totals(model, integrate(model, q, v + 0.5 * h * a, h), v + h * a) for h in (-step, step)]
+    slope = (rates[1] - rates[0]) / (2 * step)
+    np.testing.assert_allclose(slope[LINEAR : LINEAR + 3], 0.0, atol=1e-6)
+    np.testing.assert_allclose(slope[ANGULAR : ANGULAR + 3], 0.0, atol=1e-6)
+
+
+def test_energy_of_a_free_swing_drifts_at_the_order_of_the_integrator() -> None:
+    """Halving the step of the classical Runge-Kutta method divides the error of the energy by about 16."""
+    builder = ModelBuilder()
+    builder.add_body(
+        "a", joint=joints.Revolute((0, 1, 0)), inertia=RigidInertia(1.0, (0, 0, -0.5), inertia=0.1 * np.eye(3))
+    )
+    builder.add_body(
+        "b",
+        parent="a",
+        joint=joints.Revolute((0, 1, 0)),
+        placement=Transform(p=(0, 0, -1)),
+        inertia=RigidInertia(0.7, (0.1, 0, -0.4), inertia=0.05 * np.eye(3)),
+    )
+    model, none = builder.build(), np.zeros(2)
+
+    def slope(x: np.ndarray) -> np.ndarray:
+        return np.concatenate([x[2:], forward_dynamics(model, x[:2].copy(), x[2:].copy(), none)])
+
+    def energy(x: np.ndarray) -> float:
+        total = totals(model, x[:2], x[2:])
+        return float(total[KINETIC] - model.gravity @ total[1:4])
+
+    drifts = []
+    for steps in (200, 400):
+        x, h = np.array([1.5, 0.5, 0.0, 0.0]), 2.0 / steps
+        start, worst = energy(x), 0.0
+        for _ in range(steps):
+            k1 = slope(x)
+            k2 = slope(x + 0.5 * h * k1)
+            k3 = slope(x + 0.5 * h * k2)
+            k4 = slope(x + h * k3)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            worst = max(worst, abs(energy(x) - start))
+        drifts.append(worst)
+    assert drifts[0] < 1e-4
+    assert 12.0 < drifts[0] / drifts[1] < 40.0
+
+
+@pytest.mark.nojit
+def test_closed_form_of_the_cart_and_pendulum() -> None:
+    """Mass matrix and bias of a cart with a pendulum are those of the textbook."""
+    mc, mp, L, g = 2.0, 0.5, 0.8, 9.81
+    tiny = 1e-3
+    builder = ModelBuilder((0, 0, -g))
+    builder.add_body("cart", joint=joints.Prismatic((1, 0, 0)), inertia=RigidInertia(mc, inertia=np.eye(3)))
+    builder.add_body(
+        "rod",
+        parent="cart",
+        joint=joints.Revolute((0, -1, 0)),
+        inertia=RigidInertia(mp, (0, 0, -L), inertia=tiny * np.eye(3)),
+    )
+    model = builder.build()
+    x, theta, xd, td = 0.3, 0.7, -1.2, 2.5
+    q, v = np.array([x, theta]), np.array([xd, td])
+    c, s = np.cos(theta), np.sin(theta)
+    np.testing.assert_allclose(
+        mass_matrix(model, q), [[mc + mp, mp * L * c], [mp * L * c, mp * L * L + tiny]], atol=1e-14
+    )
+    np.testing.assert_allclose(nonlinear_effects(model, q, v), [-mp * L * s * td * td, mp * g * L * s], atol=1e-13)
+
+
+def test_factors() -> None:
+    """L is lower triangular, keeps to the branches, and its solves undo products; so does the articulated factor."""
+    rng = np.random.default_rng(9)
+    q = random_configuration(EVERY, rng)
+    M, b, B = mass_matrix(EVERY, q), rng.standard_normal(EVERY.nv), rng.standard_normal((EVERY.nv, 5))
+    factor = factorize_ltl(EVERY, M)
+    np.testing.assert_array_equal(factor.L, np.tril(factor.L))
+    related = np.eye(EVERY.nv, dtype=bool)
+    for i, up in enumerate(dof_parents(EVERY)):
+        if up >= 0:
+            related[i] |= related[up]
+    assert not factor.L[~related].any()
+    assert np.count_nonzero(related) < 0.25 * EVERY.nv**2
+    inertia = factorize_mass_matrix(EVERY, q)
+    for right in (b, B):
+        np.testing.assert_allclose(M @ factor.solve(right), right, atol=1e-10)
+        np.testing.assert_allclose(factor.L.T @ factor.solve_lt(right), right, atol=1e-11)
+        np.testing.assert_allclose(factor.L @ factor.solve_l(right), right, atol=1e-11)
+        np.testing.assert_allclose(M @ inertia.solve(right), right, atol=1e-10)
+        np.testing.assert_allclose(M @ solve_mass_matrix(EVERY, q, right), right, atol=1e-10)
+
+
+def chain(n: int) -> Model:
+    """n revolute joints in a row."""
+    builder = ModelBuilder()
+    for i in range(n):
+        axis = np.eye(3)[i % 3]
+        placement = Transform(p=(0.1, 0.0, 0.2))
+        builder.add_body(
+            f"b{i}",
+            parent=f"b{i - 1}" if i else "world",
+            joint=joints.Revolute(axis),
+            placement=placement,
+            inertia=BALL,
+        )
+    return builder.build()
+
+
+def test_deep_chains_are_factorised_as_dense_matrices() -> None:
+    """A chain of 100 is right, and its factorisation takes a small part of what following pointers would."""
+    model = chain(100)
+    assert model.packed.chain
+    M = mass_matrix(model, random_configuration(model, 1))
+    factor = factorize_ltl(model, M)
+    assert relative(factor.L.T @ factor.L, M) < 1e-13
+    b = np.ones(100)
+    assert np.max(np.abs(M @ factor.solve(b) - b)) < 1e-9 * np.max(np.abs(M) @ np.abs(factor.solve(b)))
+
+
+def test_far_from_the_origin_nothing_is_lost() -> None:
+    """Dynamics a thousand kilometres from the world origin are those at the origin: frames stand at the tree's root."""
+    answers = []
+    for place in (0.0, 1e6):
+        builder = ModelBuilder()
+        body_rng = np.random.default_rng(7)
+        for i in range(6):
+            placement, inertia = random_body(body_rng)
+            if i == 0:
+                placement = Transform(placement.R, placement.p + place)
+            builder.add_body(
+                f"b{i}",
+                parent=f"b{i - 1}" if i else "world",
+                joint=joints.Revolute(),
+                placement=placement,
+                inertia=inertia,
+            )
+        model = builder.build()
+        q, v, tau = np.linspace(-1, 1, 6), np.linspace(1, 2, 6), np.ones(6)
+        answers.append(forward_dynamics(model, q, v, tau))
+    np.testing.assert_allclose(answers[1], answers[0], rtol=1e-8)
+
+
+@pytest.mark.nojit
+def test_euler_angles_at_their_singularity_are_named() -> None:
+    """Where two axes coincide the mass matrix is singular: ABA, the factors and every solver say so, with the joint."""
+    builder = ModelBuilder().add_body("gimbal", joint=joints.EulerZYX(), inertia=BALL)
+    builder.add_body("link", parent="gimbal", joint=joints.Revolute(), inertia=BALL)
+    model = builder.build()
+    q, v, tau = np.array([0.3, np.pi / 2, 0.2, 0.5]), np.zeros(4), np.ones(4)
+    with pytest.raises(MultibodyError, match=r"singular: v\[0\], of the EulerZYX joint of 'gimbal'.*Spherical"):
+        forward_dynamics(model, q, v, tau)
+    with pytest.raises(MultibodyError, match="of 'gimbal'"):
+        solve_mass_matrix(model, q, tau)
+    with pytest.raises(MultibodyError, match=r"H: is not positive definite.*of 'gimbal'"):
+        factorize_ltl(model, mass_matrix(model, q))
+    for solver in ("cholesky", "lu", "qr", "ltl"):
+        with pytest.raises(MultibodyError, match="singular|not positive definite"):
+            forward_dynamics_lagrangian(model, q, v, tau, linear_solver=solver)
+    q[1] -= 1e-3
+    assert np.isfinite(forward_dynamics(model, q, v, tau)).all()
+
+
+@pytest.mark.nojit
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numpy's scalars warn where compiled code is silent
+def test_bad_states_are_named() -> None:
+    """Wrong lengths, entries that are not finite and quaternions without unit length say which, in every function."""
+    builder = ModelBuilder().add_body("base", joint=joints.FloatingBase(), inertia=BALL)
+    model = builder.add_body("arm", parent="base", joint=joints.Revolute(), inertia=BALL).build()
+    q, v = model.neutral, np.zeros(7)
+    calls = {
+        "rnea": lambda q, v, a, f=None: inverse_dynamics(model, q, v, a, f),
+        "nle": lambda q, v, a, f=None: nonlinear_effects(model, q, v, f),
+        "aba": lambda q, v, a, f=None: forward_dynamics(model, q, v, a, f),
+        "lagrangian": lambda q, v, a, f=None: forward_dynamics_lagrangian(model, q, v, a, f),
+        "crba": lambda q, v, a, f=None: mass_matrix(model, q),
+        "minv": lambda q, v, a, f=None: solve_mass_matrix(model, q, a),
+    }
+    for name, call in calls.items():
+        assert np.isfinite(call(list(q), v.astype(np.float32), np.zeros(7, dtype=int))).all()
+        with pytest.raises(MultibodyError, match=r"q: must have shape \(8,\), got \(7,\)"):
+            call(q[:-1], v, v)
+        with pytest.raises(MultibodyError, match=r"q: entry \[7\] is nan"):
+            call(np.where(np.arange(8) == 7, np.nan, q), v, v)
+        with pytest.raises(MultibodyError, match=r"q: entries \[3:7\], the quaternion of 'base', have length 2"):
+            call(np.where(np.arange(8) == 3, 2.0, q), v, v)
+        if name in ("crba", "minv"):
+            continue
+        with pytest.raises(MultibodyError, match=r"v: must have shape \(7,\), got \(8,\)"):
+            call(q, q, v)
+        with pytest.raises(MultibodyError, match=r"v: entry \[2\] is inf"):
+            call(q, np.where(np.arange(7) == 2, np.inf, v), v)
+        with pytest.raises(MultibodyError, match=r"f_ext: must have shape \(2, 6\), got \(1, 6\)"):
+            call(q, v, v, np.zeros((1, 6)))
+        with pytest.raises(MultibodyError, match=r"f_ext: entry"):
+            call(q, v, v, np.full((2, 6), np.nan))
+    for name in ("rnea", "aba", "lagrangian", "minv"):
+        with pytest.raises(MultibodyError, match=r"(a|tau): entry \[6\] is nan"):
+            calls[name](q, v, np.where(np.arange(7) == 6, np.nan, v))
+    with pytest.raises(MultibodyError, match=r"linear_solver: must be one of .*cholesky.*got 'magic'"):
+        forward_dynamics_lagrangian(model, q, v, v, linear_solver="magic")  # type: ignore[arg-type]
+    with pytest.raises(MultibodyError, match="so large that the result is not"):
+        inverse_dynamics(model, q, np.full(7, 1e200), v)
+
+
+def test_what_a_factorisation_refuses() -> None:
+    """A matrix of the wrong shape, with an entry between two branches, or not positive definite."""
+    builder = ModelBuilder().add_body("base", joint=joints.Prismatic(), inertia=BALL)
+    for name in ("left", "right"):
+        builder.add_body(name, parent="base", joint=joints.Revolute(), inertia=BALL)
+    model = builder.build()
+    with pytest.raises(MultibodyError, match=r"H: must have shape \(3, 3\)"):
+        factorize_ltl(model, np.eye(2))
+    H = np.eye(3)
+    H[2, 1] = H[1, 2] = 0.1
+    with pytest.raises(MultibodyError, match=r"H: entry \[2, 1\] is 0.1, but no branch"):
+        factorize_ltl(model, H)
+    with pytest.raises(MultibodyError, match=r"not positive definite.*'left'"):
+        factorize_ltl(model, np.diag([1.0, -1.0, 1.0]))
+    with pytest.raises(MultibodyError, match=r"b: must have shape"):
+        factorize_ltl(model, np.eye(3)).solve(np.ones(4))
+
+
+@pytest.mark.nojit
+def test_a_model_without_moving_bodies() -> None:
+    """Nothing moves: vectors of length 0 and an empty matrix."""
+    model = ModelBuilder().add_body("post", joint=joints.Fixed(), inertia=BALL).build()
+    none = np.zeros(0)
+    assert inverse_dynamics(model, none, none, none).shape == (0,)
+    assert forward_dynamics(model, none, none, none).shape == (0,)
+    assert mass_matrix(model, none).shape == (0, 0)
+    assert solve_mass_matrix(model, none, none).shape == (0,)
+    assert factorize_ltl(model, np.zeros((0, 0))).solve(none).shape == (0,)
+
+
+def test_lengths_agree_with_the_layout() -> None:
+    """The rows of custom joints are as long as the layout says."""
+    assert sizes.CUSTOM_ROW == layout.CUSTOM_ROW
+    assert sizes.head_size(3, 5) == sizes.SCRATCH + 3 * sizes.PER_LINK + 5 * sizes.PER_DOF
+
+
+def test_arrays_of_other_kinds_do_not_compile_again() -> None:
+    """Strided, read-only and integer arrays give the same numbers at once, not after seconds of compiling."""
+    model = chain(7)
+    q, v, a = np.random.default_rng(0).standard_normal((3, 7))
+    expected = inverse_dynamics(model, q, v, a)
+    strided = np.repeat(q, 2)[::2]
+    frozen = v.copy()
+    frozen.flags.writeable = False
+    start = time.perf_counter()
+    np.testing.assert_array_equal(inverse_dynamics(model, strided, frozen, list(a)), expected)
+    np.testing.assert_array_equal(forward_dynamics(model, strided, frozen, a), forward_dynamics(model, q, v, a))
+    assert time.perf_counter() - start < 0.5

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_multibody_golden import case, near  # noqa: F401  # a fixture
+from trees import random_inertia, random_transform, random_tree, state
+
+from contactlab.multibody import joints
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.center_of_mass import (
+    center_of_mass,
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_velocity,
+)
+from contactlab.multibody.centroidal import (
+    angular_momentum,
+    angular_momentum_rate,
+    centroidal_momentum_matrix,
+    linear_momentum,
+)
+from contactlab.multibody.configuration import integrate
+from contactlab.multibody.energy import kinetic_energy, potential_energy
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.forward_dynamics import forward_dynamics
+from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.kinematics import kinematics
+from contactlab.multibody.mass_matrix import mass_matrix
+from contactlab.multibody.model import Model
+from contactlab.multibody.points import body_pose, point_acceleration_6d, point_velocity_6d
+from contactlab.multibody.zero_moment_point import zero_moment_point
+from contactlab.spatial import RigidInertia, Transform
+
+seeds = st.integers(0, 10_000)
+few = settings(max_examples=25)
+
+
+def sums_over_bodies(model: Model, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> dict[str, np.ndarray]:
+    """The same quantities from the motion of every body's own centre of mass, in plain numpy."""
+    total, moment, p, force = 0.0, np.zeros(3), np.zeros(3), np.zeros(3)
+    spins, rates, energy = [], [], 0.0
+    for body in model.bodies:
+        own = body.inertia
+        assert own is not None
+        pose = body_pose(model, q, body.name)
+        c = pose.apply(own.com)
+        w, u = np.split(point_velocity_6d(model, q, v, body.name, own.com), 2)
+        dw, du = np.split(point_acceleration_6d(model, q, v, a, body.name, own.com), 2)
+        J = pose.R @ own.inertia @ pose.R.T
+        total, moment, p, force = total + own.mass, moment + own.mass * c, p + own.mass * u, force + own.mass * du
+        energy += 0.5 * own.mass * u @ u + 0.5 * w @ J @ w
+        spins.append((c, own.mass * u, J @ w))
+        rates.append((c, own.mass * du, J @ dw + np.cross(w, J @ w)))
+    com = moment / total
+    return {
+        "com": com,
+        "velocity": p / total,
+        "acceleration": force / total,
+        "momentum": p,
+        "angular": sum(spin + np.cross(c - com, m) for c, m, spin in spins),
+        "rate": sum(spin + np.cross(c - com, m) for c, m, spin in rates),
+        "kinetic": np.array(energy),
+        "potential": np.array(-model.gravity @ moment),
+        "mass": np.array(total),
+    }
+
+
+@pytest.mark.nojit
+def test_recorded_values(case):  # noqa: F811
+    """Mass, centre of mass and energies of the recorded models."""
+    model, recorded, q = case
+    v = np.array(recorded["qdot"])
+    near(np.array(model.mass), recorded["mass"])
+    near(center_of_mass(model, q), recorded["com"])
+    near(np.array(potential_energy(model, q)), recorded["CalcPotentialEnergy"])
+    near(np.array(kinetic_energy(model, q, v)), recorded["CalcKineticEnergy"])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("seed", range(8))
+def test_sums_over_bodies(seed):
+    """Every quantity equals its sum over bodies, bodies fixed to the world and to others included."""
+    model = random_tree(seed)
+    q, v, a = state(model, seed)
+    expected = sums_over_bodies(model, q, v, a)
+    kin = kinematics(model, q, v)
+    for at, speed in ((q, v), (kin, None), (kin, v)):
+        found = {
+            "com": center_of_mass(model, at),
+            "velocity": center_of_mass_velocity(model, at, speed),
+            "acceleration": center_of_mass_acceleration(model, at, speed, a),
+            "momentum": linear_momentum(model, at, speed),
+            "angular": angular_momentum(model, at, speed),
+            "rate": angular_momentum_rate(model, at, speed, a),
+            "kinetic": kinetic_energy(model, at, speed),
+            "potential": potential_energy(model, at),
+            "mass": model.mass,
+        }
+        for name, value in found.items():
+            np.testing.assert_allclose(value, expected[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+@few
+@given(seed=seeds)
+def test_momentum_matrix(seed):
+    """A v is the momentum, its linear part the mass times the com Jacobian, and v.M v / 2 the kinetic energy."""
+    model = random_tree(seed)
+    q, v, _ = state(model, seed)
+    A = centroidal_momentum_matrix(model, q)
+    assert A.shape == (6, model.nv)
+    np.testing.assert_allclose(A[:3] @ v, angular_momentum(model, q, v), atol=1e-11)
+    np.testing.assert_allclose(A[3:] @ v, linear_momentum(model, q, v), atol=1e-11)
+    J = center_of_mass_jacobian(model, q)
+    np.testing.assert_allclose(J @ v, center_of_mass_velocity(model, q, v), atol=1e-12)
+    np.testing.assert_allclose(kinetic_energy(model, q, v), 0.5 * v @ mass_matrix(model, q) @ v, rtol=1e-11)
+
+
+@few
+@given(seed=seeds)
+def test_rates_are_derivatives(seed):
+    """Central differences along the motion: of the com, its velocity, the angular momentum and both energies."""
+    model = random_tree(seed)
+    q, v, a = state(model, seed)
+    h = 1e-4
+
+    def moved(s):
+        return integrate(model, q, v + 0.5 * s * a, s), v + s * a
+
+    (q1, v1), (q0, v0) = moved(h), moved(-h)
+
+    def slope(f):
+        return (f(q1, v1) - f(q0, v0)) / (2 * h)
+
+    near = {"rtol": 1e-5, "atol": 2e-5}
+    com = slope(lambda q, v: center_of_mass(model, q))
+    np.testing.assert_allclose(com, center_of_mass_velocity(model, q, v), **near)
+    velocity = slope(lambda q, v: center_of_mass_velocity(model, q, v))
+    np.testing.assert_allclose(velocity, center_of_mass_acceleration(model, q, v, a), **near)
+    spin = slope(lambda q, v: angular_momentum(model, q, v))
+    np.testing.assert_allclose(spin, angular_momentum_rate(model, q, v, a), **near)
+    height = slope(lambda q, v: potential_energy(model, q))
+    np.testing.assert_allclose(height, nonlinear_effects(model, q, 0 * v) @ v, rtol=1e-5, atol=1e-3)
+    kinetic = slope(lambda q, v: kinetic_energy(model, q, v))
+    power = (inverse_dynamics(model, q, v, a) - nonlinear_effects(model, q, 0 * v)) @ v
+    np.testing.assert_allclose(kinetic, power, rtol=1e-5, atol=1e-3)
+
+
+def flying(seed: int) -> Model:
+    """A tree on a floating base, nothing fixed to the world."""
+    rng = np.random.default_rng(seed)
+    builder = ModelBuilder(rng.uniform(-10.0, 10.0, 3))
+    builder.add_body("base", joint=joints.FloatingBase(), inertia=random_inertia(rng))
+    for i in range(4):
+        parent = f"b{rng.integers(i)}" if i else "base"
+        place = random_transform(rng)
+        builder.add_body(
+            f"b{i}", parent=parent, joint=joints.Revolute(rng.standard_normal(3)), placement=place,
+            inertia=random_inertia(rng),
+        )  # fmt: skip
+    return builder.build()
+
+
+@few
+@given(seed=seeds)
+def test_only_external_forces_change_the_momentum(seed):
+    """Joint forces alone: the com falls freely and L stays; with external forces both rates are force and moment."""
+    model = flying(seed)
+    q, v, tau = state(model, seed)
+    tau[:6] = 0.0
+    a = forward_dynamics(model, q, v, tau)
+    scale = float(np.max(np.abs(a)))
+    np.testing.assert_allclose(center_of_mass_acceleration(model, q, v, a), model.gravity, atol=1e-11 * (1 + scale))
+    np.testing.assert_allclose(angular_momentum_rate(model, q, v, a), np.zeros(3), atol=1e-10 * (1 + scale))
+    f_ext = np.random.default_rng(seed).uniform(-1.0, 1.0, (model.nb, 6))
+    a = forward_dynamics(model, q, v, tau, f_ext)
+    scale = float(np.max(np.abs(a)))
+    moment, force = np.split(f_ext.sum(axis=0), 2)
+    expected = model.gravity + force / model.mass
+    np.testing.assert_allclose(center_of_mass_acceleration(model, q, v, a), expected, atol=1e-11 * (1 + scale))
+    about = moment - np.cross(center_of_mass(model, q), force)
+    np.testing.assert_allclose(angular_momentum_rate(model, q, v, a), about, atol=1e-10 * (1 + scale))
+
+
+@pytest.mark.nojit
+def test_spinning_ball_far_away():
+    """L = I w and p = m u for one ball, to the last digits even a million metres from the origin."""
+    ball = RigidInertia.solid_sphere(2.0, 0.5)
+    model = ModelBuilder().add_body("ball", joint=joints.FloatingBase(), inertia=ball).build()
+    q = np.array([1e6, -2e6, 3e6, 1.0, 0.0, 0.0, 0.0])
+    v = np.array([10.0, 20.0, 30.0, 1.0, 2.0, 3.0])
+    np.testing.assert_allclose(angular_momentum(model, q, v), 0.2 * v[3:], rtol=1e-14)
+    np.testing.assert_allclose(linear_momentum(model, q, v), 2.0 * v[:3], rtol=1e-14)
+    assert kinetic_energy(model, q, v) == pytest.approx(0.5 * 2.0 * 1400 + 0.5 * 0.2 * 14, rel=1e-14)
+    assert potential_energy(model, q) == pytest.approx(2.0 * 9.81 * 3e6, rel=1e-14)
+    A = centroidal_momentum_matrix(model, q)
+    expected = np.zeros((6, 6))
+    expected[:3, 3:], expected[3:, :3] = 0.2 * np.eye(3), 2.0 * np.eye(3)
+    np.testing.assert_allclose(A, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_against_pinocchio(seed):
+    """Centroidal matrix, momentum, its rate, com and energies of random trees equal another library's."""
+    pin = pytest.importorskip("pinocchio")
+    model = random_tree(seed, 8, ("revolute", "prismatic", "spherical"), fixed=False, depth_first=True)
+    theirs = pin.Model()
+    theirs.gravity.linear = model.gravity
+    ids = {"world": 0}
+    for body in model.bodies:
+        moves, own = body.joint, body.inertia
+        assert own is not None
+        if isinstance(moves, joints.Spherical):
+            joint = pin.JointModelSpherical()
+        elif isinstance(moves, joints.Revolute):
+            joint = pin.JointModelRevoluteUnaligned(np.array(moves.axis))
+        else:
+            assert isinstance(moves, joints.Prismatic)
+            joint = pin.JointModelPrismaticUnaligned(np.array(moves.axis))
+        place = pin.SE3(np.array(body.placement.R), np.array(body.placement.p))
+        ids[body.name] = theirs.addJoint(ids[body.parent], joint, place, body.name)
+        mass = pin.Inertia(own.mass, np.array(own.com), np.array(own.inertia))
+        theirs.appendBodyToJoint(ids[body.name], mass, pin.SE3.Identity())
+    q, v, a = state(model, seed)
+    q_theirs = q.copy()
+    for body in model.bodies:
+        if isinstance(body.joint, joints.Spherical):
+            place = model.q_slice(body.name)
+            q_theirs[place] = np.roll(q[place], -1)
+    data = theirs.createData()
+    near = {"rtol": 1e-10, "atol": 1e-10}
+    pin.ccrba(theirs, data, q_theirs, v)
+    swap = [3, 4, 5, 0, 1, 2]
+    np.testing.assert_allclose(centroidal_momentum_matrix(model, q), data.Ag[swap], **near)
+    pin.computeCentroidalMomentumTimeVariation(theirs, data, q_theirs, v, a)
+    np.testing.assert_allclose(angular_momentum(model, q, v), data.hg.angular, **near)
+    np.testing.assert_allclose(linear_momentum(model, q, v), data.hg.linear, **near)
+    np.testing.assert_allclose(angular_momentum_rate(model, q, v, a), data.dhg.angular, **near)
+    np.testing.assert_allclose(model.mass * center_of_mass_acceleration(model, q, v, a), data.dhg.linear, **near)
+    np.testing.assert_allclose(center_of_mass(model, q), pin.centerOfMass(theirs, data, q_theirs), **near)
+    np.testing.assert_allclose(kinetic_energy(model, q, v), pin.computeKineticEnergy(theirs, data, q_theirs, v), **near)
+    np.testing.assert_allclose(potential_energy(model, q), pin.computePotentialEnergy(theirs, data, q_theirs), **near)
+
+
+@pytest.mark.nojit
+def test_zero_moment_point_of_a_cart_and_table():
+    """A mass at height z accelerated along x: the point lags by z a / g behind the com, in a shifted plane too."""
+    ball = RigidInertia(3.0, [0.0, 0.0, 0.8], inertia=1e-3 * np.eye(3))
+    model = ModelBuilder().add_body("cart", joint=joints.TranslationXYZ(), inertia=ball).build()
+    q, v, a = np.array([0.4, 0.3, 0.1]), np.array([1.0, 2.0, 0.5]), np.array([2.0, -1.0, 0.0])
+    com = np.array([0.4, 0.3, 0.9])
+    np.testing.assert_allclose(zero_moment_point(model, q, v, 0 * a), [0.4, 0.3, 0.0], atol=1e-15)
+    expected = com - 0.9 * np.array([2.0, -1.0, 9.81]) / 9.81
+    np.testing.assert_allclose(zero_moment_point(model, q, v, a), expected, atol=1e-14)
+    # In the plane z = 0.5, which may be named by any of its points and a normal of any length.
+    expected = com - 0.4 * np.array([2.0, -1.0, 9.81]) / 9.81
+    for point, normal in (([0.0, 0.0, 0.5], [0, 0, 1]), ([7.0, -3.0, 0.5], [0, 0, -1e-3]), ([1, 1, 0.5], [0, 0, 1e9])):
+        found = zero_moment_point(model, q, v, a, normal=normal, point=point)
+        np.testing.assert_allclose(found, expected, atol=1e-13)
+
+
+@few
+@given(seed=seeds)
+def test_zero_moment_point_has_no_moment_along_its_plane(seed):
+    """The point lies in the plane, and about it the force has a moment along the normal alone."""
+    model = random_tree(seed, fixed=False)
+    q, v, a = state(model, seed)
+    rng = np.random.default_rng(seed)
+    normal, point = rng.standard_normal(3), rng.standard_normal(3)
+    f = model.mass * (center_of_mass_acceleration(model, q, v, a) - model.gravity)
+    if abs(normal @ f) < 0.1 * np.linalg.norm(normal) * np.linalg.norm(f):
+        return
+    z = zero_moment_point(model, q, v, a, normal=normal, point=point)
+    assert abs(normal @ (z - point)) < 1e-11
+    moment = angular_momentum_rate(model, q, v, a) + np.cross(center_of_mass(model, q) - z, f)
+    np.testing.assert_allclose(np.cross(normal, moment), np.zeros(3), atol=1e-10 * (1.0 + np.linalg.norm(f)))
+
+
+@pytest.mark.nojit
+def test_refused_values():
+    """No zero moment point in free fall or along no direction, no centre of nothing, no wrong lengths."""
+    ball = RigidInertia.solid_sphere(1.0, 0.1)
+    model = ModelBuilder((0.1, 0.2, -9.7)).add_body("ball", joint=joints.FloatingBase(), inertia=ball).build()
+    q, v = model.neutral, np.ones(6)
+    falling = np.concatenate([model.gravity, np.ones(3)])
+    for arguments, field in (((v, falling), "normal"), ((v, falling[1:]), "a"), ((v[1:], falling), "v")):
+        with pytest.raises(MultibodyError) as error:
+            zero_moment_point(model, q, *arguments)
+        assert error.value.field == field
+    with pytest.raises(MultibodyError) as error:
+        zero_moment_point(model, q, v, v, normal=[0.0, 0.0, 0.0])
+    assert error.value.field == "normal"
+    with pytest.raises(MultibodyError) as error:
+        zero_moment_point(model, q, v, v, point=[0.0, np.nan, 0.0])
+    assert error.value.field == "point"
+    with pytest.raises(MultibodyError) as error:
+        center_of_mass(model, q * np.nan)
+    assert error.value.field == "q"
+    with pytest.raises(MultibodyError) as error:
+        kinetic_energy(model, q, v * np.inf)
+    assert error.value.field == "v"
+    empty = ModelBuilder().build()
+    with pytest.raises(MultibodyError) as error:
+        center_of_mass(empty, [])
+    assert error.value.field == "model"
+    assert kinetic_energy(empty, [], []) == 0.0
+    assert potential_energy(empty, []) == 0.0
+    table = ModelBuilder().add_body("table", joint=joints.Fixed(), placement=Transform(p=[1, 2, 3]), inertia=ball).build()
+    np.testing.assert_array_equal(center_of_mass(table, []), [1.0, 2.0, 3.0])
+    assert potential_energy(table, []) == pytest.approx(29.43)
+

@@ -1,0 +1,211 @@
+"""Points of bodies, their velocities, accelerations and Jacobians, and the kinematics computed once."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from every_joint import model_with_every_joint, moved
+
+from contactlab.multibody import joints
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.external_forces import PointForce, external_forces
+from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
+from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
+from contactlab.multibody.kinematics import kinematics
+from contactlab.multibody.mass_matrix import mass_matrix, solve_mass_matrix
+from contactlab.multibody.points import (
+    body_pose,
+    point_acceleration,
+    point_acceleration_6d,
+    point_bias_acceleration,
+    point_bias_acceleration_6d,
+    point_in_body,
+    point_position,
+    point_velocity,
+    point_velocity_6d,
+)
+from contactlab.spatial import RigidInertia, Transform, quaternion
+
+POINT = np.array([0.3, -0.2, 0.5])
+
+
+@pytest.fixture(scope="module")
+def case() -> tuple:
+    model = model_with_every_joint()
+    rng = np.random.default_rng(2)
+    return model, random_configuration(model, rng), rng.standard_normal(model.nv), rng.standard_normal(model.nv)
+
+
+@pytest.mark.nojit
+def test_velocity_is_the_derivative_of_position(case: tuple) -> None:
+    """Central differences of position and orientation along v give the point's velocity and the body's angular one."""
+    model, q, v, _ = case
+    step = 1e-6
+    before, after = moved(model, q, v, 0 * v, -step), moved(model, q, v, 0 * v, step)
+    for body in model.names:
+        slope = (point_position(model, after, body, POINT) - point_position(model, before, body, POINT)) / (2 * step)
+        np.testing.assert_allclose(point_velocity(model, q, v, body, POINT), slope, rtol=1e-7, atol=1e-7)
+        turn = body_pose(model, after, body).R @ body_pose(model, before, body).R.T
+        angular = quaternion.log(quaternion.from_matrix(turn)) / (2 * step)
+        np.testing.assert_allclose(point_velocity_6d(model, q, v, body, POINT)[:3], angular, rtol=1e-7, atol=1e-7)
+
+
+def test_acceleration_is_the_derivative_of_velocity(case: tuple) -> None:
+    """Central differences of the velocity along a motion with the given a give the accelerations: no gravity in them."""
+    model, q, v, a = case
+    step = 1e-5
+    for body in model.names:
+        rates = [point_velocity_6d(model, moved(model, q, v, a, h), v + h * a, body, POINT) for h in (-step, step)]
+        slope = (rates[1] - rates[0]) / (2 * step)
+        np.testing.assert_allclose(point_acceleration_6d(model, q, v, a, body, POINT), slope, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(point_acceleration(model, q, v, a, body, POINT), slope[3:], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.nojit
+def test_jacobians(case: tuple) -> None:
+    """J v is the velocity, J a plus the bias the acceleration, and the spatial Jacobian is in body axes."""
+    model, q, v, a = case
+    for body in (*model.names, "world"):
+        J = point_jacobian_6d(model, q, body, POINT)
+        np.testing.assert_allclose(J @ v, point_velocity_6d(model, q, v, body, POINT), atol=1e-12)
+        np.testing.assert_array_equal(point_jacobian(model, q, body, POINT), J[3:])
+        bias = point_bias_acceleration_6d(model, q, v, body, POINT)
+        np.testing.assert_allclose(J @ a + bias, point_acceleration_6d(model, q, v, a, body, POINT), atol=1e-11)
+        np.testing.assert_array_equal(point_bias_acceleration(model, q, v, body, POINT), bias[3:])
+        R = body_pose(model, q, body).R
+        at_origin = point_jacobian_6d(model, q, body, np.zeros(3))
+        expected = np.concatenate([R.T @ at_origin[:3], R.T @ at_origin[3:]])
+        np.testing.assert_allclose(body_spatial_jacobian(model, q, body), expected, atol=1e-14)
+
+
+def test_the_world_does_not_move(case: tuple) -> None:
+    """Points of the world have zero Jacobians and velocities, and its pose is the identity."""
+    model, q, v, a = case
+    assert not point_jacobian_6d(model, q, "world", POINT).any()
+    assert not point_velocity_6d(model, q, v, "world", POINT).any()
+    assert not point_acceleration_6d(model, q, v, a, "world", POINT).any()
+    np.testing.assert_array_equal(point_position(model, q, "world", POINT), POINT)
+    np.testing.assert_array_equal(body_pose(model, q, "world").R, np.eye(3))
+
+
+def test_fixed_bodies_keep_their_frames() -> None:
+    """A body fixed on a body fixed on a moving one has its own frame; so has one fixed to the world."""
+    ball = RigidInertia.solid_sphere(1.0, 0.1)
+    builder = ModelBuilder()
+    builder.add_body("arm", joint=joints.Revolute(), inertia=ball)
+    builder.add_body("hand", parent="arm", joint=joints.Fixed(), placement=Transform(p=(1, 0, 0)), inertia=ball)
+    builder.add_body("tip", parent="hand", joint=joints.Fixed(), placement=Transform(p=(0, 1, 0)))
+    builder.add_body("post", joint=joints.Fixed(), placement=Transform(p=(5, 0, 0)), inertia=ball)
+    model = builder.build()
+    q = np.array([np.pi / 2])
+    np.testing.assert_allclose(point_position(model, q, "tip", (0, 0, 0)), (-1, 1, 0), atol=1e-15)
+    np.testing.assert_allclose(point_position(model, q, "post", (0, 0, 1)), (5, 0, 1), atol=1e-15)
+    np.testing.assert_allclose(point_jacobian(model, q, "tip", (0, 0, 0))[:, 0], (-1, -1, 0), atol=1e-15)
+    assert not point_jacobian(model, q, "post", (1, 2, 3)).any()
+
+
+def test_body_coordinates_and_back(case: tuple) -> None:
+    """`point_in_body` undoes `point_position`."""
+    model, q, _, _ = case
+    for body in (*model.names, "world"):
+        there = point_position(model, q, body, POINT)
+        np.testing.assert_allclose(point_in_body(model, q, body, there), POINT, atol=1e-13)
+
+
+@pytest.mark.nojit
+def test_kinematics_stand_for_q_and_v(case: tuple) -> None:
+    """Every function gives the same bits from a `Kinematics`, with its own velocity, with another, and without."""
+    model, q, v, a = case
+    kin, poses = kinematics(model, q, v), kinematics(model, q)
+    rows = np.random.default_rng(0).standard_normal((model.nb, 6))
+    for function in (inverse_dynamics, forward_dynamics, forward_dynamics_lagrangian):
+        for f_ext in (None, rows):
+            expected = function(model, q, v, a, f_ext)
+            for at, speed in ((kin, kin.v), (kin, None), (kin, v.copy()), (poses, v)):
+                np.testing.assert_array_equal(function(model, at, speed, a, f_ext), expected)
+    other = nonlinear_effects(model, q, 2 * v)
+    np.testing.assert_array_equal(nonlinear_effects(model, kin, 2 * v), other)
+    np.testing.assert_array_equal(mass_matrix(model, kin), mass_matrix(model, q))
+    np.testing.assert_array_equal(solve_mass_matrix(model, kin, a), solve_mass_matrix(model, q, a))
+    for body in model.names:
+        args = (body, POINT)
+        np.testing.assert_array_equal(point_position(model, kin, *args), point_position(model, q, *args))
+        np.testing.assert_array_equal(point_jacobian_6d(model, poses, *args), point_jacobian_6d(model, q, *args))
+        np.testing.assert_array_equal(point_velocity(model, kin, None, *args), point_velocity(model, q, v, *args))
+
+
+def test_kinematics_cannot_be_out_of_date(case: tuple) -> None:
+    """The value keeps its own q and v, which nobody can write to, and no call changes it."""
+    model, q, v, a = case
+    mine = q.copy()
+    kin = kinematics(model, mine, v)
+    before = inverse_dynamics(model, kin, kin.v, a)
+    mine[0] += 1.0
+    forward_dynamics(model, kin, 3 * v, a)
+    np.testing.assert_array_equal(inverse_dynamics(model, kin, kin.v, a), before)
+    with pytest.raises(ValueError, match="read-only"):
+        kin.q[0] = 0.0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        kin.q = q  # type: ignore[misc]
+    with pytest.raises(MultibodyError, match="another model"):
+        mass_matrix(model_with_every_joint(), kin)
+    with pytest.raises(MultibodyError, match="without velocities"):
+        inverse_dynamics(model, kinematics(model, q), None, a)
+    with pytest.raises(MultibodyError, match="only kinematics"):
+        inverse_dynamics(model, q, None, a)
+
+
+@pytest.mark.nojit
+def test_external_forces_do_the_work_of_their_points(case: tuple) -> None:
+    """Forces at points, in world or body axes, add J^T f to the generalised force; on the world they add nothing."""
+    model, q, v, a = case
+    rng = np.random.default_rng(4)
+    forces, generalized = [], np.zeros(model.nv)
+    for number, body in enumerate((*model.names, *model.names, "world")):
+        point, force = rng.standard_normal((2, 3))
+        frame = "world" if number % 2 else "body"
+        forces.append(PointForce(body, point, force, frame))
+        in_world = force if frame == "world" else body_pose(model, q, body).R @ force
+        generalized += point_jacobian(model, q, body, point).T @ in_world
+    rows = external_forces(model, q, forces)
+    assert rows.shape == (model.nb, 6)
+    np.testing.assert_allclose(
+        inverse_dynamics(model, q, v, a) - inverse_dynamics(model, q, v, a, rows), generalized, rtol=1e-10, atol=1e-10
+    )
+    found = forward_dynamics(model, q, v, a, rows)
+    np.testing.assert_allclose(found, forward_dynamics(model, q, v, a + generalized), rtol=1e-9, atol=1e-9)
+
+
+def test_a_force_turns_with_its_body() -> None:
+    """A row is the moment about the world origin and the force; a force in body axes turns with the body."""
+    builder = ModelBuilder()
+    inertia = RigidInertia.solid_sphere(1.0, 0.1)
+    builder.add_body("arm", joint=joints.Revolute(), placement=Transform(p=(1, 0, 0)), inertia=inertia)
+    model, q = builder.build(), [np.pi / 2]
+    rows = external_forces(model, q, [PointForce("arm", (2, 0, 0), (0, 3, 0), "body")])
+    np.testing.assert_allclose(rows, [[0, 0, 6, -3, 0, 0]], atol=1e-15)
+    rows = external_forces(model, q, [PointForce("arm", (2, 0, 0), (0, 3, 0))])
+    np.testing.assert_allclose(rows, [[0, 0, 3, 0, 3, 0]], atol=1e-15)
+
+
+def test_what_is_refused(case: tuple) -> None:
+    """Unknown bodies, points of the wrong size or not finite, and forces in unknown axes are named."""
+    model, q, v, _ = case
+    with pytest.raises(MultibodyError, match=r"body: no body is called 'fre'; close: 'free'"):
+        point_position(model, q, "fre", POINT)
+    with pytest.raises(MultibodyError, match=r"point: must have shape \(3,\), got \(2,\)"):
+        point_jacobian(model, q, "free", (1.0, 2.0))
+    for function in (point_position, point_jacobian, point_in_body):
+        with pytest.raises(MultibodyError, match=r"(point|position): entry \[1\] is nan"):
+            function(model, q, "free", (0.0, np.nan, 0.0))
+    with pytest.raises(MultibodyError, match=r"v: entry \[3\] is inf"):
+        point_velocity(model, q, np.where(np.arange(model.nv) == 3, np.inf, v), "free", POINT)
+    with pytest.raises(MultibodyError, match=r"PointForce.frame: must be 'world' or 'body', got 'root'"):
+        PointForce("free", POINT, POINT, "root")  # type: ignore[arg-type]
+    with pytest.raises(MultibodyError, match=r"q: must have shape"):
+        kinematics(model, q[:-1])

@@ -1,0 +1,227 @@
+"""Robot descriptions from strangers: what could do harm is refused, quickly."""
+
+from __future__ import annotations
+
+import re
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from urdf_texts import FIVE, joint, link, robot
+
+from contactlab.multibody.model import Model
+from contactlab.multibody.urdf import (
+    UrdfError,
+    UrdfWarning,
+)
+from contactlab.multibody.urdf.reading import MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS
+
+# Refusing has to cost about as much as reading what is refused; generous, for busy machines.
+QUICK = 5.0
+
+
+def refused_quickly(given, words, **options):
+    begun = time.perf_counter()
+    with pytest.raises(UrdfError, match=words) as caught:
+        Model.from_urdf(given, **options)
+    assert time.perf_counter() - begun < QUICK
+    assert len(str(caught.value)) < 1000
+    return caught.value
+
+
+def test_entities_that_expand_without_end_are_refused():
+    """A billion laughs: the DOCTYPE is the end of it."""
+    entities = "".join(f"<!ENTITY l{i} '{f'&l{i - 1};' * 10}'>" for i in range(1, 10))
+    text = f"<?xml version='1.0'?>\n<!DOCTYPE robot [<!ENTITY l0 'lol'>{entities}]>\n<robot name='&l9;'/>"
+    assert refused_quickly(text, "DOCTYPE").line == 2
+
+
+def test_external_entities_and_document_types_are_refused(tmp_path):
+    """Nothing outside the text is read, and its content does not appear in the error."""
+    secret = tmp_path / "secret"
+    secret.write_text("<link name='hidden'/>", encoding="utf-8")
+    for doctype in (
+        f"<!DOCTYPE robot [<!ENTITY x SYSTEM '{secret.as_uri()}'>]>",
+        f"<!DOCTYPE robot SYSTEM '{secret.as_uri()}'>",
+        f"<!DOCTYPE robot [<!ENTITY % x SYSTEM '{secret.as_uri()}'> %x;]>",
+    ):
+        assert "hidden" not in str(refused_quickly(f"{doctype}<robot name='r'>&x;</robot>", "DOCTYPE"))
+    refused_quickly("<robot name='r'>&x;</robot>", "undefined entity")
+
+
+def test_huge_descriptions_are_refused(tmp_path):
+    """By bytes, whether text or file; by elements, whether kept or not; a device is no file."""
+    refused_quickly("<robot>" + " " * MAX_BYTES + "</robot>", "larger than 16 MiB")
+    file = tmp_path / "huge.urdf"
+    with file.open("wb") as out:
+        out.truncate(40 * MAX_BYTES)
+    refused_quickly(file, "larger than 16 MiB")
+    for tag in ("link", "other"):
+        refused_quickly(f"<robot>{f'<{tag}/>' * MAX_ELEMENTS}</robot>", "more than 100000 elements")
+    if Path("/dev/zero").exists():
+        refused_quickly("/dev/zero", "not a regular file")
+
+
+@pytest.mark.parametrize("tag", ["link", "gazebo"])
+def test_deep_nesting_is_refused(tag):
+    """Inside elements that are kept and inside those that are skipped."""
+    deep = 50_000
+    refused_quickly("<robot>" + f"<{tag}>" * deep + f"</{tag}>" * deep + "</robot>", f"more than {MAX_DEPTH} deep")
+
+
+def test_long_chains_and_adversarial_names_take_linear_time():
+    """Five thousand links in a row, ten thousand mimics in a row, and names made to be compared at length."""
+    n = 5000
+    parts = [link(f"l{i}") for i in range(n + 1)]
+    parts += [joint(f"j{i}", "fixed", f"l{i}", f"l{i + 1}") for i in range(n)]
+    begun = time.perf_counter()
+    assert Model.from_urdf(robot(*parts)).nb == n + 1
+    assert time.perf_counter() - begun < 3 * QUICK
+    ring = [joint(f"j{i}", "fixed", f"l{i}", f"l{(i + 1) % n}") for i in range(n)]
+    refused_quickly(robot(*parts[:n], *ring), "belongs to a cycle")
+    links = [link(f"l{i}", "") for i in range(2 * n + 1)]
+    mimics = [
+        joint(f"j{i}", "revolute", "l0", f"l{i + 1}", f"<mimic joint='j{(i + 1) % (2 * n)}'/>") for i in range(2 * n)
+    ]
+    refused_quickly(robot(*links, *mimics), "mimics itself")
+    names = [link(f"{'ab' * 490}{i:06d}", "") for i in range(3000)]
+    refused_quickly(robot(*names, joint(parent="ba" * 490)), "is not there")
+
+
+def test_other_encodings_are_refused(tmp_path):
+    """A declared encoding is not looked up among the interpreter's codecs."""
+    file = tmp_path / "r.urdf"
+    file.write_bytes(b"<?xml version='1.0' encoding='utf-7'?><robot/>")
+    refused_quickly(file, "declares the encoding 'utf-7'")
+    file.write_bytes(b"<robot name='\xff'/>")
+    refused_quickly(file, "not well formed")
+    refused_quickly("<robot name='\ud800'/>", "not well formed")
+
+
+def mesh(uri):
+    return robot(link("a", f"<visual><geometry><mesh filename='{uri}'/></geometry></visual>"))
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "/etc/passwd",
+        "file:///etc/passwd",
+        "file://meshes/a.stl",
+        "C:\\secret.stl",
+        "c:/secret.stl",
+        "\\\\host\\share\\a.stl",
+        "../secret.stl",
+        "meshes/../../secret.stl",
+        "..\\secret.stl",
+        "package://pkg/../../secret.stl",
+        "package://../secret.stl",
+        "package:///../secret.stl",
+        "package://pkg/..\\..\\secret.stl",
+        "package://pkg",
+        "package://",
+        "package://./a.stl",
+    ],
+)
+def test_a_mesh_outside_the_folders_is_refused(tmp_path, uri):
+    """Absolute or climbing, as text or as a file, with package roots or without, existing or not."""
+    (tmp_path / "secret.stl").touch()
+    inside = tmp_path / "roots" / "pkg"
+    inside.mkdir(parents=True)
+    file = inside / "r.urdf"
+    file.write_text(mesh(uri), encoding="utf-8")
+    words = "absolute|own choosing|leads out|names no package"
+    refused_quickly(file, words)
+    refused_quickly(file, words, package_roots={"pkg": inside})
+    refused_quickly(mesh(uri), words, package_roots=[inside.parent])
+    refused_quickly(mesh(uri), words)
+
+
+def test_a_link_in_the_file_system_that_leads_out_is_refused(tmp_path):
+    """Comparing names would not notice."""
+    (tmp_path / "secret.stl").touch()
+    inside = tmp_path / "pkg"
+    inside.mkdir()
+    try:
+        (inside / "a.stl").symlink_to(tmp_path / "secret.stl")
+        (inside / "up").symlink_to(tmp_path, target_is_directory=True)
+        (inside / "round").symlink_to(inside / "round")
+    except OSError:
+        pytest.skip("no symbolic links here")
+    for uri in ("package://pkg/a.stl", "package://pkg/up/secret.stl"):
+        refused_quickly(mesh(uri), "leads out", package_roots={"pkg": inside})
+    assert Model.from_urdf(mesh("package://pkg/round"), package_roots={"pkg": inside}).visuals[0].shape.path is None
+
+
+def test_meshes_are_found_in_the_folders_given(tmp_path):
+    """Beside the description, in a named package, or in a package below a root; elsewhere nothing is found."""
+    folder = tmp_path / "share" / "pkg" / "meshes"
+    folder.mkdir(parents=True)
+    (folder / "a.stl").touch()
+    found = (folder / "a.stl").resolve()
+
+    def path(given, roots=None):
+        return Model.from_urdf(given, package_roots=roots).visuals[0].shape.path
+
+    file = folder.parent / "r.urdf"
+    file.write_text(mesh("meshes/a.stl"), encoding="utf-8")
+    assert path(file) == path(str(file)) == found
+    in_package = mesh("package://pkg/meshes/a.stl")
+    share = tmp_path / "share"
+    for roots in ({"pkg": share / "pkg"}, [tmp_path, share], share, str(share), iter([share])):
+        assert path(in_package, roots) == found
+    assert path(mesh("package:///pkg/meshes/a.stl"), share) == found
+    for given, roots in ((in_package, None), (in_package, {"other": share}), (mesh("meshes/a.stl"), share)):
+        assert path(given, roots) is None
+    for uri in ("model://pkg/a.stl", "http://localhost/a.stl", "package://pkg/" + "a" * 500 + ".stl"):
+        assert path(mesh(uri), share) is None
+    file.write_text(mesh("../pkg/meshes/a.stl"), encoding="utf-8")
+    assert path(file) == found
+    lower = folder / "r.urdf"
+    lower.write_text(mesh("../meshes/a.stl"), encoding="utf-8")
+    assert path(lower, {"pkg": folder.parent}) == found
+    with pytest.raises(UrdfError, match="is not a folder"):
+        path(in_package, {"pkg": tmp_path / "nowhere"})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_damaged_descriptions_end_in_a_model_or_a_typed_error(seed):
+    """Values exchanged, elements doubled or dropped, text cut: never another exception, never a model of NaN."""
+    rng = np.random.default_rng(seed)
+    whole = FIVE.read_text(encoding="utf-8")
+    tokens = [
+        "0",
+        "-1",
+        "1e308",
+        "1e-320",
+        "nan",
+        "",
+        "world",
+        "base",
+        "<",
+        "&",
+        '"',
+        "fixed",
+        "planar",
+        "1e49",
+        "0 0 0",
+    ]
+    outcomes = set()
+    for _ in range(100):
+        text = whole
+        for _ in range(int(rng.integers(1, 4))):
+            spots = list(re.finditer(r'(?<=")[^"\n]*(?=")' if rng.random() < 0.6 else r"<[^>]*/>", text))
+            spot = spots[int(rng.integers(len(spots)))] if spots else re.match("", text)
+            new = tokens[int(rng.integers(len(tokens)))] if rng.random() < 0.7 else 2 * spot.group()
+            text = text[: spot.start()] + new + text[spot.end() :]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UrdfWarning)
+                model = Model.from_urdf(text, floating_base=bool(rng.random() < 0.5))
+            assert np.isfinite(model.packed.floats).all()
+            outcomes.add("model")
+        except UrdfError:
+            outcomes.add("error")
+    assert outcomes == {"model", "error"}

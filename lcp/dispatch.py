@@ -13,6 +13,7 @@ from lcp.conversions import box_to_mlcp, mlcp_to_lcp
 from lcp.farkas import infeasibility_proof
 from lcp.mixed import MLCP
 from lcp.polish.active_set import refine
+from lcp.polish.bounds import at_bounds
 from lcp.problem import LCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Problem, measure
@@ -83,22 +84,8 @@ def _boxed(problem: BoxLCP, solver: Any, z0: Vector | None, tolerance: float, tr
         return _undefined(problem, claim)
     z = conversion.recover(claim.z)
     if not measure(problem, z)[0].solved(tolerance):
-        z = _at_bounds(problem, z, tolerance)
+        z = at_bounds(problem, z, tolerance)
     return replace(claim, z=z)
-
-
-def _at_bounds(problem: BoxLCP, z: Vector, tolerance: float) -> Vector:
-    """z with what is within rounding of a bound put on it, where that solves; otherwise as it was.
-
-    A solution at bounds of zero comes out of a difference as 1e-16, which, measured against itself, is not small.
-    """
-    matrix, load = problem._M, float(np.abs(problem._q).max(initial=0.0))
-    size = float(abs(matrix).max()) if problem.n else 0.0
-    near = 1e-14 * max(float(np.abs(z).max(initial=0.0)), load / size if size > 0.0 else 0.0)
-    snapped = np.where(np.abs(z - problem.lo) <= near, problem.lo, z)
-    snapped = np.where(np.abs(snapped - problem.hi) <= near, problem.hi, snapped)
-    snapped = np.where(np.abs(snapped) <= near, np.clip(0.0, problem.lo, problem.hi), snapped)
-    return snapped if measure(problem, snapped)[0].solved(tolerance) else z
 
 
 def _undefined(problem: BoxLCP, claim: Claim) -> Claim:

@@ -15,6 +15,7 @@ from lcp.errors import ProblemError
 from lcp.mixed import MLCP, stacked
 from lcp.pieces import Affine, affine_set, piece_of
 from lcp.polish.active_set import refine
+from lcp.polish.bounds import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified
@@ -108,7 +109,7 @@ def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
     points: list[Vector] = []
     isolated: list[bool] = []
     for solution, alone in zip(found.solutions, found.isolated, strict=True):
-        z = conversion.recover(np.concatenate([solution.u, solution.y]))
+        z = at_bounds(problem, conversion.recover(np.concatenate([solution.u, solution.y])), tolerance)
         if not any(_same(z, other) for other in points):
             points.append(z)
             isolated.append(alone)

@@ -100,12 +100,12 @@ def test_what_lemke_misses_the_cascade_solves(name: str) -> None:
         assert lcp.solve(lcp.LCP(data["M"], data["q"])).solved
 
 
-@pytest.mark.parametrize("name", ["lemke_missed_contact_8", "lemke_missed_contact_12"])
+@pytest.mark.parametrize("name", ["lemke_missed_contact_12"])
 @pytest.mark.xfail(
     strict=True,
-    reason="Delassus matrix of rank 2 in 6 or 9 rows: every restart loses the path to rounding and ends in a ray",
+    reason="Delassus matrix of rank 2 in 9 rows: every restart loses the path to rounding and ends in a ray",
 )
 def test_lemke_alone_on_what_it_misses(name: str) -> None:
-    """The two found among a million."""
+    """The one of the two that no scaling of the restarts helps."""
     with np.load(Path(__file__).parent / "data" / f"{name}.npz") as data:
         assert lcp.solve(lcp.LCP(data["M"], data["q"]), lcp.Lemke()).solved

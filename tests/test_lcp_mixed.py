@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from naive import solvable_bases
 
@@ -65,6 +65,8 @@ def test_any_rank_is_settled_rightly(kind: str, seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=60)
+@example(seed=30745)  # the QP leaves 1e-40 where all y are zero
+@example(seed=3912)  # a skew matrix, whose symmetric part is rounding
 def test_monotone_problems_need_no_enumeration(seed: int) -> None:
     """Lemke's method alone solves every solvable monotone problem, however singular A is, and so does the QP."""
     blocks = random_blocks(seed, "monotone")

@@ -63,11 +63,9 @@ def configuration(model: Model, record: dict[str, Any], q: list[float]) -> np.nd
     """Ours has (w, x, y, z) together; theirs has w after everything else."""
     theirs = np.array(q)
     ours = list(theirs[: model.nv])
-    shift = 0
-    for place, entry in zip(quaternion_places(model), record["quaternions"], strict=True):
-        assert place == entry["xyz_index"] + shift
+    for before, (place, entry) in enumerate(zip(quaternion_places(model), record["quaternions"], strict=True)):
+        assert place == entry["xyz_index"] + before
         ours.insert(place, theirs[entry["w_index"]])
-        shift += 1
     return np.array(ours)
 
 

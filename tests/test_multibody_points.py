@@ -56,7 +56,7 @@ def test_velocity_is_the_derivative_of_position(case: tuple) -> None:
 
 
 def test_acceleration_is_the_derivative_of_velocity(case: tuple) -> None:
-    """Central differences of the velocity along a motion with the given a give the accelerations: no gravity in them."""
+    """Central differences of the velocity along a motion with the given a are the accelerations, without gravity."""
     model, q, v, a = case
     step = 1e-5
     for body in model.names:

@@ -1,8 +1,150 @@
-"""Rigid-body models: state, inertia, energy."""
+"""Multibody models: bodies, joints, kinematics and dynamics.
+
+Build a `Model` with `ModelBuilder` or `Model.from_urdf`, then call functions of (model, q, v, ...): they return new
+arrays and keep nothing. `kinematics` computes one instant once for several of them.
+"""
 
 from __future__ import annotations
 
+from contactlab.multibody import joints
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.center_of_mass import (
+    center_of_mass,
+    center_of_mass_acceleration,
+    center_of_mass_jacobian,
+    center_of_mass_velocity,
+)
+from contactlab.multibody.centroidal import (
+    angular_momentum,
+    angular_momentum_rate,
+    centroidal_momentum_matrix,
+    linear_momentum,
+)
+from contactlab.multibody.configuration import difference, integrate, neutral, normalize, random_configuration
+from contactlab.multibody.energy import kinetic_energy, potential_energy
 from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.external_forces import PointForce, external_forces
+from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
 from contactlab.multibody.free_bodies import FreeBodies, PackedBodies
+from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.inverse_kinematics import (
+    CenterOfMassTarget,
+    IKResult,
+    OrientationTarget,
+    PointTarget,
+    PoseTarget,
+    inverse_kinematics,
+)
+from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
+from contactlab.multibody.joint_data import (
+    JointData,
+    Mimic,
+    MimicCoupling,
+    apply_mimic,
+    effort_limits,
+    joint_damping,
+    joint_friction,
+    mimic_coupling,
+    position_limits,
+    velocity_limits,
+)
+from contactlab.multibody.kinematics import Kinematics, kinematics
+from contactlab.multibody.ltl import LTLFactor, factorize_ltl
+from contactlab.multibody.mass_matrix import (
+    MassMatrixFactor,
+    factorize_mass_matrix,
+    mass_matrix,
+    solve_mass_matrix,
+)
+from contactlab.multibody.model import BodySpec, Model
+from contactlab.multibody.overview import body_origins_overview, dof_overview, hierarchy_overview
+from contactlab.multibody.points import (
+    body_pose,
+    point_acceleration,
+    point_acceleration_6d,
+    point_bias_acceleration,
+    point_bias_acceleration_6d,
+    point_in_body,
+    point_position,
+    point_velocity,
+    point_velocity_6d,
+)
+from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
+from contactlab.multibody.zero_moment_point import zero_moment_point
+from contactlab.spatial import RigidInertia, Transform
 
-__all__ = ["FreeBodies", "MultibodyError", "PackedBodies"]
+__all__ = [
+    "BodySpec",
+    "CenterOfMassTarget",
+    "FreeBodies",
+    "IKResult",
+    "JointData",
+    "Kinematics",
+    "LTLFactor",
+    "MassMatrixFactor",
+    "Mimic",
+    "MimicCoupling",
+    "Model",
+    "ModelBuilder",
+    "MultibodyError",
+    "OrientationTarget",
+    "PackedBodies",
+    "PointForce",
+    "PointTarget",
+    "PoseTarget",
+    "RigidInertia",
+    "Transform",
+    "UrdfError",
+    "UrdfModel",
+    "UrdfWarning",
+    "angular_momentum",
+    "angular_momentum_rate",
+    "apply_mimic",
+    "body_origins_overview",
+    "body_pose",
+    "body_spatial_jacobian",
+    "center_of_mass",
+    "center_of_mass_acceleration",
+    "center_of_mass_jacobian",
+    "center_of_mass_velocity",
+    "centroidal_momentum_matrix",
+    "difference",
+    "dof_overview",
+    "effort_limits",
+    "external_forces",
+    "factorize_ltl",
+    "factorize_mass_matrix",
+    "forward_dynamics",
+    "forward_dynamics_lagrangian",
+    "hierarchy_overview",
+    "integrate",
+    "inverse_dynamics",
+    "inverse_kinematics",
+    "joint_damping",
+    "joint_friction",
+    "joints",
+    "kinematics",
+    "kinetic_energy",
+    "linear_momentum",
+    "mass_matrix",
+    "mimic_coupling",
+    "neutral",
+    "nonlinear_effects",
+    "normalize",
+    "point_acceleration",
+    "point_acceleration_6d",
+    "point_bias_acceleration",
+    "point_bias_acceleration_6d",
+    "point_in_body",
+    "point_jacobian",
+    "point_jacobian_6d",
+    "point_position",
+    "point_velocity",
+    "point_velocity_6d",
+    "position_limits",
+    "potential_energy",
+    "random_configuration",
+    "solve_mass_matrix",
+    "velocity_limits",
+    "zero_moment_point",
+]

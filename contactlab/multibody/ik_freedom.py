@@ -51,6 +51,18 @@ class Freedom:
         least = np.clip(0.0, low, np.maximum(low, high))
         return out if not least.any() else self._followed(integrate(self.model, out, self.basis @ least, 1.0))
 
+    def elsewhere(self, q: FloatArray, number: int, rng: np.random.Generator) -> FloatArray:
+        """A random configuration, the further from q the larger the number: to start anew from.
+
+        Coordinates between two limits end up anywhere between them, the others within about half a turn or two metres.
+        """
+        away = rng.standard_normal(self.model.nv) * min(0.4 * number, 2.0)
+        out = integrate(self.model, q, away, 1.0)
+        between = np.isfinite(self.lower) & np.isfinite(self.upper)
+        anywhere = rng.uniform(self.lower[between], self.upper[between])
+        out[between] = q[between] + min(0.25 * number, 1.0) * (anywhere - q[between])
+        return self.admitted(out)
+
     def bounds(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest change of q along each independent velocity, in unit time."""
         seen = self.coordinate >= 0

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked
 from contactlab.multibody.bounded_step import damped_step
-from contactlab.multibody.configuration import integrate
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.ik_freedom import Freedom, freedom_of
 from contactlab.multibody.ik_targets import CenterOfMassTarget, OrientationTarget, PointTarget, PoseTarget, Target
@@ -32,15 +31,19 @@ __all__ = [
 #: A number per target, or one per row of it.
 Weights: TypeAlias = Sequence[ArrayLike] | FloatArray
 
-# Damping added to Sugihara's at the start of a descent, relative to the mean square of J's singular values.
-_FIRST: Final = 1e-3
-# A step that lowers the objective by less than this part of it is the last of its descent.
+# Damping added to the part that vanishes with the error, relative to the mean square of J's singular values.
+_BIAS: Final = 1e-3
+# The whole damping falls by _EASE after a step that lowered the objective as much as foreseen, and rises where not.
+_EASE: Final = 1.0 / 3.0
+_RAISE: Final = 6.0
+_LARGEST: Final = 1e12
+# A step that lowers the objective by less than this part of it is the last of all.
 _STALLED: Final = 1e-14
-# Step sizes [rad or m] of restarts grow by this much each time.
-_SPREAD: Final = 0.3
-# Descents that end at the same error, to this relative difference, before it is taken for the smallest there is.
-_SAME: Final = 1e-6
-_AGREEING: Final = 3
+# A descent that has lowered the objective by less than a tenth in so many steps heads for a minimum above zero.
+_PATIENCE: Final = 4
+# Descents that end at the same objective, to this relative difference, before it is taken for the smallest there is.
+_SAME: Final = 1e-2
+_AGREEING: Final = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +85,7 @@ def inverse_kinematics(
 
     Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
     damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
-    Transactions on Robotics 27, 2011), which vanishes with the error, plus one that shrinks while steps succeed and
+    Transactions on Robotics 27, 2011), which vanishes with the error, times a factor that falls while steps succeed and
     grows where they fail. Steps lie in the space of velocities and move q by `integrate`, so that quaternions stay unit;
     each step minimises its quadratic model between the limits. A descent that ends with an error left is repeated from
     other configurations, at growing distances from q0 and the same in every run, until one converges, several end at
@@ -124,21 +127,25 @@ def inverse_kinematics(
     first = kinematics(model, checked("q0", q0, model.nq))  # q0 as given is checked here
     problem = _Problem(model, goals, weight, freedom, tolerance)
 
-    best = problem.descend(freedom.admitted(first.q), int(steps))
+    # What is left for the end brings the best one down to the last digit, where none converges.
+    exploring = int(steps) - int(steps) // 5
+    best = problem.descend(freedom.admitted(first.q), exploring, _PATIENCE)
     used, agreeing, attempt = best.iterations, 1, 0
     rng = np.random.default_rng(0)
-    while not best.error <= tolerance and used < steps and agreeing < _AGREEING and model.nv > 0:
+    while not best.error <= tolerance and used < exploring and agreeing < _AGREEING and model.nv > 0:
         attempt += 1
-        away = rng.standard_normal(model.nv) * _SPREAD * attempt
-        start = freedom.admitted(integrate(model, first.q, away, 1.0))
-        other = problem.descend(start, int(steps) - used)
-        used += other.iterations
+        start = freedom.elsewhere(first.q, attempt, rng)
+        other = problem.descend(start, exploring - used, _PATIENCE)
+        used += max(1, other.iterations)  # a start may be a minimum itself
         if other.error <= tolerance:
             best = other
         elif abs(other.objective - best.objective) <= _SAME * best.objective:
             agreeing += 1
         elif other.objective < best.objective:
             best, agreeing = other, 1
+    if not best.error <= tolerance:
+        best = problem.descend(best.q, int(steps) - used, int(steps))
+        used += best.iterations
     at = kinematics(model, best.q)
     errors = []
     for row, goal in zip(np.cumsum([0, *(goal.rows for goal in goals)]).tolist(), goals, strict=False):
@@ -177,35 +184,36 @@ class _Problem:
             raise MultibodyError("targets", "lie so far away that the error is not finite")
         return weighted, objective, float(np.linalg.norm(rows[self.weight > 0.0]))
 
-    def descend(self, q: FloatArray, steps: int) -> _End:
-        """Levenberg-Marquardt from q: until the tolerance, a local minimum, or so many steps."""
+    def descend(self, q: FloatArray, steps: int, patience: int) -> _End:
+        """Levenberg-Marquardt from q: until the tolerance, a local minimum, so many steps, or patience ends."""
         at = kinematics(self.model, q)
         e, objective, error = self.errors(at)
-        extra = -1.0
         J, scale = self.jacobian(at)
-        taken = 0
+        factor, taken, passed = 1.0, 0, [objective]
         while taken < steps and error > self.tolerance and scale > 0.0:
-            if extra < 0.0:
-                extra = _FIRST * scale
             # Far away the curvature of the objective is the error times a lever arm, not the error's square.
-            damping = min(objective, np.sqrt(2.0 * objective * scale)) + extra
+            damping = factor * (min(objective, np.sqrt(2.0 * objective * scale)) + _BIAS * scale)
             lower, upper = self.freedom.bounds(at.q)
             x = damped_step(J, e, float(damping), lower, upper)
+            left = e - J @ x
+            foreseen = objective - 0.5 * float(left @ left)
             taken += 1
             trial = kinematics(self.model, self.freedom.moved(at.q, x))
             e_trial, objective_trial, error_trial = self.errors(trial)
-            if not objective_trial < objective:
-                # At the foot of a descent every step fails, by rounding.
-                foreseen = objective - 0.5 * float(np.sum((e - J @ x) ** 2))
-                if foreseen <= _STALLED * objective or extra > 1e8 * scale:
-                    break
-                extra = max(10.0 * extra, 0.1 * float(damping))
-                continue
             lowered = objective - objective_trial
+            if not lowered > 0.0:
+                # At the foot of a descent every step fails, by rounding.
+                if foreseen <= _STALLED * objective or factor > _LARGEST:
+                    break
+                factor *= _RAISE
+                continue
             at, e, objective, error = trial, e_trial, objective_trial, error_trial
-            if lowered <= _STALLED * objective:
+            passed.append(objective)
+            hopeless = len(passed) > patience and objective > 0.9 * passed[-1 - patience]
+            if lowered <= _STALLED * objective or hopeless:
                 break
-            extra = max(0.1 * extra, 1e-15 * scale)
+            factor *= _EASE if lowered > 0.75 * foreseen else (1.0 if lowered > 0.25 * foreseen else 1.0 / _EASE)
+            factor = max(factor, 1.0 / _LARGEST)
             J, scale = self.jacobian(at)
         return _End(np.array(at.q), objective, error, taken)
 

@@ -57,7 +57,7 @@ Instant: TypeAlias = ArrayLike | Kinematics
 
 @functools.cache
 def _fill() -> Any:
-    from contactlab.multibody.kernels.points import fill_frames
+    from contactlab.multibody.kernels.fill_frames import fill_frames
 
     return fill_frames
 

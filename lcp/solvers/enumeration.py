@@ -15,6 +15,7 @@ from lcp.errors import ProblemError
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.judge import unknowns
 from lcp.mixed import MLCP
+from lcp.polish.bounds import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
@@ -69,7 +70,7 @@ class Enumeration:
         if isinstance(problem, BoxLCP):
             conversion = box_to_mlcp(problem)
             claim = self.solve(conversion.problem, tolerance=tolerance)
-            return replace(claim, z=conversion.recover(claim.z))
+            return replace(claim, z=at_bounds(problem, conversion.recover(claim.z), tolerance))
         if isinstance(problem, MLCP) and (contradiction := self._inconsistent(problem)) is not None:
             return contradiction
         if problem.n > self.max_n:

@@ -69,7 +69,7 @@ class Lemke:
     max_pivots: int | None = None
     pivot_tolerance: float = 1e-6
     tie_tolerance: float = 1e-12
-    restarts: int = 5
+    restarts: int = 7
     covering_vector: tuple[float, ...] | None = None
     time_limit: float = 300.0
 

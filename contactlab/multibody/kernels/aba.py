@@ -9,16 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.articulated import articulate, sweep
-from contactlab.multibody.kernels.body_forces import body_forces, subtract_external
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
-from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
-from contactlab.multibody.kernels.velocities import velocities
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
@@ -41,27 +38,19 @@ def aba(
 
     ``f_ext`` of length 0 stands for no external forces.
     """
+    code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
+    if code != GOOD:
+        return code
     t = tree(I, F)
     nl = t.parent.shape[0]
     nv = a.shape[0]
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
-        if code != GOOD:
-            return code
-    if ready < VELOCITIES:
-        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
-    A = rows_at(W, start, nl, 6)
     P = rows_at(W, start + 6 * nl, nl, 6)
     B = rows_at(W, start + 12 * nl, nl, 10)
     K = rows_at(W, start + 22 * nl, nl, 23)
     U = rows_at(W, start + 45 * nl, nv, 6)
     D = W[start + 45 * nl + 6 * nv : start + 45 * nl + 7 * nv]
-    accelerations(t, f.S, f.C, a[:0], 1.0, A)
-    body_forces(t, f.R, f.p, f.V, A, P)
-    if f_ext.shape[0] > 0:
-        subtract_external(t, f.p, f_ext, P)
     world_inertias(t, f.R, f.p, B)
     code = articulate(t, f.S, B, K, U, D)
     if code != GOOD:

@@ -7,36 +7,12 @@ from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import Tree, tree
-from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import NOTHING, PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
-from contactlab.multibody.kernels.velocities import velocities
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
-
-
-@kernel
-def fill_frames(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    ready: int,
-    until: int,
-    W: NDArray[np.float64],
-) -> int:
-    """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
-    t = tree(I, F)
-    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
-    if ready == NOTHING:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
-        if code != GOOD:
-            return code
-    if ready < VELOCITIES and until >= VELOCITIES:
-        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
-    return GOOD
 
 
 @kernel
@@ -180,17 +156,14 @@ def point_motion(
     Order 0: position, out (3,); 1: angular and linear velocity, out (6,); 2: accelerations, out (6,). ``a`` of length 0
     stands for no accelerations of the joints.
     """
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
+    if code != GOOD:
+        return code
     t = tree(I, F)
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
-        if code != GOOD:
-            return code
-    if ready < VELOCITIES and order > 0:
-        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
     pose = W[start + 6 * nl : start + 6 * nl + 12]
     x = W[start + 6 * nl + 12 : start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
@@ -223,14 +196,13 @@ def point_columns(
     J: NDArray[np.float64],
 ) -> int:
     """Jacobian of one point, J zeroed by the caller, and the body's pose (12,); ``first`` as for `jacobian_at`."""
+    code = fill_frames(I, F, q, q, custom, ready, POSES, W)
+    if code != GOOD:
+        return code
     t = tree(I, F)
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
-        if code != GOOD:
-            return code
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     x = W[start + 6 * nl + 12 : start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)

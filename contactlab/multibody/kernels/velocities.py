@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, PRISMATIC, SCREW, SPHERICAL, TRANSLATION
+from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, PRISMATIC, SCREW, SPHERICAL
 from contactlab.multibody.kernels.layout import Tree
 from lcp.kernels import kernel
 
@@ -67,7 +67,7 @@ def velocities(
         Ci = C[i]
         first = t.iv[i]
         kind = t.kind[i]
-        if up >= 0 and (kind <= PRISMATIC or kind == SCREW):
+        if up >= 0 and kind <= PRISMATIC:
             # By far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate.
             rate = v[first]
             s = S[first]
@@ -96,40 +96,30 @@ def velocities(
             Ci[3] = y * f - z * e + m * c - n * b
             Ci[4] = z * d - x * f + n * a - l * c
             Ci[5] = x * e - y * d + l * b - m * a
-            if kind == SCREW:
-                add_shift_of_axis(p[i], p[t.root[i]], s, rate, Ci)
             continue
-        last = t.iv[i + 1]
         for k in range(6):
             Vi[k] = V[up, k] if up >= 0 else 0.0
             Ci[k] = 0.0
-        if kind <= PRISMATIC or kind == SCREW:
-            for k in range(6):
-                Vi[k] += S[first, k] * v[first]
-            if kind == SCREW:
-                add_shift_of_axis(p[i], p[t.root[i]], S[first], v[first], Ci)
-            continue
+        last = t.iv[i + 1]
         for j in range(first, last):
             for k in range(6):
                 Vi[k] += S[j, k] * v[j]
-        if kind == SPHERICAL:
-            for j in range(first, last):
-                add_cross_motion(Vi, S[j], v[j], Ci)
-        elif kind == TRANSLATION:
-            if up >= 0:
-                for j in range(first, last):
-                    add_cross_motion(V[up], S[j], v[j], Ci)
+        # Directions carried along by the parent come first, those that turn with the link itself after them.
+        if kind in (SPHERICAL, CUSTOM):
+            carried = first
         elif kind == FLOATING:
-            # Directions of shift are the parent's, axes of rotation the body's own.
-            if up >= 0:
-                for j in range(first, first + 3):
-                    add_cross_motion(V[up], S[j], v[j], Ci)
-            for j in range(first + 3, last):
-                add_cross_motion(Vi, S[j], v[j], Ci)
+            carried = first + 3
+        else:
+            carried = last
+        if up >= 0:
+            for j in range(first, carried):
+                add_cross_motion(V[up], S[j], v[j], Ci)
+        for j in range(carried, last):
+            add_cross_motion(Vi, S[j], v[j], Ci)
+        if kind == SCREW:
+            add_shift_of_axis(p[i], p[t.root[i]], S[first], v[first], Ci)
         elif kind == CUSTOM:
             # S is constant in the child's axes but for c, its own velocity product, which is turned to world axes.
-            for j in range(first, last):
-                add_cross_motion(Vi, S[j], v[j], Ci)
             row = custom[t.custom[i]]
             Ri = R[i]
             root = p[t.root[i]]

@@ -1,0 +1,175 @@
+"""Many instants of one model at once: leading axes made one, work spread over threads, errors that say which instant."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.multibody.custom_rows import custom_rows
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW
+from contactlab.multibody.kinematics import Kinematics
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from contactlab.multibody.model import Model
+
+__all__ = ["Instants", "batched", "operand"]
+
+# Links per portion of work: a few milliseconds, after which Ctrl-C is heeded.
+_PORTION = 20_000
+_WIDEST = 4096
+
+#: Does instants start to stop, the workspace (of its own) and the codes (B,) to be filled being handed over.
+Work = Callable[[int, int, FloatArray, NDArray[np.int64]], None]
+
+
+def batched(*arguments: object) -> bool:
+    """Whether one of these has more than one axis: vectors of one instant do not."""
+    for value in arguments:
+        if type(value) is np.ndarray:
+            if value.ndim > 1:
+                return True
+        elif value is not None and type(value) is not Kinematics and np.ndim(value) > 1:  # type: ignore[arg-type]
+            return True
+    return False
+
+
+def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
+    """A named float array whose last axes are ``tail``, and their number; None stands for none (its tail has length 0).
+
+    A `Kinematics` stands for its q: a batch computes kinematics anew.
+    """
+    if value is None:
+        return name, np.zeros((0, *tail[1:])), len(tail)
+    given = value.q if isinstance(value, Kinematics) else value
+    if np.iscomplexobj(given):
+        raise MultibodyError(name, "must be real, got complex numbers")
+    try:
+        array = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
+    if array.ndim < len(tail) or array.shape[array.ndim - len(tail) :] != tail:
+        shape = ", ".join(map(str, ("...", *tail)))
+        raise MultibodyError(name, f"must have shape ({shape}), got {array.shape}")
+    return name, array, len(tail)
+
+
+@dataclass(frozen=True, eq=False)
+class Instants:
+    """Operands of a batch, each with one leading axis: of length B, or 1 where all instants share it.
+
+    Attributes
+    ----------
+    model
+        The model.
+    shape
+        The leading axes as given, which results have too.
+    names, rows
+        Names of the operands, for errors, and their arrays: contiguous and writable, as the kernels want them.
+    """
+
+    model: Model
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+    rows: tuple[FloatArray, ...]
+
+    @classmethod
+    def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> Instants:
+        """Leading axes broadcast against each other as numpy does."""
+        leads = [array.shape[: array.ndim - tail] for _, array, tail in operands]
+        try:
+            shape = np.broadcast_shapes(*leads)
+        except ValueError:
+            named = ", ".join(f"{name} {lead}" for (name, _, _), lead in zip(operands, leads, strict=True))
+            raise MultibodyError(operands[0][0], f"leading axes do not fit together: {named}") from None
+        rows = []
+        for (_, array, tail), lead in zip(operands, leads, strict=True):
+            own = array.shape[array.ndim - tail :]
+            if int(np.prod(lead, dtype=np.int64)) == 1:
+                row = array.reshape((1, *own))
+            else:
+                full = array if lead == shape else np.broadcast_to(array, (*shape, *own))
+                row = full.reshape((int(np.prod(shape, dtype=np.int64)), *own))
+            rows.append(np.require(row, requirements=["C", "A", "W"]))
+        return cls(model, tuple(shape), tuple(name for name, _, _ in operands), tuple(rows))
+
+    @property
+    def count(self) -> int:
+        """Number B of instants."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def row(self, number: int, b: int) -> FloatArray:
+        """Operand ``number`` of instant b."""
+        rows = self.rows[number]
+        return rows[b % rows.shape[0]]
+
+    def shaped(self, out: FloatArray) -> FloatArray:
+        """Results (B, ...) with the leading axes as given."""
+        return out.reshape((*self.shape, *out.shape[1:]))
+
+    def custom(self, *, moving: bool) -> FloatArray:
+        """Rows (B or 1, n, 54) of custom joints, evaluated in Python; the first operand is q, ``moving``: the second v."""
+        if not self.model.packed.custom:
+            return np.zeros((1, 0, CUSTOM_ROW))
+        rows = [
+            custom_rows(self.model, self.row(0, b), self.row(1, b) if moving else None) for b in range(self.count)
+        ]
+        return np.array(rows).reshape((-1, len(self.model.packed.custom), CUSTOM_ROW)) if rows else np.zeros((1, 0, 54))
+
+    def run(self, work: Work, size: int, threads: int | None) -> None:
+        """Do all of the work, on threads where it is long enough; raise for the first instant that failed.
+
+        Parameters
+        ----------
+        work
+            Called with portions.
+        size
+            Length of the workspace it needs.
+        threads
+            Number of threads, None for one per core. Results do not depend on it.
+        """
+        wanted: object = os.cpu_count() or 1 if threads is None else threads  # whatever the caller's types say
+        if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
+            raise MultibodyError("threads", f"must be a whole number >= 1, got {threads!r}")
+        codes = np.full(self.count, GOOD, dtype=np.int64)
+
+        def portion(bounds: tuple[int, int]) -> None:
+            work(*bounds, np.empty(size), codes)
+
+        _spread(portion, self.count, max(1, min(_WIDEST, _PORTION // max(1, self.model.packed.nl))), int(wanted))
+        missed = np.flatnonzero(codes != GOOD)
+        if missed.shape[0]:
+            raise self.error(int(missed[0]), int(codes[missed[0]]))
+
+    def error(self, b: int, code: int) -> MultibodyError:
+        """What is wrong with instant b."""
+        named = [(name, self.row(k, b)) for k, name in enumerate(self.names)]
+        found = failure(self.model, code, named[0][1], *named[1:])
+        place = [int(i) for i in np.unravel_index(b, self.shape)] if self.shape else []
+        return MultibodyError(found.field, f"instant {place}: {found.detail}")
+
+
+def _spread(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
+    """Call ``portion`` with (start, stop) over all of ``count``, on threads, heeding Ctrl-C between portions."""
+    bounds = [(start, min(start + size, count)) for start in range(0, count, size)]
+    if workers == 1 or len(bounds) <= 1:
+        for each in bounds:
+            portion(each)
+        return
+    with ThreadPoolExecutor(max_workers=min(workers, len(bounds))) as pool:
+        waiting = [pool.submit(portion, each) for each in bounds]
+        try:
+            for future in waiting:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

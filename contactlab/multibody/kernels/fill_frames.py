@@ -1,0 +1,37 @@
+"""The kinematics of one instant, into the head of a workspace: poses, then velocities where they are asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.poses import poses
+from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
+from contactlab.multibody.kernels.velocities import velocities
+from contactlab.multibody.kernels.workspace import frames
+from lcp.kernels import kernel
+
+
+@kernel
+def fill_frames(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    ready: int,
+    until: int,
+    W: NDArray[np.float64],
+) -> int:
+    """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
+    t = tree(I, F)
+    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    if ready < POSES:
+        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        if code != GOOD:
+            return code
+    if ready < VELOCITIES and until >= VELOCITIES:
+        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+    return GOOD

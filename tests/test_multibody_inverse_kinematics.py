@@ -1,0 +1,338 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from trees import random_tree, state
+from urdf_texts import joint as urdf_joint
+from urdf_texts import link, robot
+
+from contactlab.multibody import joints
+from contactlab.multibody.bounded_step import damped_step
+from contactlab.multibody.builder import ModelBuilder
+from contactlab.multibody.center_of_mass import center_of_mass
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.inverse_kinematics import (
+    CenterOfMassTarget,
+    OrientationTarget,
+    PointTarget,
+    PoseTarget,
+    inverse_kinematics,
+)
+from contactlab.multibody.joint_data import apply_mimic
+from contactlab.multibody.model import Model
+from contactlab.multibody.points import body_pose, point_position
+from contactlab.spatial import RigidInertia, SpatialError, Transform
+
+BALL = RigidInertia.solid_sphere(1.0, 0.1)
+AXES = np.eye(3)[[2, 1, 1, 0, 1, 0, 2]]
+
+
+def arm(n: int = 7, length: float = 0.3) -> Model:
+    """A serial arm with its axes in turn."""
+    builder = ModelBuilder()
+    for i in range(n):
+        parent, place = (f"l{i - 1}", [0.0, 0.0, length]) if i else ("world", [0.0, 0.0, 0.0])
+        builder.add_body(
+            f"l{i}", parent=parent, joint=joints.Revolute(AXES[i]), placement=Transform(p=place), inertia=BALL
+        )
+    return builder.build()
+
+
+def planar(lengths: tuple[float, ...] = (1.0, 1.0, 1.0)) -> Model:
+    """Revolute joints about z, links along x."""
+    builder = ModelBuilder()
+    for i in range(len(lengths)):
+        parent, x = (f"l{i - 1}", lengths[i - 1]) if i else ("world", 0.0)
+        builder.add_body(
+            f"l{i}", parent=parent, joint=joints.Revolute(), placement=Transform(p=[x, 0.0, 0.0]), inertia=BALL
+        )
+    return builder.build()
+
+
+def single(joint: joints.Joint) -> Model:
+    return ModelBuilder().add_body("b", joint=joint, inertia=BALL).build()
+
+
+@pytest.mark.nojit
+def test_two_link_arm_in_closed_form():
+    """The law of cosines: the elbow of a planar arm at a given distance."""
+    model = planar((1.0, 0.7))
+    target = np.array([0.9, 0.8, 0.0])
+    result = inverse_kinematics(model, [0.1, 0.5], [PointTarget("l1", [0.7, 0.0, 0.0], target)])
+    assert result.converged
+    assert result.error <= 1e-10
+    assert result.errors == (result.error,)
+    cosine = (target @ target - 1.0 - 0.49) / 1.4
+    assert np.cos(result.q[1]) == pytest.approx(cosine, abs=1e-9)
+    assert result.iterations < 20
+
+
+def test_seven_joints_reach_any_pose_they_can_have():
+    """Poses of random configurations, from the straight singular arm: all are found."""
+    model = arm()
+    for seed in range(30):
+        pose = body_pose(model, np.random.default_rng(seed).uniform(-2.5, 2.5, 7), "l6")
+        result = inverse_kinematics(model, np.zeros(7), [PoseTarget("l6", pose)])
+        assert result.converged, seed
+        found = body_pose(model, result.q, "l6")
+        np.testing.assert_allclose(found.R, pose.R, atol=1e-9)
+        np.testing.assert_allclose(found.p, pose.p, atol=1e-9)
+
+
+@pytest.mark.parametrize("length", [1e-4, 1e3])
+def test_lengths_of_any_size(length):
+    """A gripper of tenths of millimetres and a crane of kilometres."""
+    model = arm(6, length)
+    q = np.random.default_rng(1).uniform(-1.0, 1.0, 6)
+    target = point_position(model, q, "l5", [0.0, 0.0, length])
+    result = inverse_kinematics(model, np.zeros(6), [PointTarget("l5", [0, 0, length], target)], tolerance=1e-9 * length)
+    assert result.converged
+
+
+def test_every_joint_and_several_targets_at_once():
+    """Trees of all joints, quaternions included: pose, orientation and centre of mass together."""
+    for seed in range(20):
+        model = random_tree(seed)
+        there, here = state(model, seed)[0], state(model, seed + 1000)[0]
+        last, other = model.names[-1], model.names[-2]
+        targets = [
+            PoseTarget(last, body_pose(model, there, last)),
+            OrientationTarget(other, body_pose(model, there, other).R),
+            CenterOfMassTarget(center_of_mass(model, there)),
+        ]
+        result = inverse_kinematics(model, here, targets)
+        assert result.converged, seed
+        found = body_pose(model, result.q, last)
+        np.testing.assert_allclose(found.p, targets[0].pose.p, atol=1e-9)
+        np.testing.assert_allclose(found.R, targets[0].pose.R, atol=1e-9)
+        np.testing.assert_allclose(center_of_mass(model, result.q), targets[2].position, atol=1e-9)
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("axis", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, -0.8]])
+def test_half_turns(axis):
+    """A target exactly opposite is reached, by a spherical joint and by a floating base."""
+    wanted = Transform.rotation(axis, np.pi)
+    ball, floating = single(joints.Spherical()), single(joints.FloatingBase())
+    result = inverse_kinematics(ball, ball.neutral, [OrientationTarget("b", wanted.R)])
+    assert result.converged
+    np.testing.assert_allclose(body_pose(ball, result.q, "b").R, wanted.R, atol=1e-9)
+    assert np.linalg.norm(result.q) == pytest.approx(1.0, abs=1e-14)
+    pose = Transform(wanted.R, [1.0, 2.0, 3.0])
+    result = inverse_kinematics(floating, floating.neutral, [PoseTarget("b", pose)])
+    assert result.converged
+    np.testing.assert_allclose(body_pose(floating, result.q, "b").p, pose.p, atol=1e-9)
+
+
+@pytest.mark.nojit
+def test_half_turn_of_one_joint():
+    """One revolute joint asked for the opposite orientation turns by pi."""
+    model = single(joints.Revolute([0.0, 1.0, 0.0]))
+    result = inverse_kinematics(model, [0.0], [OrientationTarget("b", np.diag([-1.0, 1.0, -1.0]))])
+    assert result.converged
+    assert np.cos(result.q[0]) == pytest.approx(-1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("target", "error"), [([5.0, 0.0, 0.0], 2.0), ([0.0, -4.0, 3.0], np.hypot(1, 3)), ([2.0, 0.0, 1.0], 1.0)]
+)
+def test_unreachable_points(target, error):
+    """Not converged, and the best there is: the arm stretched towards the target, or the plane's nearest point."""
+    model = planar()
+    tip = [1.0, 0.0, 0.0]
+    result = inverse_kinematics(model, [0.3, 0.2, 0.1], [PointTarget("l2", tip, target)])
+    assert not result.converged
+    assert result.error == pytest.approx(error, abs=1e-9)
+    assert result.error == pytest.approx(np.linalg.norm(point_position(model, result.q, "l2", tip) - target), abs=1e-14)
+    assert result.iterations <= 300
+
+
+def test_targets_on_the_boundary_and_from_singular_starts():
+    """A stretched arm as answer, and a stretched arm, whose tip cannot move inward at first, as start."""
+    model = planar()
+    for target in ([0.0, 3.0, 0.0], [1.0, 0.0, 0.0], [-3.0, 0.0, 0.0], [0.0, 0.0, 0.0]):
+        result = inverse_kinematics(model, np.zeros(3), [PointTarget("l2", [1.0, 0.0, 0.0], target)])
+        assert result.converged, target
+
+
+def test_limits_are_kept():
+    """Poses within the limits are found within them; q0 outside is moved in; beyond them the nearest is on one."""
+    model = arm()
+    low, high = np.full(7, -1.05), np.full(7, 1.05)
+    for seed in range(20):
+        pose = body_pose(model, np.random.default_rng(seed).uniform(-1.0, 1.0, 7), "l6")
+        result = inverse_kinematics(model, np.full(7, 2.0), [PoseTarget("l6", pose)], limits=(low, high))
+        assert (result.q >= low).all()
+        assert (result.q <= high).all()
+        assert result.converged, seed
+    slider = single(joints.Prismatic([1.0, 0.0, 0.0]))
+    result = inverse_kinematics(slider, [0.0], [PointTarget("b", [0, 0, 0], [3.0, 0.0, 0.0])], limits=([-1.0], [2.0]))
+    assert not result.converged
+    assert result.q[0] == 2.0
+    assert result.error == pytest.approx(1.0)
+
+
+def test_a_joint_at_its_limit_leaves_it_again():
+    """Started on limits that point away from the target, the arm still reaches it."""
+    model = planar()
+    low, high = np.zeros(3), np.full(3, 2.0)
+    for corner in (low, high):
+        target = point_position(model, [0.5, 1.0, 0.7], "l2", [1.0, 0.0, 0.0])
+        result = inverse_kinematics(model, corner, [PointTarget("l2", [1.0, 0, 0], target)], limits=(low, high))
+        assert result.converged
+
+
+def test_limits_and_mimic_relations_of_a_description():
+    """Limits of a URDF hold unless switched off, and a joint that mimics another follows it."""
+    limited = "<axis xyz='0 0 1'/><origin xyz='1 0 0'/><limit lower='-0.5' upper='0.5' effort='1' velocity='1'/>"
+    follows = "<axis xyz='0 0 1'/><origin xyz='1 0 0'/><limit lower='-0.6' upper='0.6' effort='1' velocity='1'/>"
+    text = robot(
+        *(link(name) for name in "abcd"),
+        urdf_joint("j0", "revolute", "a", "b", limited),
+        urdf_joint("j1", "revolute", "b", "c", follows + "<mimic joint='j0' multiplier='-1.5' offset='0.1'/>"),
+        urdf_joint("j2", "continuous", "c", "d", "<axis xyz='0 0 1'/><origin xyz='1 0 0'/>"),
+    )
+    model = Model.from_urdf(text)
+    tip = [1.0, 0.0, 0.0]
+    wanted = apply_mimic(model, [0.3, 0.0, 0.4])
+    target = PointTarget("d", tip, point_position(model, wanted, "d", tip))
+    result = inverse_kinematics(model, np.zeros(3), [target])
+    assert result.converged
+    assert result.q[1] == -1.5 * result.q[0] + 0.1
+    # The follower's own limit stops the joint it follows: -1.5 q + 0.1 >= -0.6.
+    away = PointTarget("b", tip, [1.0 + np.cos(0.5), np.sin(0.5), 0.0])
+    result = inverse_kinematics(model, np.zeros(3), [away])
+    assert not result.converged
+    assert result.q[0] == pytest.approx(0.7 / 1.5, abs=1e-9)
+    assert abs(result.q[1]) <= 0.6 + 1e-12
+    # A start at which the follower is beyond its limit is brought back first.
+    result = inverse_kinematics(model, [0.5, 0.0, 0.0], [target])
+    assert result.converged
+    beyond = PointTarget("b", tip, [1.0 + np.cos(1.5), np.sin(1.5), 0.0])
+    assert inverse_kinematics(model, np.zeros(3), [beyond], limits=False).converged
+
+
+def test_weights_decide_what_gives_way():
+    """Two points that cannot both be met: the weighted mean; a row of weight zero is free."""
+    slider = single(joints.TranslationXYZ())
+    one, other = PointTarget("b", [0, 0, 0], [0.0, 0.0, 0.0]), PointTarget("b", [0, 0, 0], [1.0, 0.0, 2.0])
+    result = inverse_kinematics(slider, np.ones(3), [one, other], weights=[1.0, 2.0])
+    # Weights multiply rows, hence 1 : 4 in the squares.
+    np.testing.assert_allclose(result.q, [0.8, 0.0, 1.6], atol=1e-7)
+    assert not result.converged
+    assert result.errors[0] == pytest.approx(0.8 * np.sqrt(5.0), abs=1e-7)
+    free = inverse_kinematics(slider, [7.0, 7.0, 7.0], [one, other], weights=[[1, 1, 0], [0, 0, 1]])
+    assert free.converged
+    np.testing.assert_allclose(free.q, [0.0, 0.0, 2.0], atol=1e-10)
+    assert inverse_kinematics(slider, np.ones(3), [one, other], weights=[1.0, 0.0]).converged
+
+
+def test_redundant_arms_stay_near_the_start():
+    """Joints that the target does not need to move hardly do."""
+    model = arm()
+    q0 = np.full(7, 0.3)
+    target = point_position(model, q0, "l6", [0.0, 0.0, 0.3]) + [0.01, 0.0, 0.0]
+    result = inverse_kinematics(model, q0, [PointTarget("l6", [0.0, 0.0, 0.3], target)])
+    assert result.converged
+    assert np.linalg.norm(result.q - q0) < 0.05
+
+
+@pytest.mark.nojit
+def test_nothing_to_do_and_nothing_that_moves():
+    """A target met at the start costs no iteration; a fixed body and the world cannot be moved; no steps, no search."""
+    model = planar()
+    result = inverse_kinematics(model, [0.1, 0.2, 0.3], [PointTarget("world", [1, 2, 3], [1.0, 2.0, 3.0])])
+    assert (result.converged, result.iterations) == (True, 0)
+    np.testing.assert_array_equal(result.q, [0.1, 0.2, 0.3])
+    result = inverse_kinematics(model, [0.1, 0.2, 0.3], [PointTarget("world", [0, 0, 0], [1.0, 0.0, 0.0])])
+    assert not result.converged
+    assert result.error == 1.0
+    np.testing.assert_array_equal(result.q, [0.1, 0.2, 0.3])
+    tip = PointTarget("l2", [1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
+    result = inverse_kinematics(model, [0.1, 0.2, 0.3], [tip], max_iterations=0)
+    assert (result.converged, result.iterations) == (False, 0)
+    np.testing.assert_array_equal(result.q, [0.1, 0.2, 0.3])
+    assert inverse_kinematics(model, [0.1, 0.2, 0.3], [tip], max_iterations=7).iterations <= 7
+    empty = ModelBuilder().build()
+    assert not inverse_kinematics(empty, [], [PointTarget("world", [0, 0, 0], [1.0, 0.0, 0.0])]).converged
+
+
+def test_same_answer_every_time():
+    """Restarts are the same in every run."""
+    model = arm(6)
+    pose = body_pose(model, np.random.default_rng(8).uniform(-2.5, 2.5, 6), "l5")
+    first, second = (inverse_kinematics(model, np.zeros(6), [PoseTarget("l5", pose)]) for _ in range(2))
+    np.testing.assert_array_equal(first.q, second.q)
+    assert first.iterations == second.iterations
+
+
+@pytest.mark.nojit
+def test_refused_values():
+    """Typed errors name the argument at fault; unknown bodies come with close names."""
+    model = planar()
+    tip = PointTarget("l2", [1.0, 0.0, 0.0], [1.0, 1.0, 0.0])
+    q0 = np.zeros(3)
+    cases = {
+        "q0": dict(q0=np.zeros(4)),
+        "q": dict(q0=np.full(3, np.nan)),
+        "targets": dict(targets=[]),
+        "targets[1]": dict(targets=[tip, "l2"]),
+        "body": dict(targets=[PointTarget("l3", [0, 0, 0], [0, 0, 0])]),
+        "weights": dict(weights=[1.0, 2.0]),
+        "weights[0]": dict(weights=[-1.0]),
+        "limits": dict(limits=([1.0, 0.0, 0.0], [0.0, 1.0, 1.0])),
+        "limits[1]": dict(limits=([0.0, 0.0, 0.0], [0.0, 1.0])),
+        "tolerance": dict(tolerance=-1.0),
+        "max_iterations": dict(max_iterations=-1),
+    }
+    for field, changed in cases.items():
+        arguments = {"q0": q0, "targets": [tip], **changed}
+        with pytest.raises(MultibodyError) as error:
+            inverse_kinematics(model, **arguments)
+        assert error.value.field == field, field
+    with pytest.raises(MultibodyError, match="close: 'l1'|'l2'"):
+        inverse_kinematics(model, q0, [PointTarget("l3", [0, 0, 0], [0, 0, 0])])
+    with pytest.raises(MultibodyError) as error:
+        inverse_kinematics(model, q0, [tip], weights=[0.0])
+    assert error.value.field == "weights"
+    ball = single(joints.Spherical())
+    with pytest.raises(MultibodyError) as error:
+        inverse_kinematics(
+            ball, ball.neutral, [OrientationTarget("b", np.eye(3))], limits=(np.full(4, -0.5), np.full(4, 0.5))
+        )
+    assert error.value.field == "limits"
+    with pytest.raises(MultibodyError) as error:
+        PointTarget("b", [0, 0], [0, 0, 0])
+    assert error.value.field == "PointTarget.point"
+    with pytest.raises(SpatialError):
+        OrientationTarget("b", np.ones((3, 3)))
+    with pytest.raises(MultibodyError) as error:
+        PoseTarget("b", np.eye(4))  # type: ignore[arg-type]
+    assert error.value.field == "PoseTarget.pose"
+    with pytest.raises(MultibodyError) as error:
+        inverse_kinematics(model, q0, [PointTarget("l2", [0, 0, 0], [1e200, 0.0, 0.0])])
+    assert error.value.field == "targets"
+
+
+entries = st.floats(-2.0, 2.0)
+
+
+@settings(max_examples=60)
+@given(
+    J=arrays(float, (3, 5), elements=entries),
+    e=arrays(float, 3, elements=entries),
+    low=arrays(float, 5, elements=st.floats(-1.0, 0.0)),
+    high=arrays(float, 5, elements=st.floats(0.0, 1.0)),
+    damping=st.floats(1e-3, 1.0),
+)
+def test_bounded_steps_are_optimal(J, e, low, high, damping):
+    """Between the bounds, and at each entry the slope is zero or points out of a bound (the optimality conditions)."""
+    x = damped_step(J, e, damping, low, high)
+    assert (x >= low).all()
+    assert (x <= high).all()
+    slope = J.T @ (J @ x - e) + damping * x
+    assert (slope[x > low] <= 1e-10).all()
+    assert (slope[x < high] >= -1e-10).all()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import os
 import platform
 import subprocess
@@ -157,8 +158,7 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
     model, theirs = models(CASES[name], pin)
     data, rng = theirs.createData(), np.random.default_rng(1)
     q = random_configuration(model, rng)
-    v, a = rng.standard_normal((2, model.nv)).copy()
-    v, a, q_pin = v.copy(), a.copy(), q.copy()
+    v, a, q_pin = rng.standard_normal(model.nv), rng.standard_normal(model.nv), q.copy()
     if model.nq > model.nv:
         q_pin[3:7] = q[[4, 5, 6, 3]]
     ours: dict[str, Callable[[], object]] = {
@@ -178,14 +178,14 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
     rows = []
     for method, call in ours.items():
         loop = compiled[method]
-        run = lambda n, loop=loop: loop(packed.ints, packed.floats, q, v, a, *buffers, n)  # type: ignore[misc]  # noqa: E731
+        run = functools.partial(loop, packed.ints, packed.floats, q, v, a, *buffers)
         call(), run(1)
         best = min(peer[method], key=lambda other: min(timed(other, repeats) for _ in range(5)))
         python, other, inside = [], [], []
         for _ in range(pairs):
             python.append(timed(call, repeats))
             other.append(timed(best, repeats))
-            inside.append(timed(lambda: run(repeats), 1) / repeats)
+            inside.append(timed(functools.partial(run, repeats), 1) / repeats)
         row: dict[str, Any] = {
             "method": method,
             "n": name,

@@ -74,11 +74,17 @@ class BoxLCP:
         """Whether M is stored sparse."""
         return not isinstance(self._M, np.ndarray)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As in `LCP`: copies are made anew.
+        return type(self), (self._M, self._q, self.lo, self.hi)
+
     def __repr__(self) -> str:
         return f"BoxLCP(n={self.n})"
 
 
 def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
-    if np.ndim(value) == 0:
+    if value is None:
+        raise ProblemError(f"{name} is None; use {'-inf' if name == 'lo' else 'inf'} for none")
+    if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         value = np.full(n, value)
     return bare_vector(name, value, n)

@@ -108,12 +108,17 @@ def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
     found = enumerate_solutions(conversion.problem, max_n=max_n, tolerance=tolerance)
     points: list[Vector] = []
     isolated: list[bool] = []
+    complete = found.complete
     for solution, alone in zip(found.solutions, found.isolated, strict=True):
         z = at_bounds(problem, conversion.recover(np.concatenate([solution.u, solution.y])), tolerance)
-        if not any(_same(z, other) for other in points):
-            points.append(z)
+        better = refine(problem, z, tolerance)
+        if better is None:
+            # A solution of the converted problem that rounding keeps from being one of this.
+            complete = False
+        elif not any(_same(better, other) for other in points):
+            points.append(better)
             isolated.append(alone)
-    return Enumerated(tuple(points), tuple(isolated), found.continuum, found.complete, found.bases)
+    return Enumerated(tuple(points), tuple(isolated), found.continuum, complete, found.bases)
 
 
 def _same(x: Vector, y: Vector) -> bool:

@@ -90,6 +90,10 @@ class MLCP:
         """Number of complementary pairs."""
         return int(self.x4.shape[0])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As in `LCP`: copies are made anew.
+        return type(self), (self.A, self.X1, self.X2, self.X3, self.a, self.x4)
+
     def __repr__(self) -> str:
         return f"MLCP(n_free={self.n_free}, n={self.n})"
 

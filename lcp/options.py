@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from typing import Any
 
 from lcp.errors import ProblemError
 
 
-def check_whole(owner: Any, name: str, *, least: int = 0, optional: bool = False) -> None:
-    """Refuse ``owner.name`` unless it is a whole number >= ``least`` (or None where ``optional``)."""
+def check_whole(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
+    """Refuse ``owner.name`` unless it is a whole number in [least, most] (or None where ``optional``)."""
     value = getattr(owner, name)
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
-        raise ProblemError(f"{type(owner).__name__}.{name} must be a whole number >= {least}, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= value <= most:
+        above = isinstance(value, numbers.Integral) and value > most
+        limit = f" and <= {most}" if above or most < sys.maxsize else ""
+        raise ProblemError(f"{type(owner).__name__}.{name} must be a whole number >= {least}{limit}, got {value!r}")
 
 
 def check_real(
@@ -23,7 +26,7 @@ def check_real(
 ) -> None:
     """Refuse ``owner.name`` unless it is a real number in [least, most] (``open_ends``: strictly between)."""
     value = getattr(owner, name)
-    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    number = _number(value)
     if not (least < number < most if open_ends else least <= number <= most):
         sign = "<" if open_ends else "<="
         raise ProblemError(
@@ -34,8 +37,18 @@ def check_real(
 def check_positive(owner: Any, name: str) -> None:
     """Refuse ``owner.name`` unless it is a number above zero (infinity admitted, for limits)."""
     value = getattr(owner, name)
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not float(value) > 0.0:
+    if not _number(value) > 0.0:
         raise ProblemError(f"{type(owner).__name__}.{name} must be positive, got {value!r}")
+
+
+def _number(value: object) -> float:
+    """The value of a real number, infinite beyond double precision; NaN of anything else."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def check_flag(owner: Any, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +28,7 @@ def bare_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np
         if np.iscomplexobj(given):
             raise ProblemError(f"{name} is complex; a complementarity problem is real")
         vector = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ProblemError):
             raise
         raise ProblemError(f"{name} is not a real array: {error}") from None
@@ -47,7 +48,7 @@ def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
         if np.iscomplexobj(given):
             raise ProblemError(f"{name} is complex; a complementarity problem is real")
         matrix = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ProblemError):
             raise
         raise ProblemError(f"{name} is not a real matrix: {error}") from None
@@ -62,16 +63,7 @@ def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
 def checked_square(name: str, value: Any) -> Any:
     """An owned square matrix, sparse (CSR) if the given one is."""
     if hasattr(value, "tocsr"):
-        matrix = value.tocsr().astype(np.float64)
-        if matrix is value:
-            matrix = value.copy()
-        matrix.sum_duplicates()
-        matrix.eliminate_zeros()
-        if not np.isfinite(matrix.data).all():
-            rows, columns = matrix.nonzero()
-            raise ProblemError(
-                f"{name} has an entry that is not finite among rows {rows[:1]} columns {columns[:1]} onwards"
-            )
+        matrix = _owned_csr(name, value)
     else:
         matrix = dense_matrix(name, value)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -79,10 +71,31 @@ def checked_square(name: str, value: Any) -> Any:
     return matrix
 
 
+def _owned_csr(name: str, value: Any) -> Any:
+    """An owned, finite float64 CSR matrix without duplicates or stored zeros."""
+    if np.iscomplexobj(value):
+        raise ProblemError(f"{name} is complex; a complementarity problem is real")
+    try:
+        matrix = value.tocsr().astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProblemError(f"{name} is not a real matrix: {error}") from None
+    if matrix is value:
+        matrix = value.copy()
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if matrix.ndim == 2 and bad.size:
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        raise ProblemError(f"{name}[{row}, {matrix.indices[bad[0]]}] = {matrix.data[bad[0]]} is not finite")
+    return matrix
+
+
 def read_only(array: Any) -> Any:
-    """A view of a dense array that cannot be written; a sparse matrix as it is."""
+    """A view, dense or sparse, of the same memory that cannot be written."""
     if not isinstance(array, np.ndarray):
-        return array
+        outer = copy.copy(array)
+        outer.data, outer.indices, outer.indptr = map(read_only, (array.data, array.indices, array.indptr))
+        return outer
     view = array.view()
     view.flags.writeable = False
     return view
@@ -148,6 +161,10 @@ class LCP:
     def sparse(self) -> bool:
         """Whether M is stored sparse."""
         return not isinstance(self._M, np.ndarray)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.
+        return type(self), (self._M, self._q)
 
     def __repr__(self) -> str:
         return f"LCP(n={self.n}, {'sparse' if self.sparse else 'dense'})"

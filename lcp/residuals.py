@@ -6,7 +6,6 @@ Always on the original data; the kernel that measures a plain LCP also judges in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,12 +14,10 @@ from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.problem import LCP, checked_vector, kernel_arrays, row_sizes
+from lcp.rounding import judged
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
-_ROUNDING = 64.0 * float(np.finfo(np.float64).eps)
-# Rounding may excuse a residual up to this fraction of the load: terms that cancel to less prove nothing.
-_EXCUSABLE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +40,12 @@ class Residuals:
     gap
         |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 where there is none).
     natural_limit
-        What ``natural_map`` must not exceed: max(1e-8 max(1, |q|), 64 eps max|M| max|z|), the second term being at
-        most 1e-6 |q_i| (of an `MLCP` |a_i|, |x4_i|) of every row i that misses the first: unknowns so large that the
-        load of a row drowns in their rounding solve nothing.
+        What ``natural_map`` must not exceed: 1e-8 max(1, |q|), which a row that misses it may exceed by rounding, up to
+        64 eps (|q_i| + sum_j |M_ij z_j|), but not by more than |q_i| / 1000 of a load of its own; where all loads are
+        small a row may miss 1e-6 |q| at most. The limit given is the largest that was needed or, if one was missed, the
+        smallest of those. See `lcp.rounding`.
     rounding_decided
-        Whether only the second, rounding, term of that limit admits this natural map.
+        Whether only rounding admits this natural map.
     equations
         max |A u + X1 y + a|; 0 where there are no equations.
     equations_scaled
@@ -134,51 +132,6 @@ def _largest(x: NDArray[np.float64]) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
-def _limit(
-    part: NDArray[np.float64],
-    by_row: NDArray[np.bool_],
-    load: NDArray[np.float64],
-    solution_limit: float,
-    rounding_limit: float,
-) -> float:
-    """What the natural map may reach: rounding excuses more, but not that a row misses a load of its own.
-
-    ``part`` are the entries of the natural map, ``by_row`` those that a row (and not an unknown) gives, ``load`` the
-    constants of the rows. A row without constant, as those of a friction cone, has no load to drown.
-    """
-    loaded = by_row & (np.abs(part) > solution_limit) & (load != 0.0)
-    cap = _EXCUSABLE * float(np.abs(load[loaded]).min()) if loaded.any() else np.inf
-    return max(solution_limit, min(rounding_limit, cap))
-
-
-def _settled(
-    M: Any,
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    size: NDArray[np.float64],
-    limit: float,
-) -> NDArray[np.float64]:
-    """w = M z + q with the rows whose rounding could decide summed in twice the precision, as the kernel does.
-
-    ``size`` holds the largest |M_ij| of each row times the largest |z_j|, ``limit`` what a row may miss.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = np.flatnonzero(z.shape[0] * np.finfo(np.float64).eps * size > limit)
-    if rows.shape[0] == 0 or not np.isfinite(w).all():
-        return w
-    from lcp.kernels.accurate_residual import sum_twice
-
-    w = w.copy()
-    for i in rows:
-        if isinstance(M, np.ndarray):
-            w[i] = sum_twice(np.ascontiguousarray(M[i]), z, float(q[i]))
-        else:
-            entries = slice(M.indptr[i], M.indptr[i + 1])
-            w[i] = sum_twice(M.data[entries], np.ascontiguousarray(z[M.indices[entries]]), float(q[i]))
-    return w
-
-
 def _relative(x: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
     """x / unit, and zero where the unit, which bounds x, is zero."""
     return np.divide(x, unit, out=np.zeros_like(x), where=unit > 0.0)
@@ -196,31 +149,36 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         return Residuals(bad, bad, bad, -bad, -bad, bad, 1e-8, False, bad, bad, 1e-8), w
     u_size, y_size = _largest(u), _largest(y)
     in_u, in_y = row_sizes(problem._K[:, :m]) * u_size, row_sizes(problem._K[:, m:]) * y_size
-    solution_limit = 1e-8 * max(1.0, _largest(problem.x4))
-    equation_limit = 1e-8 * max(1.0, _largest(problem.a))
-    rows = _settled(problem._K, problem._k, x, rows, np.maximum(in_u, in_y), min(solution_limit, equation_limit))
-    w = rows[m:].copy()
-    part = _relative(rows, np.abs(problem._k) + in_u + in_y)
+    size, largest = np.maximum(in_u, in_y), _largest(problem._k)
+    equations, missed, equations_limit, _ = judged(
+        problem._K[:m], problem.a, x, rows[:m], size[:m], largest, _equations
+    )
+    w, natural, natural_limit, decided = judged(
+        problem._K[m:], problem.x4, x, w, size[m:], largest, lambda w: (np.minimum(y, w), w <= y)
+    )
+    part = _relative(np.concatenate([equations, w]), np.abs(problem._k) + in_u + in_y)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
-    lesser = np.minimum(y, w)
-    natural = _largest(lesser)
-    rounding_limit = _ROUNDING * max(_largest(in_u[m:]), _largest(in_y[m:]))
-    equation_rounding = _ROUNDING * max(_largest(in_u[:m]), _largest(in_y[:m]))
-    natural_limit = _limit(lesser, w <= y, problem.x4, solution_limit, rounding_limit)
+    with np.errstate(over="ignore"):
+        gap = abs(float(y @ w))
     found = Residuals(
         natural_map=natural,
         scaled=_largest(np.minimum(y_part, part[m:])),
         fischer_burmeister=_largest(y + w - np.hypot(y, w)),
         min_z=float(y.min()) if y.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
-        gap=abs(float(y @ w)),
+        gap=gap,
         natural_limit=natural_limit,
-        rounding_decided=solution_limit < natural <= natural_limit,
-        equations=_largest(rows[:m]),
+        rounding_decided=decided,
+        equations=missed,
         equations_scaled=_largest(part[:m]),
-        equations_limit=_limit(rows[:m], np.ones(m, dtype=bool), problem.a, equation_limit, equation_rounding),
+        equations_limit=equations_limit,
     )
     return found, w
+
+
+def _equations(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of equations every row counts as it is."""
+    return rows, np.ones(rows.shape, dtype=bool)
 
 
 def _middle(low: NDArray[np.float64], w: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -238,19 +196,21 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
     row_size = problem._row_size
-    solution_limit = 1e-8 * max(1.0, _largest(problem._q))
-    w = _settled(problem._M, problem._q, z, w, row_size * z_size, solution_limit)
+
+    def parts(w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        found = _middle(above, w, below)
+        return found, found == w
+
+    w, natural, natural_limit, decided = judged(
+        problem._M, problem._q, z, w, row_size * z_size, _largest(problem._q), parts
+    )
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
     safe = np.where(z_unit > 0.0, z_unit, 1.0)
     w_part = _relative(w, np.abs(problem._q) + row_size * z_size)
-    middle = _middle(above, w, below)
-    natural = _largest(middle)
     room = np.where(w > 0.0, np.abs(above), np.abs(below))
     products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
-    rounding_limit = _ROUNDING * _largest(row_size) * z_size
-    natural_limit = _limit(middle, middle == w, problem._q, solution_limit, rounding_limit)
     fischer = _fischer(above, _fischer(-below, -w) * -1.0)
     found = Residuals(
         natural_map=natural,
@@ -260,7 +220,7 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         min_w=float(w.min()) if w.size else 0.0,
         gap=float(products.sum()),
         natural_limit=natural_limit,
-        rounding_decided=solution_limit < natural <= natural_limit,
+        rounding_decided=decided,
     )
     return found, w
 
@@ -281,24 +241,24 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         return Residuals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, False), w
     row_size = problem._row_size
     z_size = float(np.abs(z).max())
-    solution_limit = 1e-8 * max(1.0, float(np.abs(q).max()))
-    w = _settled(M, q, z, w, row_size * z_size, solution_limit)
+    natural = natural_limit = np.inf
+    decided = False
+    if np.isfinite(w).all() and np.isfinite(z).all():
+        size = row_size * z_size
+        w, natural, natural_limit, decided = judged(M, q, z, w, size, _largest(q), lambda w: (np.minimum(z, w), w <= z))
     w_unit = np.abs(q) + row_size * z_size
     z_part = z / z_size if z_size > 0.0 else np.zeros_like(z)
     w_part = np.divide(w, w_unit, out=np.zeros_like(w), where=w_unit > 0.0)
-    lesser = np.minimum(z, w)
-    natural = float(np.abs(lesser).max())
-    natural_limit = _limit(lesser, w <= z, q, solution_limit, _ROUNDING * float(row_size.max()) * z_size)
-    if not (np.isfinite(w).all() and np.isfinite(z).all()):
-        natural = np.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = abs(float(z @ w))
     found = Residuals(
         natural_map=natural,
         scaled=float(np.abs(np.minimum(z_part, w_part)).max()) if np.isfinite(natural) else np.inf,
         fischer_burmeister=float(np.abs(z + w - np.hypot(z, w)).max()) if np.isfinite(natural) else np.inf,
         min_z=float(z.min()),
         min_w=float(w.min()),
-        gap=abs(float(z @ w)),
+        gap=gap,
         natural_limit=natural_limit,
-        rounding_decided=solution_limit < natural <= natural_limit,
+        rounding_decided=decided,
     )
     return found, w

@@ -6,7 +6,8 @@ import numbers
 import time
 from typing import overload
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from lcp.box import BoxLCP
 from lcp.conversions import check_kind
@@ -44,7 +45,7 @@ def solve(
     problem: LCP | BoxLCP,
     solver: Solver | None = ...,
     *,
-    z0: ArrayLike | None = ...,
+    z0: ArrayLike | Result | MLCPResult | None = ...,
     tolerance: float = ...,
     trace: bool = ...,
 ) -> Result: ...
@@ -53,7 +54,7 @@ def solve(
     problem: MLCP,
     solver: Solver | None = ...,
     *,
-    z0: ArrayLike | None = ...,
+    z0: ArrayLike | Result | MLCPResult | None = ...,
     tolerance: float = ...,
     trace: bool = ...,
 ) -> MLCPResult: ...
@@ -61,7 +62,7 @@ def solve(
     problem: Problem,
     solver: Solver | None = None,
     *,
-    z0: ArrayLike | None = None,
+    z0: ArrayLike | Result | MLCPResult | None = None,
     tolerance: float = DEFAULT_TOLERANCE,
     trace: bool = False,
 ) -> Result | MLCPResult:
@@ -75,8 +76,8 @@ def solve(
     solver
         A solver object, its options being its fields; None for `default_solver`.
     z0
-        Start (n,), e.g. the solution of a neighbouring problem (the y of an `MLCP`). Solvers without warm start ignore
-        it.
+        Start (n,), e.g. the solution of a neighbouring problem (the y of an `MLCP`), or the previous result, whose z
+        or y it then is (one that is not finite is no start). Solvers without warm start ignore it.
     tolerance
         Bound on the scaled residual under which the result is called solved.
     trace
@@ -98,7 +99,16 @@ def solve(
     elif isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
     check_tolerance(tolerance)
-    start = checked_vector("z0", z0, problem.n) if z0 is not None else None
+    start = _start(z0, problem.n)
     clock = time.perf_counter()
     claim = claim_of(problem, solver, z0=start, tolerance=tolerance, trace=trace)
     return judged(problem, solver, claim, tolerance, clock)
+
+
+def _start(z0: ArrayLike | Result | MLCPResult | None, n: int) -> NDArray[np.float64] | None:
+    if isinstance(z0, (Result, MLCPResult)):
+        z0 = z0.y if isinstance(z0, MLCPResult) else z0.z
+        if not np.isfinite(z0).all():
+            # A solve that failed must not make the next one raise.
+            z0 = None
+    return None if z0 is None else checked_vector("z0", z0, n)

@@ -84,6 +84,16 @@ def test_regularized_never_trusts_the_shifted_problem() -> None:
         assert not lcp.solve(lcp.LCP(M, q), lcp.Regularized(lcp.Lemke())).solved
 
 
+def test_regularized_heeds_its_limit_between_shifts() -> None:
+    """After the limit no further shift is tried, which the detail tells; a solution found by then counts."""
+    late = lcp.solve(lcp.LCP([[-1.0]], [-1.0]), lcp.Regularized(Fails(), time_limit=1e-9))
+    assert late.status is lcp.Status.ITERATION_LIMIT
+    assert late.iterations == 3  # one attempt
+    assert late.attempts[0].detail == "time limit; no answer under 1 of 9 shifts"
+    assert lcp.solve(lcp.LCP([[-1.0]], [-1.0]), lcp.Regularized(Fails())).iterations == 27
+    assert lcp.solve(definite(4), lcp.Regularized(lcp.Lemke(), time_limit=1e-9)).solved
+
+
 def test_shifts_are_in_units_of_M() -> None:
     """The same exponents work whatever the unit of M is."""
     for s in (1e-9, 1.0, 1e9):
@@ -174,6 +184,7 @@ def test_the_default_cascade_tells_its_steps() -> None:
         (lambda: lcp.Regularized(lcp.Lemke(), exponents=()), "empty"),
         (lambda: lcp.Regularized(lcp.Lemke(), exponents=(1, np.nan)), r"exponents\[1\]"),
         (lambda: lcp.Regularized(lcp.Lemke(), exponents="ab"), "must be numbers"),
+        (lambda: lcp.Regularized(lcp.Lemke(), exponents="12"), "must be numbers"),
         (lambda: lcp.Refined(lcp.Lemke), "Refined.inner"),
         (lambda: lcp.Refined(lcp.Lemke(), rounds=0), "rounds"),
     ],

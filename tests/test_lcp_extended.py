@@ -230,9 +230,9 @@ def test_the_previous_basis_is_taken_up() -> None:
 
 
 def test_settling_moves_only_last_digits() -> None:
-    """Two forces of 3e9 oppose each other on a row with a load of 0.01; a small third takes up their rounding."""
+    """Two forces of 3e9 oppose each other on a row with a load of 1e-4; a small third takes up their rounding."""
     M = np.array([[1.0, -1.0, 1.0], [1e-9, 0.0, 0.0], [0.0, 1e-9, 0.0]])
-    problem = lcp.LCP(M, [-0.01, -3.1234567012345, -3.1234567013])
+    problem = lcp.LCP(M, [-0.0001, -3.1234567012345, -3.1234567013])
     exactly = solve_basis_extended(problem, np.ones(3, dtype=bool))
     assert exactly is not None
     assert not lcp.residuals(problem, exactly).solved()

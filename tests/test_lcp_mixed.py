@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -252,3 +255,18 @@ def test_unknowns_that_drown_the_load_solve_nothing() -> None:
     problem = lcp.MLCP([[1.0, -1.0], [1.0, -1.0]], np.zeros((2, 0)), np.zeros((0, 2)), [], [1.0, -1.0], [])
     assert not lcp.residuals(problem, [], [1e15, 1e15]).solved()
     assert lcp.solve(problem).status is lcp.Status.INCONSISTENT
+
+
+@pytest.mark.parametrize("make", [lambda p: pickle.loads(pickle.dumps(p)), copy.deepcopy, copy.copy])
+def test_a_copy_is_frozen_as_the_original_is(make: object) -> None:
+    """The blocks of a copy are read-only views of what is solved."""
+    problem = lcp.MLCP([[2.0]], [[1.0]], [[-1.0]], [[3.0]], [-1.0], [-4.0])
+    other = make(problem)  # type: ignore[operator]
+    for name in ("A", "X1", "X2", "X3", "a", "x4"):
+        shown = getattr(other, name)
+        np.testing.assert_array_equal(shown, getattr(problem, name))
+        assert np.shares_memory(shown, other._K if shown.ndim == 2 else other._k)
+        with pytest.raises(ValueError, match="read-only"):
+            shown[0] = 7.0
+    result = lcp.solve(other)
+    np.testing.assert_array_equal(np.r_[result.u, result.y], np.r_[lcp.solve(problem).u, lcp.solve(problem).y])

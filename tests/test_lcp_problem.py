@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -20,7 +24,13 @@ import lcp
         ([[1.0, 0.0], [0.0, np.inf]], [1.0, 1.0], r"M\[1, 1\] = inf"),
         ([[1.0, 0.0], [0.0, 1.0]], [1.0, -np.inf], r"q\[1\] = -inf"),
         ([["a"]], [1.0], "M is not a real"),
-        ([[1.0j]], [1.0], "M is"),
+        ([[1.0j]], [1.0], "M is complex"),
+        (sp.csr_matrix([[1.0j]]), [1.0], "M is complex"),
+        ([[10**400]], [1.0], "M is not a real"),
+        ([[1.0]], [-(10**400)], "q is not a real"),
+        (sp.csr_matrix([[1.0, 0.0], [2.0, np.nan]]), [1.0, 1.0], r"M\[1, 1\] = nan"),
+        (sp.coo_array([[0.0, 0.0], [-np.inf, 1.0]]), [1.0, 1.0], r"M\[1, 0\] = -inf"),
+        (sp.coo_array(np.ones(2)), [1.0], "square"),
         ([[1.0]], None, "q"),
     ],
 )
@@ -75,3 +85,50 @@ def test_read_only_input_is_accepted() -> None:
     M = np.eye(3)
     M.flags.writeable = False
     assert lcp.solve(lcp.LCP(M, [-1.0, 0.0, 1.0])).solved
+
+
+COPIES: dict[str, Callable[[lcp.LCP], lcp.LCP]] = {
+    "pickle": lambda problem: pickle.loads(pickle.dumps(problem)),
+    "deepcopy": copy.deepcopy,
+    "copy": copy.copy,
+}
+FORMATS = {"dense": np.asarray, "csr_matrix": sp.csr_matrix, "csr_array": sp.csr_array, "coo": sp.coo_matrix}
+
+
+def arrays(M: object) -> tuple[np.ndarray, ...]:
+    """The memory of a matrix."""
+    return (M,) if isinstance(M, np.ndarray) else (M.data, M.indices, M.indptr)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("make", COPIES)
+def test_a_copy_is_frozen_as_the_original_is(make: str, form: str) -> None:
+    """The copy shows the data it solves, cannot be written, and owes the original nothing."""
+    problem = lcp.LCP(FORMATS[form](np.array([[2.0, 1.0], [0.0, 4.0]])), [-3.0, -4.0])
+    other = COPIES[make](problem)
+    assert type(other) is lcp.LCP
+    assert other.sparse == problem.sparse
+    for shown, used in zip((*arrays(other.M), other.q), (*arrays(other._M), other._q), strict=True):
+        assert np.shares_memory(shown, used)
+        assert not shown.flags.writeable
+        assert used.flags.writeable
+    for mine, theirs in zip(arrays(other._M), arrays(problem._M), strict=True):
+        assert not np.shares_memory(mine, theirs)
+        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_array_equal(other._row_size, problem._row_size)
+    np.testing.assert_array_equal(lcp.solve(other).z, [1.0, 1.0])
+
+
+def test_a_sparse_matrix_cannot_be_edited_in_place() -> None:
+    """Neither its numbers nor its pattern: what is shown is what is solved; it still computes as any matrix."""
+    problem = lcp.LCP(sp.csr_array([[2.0, 1.0], [0.0, 4.0]]), [-3.0, -4.0])
+    for array in (problem.M.data, problem.M.indices, problem.M.indptr):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        problem.M[0, 0] = 100.0
+    np.testing.assert_array_equal(problem.M @ np.ones(2), [3.0, 4.0])
+    np.testing.assert_array_equal(problem.M.tocsc().T.toarray(), [[2.0, 0.0], [1.0, 4.0]])
+    again = lcp.LCP(problem.M, problem.q)
+    assert not np.shares_memory(again.M.data, problem.M.data)
+    np.testing.assert_array_equal(lcp.solve(again).z, [1.0, 1.0])

@@ -68,11 +68,15 @@ def test_residuals_follow_their_definitions(exponent: int) -> None:
     assert found.fischer_burmeister == pytest.approx(np.abs(z + w - np.sqrt(z**2 + w**2)).max(), rel=1e-12)
     assert found.gap == pytest.approx(abs(z @ w), rel=1e-12)
     assert (found.min_z, found.min_w) == (z.min(), pytest.approx(w.min(), rel=1e-12))
-    strict = 1e-8 * max(1.0, np.abs(q).max())
-    missed = (np.abs(np.minimum(z, w)) > strict) & (w <= z)
-    rounding = min(64 * np.finfo(float).eps * np.abs(M).max() * zs, 1e-6 * np.abs(q[missed]).min(initial=np.inf))
-    limit = max(strict, rounding)
+    # Row by row: what is admitted, and what rounding of the row's own terms may add, a thousandth of its load at most.
+    plain = 1e-8 * max(1.0, np.abs(q).max())
+    part = np.abs(np.minimum(z, w))
+    terms = np.abs(q) + np.abs(M * z).sum(axis=1)
+    allowed = np.maximum(plain, np.minimum(64 * np.finfo(float).eps * terms, 1e-3 * np.abs(q)))
+    missed = part > allowed
+    limit = allowed[missed].min() if missed.any() else max(plain, allowed[part > plain].max(initial=0.0))
     assert found.natural_limit == pytest.approx(limit, rel=1e-12)
+    assert found.solved(0.5) == (not missed.any() and found.scaled <= 0.5)
 
 
 def test_sparse_measures_equal_dense_ones() -> None:
@@ -165,3 +169,57 @@ def test_a_load_that_drowns_in_the_sum_is_not_met(size: float) -> None:
         found = lcp.residuals(problem, z)
         assert not found.solved()
         assert found.natural_map == pytest.approx(3.0)
+
+
+def test_the_previous_result_is_a_start() -> None:
+    """A result stands for its z, a mixed one for its y: no pivot is spent on the same problem again."""
+    box = lcp.BoxLCP(PROBLEM.M, PROBLEM.q, 0.0, 10.0)
+    mixed = lcp.MLCP([[1.0]], [[1.0, 0.0]], [[-1.0], [0.0]], PROBLEM.M, [1.0], PROBLEM.q)
+    for problem in (PROBLEM, box, mixed):
+        cold = lcp.solve(problem, lcp.Lemke())
+        assert cold.solved
+        warm = lcp.solve(problem, lcp.Lemke(), z0=cold)
+        assert warm.solved
+        assert (cold.iterations > 0, warm.iterations) == (True, 0)
+    with pytest.raises(lcp.ProblemError, match="z0 must have length 2, got 1"):
+        lcp.solve(PROBLEM, z0=lcp.solve(lcp.LCP([[1.0]], [-1.0])))
+
+
+def test_a_result_that_is_not_finite_is_no_start() -> None:
+    """In a loop, a solve that failed does not make the next one raise."""
+    failed = lcp.solve(PROBLEM, Claimant((np.nan, 1.0)))
+    assert not np.isfinite(failed.z).all()
+    np.testing.assert_array_equal(lcp.solve(PROBLEM, z0=failed).z, lcp.solve(PROBLEM).z)
+    with pytest.raises(lcp.ProblemError, match=r"z0\[0\] = nan"):
+        lcp.solve(PROBLEM, z0=failed.z)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e-9, 1e-12])
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e9, 1e15])
+def test_infeasible_problems_have_no_solution_however_small_their_loads(unit: float, size: float) -> None:
+    """Rows that contradict each other: no z along the null direction passes, in any unit of the loads."""
+    for M in ([[1.0, -1.0], [-1.0, 1.0]], [[unit, -unit], [-unit, unit]]):
+        problem = lcp.LCP(M, [-unit, -unit])
+        z = [10.0 * size, 10.0 * size]
+        assert not lcp.residuals(problem, z).solved()
+        assert not lcp.residuals(lcp.LCP(sp.csr_matrix(M), [-unit, -unit]), z).solved()
+        assert not lcp.residuals(lcp.BoxLCP(M, [-unit, -unit], 0.0, np.inf), z).solved()
+        assert lcp.solve(problem).status is lcp.Status.INFEASIBLE
+
+
+def test_an_unknown_that_grows_freely_excuses_no_other_row() -> None:
+    """z_3 has a column of zeros: as large as it may be, the other rows are measured by their own terms."""
+    problem = lcp.LCP([[2.0, -1.0, 0.0], [-1.0, 2.0, 0.0], [2.0, -1.0, 0.0]], [1.0, -1.0, 0.0])
+    assert not lcp.residuals(problem, [0.0, 0.5, 2.5e13]).solved()
+    assert lcp.solve(problem).status is lcp.Status.UNSOLVABLE
+    boxed = lcp.BoxLCP([[0.0, -1.0], [0.0, -1.0]], [0.0, 2.0], [-np.inf, -1.0], [np.inf, 0.0])
+    assert not lcp.residuals(boxed, [-1e14, -1.0]).solved()
+    assert not lcp.solve(boxed).solved
+
+
+def test_what_no_float64_can_meet_better_is_solved() -> None:
+    """Entries of 1e12 that cancel to 1: the grid of float64 leaves a row 1e-4 off, a thousandth of its load at most."""
+    result = lcp.solve(lcp.LCP([[1e12 + 1, -1e12], [-1e12, 1e12 + 1]], [-0.75, -1.0]))
+    result.raise_for_status()
+    assert result.residual.rounding_decided
+    np.testing.assert_allclose(result.z, 0.875, rtol=1e-3)

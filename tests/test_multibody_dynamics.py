@@ -17,7 +17,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.kernels import layout, sizes
-from contactlab.multibody.kernels.momentum import ANGULAR, KINETIC, LINEAR, MOMENTUM_SIZE, momentum
+from contactlab.multibody.kernels.momentum import ANGULAR, KINETIC, LINEAR, MOMENTUM_SIZE, momentum_of_head
 from contactlab.multibody.kinematics import kinematics
 from contactlab.multibody.ltl import dof_parents, factorize_ltl
 from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix, solve_mass_matrix
@@ -60,13 +60,8 @@ def models(draw: st.DrawFn) -> tuple[Model, np.random.Generator]:
 
 def totals(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Mass, moment of mass, momenta and kinetic energy of all moving bodies."""
-    head, nl, out = kinematics(model, q, v)._head, model.packed.nl, np.empty(MOMENTUM_SIZE)
-    a = sizes.SCRATCH + sizes.PER_DOF * model.nv
-    R, p = head[a : a + 9 * nl].reshape(nl, 9), head[a + 9 * nl : a + 12 * nl].reshape(nl, 3)
-    V = head[a + 12 * nl : a + 18 * nl].reshape(nl, 6)
-    # As plain Python: the views a kernel cuts do not leave compiled code.
-    tree, kernel = (getattr(function, "py_func", function) for function in (layout.tree, momentum))
-    kernel(tree(model.packed.ints, model.packed.floats), R, p, V, out)
+    out = np.empty(MOMENTUM_SIZE)
+    momentum_of_head(model.packed.ints, model.packed.floats, kinematics(model, q, v)._head, out)
     return out
 
 

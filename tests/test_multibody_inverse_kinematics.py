@@ -88,7 +88,9 @@ def test_lengths_of_any_size(length):
     model = arm(6, length)
     q = np.random.default_rng(1).uniform(-1.0, 1.0, 6)
     target = point_position(model, q, "l5", [0.0, 0.0, length])
-    result = inverse_kinematics(model, np.zeros(6), [PointTarget("l5", [0, 0, length], target)], tolerance=1e-9 * length)
+    result = inverse_kinematics(
+        model, np.zeros(6), [PointTarget("l5", [0, 0, length], target)], tolerance=1e-9 * length
+    )
     assert result.converged
 
 

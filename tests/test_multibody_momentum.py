@@ -277,7 +277,6 @@ def test_zero_moment_point_has_no_moment_along_its_plane(seed):
     np.testing.assert_allclose(np.cross(normal, moment), np.zeros(3), atol=1e-10 * (1.0 + np.linalg.norm(f)))
 
 
-@pytest.mark.nojit
 def test_refused_values():
     """No zero moment point in free fall or along no direction, no centre of nothing, no wrong lengths."""
     ball = RigidInertia.solid_sphere(1.0, 0.1)
@@ -306,7 +305,8 @@ def test_refused_values():
     assert error.value.field == "model"
     assert kinetic_energy(empty, [], []) == 0.0
     assert potential_energy(empty, []) == 0.0
-    table = ModelBuilder().add_body("table", joint=joints.Fixed(), placement=Transform(p=[1, 2, 3]), inertia=ball).build()
+    table = (
+        ModelBuilder().add_body("table", joint=joints.Fixed(), placement=Transform(p=[1, 2, 3]), inertia=ball).build()
+    )
     np.testing.assert_array_equal(center_of_mass(table, []), [1.0, 2.0, 3.0])
     assert potential_energy(table, []) == pytest.approx(29.43)
-

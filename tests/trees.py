@@ -61,9 +61,7 @@ def random_tree(
     builder = ModelBuilder(rng.uniform(-10.0, 10.0, 3))
     names = ["world"]
     if fixed:
-        builder.add_body(
-            "ground", joint=joints.Fixed(), placement=random_transform(rng), inertia=random_inertia(rng)
-        )
+        builder.add_body("ground", joint=joints.Fixed(), placement=random_transform(rng), inertia=random_inertia(rng))
         names.append("ground")
     for i in range(bodies):
         at = int(rng.integers(len(names)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.multibody.instants import Instants, operand
+from contactlab.multibody.instants import Instants, operand, optional, velocity
 from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
@@ -37,7 +37,7 @@ def _kernels() -> Any:
 def inverse_dynamics_batch(
     model: Model,
     q: Instant,
-    v: ArrayLike,
+    v: ArrayLike | None,
     a: ArrayLike | None,
     f_ext: ArrayLike | None = None,
     *,
@@ -52,7 +52,7 @@ def inverse_dynamics_batch(
     q
         (..., nq) configurations.
     v, a
-        (..., nv) velocities and accelerations; a = None stands for zero.
+        (..., nv) velocities and accelerations; a = None stands for zero, v = None for those of a `Kinematics` q.
     f_ext
         (..., nb, 6) external forces.
     threads
@@ -67,9 +67,9 @@ def inverse_dynamics_batch(
     many = Instants.of(
         model,
         operand("q", q, model.nq),
-        operand("v", v, nv),
-        operand("a", a, nv),
-        operand("f_ext", f_ext, model.nb, 6),
+        velocity(q, v, nv),
+        optional("a", a, nv),
+        optional("f_ext", f_ext, model.nb, 6),
     )
     custom = many.custom(moving=True)
     tau = np.empty((many.count, nv))
@@ -82,7 +82,7 @@ def inverse_dynamics_batch(
 
 
 def nonlinear_effects_batch(
-    model: Model, q: Instant, v: ArrayLike, f_ext: ArrayLike | None = None, *, threads: int | None = None
+    model: Model, q: Instant, v: ArrayLike | None, f_ext: ArrayLike | None = None, *, threads: int | None = None
 ) -> FloatArray:
     """`nonlinear_effects` (..., nv) for many instants; arguments as for `inverse_dynamics_batch`."""
     return inverse_dynamics_batch(model, q, v, None, f_ext, threads=threads)
@@ -91,7 +91,7 @@ def nonlinear_effects_batch(
 def forward_dynamics_batch(
     model: Model,
     q: Instant,
-    v: ArrayLike,
+    v: ArrayLike | None,
     tau: ArrayLike,
     f_ext: ArrayLike | None = None,
     *,
@@ -102,9 +102,9 @@ def forward_dynamics_batch(
     many = Instants.of(
         model,
         operand("q", q, model.nq),
-        operand("v", v, nv),
+        velocity(q, v, nv),
         operand("tau", tau, nv),
-        operand("f_ext", f_ext, model.nb, 6),
+        optional("f_ext", f_ext, model.nb, 6),
     )
     custom = many.custom(moving=True)
     a = np.empty((many.count, nv))

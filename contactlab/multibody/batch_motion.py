@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.multibody.arguments import check_finite
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.instants import Instants, operand
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.instants import Instants, operand, optional, velocity
+from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import crba_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
@@ -23,10 +22,12 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 
 __all__ = [
     "body_poses",
+    "body_spatial_jacobian_batch",
     "body_sums_batch",
     "centroidal_momentum_matrix_batch",
     "difference_batch",
     "integrate_batch",
+    "point_in_body_batch",
     "point_jacobian_batch",
     "point_motion_batch",
 ]
@@ -57,7 +58,8 @@ def point_motion_batch(
     model
         The model.
     q, v, a
-        (..., nq), (..., nv), (..., nv); v is needed from order 1 on, a = None stands for zero.
+        (..., nq), (..., nv), (..., nv); v is needed from order 1 on (None stands for that of a `Kinematics` q), a = None
+        stands for zero.
     body
         Name of the body.
     point
@@ -68,11 +70,8 @@ def point_motion_batch(
         Number of threads, None for one per core.
     """
     nv, packed = model.nv, model.packed
-    if order > 0 and v is None:
-        raise MultibodyError("v", "is needed: velocities are not taken from kinematics in a batch")
-    many = Instants.of(
-        model, operand("q", q, model.nq), operand("v", v, nv), operand("a", a, nv), operand("point", point, 3)
-    )
+    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+    many = Instants.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
     index = model.index(body)
     custom = many.custom(moving=order > 0)
     *moved, points = many.rows
@@ -96,12 +95,26 @@ def point_jacobian_batch(
     return many.shaped(J)
 
 
-def body_poses(
-    model: Model, q: Instant, body: str, *, threads: int | None = None
-) -> tuple[FloatArray, FloatArray]:
+def body_poses(model: Model, q: Instant, body: str, *, threads: int | None = None) -> tuple[FloatArray, FloatArray]:
     """Rotation matrices (..., 3, 3), body axes to world axes, and origins (..., 3) [m] of a body at many instants."""
     _, many, pose = _columns(model, q, body, np.zeros(3), 3, threads)
     return many.shaped(pose[:, :9].reshape(-1, 3, 3)), many.shaped(pose[:, 9:].copy())
+
+
+def point_in_body_batch(
+    model: Model, q: Instant, body: str, position: ArrayLike, *, threads: int | None = None
+) -> FloatArray:
+    """`point_in_body` (..., 3) [m] of positions (..., 3) at configurations q (..., nq)."""
+    R, p = body_poses(model, q, body, threads=threads)
+    (at,) = Instants.of(model, operand("position", position, 3)).rows
+    return np.asarray(np.einsum("...ji,...j->...i", R, at.reshape(np.shape(position)) - p))
+
+
+def body_spatial_jacobian_batch(model: Model, q: Instant, body: str, *, threads: int | None = None) -> FloatArray:
+    """`body_spatial_jacobian` (..., 6, nv) of configurations q (..., nq)."""
+    J, many, pose = _columns(model, q, body, np.zeros(3), 0, threads)
+    turned = np.einsum("bji,bkjn->bkin", pose[:, :9].reshape(-1, 3, 3), J.reshape(-1, 2, 3, model.nv))
+    return many.shaped(turned.reshape(J.shape))
 
 
 def _columns(
@@ -122,8 +135,6 @@ def _columns(
 
     many.run(work, point_size(packed.nl, nv), threads)
     _check(many, pose)
-    if not np.isfinite(points).all():
-        check_finite("point", points)
     return J, many, pose
 
 
@@ -132,17 +143,15 @@ def body_sums_batch(
 ) -> FloatArray:
     """What the kernel `body_sums` fills, (..., 17), for many instants."""
     nv, packed = model.nv, model.packed
-    if order > 0 and v is None:
-        raise MultibodyError("v", "is needed: velocities are not taken from kinematics in a batch")
-    many = Instants.of(model, operand("q", q, model.nq), operand("v", v, nv), operand("a", a, nv))
+    speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
+    rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
+    many = Instants.of(model, operand("q", q, model.nq), speed, rates)
     custom = many.custom(moving=order > 0)
     fixed = world_mass(model)
     out = np.empty((many.count, 17))
 
     def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
-        _kernels().sums_batch(
-            packed.ints, packed.floats, *many.rows, fixed, custom, order, start, stop, W, out, codes
-        )
+        _kernels().sums_batch(packed.ints, packed.floats, *many.rows, fixed, custom, order, start, stop, W, out, codes)
 
     many.run(work, rnea_size(packed.nl, nv), threads)
     return many.shaped(out)
@@ -157,9 +166,7 @@ def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int |
     A = np.zeros((many.count, 6, nv))
 
     def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
-        _kernels().centroidal_batch(
-            packed.ints, packed.floats, *many.rows, fixed, custom, start, stop, W, A, codes
-        )
+        _kernels().centroidal_batch(packed.ints, packed.floats, *many.rows, fixed, custom, start, stop, W, A, codes)
 
     many.run(work, crba_size(packed.nl, nv), threads)
     return many.shaped(A)
@@ -211,4 +218,4 @@ def _check(many: Instants, out: FloatArray) -> None:
     """Raise for the first instant whose result is not finite."""
     bad = np.flatnonzero(~np.isfinite(out).all(axis=1))
     if bad.shape[0]:
-        raise many.error(int(bad[0]), GOOD)
+        raise many.error(int(bad[0]), NOT_FINITE)

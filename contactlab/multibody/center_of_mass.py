@@ -1,10 +1,13 @@
-"""Where the mass of the whole model is and how it moves; bodies fixed to the world count."""
+"""Where the mass of the whole model is and how it moves; bodies fixed to the world count.
+
+Every function takes leading axes, q (..., nq), v (..., nv), and gives results that have them too.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector
 from contactlab.multibody.centroidal import body_sums, centroidal_momentum_matrix
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant
@@ -30,14 +33,14 @@ def center_of_mass(model: Model, q: Instant) -> FloatArray:
         The model has no mass; or, as everywhere, a wrong length, an entry that is not finite, a bad quaternion.
     """
     sums = body_sums(model, q, None, None, 0)
-    _total(sums[0])
-    return sums[1:4]
+    _total(sums)
+    return sums[..., 1:4]
 
 
 def center_of_mass_velocity(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
     """Velocity dc/dt (3,) [m/s] of the centre of mass at the velocity v (nv,), world axes."""
     sums = body_sums(model, q, v, None, 1)
-    return sums[4:7] / _total(sums[0])
+    return np.asarray(sums[..., 4:7] / _total(sums))
 
 
 def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
@@ -45,17 +48,18 @@ def center_of_mass_acceleration(model: Model, q: Instant, v: ArrayLike | None, a
 
     There is no gravity in it: at rest it is zero, in free fall it is gravity.
     """
-    sums = body_sums(model, q, v, checked_vector("a", a, model.nv), 2)
-    return sums[11:14] / _total(sums[0])
+    sums = body_sums(model, q, v, a, 2)
+    return np.asarray(sums[..., 11:14] / _total(sums))
 
 
 def center_of_mass_jacobian(model: Model, q: Instant) -> FloatArray:
     """J (3, nv): J v is the velocity of the centre of mass; arguments as for `center_of_mass`."""
-    return centroidal_momentum_matrix(model, q)[3:] / _total(model.mass)
+    return np.asarray(centroidal_momentum_matrix(model, q)[..., 3:, :] / _total(np.array([model.mass])))
 
 
-def _total(mass: float) -> float:
-    """The mass, if there is any."""
-    if not mass > 0.0:
+def _total(sums: FloatArray) -> FloatArray:
+    """The mass (..., 1), if there is any."""
+    mass = sums[..., :1]
+    if not (mass > 0.0).all():
         raise MultibodyError("model", "has no mass, hence no centre of mass")
     return mass

@@ -1,4 +1,7 @@
-"""Momentum of the whole model: linear, angular about the centre of mass, their rates, and how they depend on v."""
+"""Momentum of the whole model: linear, angular about the centre of mass, their rates, and how they depend on v.
+
+Every function takes leading axes, q (..., nq), v (..., nv), and gives results that have them too.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked_vector
+from contactlab.multibody.batch_motion import body_sums_batch, centroidal_momentum_matrix_batch
+from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
+from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import crba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
 from contactlab.multibody.model import Model
+from contactlab.multibody.world_mass import world_mass
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = [
@@ -22,11 +29,9 @@ __all__ = [
     "body_sums",
     "centroidal_momentum_matrix",
     "linear_momentum",
-    "world_mass",
 ]
 
 _NONE = np.zeros(0)
-_NO_MASS = np.zeros(4)
 
 
 @functools.cache
@@ -48,7 +53,7 @@ def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray
     v
         (nv,) velocity.
     """
-    return body_sums(model, q, v, None, 1)[4:7]
+    return body_sums(model, q, v, None, 1)[..., 4:7]
 
 
 def angular_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
@@ -56,7 +61,7 @@ def angular_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArra
 
     About another point x it is L + (c - x) x p, c being the centre of mass.
     """
-    return body_sums(model, q, v, None, 1)[7:10]
+    return body_sums(model, q, v, None, 1)[..., 7:10]
 
 
 def angular_momentum_rate(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike) -> FloatArray:
@@ -65,7 +70,7 @@ def angular_momentum_rate(model: Model, q: Instant, v: ArrayLike | None, a: Arra
     It equals the moment, about the centre of mass, of all external forces, among which gravity has none. That of the
     linear momentum is the mass times `center_of_mass_acceleration`.
     """
-    return body_sums(model, q, v, checked_vector("a", a, model.nv), 2)[14:17]
+    return body_sums(model, q, v, a, 2)[..., 14:17]
 
 
 def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
@@ -80,6 +85,8 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
     q
         (nq,) configuration, or a `Kinematics`.
     """
+    if batched(q):
+        return centroidal_momentum_matrix_batch(model, q)
     packed = model.packed
     nv = model.nv
     q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
@@ -91,8 +98,10 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
     return A
 
 
-def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray | None, order: int) -> FloatArray:
+def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
     """What the kernel of this name fills, (17,): only what the order asks for is set."""
+    if batched(q, v, a):
+        return body_sums_batch(model, q, v, a, order)
     packed = model.packed
     size = rnea_size(packed.nl, model.nv)
     if order == 0:
@@ -100,27 +109,13 @@ def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray | Non
         v_ = _NONE
     else:
         q_, v_, custom, work, ready = at_state(model, q, v, size)
-    rates = _NONE if a is None else a
+    if order > 1 and a is None:
+        raise MultibodyError("a", "is needed")
+    rates = _NONE if a is None else checked_vector("a", a, model.nv)
     out = np.empty(17)
     code = _kernels().body_sums(
         packed.ints, packed.floats, q_, v_, rates, world_mass(model), custom, work, ready, order, out
     )
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("a", rates))
-    return out
-
-
-def world_mass(model: Model) -> FloatArray:
-    """Mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]: no link of the model carries them."""
-    nb = model.nb
-    links = model.packed.ints[-nb:].tolist() if nb else []  # `body_link`, last in the buffer
-    if -1 not in links:
-        return _NO_MASS
-    floats = model.packed.floats[-12 * nb :]  # `body_R` and `body_p`, last in theirs
-    R, p = floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
-    out = np.zeros(4)
-    for i, body in enumerate(model.bodies):
-        if links[i] < 0 and body.inertia is not None:
-            out[0] += body.inertia.mass
-            out[1:] += body.inertia.mass * (R[i] @ body.inertia.com + p[i])
     return out

@@ -1,18 +1,21 @@
-"""Kinetic and potential energy of the whole model."""
+"""Kinetic and potential energy of the whole model: a float, or an array for leading axes, q (..., nq), v (..., nv)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.centroidal import body_sums
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["kinetic_energy", "potential_energy"]
 
 
-def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> float:
-    """Kinetic energy v.M v / 2 [J], summed body by body.
+def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> Any:
+    """Kinetic energy v.M v / 2 [J], summed body by body: a float.
 
     Parameters
     ----------
@@ -23,13 +26,18 @@ def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> float:
     v
         (nv,) velocity.
     """
-    return float(body_sums(model, q, v, None, 1)[10])
+    return _number(body_sums(model, q, v, None, 1)[..., 10])
 
 
-def potential_energy(model: Model, q: Instant) -> float:
+def potential_energy(model: Model, q: Instant) -> Any:
     """Energy of all bodies in gravity, -m g.c [J], zero with the centre of mass c at the height of the world origin.
 
     Bodies fixed to the world count. Arguments as for `kinetic_energy`.
     """
     sums = body_sums(model, q, None, None, 0)
-    return float(-sums[0] * (model.gravity @ sums[1:4]))
+    return _number(-sums[..., 0] * (sums[..., 1:4] @ model.gravity))
+
+
+def _number(energy: FloatArray) -> Any:
+    """A float where there are no leading axes."""
+    return float(energy) if energy.ndim == 0 else energy

@@ -77,7 +77,7 @@ class OrientationTarget:
         object.__setattr__(self, "R", Transform(R).R)
 
     def error(self, model: Model, at: Kinematics) -> FloatArray:
-        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; of length pi where it is opposite."""
+        """Rotation vector (3,) [rad], world axes, of the shorter turn to the target; pi long where it is opposite."""
         return _turn(self.R, body_pose(model, at, self.body).R)
 
     def jacobian(self, model: Model, at: Kinematics) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Many instants of one model at once: leading axes made one, work spread over threads, errors that say which instant."""
+"""Many instants of one model at once: leading axes made one, work spread over threads, errors that say which one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from contactlab.spatial.arrays import FloatArray
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
 
-__all__ = ["Instants", "batched", "operand"]
+__all__ = ["Instants", "batched", "operand", "optional", "velocity"]
 
 # Links per portion of work: a few milliseconds, after which Ctrl-C is heeded.
 _PORTION = 20_000
@@ -32,9 +32,11 @@ _WIDEST = 4096
 Work = Callable[[int, int, FloatArray, NDArray[np.int64]], None]
 
 
-def batched(*arguments: object) -> bool:
-    """Whether one of these has more than one axis: vectors of one instant do not."""
-    for value in arguments:
+def batched(*vectors: object, rows: object = None) -> bool:
+    """Whether one of these has more than one axis, or ``rows`` more than two: those of one instant do not."""
+    if rows is not None and np.ndim(rows) > 2:  # type: ignore[arg-type]
+        return True
+    for value in vectors:
         if type(value) is np.ndarray:
             if value.ndim > 1:
                 return True
@@ -44,12 +46,12 @@ def batched(*arguments: object) -> bool:
 
 
 def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tuple[str, FloatArray, int]:
-    """A named float array whose last axes are ``tail``, and their number; None stands for none (its tail has length 0).
+    """A named float array whose last axes are ``tail``, and their number.
 
     A `Kinematics` stands for its q: a batch computes kinematics anew.
     """
     if value is None:
-        return name, np.zeros((0, *tail[1:])), len(tail)
+        raise MultibodyError(name, "is needed")
     given = value.q if isinstance(value, Kinematics) else value
     if np.iscomplexobj(given):
         raise MultibodyError(name, "must be real, got complex numbers")
@@ -61,6 +63,16 @@ def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tupl
         shape = ", ".join(map(str, ("...", *tail)))
         raise MultibodyError(name, f"must have shape ({shape}), got {array.shape}")
     return name, array, len(tail)
+
+
+def optional(name: str, value: ArrayLike | None, *tail: int) -> tuple[str, FloatArray, int]:
+    """`operand`, None standing for none: the first axis of its tail then has length 0, which kernels understand."""
+    return (name, np.zeros((0, *tail[1:])), len(tail)) if value is None else operand(name, value, *tail)
+
+
+def velocity(q: ArrayLike | Kinematics, v: ArrayLike | None, nv: int) -> tuple[str, FloatArray, int]:
+    """`operand` of v, None standing for the velocities of a `Kinematics`."""
+    return operand("v", q.v if v is None and isinstance(q, Kinematics) else v, nv)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +96,7 @@ class Instants:
 
     @classmethod
     def of(cls, model: Model, *operands: tuple[str, FloatArray, int]) -> Instants:
-        """Leading axes broadcast against each other as numpy does."""
+        """Leading axes broadcast against each other as numpy does; an entry that is not finite is an error."""
         leads = [array.shape[: array.ndim - tail] for _, array, tail in operands]
         try:
             shape = np.broadcast_shapes(*leads)
@@ -100,7 +112,14 @@ class Instants:
                 full = array if lead == shape else np.broadcast_to(array, (*shape, *own))
                 row = full.reshape((int(np.prod(shape, dtype=np.int64)), *own))
             rows.append(np.require(row, requirements=["C", "A", "W"]))
-        return cls(model, tuple(shape), tuple(name for name, _, _ in operands), tuple(rows))
+        made = cls(model, tuple(shape), tuple(name for name, _, _ in operands), tuple(rows))
+        for name, row in zip(made.names, made.rows, strict=True):
+            if not np.isfinite(row).all():
+                bad = np.argwhere(~np.isfinite(row))[0]
+                entry = "".join(f"[{i}]" for i in bad[1:].tolist())
+                where = made.place(int(bad[0])) if row.shape[0] > 1 else ""
+                raise MultibodyError(name, f"{where}entry {entry} is {row[tuple(bad)]}, not finite")
+        return made
 
     @property
     def count(self) -> int:
@@ -110,19 +129,17 @@ class Instants:
     def row(self, number: int, b: int) -> FloatArray:
         """Operand ``number`` of instant b."""
         rows = self.rows[number]
-        return rows[b % rows.shape[0]]
+        return np.asarray(rows[b % rows.shape[0]])
 
     def shaped(self, out: FloatArray) -> FloatArray:
         """Results (B, ...) with the leading axes as given."""
         return out.reshape((*self.shape, *out.shape[1:]))
 
     def custom(self, *, moving: bool) -> FloatArray:
-        """Rows (B or 1, n, 54) of custom joints, evaluated in Python; the first operand is q, ``moving``: the second v."""
+        """Rows (B or 1, n, 54) of custom joints, evaluated in Python; operands: q first, if ``moving`` then v."""
         if not self.model.packed.custom:
             return np.zeros((1, 0, CUSTOM_ROW))
-        rows = [
-            custom_rows(self.model, self.row(0, b), self.row(1, b) if moving else None) for b in range(self.count)
-        ]
+        rows = [custom_rows(self.model, self.row(0, b), self.row(1, b) if moving else None) for b in range(self.count)]
         return np.array(rows).reshape((-1, len(self.model.packed.custom), CUSTOM_ROW)) if rows else np.zeros((1, 0, 54))
 
     def run(self, work: Work, size: int, threads: int | None) -> None:
@@ -150,12 +167,14 @@ class Instants:
         if missed.shape[0]:
             raise self.error(int(missed[0]), int(codes[missed[0]]))
 
+    def place(self, b: int) -> str:
+        """Which instant b is, by its indices, as the beginning of an error's text."""
+        return f"instant {[int(i) for i in np.unravel_index(b, self.shape)]}: " if self.shape else ""
+
     def error(self, b: int, code: int) -> MultibodyError:
-        """What is wrong with instant b."""
-        named = [(name, self.row(k, b)) for k, name in enumerate(self.names)]
-        found = failure(self.model, code, named[0][1], *named[1:])
-        place = [int(i) for i in np.unravel_index(b, self.shape)] if self.shape else []
-        return MultibodyError(found.field, f"instant {place}: {found.detail}")
+        """What a kernel's code, other than `GOOD`, says about instant b."""
+        found = failure(self.model, code, self.row(0, b))
+        return MultibodyError(found.field, self.place(b) + found.detail)
 
 
 def _spread(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:

@@ -86,7 +86,7 @@ def inverse_kinematics(
     Minimises the sum of the squares of all rows, each times its weight, by the Levenberg-Marquardt method with the
     damping of Sugihara ("Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", IEEE
     Transactions on Robotics 27, 2011), which vanishes with the error, times a factor that falls while steps succeed and
-    grows where they fail. Steps lie in the space of velocities and move q by `integrate`, so that quaternions stay unit;
+    grows where they fail. Steps lie in the space of velocities and move q by `integrate`, so quaternions stay unit;
     each step minimises its quadratic model between the limits. A descent that ends with an error left is repeated from
     other configurations, at growing distances from q0 and the same in every run, until one converges, several end at
     the same error, or the iterations are used up.

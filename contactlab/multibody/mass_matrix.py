@@ -56,14 +56,15 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
         (nq,) configuration, or a `Kinematics`.
     """
     packed, nv = model.packed, model.nv
-    M = np.zeros((nv, nv))
     if not packed.custom:
+        M = np.empty((nv, nv))
         try:
             if _quick()(packed.ints, packed.floats, q, np.empty(crba_size(packed.nl, nv)), M) == GOOD:
                 return M
         except TypeError:
             pass  # no plain array
     q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
+    M = np.zeros((nv, nv))
     code = _crba()(packed.ints, packed.floats, q_, custom, work, ready, M)
     if code != GOOD:
         raise failure(model, code, q_)

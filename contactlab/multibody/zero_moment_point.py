@@ -1,11 +1,13 @@
-"""The point of a plane about which the ground's forces have no moment along the plane."""
+"""The point of a plane about which the ground's forces have no moment along the plane.
+
+Takes leading axes, q (..., nq), v and a (..., nv), and gives results that have them too.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector
 from contactlab.multibody.centroidal import body_sums
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant
@@ -30,8 +32,9 @@ def zero_moment_point(
     """Point z (3,) [m] of a plane where a single force and a moment along the normal make the model move as it does.
 
     The force that acts besides gravity is f = m (dv_c/dt - g), with moment dL/dt about the centre of mass c. About the
-    point x of the plane it has the moment m_x = dL/dt + (c - x) x f, and z = x + n x m_x / (n.f) (Vukobratovic, Borovac,
-    "Zero-moment point: thirty five years of its life", 2004). Bodies fixed to the world count, their weight included.
+    point x of the plane it has the moment m_x = dL/dt + (c - x) x f, and z = x + n x m_x / (n.f) (Vukobratovic,
+    Borovac, "Zero-moment point: thirty five years of its life", 2004). Bodies fixed to the world count, their
+    weight included.
 
     Parameters
     ----------
@@ -55,11 +58,17 @@ def zero_moment_point(
     if largest == 0.0:
         raise MultibodyError("normal", "has no direction: all entries are zero")
     n = n / largest
-    sums = body_sums(model, q, v, checked_vector("a", a, model.nv), 2)
-    weight = sums[0] * model.gravity
-    f = sums[11:14] - weight
-    along = float(n @ f)
-    if not abs(along) > _ROUNDING * float(np.abs(n) @ (np.abs(sums[11:14]) + np.abs(weight))):
-        raise MultibodyError("normal", f"the force {f.tolist()} N has no part along it: there is no zero moment point")
-    moment = sums[14:17] + np.cross(sums[1:4] - x, f)
-    return np.asarray(x + np.cross(n, moment) / along)
+    sums = body_sums(model, q, v, a, 2)
+    weight = sums[..., :1] * model.gravity
+    f = sums[..., 11:14] - weight
+    along = f @ n
+    size = (np.abs(sums[..., 11:14]) + np.abs(weight)) @ np.abs(n)
+    missing = np.argwhere(~(np.abs(along) > _ROUNDING * size))
+    if missing.shape[0]:
+        at = tuple(int(i) for i in missing[0])
+        where = f"instant {list(at)}: " if at else ""
+        raise MultibodyError(
+            "normal", f"{where}the force {f[at].tolist()} N has no part along it: no such point exists"
+        )
+    moment = sums[..., 14:17] + np.cross(sums[..., 1:4] - x, f)
+    return np.asarray(x + np.cross(n, moment) / np.asarray(along)[..., None])

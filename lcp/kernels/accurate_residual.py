@@ -56,6 +56,15 @@ def sum_twice(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> f
 
 
 @kernel
+def terms_size(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> float:
+    """|start| + sum_j |a_j x_j|: what the rounding of the sum, and of x itself, is a multiple of."""
+    total = abs(start)
+    for j in range(a.shape[0]):
+        total += abs(a[j] * x[j])
+    return total
+
+
+@kernel
 def dense_residual(
     M: NDArray[np.float64],
     q: NDArray[np.float64],

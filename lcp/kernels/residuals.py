@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import kernel
+from lcp.kernels.accurate_residual import sum_twice, terms_size
 from lcp.kernels.reductions import dot, largest_size
 
 # Places in the vector of measures.
@@ -25,7 +26,9 @@ ROUNDING_DECIDED: Final = 7
 SIZE: Final = 8
 
 EPS: Final = 2.220446049250313e-16
-EXCUSABLE: Final = 1e-6  # of a row's load |q_i|: how far rounding may excuse that the row misses it
+ROUNDING: Final = 64.0 * EPS
+EXCUSABLE: Final = 1e-3  # of a row's load |q_i|: how far rounding may excuse that the row misses it
+SMALL_LOADS: Final = 1e-6  # of the largest load: what a row may miss where all loads are small
 
 
 @kernel(inline=True)
@@ -51,7 +54,6 @@ def lcp_residuals(
     n = q.shape[0]
     z_size = 0.0
     q_size = 0.0
-    m_size = 0.0
     for i in range(n):
         z_size = max(z_size, abs(z[i]))
         q_size = max(q_size, abs(q[i]))
@@ -62,26 +64,40 @@ def lcp_residuals(
     min_w = np.inf
     gap = 0.0
     finite = True
-    solution_limit = 1e-8 * max(1.0, q_size)
-    cap = np.inf
+    plain_limit = 1e-8 * max(1.0, q_size)
+    # An absolute limit would take z of any size for a solution where all loads are smaller than it.
+    row_limit = min(plain_limit, SMALL_LOADS * q_size)
+    granted = plain_limit
+    refused = np.inf
     for i in range(n):
         source = M[i]
         # Several running sums and maxima: the operations of a single one would wait for each other.
         total = q[i] + dot(source, z, n)
         row_size = largest_size(source)
+        part = abs(min(z[i], total))
+        limit = row_limit if total <= z[i] else plain_limit
+        # Where rounding could decide, the row is summed in twice the precision: a residual that is only rounding must
+        # not be held against z, nor a load that drowned in the sum pass for one that is met.
+        if part > limit or n * EPS * row_size * z_size > limit:
+            total = sum_twice(source, z, q[i])
+            part = abs(min(z[i], total))
+            limit = row_limit if total <= z[i] else plain_limit
+            if part > limit:
+                # Rounding of the row's own terms excuses it, but not that it misses a load of its own.
+                excuse = ROUNDING * terms_size(source, z, q[i])
+                if q[i] != 0.0:
+                    excuse = min(excuse, EXCUSABLE * abs(q[i]))
+                if part <= excuse:
+                    granted = max(granted, excuse)
+                else:
+                    refused = min(refused, max(limit, excuse))
         w[i] = total
-        m_size = max(m_size, row_size)
         if not (np.isfinite(total) and np.isfinite(z[i])):
             finite = False
         w_unit = abs(q[i]) + row_size * z_size
         z_part = z[i] / z_size if z_size > 0.0 else 0.0
         w_part = total / w_unit if w_unit > 0.0 else 0.0
-        part = abs(min(z[i], total))
         natural = max(natural, part)
-        # Rounding may excuse a row without load, as those of a friction cone, but not that a row misses its own load:
-        # unknowns so large that it drowns in them solve nothing.
-        if part > solution_limit and total <= z[i] and q[i] != 0.0:
-            cap = min(cap, EXCUSABLE * abs(q[i]))
         scaled = max(scaled, abs(min(z_part, w_part)))
         fischer = max(fischer, abs(z[i] + total - length(z[i], total)))
         min_z = min(min_z, z[i])
@@ -94,15 +110,15 @@ def lcp_residuals(
         natural = np.inf
         scaled = np.inf
         fischer = np.inf
-    rounding_limit = min(64.0 * EPS * m_size * z_size, cap)
     out[NATURAL_MAP] = natural
     out[SCALED] = scaled
     out[FISCHER_BURMEISTER] = fischer
     out[MIN_Z] = min_z
     out[MIN_W] = min_w
     out[GAP] = abs(gap)
-    out[NATURAL_LIMIT] = max(solution_limit, rounding_limit)
-    out[ROUNDING_DECIDED] = 1.0 if solution_limit < natural <= rounding_limit else 0.0
+    # The smallest limit that was missed, otherwise the largest that was needed: natural map and limit alone decide.
+    out[NATURAL_LIMIT] = granted if refused == np.inf else refused
+    out[ROUNDING_DECIDED] = 1.0 if refused == np.inf and natural > plain_limit else 0.0
 
 
 @kernel(inline=True)

@@ -26,6 +26,7 @@ from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
+from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
 from lcp.traits import Traits
@@ -111,5 +112,8 @@ def _solvers(kind: str, precise: bool) -> tuple[Any, ...]:
         CottleDantzig(),
         *((ExtendedLemke(),) if precise else ()),
         Regularized(Lemke(restarts=1), plain_first=False),
+        # Outside every class nothing is proven; what Newton's methods find is as good as any other answer.
+        FischerNewton(time_limit=10.0),
+        MinMapNewton(time_limit=10.0),
         Enumeration(),
     )

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp
 from lcp.enumeration import Search
-from lcp.errors import ProblemError
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.judge import unknowns
 from lcp.mixed import MLCP
+from lcp.options import check_whole
 from lcp.polish.bounds import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
@@ -55,8 +55,7 @@ class Enumeration:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        if not 0 <= self.max_n <= 24:
-            raise ProblemError(f"Enumeration.max_n must lie between 0 and 24, got {self.max_n}")
+        check_whole(self, "max_n", most=24)
 
     def solve(
         self,

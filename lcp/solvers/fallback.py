@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
 from lcp.judge import verdict
+from lcp.options import check_positive
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Attempt, Claim
 from lcp.status import Status
@@ -48,10 +49,9 @@ class Fallback:
         for i, solver in enumerate(solvers):
             if isinstance(solver, type) or not hasattr(solver, "solve"):
                 raise ProblemError(f"Fallback: solver {i} must be a solver object such as Lemke(), got {solver!r}")
-        if not time_limit > 0.0:
-            raise ProblemError(f"Fallback.time_limit must be positive, got {time_limit}")
         object.__setattr__(self, "solvers", solvers)
         object.__setattr__(self, "time_limit", time_limit)
+        check_positive(self, "time_limit")
 
     def solve(
         self,

@@ -154,7 +154,8 @@ def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> 
     d = direction(box, at)
     if d is not None:
         slope = float(down @ d)
-        if slope <= -_RHO * float(np.linalg.norm(d)) ** _POWER:
+        # Not a float of Python's, whose powers raise OverflowError.
+        if slope <= -_RHO * np.power(np.linalg.norm(d), _POWER):
             found = line_search(box, function, x, d, at, slope)
             if found is not None:
                 return found[0], found[2]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from lcp.errors import ProblemError
 from lcp.kernels import codes
 from lcp.mixed import MLCP
+from lcp.options import check_positive, check_real, check_whole
 from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
@@ -84,16 +85,11 @@ class Lemke:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        for name in ("max_pivots", "restarts"):
-            value = getattr(self, name)
-            if not (name == "max_pivots" and value is None) and (not isinstance(value, (int, np.integer)) or value < 0):
-                raise ProblemError(f"Lemke.{name} must be a whole number, not negative, got {value!r}")
-        for name in ("pivot_tolerance", "tie_tolerance"):
-            value = getattr(self, name)
-            if not 0.0 <= value < 1.0:
-                raise ProblemError(f"Lemke.{name} must lie in [0, 1), got {value}")
-        if not self.time_limit > 0.0:
-            raise ProblemError(f"Lemke.time_limit must be positive, got {self.time_limit}")
+        check_whole(self, "max_pivots", optional=True)
+        check_whole(self, "restarts")
+        check_real(self, "pivot_tolerance", least=0.0, most=0.999)
+        check_real(self, "tie_tolerance", least=0.0, most=0.999)
+        check_positive(self, "time_limit")
         if self.covering_vector is not None:
             cover = checked_vector("Lemke.covering_vector", self.covering_vector)
             if not (cover > 0.0).all():

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
+from lcp.options import check_whole
 from lcp.polish.active_set import refine
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Claim
@@ -41,8 +42,7 @@ class Refined:
     def __post_init__(self) -> None:
         """Refuse options out of range."""
         check_inner("Refined", self.inner)
-        if self.rounds < 1:
-            raise ProblemError(f"Refined.rounds must be positive, got {self.rounds}")
+        check_whole(self, "rounds", least=1)
 
     def solve(
         self,

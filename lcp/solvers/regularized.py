@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import numbers
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
+from lcp.options import check_flag, check_positive
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
@@ -39,6 +43,8 @@ class Regularized:
         Try without a shift before.
     polish
         Polish on the active set, see `Refined`.
+    time_limit
+        Seconds after which no further shift is tried; one that is being tried has the inner solver's own limit.
 
     References
     ----------
@@ -49,22 +55,28 @@ class Regularized:
     exponents: tuple[float, ...] = (-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0)
     plain_first: bool = True
     polish: bool = True
+    time_limit: float = 120.0
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.SPARSE
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
         check_inner("Regularized", self.inner)
-        try:
-            exponents = tuple(float(e) for e in self.exponents)
-        except (TypeError, ValueError):
-            raise ProblemError(f"Regularized.exponents must be numbers, got {self.exponents!r}") from None
+        given: Any = self.exponents  # whatever the caller's types say
+        if not isinstance(given, Iterable):
+            raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")
+        exponents = tuple(given)
         for i, e in enumerate(exponents):
-            if not math.isfinite(e) or abs(e) > 100.0:
+            if isinstance(e, bool) or not isinstance(e, numbers.Real):
+                raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")
+            if not -100.0 <= e <= 100.0:
                 raise ProblemError(f"Regularized.exponents[{i}] = {e} must lie in [-100, 100]")
         if not exponents:
             raise ProblemError("Regularized.exponents is empty")
-        object.__setattr__(self, "exponents", exponents)
+        object.__setattr__(self, "exponents", tuple(float(e) for e in exponents))
+        check_flag(self, "plain_first")
+        check_flag(self, "polish")
+        check_positive(self, "time_limit")
 
     def solve(
         self,
@@ -79,10 +91,16 @@ class Regularized:
         scale = size if size > 0.0 else 1.0
         shifts = [0.0] if self.plain_first else []
         shifts += [10.0**e * scale for e in self.exponents]
+        deadline = time.monotonic() + self.time_limit
         spent = 0
         best: Claim | None = None
         least = math.inf
-        for shift in shifts:
+        for tried, shift in enumerate(shifts):
+            if best is not None and time.monotonic() > deadline:
+                # What the plain problem was proved to be stays so.
+                status = best.status if best.evidence is not None else Status.ITERATION_LIMIT
+                detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
+                return replace(best, status=status, iterations=spent, detail=detail, attempts=())
             claim = claim_of(_shifted(problem, shift), self.inner, z0=z0, tolerance=tolerance, trace=trace)
             spent += claim.iterations
             found = self._verified(problem, claim, shift, tolerance)

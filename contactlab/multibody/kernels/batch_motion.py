@@ -131,9 +131,7 @@ def centroidal_batch(
 ) -> None:
     """`centroidal_columns` for instants start to stop: A (B, 6, nv) and codes (B,)."""
     for b in range(start, stop):
-        codes[b] = centroidal_columns(
-            I, F, q[b % q.shape[0]], fixed, custom[b % custom.shape[0]], W, NOTHING, A[b]
-        )
+        codes[b] = centroidal_columns(I, F, q[b % q.shape[0]], fixed, custom[b % custom.shape[0]], W, NOTHING, A[b])
 
 
 @kernel

@@ -18,7 +18,8 @@ from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
-from contactlab.multibody.kernels.workspace import frames, rows_at
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
@@ -189,7 +190,7 @@ def centroidal_columns(
     ready: int,
     A: NDArray[np.float64],
 ) -> int:
-    """Fill A (6, nv): momentum about the centre of mass per unit rate of each degree of freedom; `GOOD`, or what stopped it.
+    """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v; `GOOD`, or what stopped it.
 
     Each column is the composite inertia beyond a joint times its motion column (Featherstone 2008, section 6.2, before
     the projection). The workspace is as long as that of `crba`.

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.
@@ -69,13 +70,13 @@ def tree(I: NDArray[np.int64], F: NDArray[np.float64]) -> Tree:
         I[a + 6 * nl + 2 : a + 6 * nl + 2 + nv],
         I[a + 6 * nl + 2 + nv : a + 6 * nl + 2 + 2 * nv],
         I[a + 6 * nl + 2 + 2 * nv : a + 6 * nl + 2 + 2 * nv + nb],
-        F[b : b + 9 * nl].reshape((nl, 9)),
-        F[b + 9 * nl : b + 12 * nl].reshape((nl, 3)),
-        F[b + 12 * nl : b + 18 * nl].reshape((nl, 6)),
+        rows_at(F, b, nl, 9),
+        rows_at(F, b + 9 * nl, nl, 3),
+        rows_at(F, b + 12 * nl, nl, 6),
         F[b + 18 * nl : b + 19 * nl],
-        F[b + 19 * nl : b + 22 * nl].reshape((nl, 3)),
-        F[b + 22 * nl : b + 28 * nl].reshape((nl, 6)),
-        F[b + 28 * nl : b + 28 * nl + 9 * nb].reshape((nb, 9)),
-        F[b + 28 * nl + 9 * nb : b + 28 * nl + 12 * nb].reshape((nb, 3)),
+        rows_at(F, b + 19 * nl, nl, 3),
+        rows_at(F, b + 22 * nl, nl, 6),
+        rows_at(F, b + 28 * nl, nb, 9),
+        rows_at(F, b + 28 * nl + 9 * nb, nb, 3),
         F[0:3],
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 # Places in the output of `momentum`.
@@ -65,3 +66,13 @@ def momentum(
         out[8] += Ri[3] * lx + Ri[4] * ly + Ri[5] * lz + m * (cz * ux - cx * uz)
         out[9] += Ri[6] * lx + Ri[7] * ly + Ri[8] * lz + m * (cx * uy - cy * ux)
         out[10] += 0.5 * (m * (ux * ux + uy * uy + uz * uz) + (bx * lx + by * ly + bz * lz))
+
+
+@kernel
+def momentum_of_head(
+    I: NDArray[np.int64], F: NDArray[np.float64], W: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """`momentum` from a workspace whose head holds poses and velocities."""
+    t = tree(I, F)
+    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    momentum(t, f.R, f.p, f.V, out)

@@ -43,9 +43,13 @@ def quick_crba(
     W: NDArray[np.float64],
     M: NDArray[np.float64],
 ) -> int:
-    """`crba`."""
+    """`crba`, M as it comes from the allocator."""
     if q.shape[0] != I[NQ]:
         return UNUSUAL
+    for i in range(M.shape[0]):
+        row = M[i]
+        for j in range(row.shape[0]):
+            row[j] = 0.0
     return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, M)
 
 

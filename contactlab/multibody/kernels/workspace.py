@@ -15,6 +15,8 @@ from contactlab.multibody.kernels.sizes import SCRATCH
 from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 
+__all__ = ["Frames", "frames", "rows_at"]
+
 
 class Frames(NamedTuple):
     """Kinematics of nl links with nv degrees of freedom; see `poses` and `velocities`."""

@@ -1,0 +1,77 @@
+"""Every option of every solver says what it must be: a wrong value is a `ProblemError` at construction, never later."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import lcp
+
+KINDS = (
+    *lcp.ALL_SOLVERS,
+    *lcp.OPTIONAL_SOLVERS,
+    lcp.Refined,
+    lcp.Regularized,
+    lcp.Cascade,
+    lcp.Feasibility,
+)
+CASES = [(kind, field.name, field.type) for kind in KINDS for field in fields(kind)]
+# No option admits these; a name in `NAMES` admits any text.
+NEVER = (object(), [], {}, 1j, math.nan, -1.5, -(10**400))
+NAMES = {(lcp.CVXPY, "engine")}
+
+
+def bad_values(kind: type, name: str, annotation: str) -> list[object]:
+    """What the option must refuse, by the type it is declared with."""
+    bad: list[object] = list(NEVER)
+    if (kind, name) == (lcp.Lemke, "covering_vector"):
+        return [*("x", 1.0, True, 1j), ("a",), (math.nan,), (-1.0,), (0.0,)]
+    if (kind, name) == (lcp.Murty, "order"):
+        return ["x", 1, 1j, (1, 2), (0, 0), (0.5,), (-1, 0)]
+    if (kind, name) not in NAMES:
+        bad += ["x", ""]
+    if "None" not in annotation:
+        bad.append(None)
+    if "bool" in annotation:
+        bad += [0, 1, "no"]
+    if annotation.startswith(("int", "float")):
+        bad += [True, np.True_, "1"]
+    if annotation.startswith("int"):
+        bad += [2.5, math.inf, 10**400]
+    if annotation.startswith("tuple"):
+        bad += [(True,), ("1",), "12", (math.inf,), (10**400,), (None,)]
+    return bad
+
+
+@pytest.mark.parametrize(("kind", "name", "annotation"), CASES, ids=[f"{k.__name__}.{n}" for k, n, _ in CASES])
+def test_wrong_values_are_refused_by_name(kind: type, name: str, annotation: str) -> None:
+    """Solver and option stand in the text of the error."""
+    for value in bad_values(kind, name, annotation):
+        with pytest.raises(lcp.ProblemError) as refused:
+            kind(**{name: value})
+        assert f"{kind.__name__}.{name}" in str(refused.value), value
+
+
+@pytest.mark.parametrize(("kind", "name", "annotation"), CASES, ids=[f"{k.__name__}.{n}" for k, n, _ in CASES])
+def test_the_defaults_pass_their_own_checks(kind: type, name: str, annotation: str) -> None:
+    """A default handed over explicitly, in numpy's types too, makes an equal solver."""
+    value = getattr(kind(), name)
+    assert kind(**{name: value}) == kind()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        assert kind(**{name: np.asarray(value)[()]}) == kind()
+
+
+@pytest.mark.parametrize("value", ["x", None, [], math.nan, 0.0, -1.0, True])
+def test_the_limit_of_a_fallback_is_checked(value: object) -> None:
+    """`Fallback` takes its solvers by position and the limit by name."""
+    with pytest.raises(lcp.ProblemError, match=r"Fallback\.time_limit"):
+        lcp.Fallback(lcp.Lemke(), time_limit=value)  # type: ignore[arg-type]
+
+
+def test_a_bound_above_is_told() -> None:
+    """Both ends of the range stand in the text."""
+    with pytest.raises(lcp.ProblemError, match=r"Enumeration.max_n must be a whole number >= 0 and <= 24, got 40"):
+        lcp.Enumeration(max_n=40)

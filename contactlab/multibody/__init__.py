@@ -7,6 +7,20 @@ arrays and keep nothing. `kinematics` computes one instant once for several of t
 from __future__ import annotations
 
 from contactlab.multibody import joints
+from contactlab.multibody.batch import (
+    forward_dynamics_batch,
+    inverse_dynamics_batch,
+    mass_matrix_batch,
+    nonlinear_effects_batch,
+    solve_mass_matrix_batch,
+)
+from contactlab.multibody.batch_motion import (
+    body_poses,
+    difference_batch,
+    integrate_batch,
+    point_jacobian_batch,
+    point_motion_batch,
+)
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.center_of_mass import (
     center_of_mass,
@@ -102,6 +116,7 @@ __all__ = [
     "apply_mimic",
     "body_origins_overview",
     "body_pose",
+    "body_poses",
     "body_spatial_jacobian",
     "center_of_mass",
     "center_of_mass_acceleration",
@@ -109,16 +124,20 @@ __all__ = [
     "center_of_mass_velocity",
     "centroidal_momentum_matrix",
     "difference",
+    "difference_batch",
     "dof_overview",
     "effort_limits",
     "external_forces",
     "factorize_ltl",
     "factorize_mass_matrix",
     "forward_dynamics",
+    "forward_dynamics_batch",
     "forward_dynamics_lagrangian",
     "hierarchy_overview",
     "integrate",
+    "integrate_batch",
     "inverse_dynamics",
+    "inverse_dynamics_batch",
     "inverse_kinematics",
     "joint_damping",
     "joint_friction",
@@ -127,9 +146,11 @@ __all__ = [
     "kinetic_energy",
     "linear_momentum",
     "mass_matrix",
+    "mass_matrix_batch",
     "mimic_coupling",
     "neutral",
     "nonlinear_effects",
+    "nonlinear_effects_batch",
     "normalize",
     "point_acceleration",
     "point_acceleration_6d",
@@ -138,6 +159,8 @@ __all__ = [
     "point_in_body",
     "point_jacobian",
     "point_jacobian_6d",
+    "point_jacobian_batch",
+    "point_motion_batch",
     "point_position",
     "point_velocity",
     "point_velocity_6d",
@@ -145,6 +168,7 @@ __all__ = [
     "potential_energy",
     "random_configuration",
     "solve_mass_matrix",
+    "solve_mass_matrix_batch",
     "velocity_limits",
     "zero_moment_point",
 ]

@@ -58,8 +58,8 @@ def point_motion_batch(
     model
         The model.
     q, v, a
-        (..., nq), (..., nv), (..., nv); v is needed from order 1 on (None stands for that of a `Kinematics` q), a = None
-        stands for zero.
+        (..., nq), (..., nv), (..., nv); v is needed from order 1 on (None: that of a `Kinematics` q), a = None stands
+        for zero.
     body
         Name of the body.
     point

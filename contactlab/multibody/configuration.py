@@ -10,7 +10,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
 from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.spatial.arrays import FloatArray, finite_array
 
 __all__ = ["difference", "integrate", "neutral", "normalize", "quaternion_places", "random_configuration"]
 
@@ -69,20 +69,28 @@ def normalize(model: Model, q: ArrayLike) -> FloatArray:
     return out
 
 
-def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: float) -> FloatArray:
+def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatArray:
     """The configuration (nq,) after moving at constant v (nv,) for dt [s].
 
     Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
     axes, and renormalised.
     """
+    from contactlab.multibody.batch_motion import integrate_batch
+    from contactlab.multibody.instants import batched
     from contactlab.multibody.kernels.configurations import integrate_configuration
 
-    q_, v_, dt = checked("q", q, model.nq), checked("v", v, model.nv), finite_number(dt, "dt", MultibodyError)
+    if batched(q, v) or np.ndim(dt) > 0:
+        return integrate_batch(model, q, v, dt)
+    q_, v_, time = (
+        checked("q", q, model.nq),
+        checked("v", v, model.nv),
+        float(finite_array(dt, "dt", (), MultibodyError)),
+    )
     out = np.zeros(model.nq)
-    integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, dt, out)
+    integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, time, out)
     for joint, iq, iv in model.packed.custom:
         out[iq] = finite_array(
-            joint.integrate(q_[iq], v_[iv], dt), f"{type(joint).__name__}.integrate", (joint.nq,), MultibodyError
+            joint.integrate(q_[iq], v_[iv], time), f"{type(joint).__name__}.integrate", (joint.nq,), MultibodyError
         )
     if not np.isfinite(out).all():
         check_finite("v", v_)
@@ -92,8 +100,12 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: float) -> FloatArray
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
     """The velocity (nv,) that takes q0 to q1 in unit time, orientations by the shorter turn: inverse of `integrate`."""
+    from contactlab.multibody.batch_motion import difference_batch
+    from contactlab.multibody.instants import batched
     from contactlab.multibody.kernels.configurations import configuration_difference
 
+    if batched(q0, q1):
+        return difference_batch(model, q0, q1)
     a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
     out = np.zeros(model.nv)
     configuration_difference(model.packed.ints, model.packed.floats, a, b, out)

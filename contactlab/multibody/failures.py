@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from contactlab.multibody.arguments import bad_configuration, check_finite
 from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import NOT_FINITE, SINGULAR
 from contactlab.spatial.arrays import FloatArray
 
@@ -24,7 +25,7 @@ def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArr
             return error
     if code >= 0:
         return bad_configuration(model, q, code)
-    if code == NOT_FINITE:
+    if code in (GOOD, NOT_FINITE):
         return MultibodyError("q", "the entries are finite but so large that the result is not")
     return singular_joint(model, SINGULAR - code)
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector
+from contactlab.multibody.batch import forward_dynamics_batch
 from contactlab.multibody.entries import strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
+from contactlab.multibody.instants import batched
 from contactlab.multibody.inverse_dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import aba_size
@@ -76,6 +78,8 @@ def forward_dynamics(
                 return a
         except TypeError:
             pass  # not plain arrays
+    if batched(q, v, tau, rows=f_ext):
+        return forward_dynamics_batch(model, q, v, tau, f_ext)
     force = checked_vector("tau", tau, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)

@@ -1,4 +1,7 @@
-"""Forces from accelerations."""
+"""Forces from accelerations.
+
+Every function takes leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6), which broadcast, and runs on threads.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked, checked_vector
+from contactlab.multibody.batch import inverse_dynamics_batch
 from contactlab.multibody.entries import strict
 from contactlab.multibody.failures import failure
+from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import rnea_size
 from contactlab.multibody.kinematics import Instant, at_state
@@ -74,6 +79,8 @@ def inverse_dynamics(
                 return tau
         except TypeError:
             pass  # not plain arrays
+    if batched(q, v, a, rows=f_ext):
+        return inverse_dynamics_batch(model, q, v, a, f_ext)
     return _forces(model, q, v, checked_vector("a", a, nv), f_ext)
 
 
@@ -82,6 +89,8 @@ def nonlinear_effects(model: Model, q: Instant, v: ArrayLike | None, f_ext: Arra
 
     Arguments and errors are those of `inverse_dynamics`; at v = 0 and without f_ext this is the gravity torque.
     """
+    if batched(q, v, rows=f_ext):
+        return inverse_dynamics_batch(model, q, v, None, f_ext)
     return _forces(model, q, v, _NO_ACCELERATION, f_ext)
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked_vector
+from contactlab.multibody.batch_motion import body_spatial_jacobian_batch, point_jacobian_batch
 from contactlab.multibody.failures import failure
+from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import point_size
 from contactlab.multibody.kinematics import Instant, at_configuration
@@ -42,16 +44,22 @@ def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     point
         (3,) [m] in body coordinates.
     """
+    if batched(q, point):
+        return point_jacobian_batch(model, q, body, point, angular=False)
     return _filled(model, q, body, checked_vector("point", point, 3), 3)[0]
 
 
 def point_jacobian_6d(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
     """J (6, nv): rows 0 to 2 give the body's angular velocity, 3 to 5 the velocity of its point; world axes."""
+    if batched(q, point):
+        return point_jacobian_batch(model, q, body, point)
     return _filled(model, q, body, checked_vector("point", point, 3), 0)[0]
 
 
 def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
     """J (6, nv): J v is the body's angular velocity and its origin's velocity, both in body axes."""
+    if batched(q):
+        return body_spatial_jacobian_batch(model, q, body)
     J, pose = _filled(model, q, body, _ORIGIN, 0)
     R = pose[:9].reshape(3, 3)
     return np.concatenate([R.T @ J[:3], R.T @ J[3:]])

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
 from contactlab.multibody.entries import strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
+from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import crba_size, factor_size
 from contactlab.multibody.kinematics import Instant, at_configuration
@@ -63,6 +65,8 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
                 return M
         except TypeError:
             pass  # no plain array
+    if batched(q):
+        return mass_matrix_batch(model, q)
     q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
     M = np.zeros((nv, nv))
     code = _crba()(packed.ints, packed.floats, q_, custom, work, ready, M)
@@ -122,4 +126,6 @@ def solve_mass_matrix(model: Model, q: Instant, tau: ArrayLike) -> FloatArray:
 
     O(nv) for each right-hand side; `factorize_mass_matrix` keeps the part that depends on q alone.
     """
+    if batched(q):
+        return solve_mass_matrix_batch(model, q, tau)
     return factorize_mass_matrix(model, q).solve(tau)

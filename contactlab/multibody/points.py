@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked_vector
+from contactlab.multibody.batch_motion import point_in_body_batch, point_motion_batch
 from contactlab.multibody.failures import failure
+from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import point_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
@@ -88,6 +90,8 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     point
         (3,) [m] in body coordinates.
     """
+    if batched(q, point):
+        return point_motion_batch(model, q, None, None, body, point, 0)
     index, packed = model.index(body), model.packed
     at = checked_vector("point", point, 3)
     q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
@@ -100,6 +104,8 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
 
 def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> FloatArray:
     """Body coordinates (3,) [m] of a point given in the world: the inverse of `point_position`."""
+    if batched(q, position):
+        return point_in_body_batch(model, q, body, position)
     at = checked_vector("position", position, 3)
     check_finite("position", at)
     pose = pose_entries(model, q, body)
@@ -108,12 +114,12 @@ def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> F
 
 def point_velocity(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
     """Velocity (3,) [m/s], world axes, of a point of a body; arguments as for `point_position`."""
-    return _moved(model, q, v, _NONE, body, point, 1)[3:]
+    return _moved(model, q, v, None, body, point, 1)[..., 3:]
 
 
 def point_velocity_6d(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
     """Angular velocity of a body and velocity of its point, (6,) [rad/s, m/s], world axes."""
-    return _moved(model, q, v, _NONE, body, point, 1)
+    return _moved(model, q, v, None, body, point, 1)
 
 
 def point_acceleration(
@@ -123,36 +129,39 @@ def point_acceleration(
 
     There is no gravity in it. Arguments as for `point_position`, a (nv,) being the derivative of v.
     """
-    return _moved(model, q, v, checked_vector("a", a, model.nv), body, point, 2)[3:]
+    return _moved(model, q, v, a, body, point, 2)[..., 3:]
 
 
 def point_acceleration_6d(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike, body: str, point: ArrayLike
 ) -> FloatArray:
     """Angular acceleration of a body and acceleration of its point, (6,) [rad/s^2, m/s^2], world axes, no gravity."""
-    return _moved(model, q, v, checked_vector("a", a, model.nv), body, point, 2)
+    return _moved(model, q, v, a, body, point, 2)
 
 
 def point_bias_acceleration(model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike) -> FloatArray:
     """Acceleration (3,) of a point at a = 0: (dJ/dt) v for the J of `point_jacobian`."""
-    return _moved(model, q, v, _NONE, body, point, 2)[3:]
+    return _moved(model, q, v, None, body, point, 2)[..., 3:]
 
 
 def point_bias_acceleration_6d(
     model: Model, q: Instant, v: ArrayLike | None, body: str, point: ArrayLike
 ) -> FloatArray:
     """(dJ/dt) v (6,) for the J of `point_jacobian_6d`."""
-    return _moved(model, q, v, _NONE, body, point, 2)
+    return _moved(model, q, v, None, body, point, 2)
 
 
 def _moved(
-    model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, body: str, point: ArrayLike, order: int
+    model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, body: str, point: ArrayLike, order: int
 ) -> FloatArray:
+    if batched(q, v, a, point):
+        return point_motion_batch(model, q, v, a, body, point, order)
     index, packed = model.index(body), model.packed
+    a_ = _NONE if a is None else checked_vector("a", a, model.nv)
     at = checked_vector("point", point, 3)
     q_, v_, custom, work, ready = at_state(model, q, v, point_size(packed.nl, model.nv))
     out = np.empty(6)
-    code = _motion()(packed.ints, packed.floats, q_, v_, a, custom, work, ready, index, at, order, out)
+    code = _motion()(packed.ints, packed.floats, q_, v_, a_, custom, work, ready, index, at, order, out)
     if code != GOOD or not np.isfinite(out).all():
-        raise failure(model, code, q_, ("v", v_), ("a", a), ("point", at))
+        raise failure(model, code, q_, ("v", v_), ("a", a_), ("point", at))
     return out

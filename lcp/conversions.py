@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
-from lcp.problem import LCP, checked_vector
+from lcp.problem import LCP, check_range, checked_vector
 
 P = TypeVar("P", LCP, MLCP)
 Vector = NDArray[np.float64]
@@ -83,7 +83,9 @@ def box_to_mlcp(problem: BoxLCP) -> Conversion[MLCP]:
     sign = np.ones(problem.n)
     sign[upper] = -1.0
     origin = np.where(np.isfinite(lo), lo, np.where(np.isfinite(hi), hi, 0.0))
-    shifted = q + M @ origin
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted, width = q + M @ origin, (hi - lo)[double]
+    check_range("M lo + q or hi - lo", shifted, width)
     n, d = pairs.shape[0], double.shape[0]
     signs = sign[pairs]
     select = np.zeros((n, d))
@@ -95,7 +97,7 @@ def box_to_mlcp(problem: BoxLCP) -> Conversion[MLCP]:
         np.vstack([signs[:, None] * M[np.ix_(pairs, free)], np.zeros((d, free.shape[0]))]),
         X3,
         shifted[free],
-        np.concatenate([signs * shifted[pairs], (hi - lo)[double]]),
+        np.concatenate([signs * shifted[pairs], width]),
     )
 
     def recover(x: Vector) -> Vector:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
+from lcp.errors import OutOfRangeError
 from lcp.farkas import infeasibility_proof
 from lcp.mixed import MLCP
 from lcp.polish.active_set import refine
@@ -42,6 +43,13 @@ class Solver(Protocol):
 
 def claim_of(problem: Problem, solver: Any, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
     """The solver's claim on a problem of any kind, its z in the form `lcp.judge` expects."""
+    try:
+        return _claim_of(problem, solver, z0, tolerance, trace)
+    except OutOfRangeError as error:
+        return Claim(_nearest_zero(problem), Status.NOT_FINITE, 0, str(error))
+
+
+def _claim_of(problem: Problem, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
     traits = getattr(solver, "traits", Traits(0))
     claim: Claim
     if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
@@ -89,7 +97,13 @@ def _boxed(problem: BoxLCP, solver: Any, z0: Vector | None, tolerance: float, tr
 
 
 def _undefined(problem: BoxLCP, claim: Claim) -> Claim:
-    return replace(claim, z=np.full(problem.n, np.nan), status=Status.NOT_FINITE)
+    return replace(claim, z=_nearest_zero(problem), status=Status.NOT_FINITE)
+
+
+def _nearest_zero(problem: Problem) -> Vector:
+    if isinstance(problem, BoxLCP):
+        return np.clip(np.zeros(problem.n), problem.lo, problem.hi)
+    return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)
 
 
 def _mixed(problem: MLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:

@@ -12,6 +12,10 @@ class ProblemError(ValueError):
     """A problem, start or option that is not what it must be; the text names the entry."""
 
 
+class OutOfRangeError(ProblemError):
+    """A problem whose converted or reduced form is beyond double precision; `solve` makes it NOT_FINITE instead."""
+
+
 class SolveError(RuntimeError):
     """A solve that did not end in a verified solution; ``result`` tells how it ended."""
 

@@ -111,6 +111,8 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
     cost = row * k
     # Every row's own size: a row of small numbers may carry the contradiction.
     cost = cost / max(float(np.abs(cost).max()), np.finfo(np.float64).tiny)
+    if not (np.isfinite(cost).all() and np.isfinite(scaled).all()):
+        return None
     bounds = [(-1.0, 1.0)] * m + [(0.0, 1.0)] * (size - m)
     found = linprog(
         cost,
@@ -198,6 +200,8 @@ def feasible_point(problem: Problem) -> NDArray[np.float64] | None:
     row, column = scales(K)
     scaled, right = row[:, None] * K * column, row * k
     unit = max(float(np.abs(right).max()), np.finfo(np.float64).tiny)
+    if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
+        return None
     bounds = [(None, None)] * m + [(0.0, None)] * (size - m)
     found = linprog(
         np.concatenate([np.zeros(m), np.ones(size - m)]),

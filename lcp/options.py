@@ -12,11 +12,12 @@ from lcp.errors import ProblemError
 
 def check_whole(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
     """Refuse ``owner.name`` unless it is a whole number in [least, most] (or None where ``optional``)."""
-    value = getattr(owner, name)
+    value: Any = getattr(owner, name)
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= value <= most:
-        above = isinstance(value, numbers.Integral) and value > most
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not (whole and least <= value <= most):
+        above = whole and value > most
         limit = f" and <= {most}" if above or most < sys.maxsize else ""
         raise ProblemError(f"{type(owner).__name__}.{name} must be a whole number >= {least}{limit}, got {value!r}")
 
@@ -26,8 +27,8 @@ def check_real(
 ) -> None:
     """Refuse ``owner.name`` unless it is a real number in [least, most] (``open_ends``: strictly between)."""
     value = getattr(owner, name)
-    number = _number(value)
-    if not (least < number < most if open_ends else least <= number <= most):
+    given = number(value)
+    if not (least < given < most if open_ends else least <= given <= most):
         sign = "<" if open_ends else "<="
         raise ProblemError(
             f"{type(owner).__name__}.{name} must satisfy {least} {sign} {name} {sign} {most}, got {value!r}"
@@ -37,18 +38,18 @@ def check_real(
 def check_positive(owner: Any, name: str) -> None:
     """Refuse ``owner.name`` unless it is a number above zero (infinity admitted, for limits)."""
     value = getattr(owner, name)
-    if not _number(value) > 0.0:
+    if not number(value) > 0.0:
         raise ProblemError(f"{type(owner).__name__}.{name} must be positive, got {value!r}")
 
 
-def _number(value: object) -> float:
-    """The value of a real number, infinite beyond double precision; NaN of anything else."""
+def number(value: object) -> float:
+    """The value of a real number; NaN of anything else, and of what is beyond double precision."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         return math.nan
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.nan
 
 
 def check_flag(owner: Any, name: str) -> None:

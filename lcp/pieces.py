@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.problem import check_range
+
 Vector = NDArray[np.float64]
 _ZERO = 1e-9
 
@@ -116,6 +118,8 @@ def _polyhedron(affine: Affine) -> Piece | None:
     count, d = affine.G.shape
     unit = max(float(np.abs(affine.c).max(initial=0.0)), np.finfo(np.float64).tiny)
     c = np.where(np.abs(affine.c) <= affine.error, 0.0, affine.c) / unit
+    # Not an empty piece: that would count as proof.
+    check_range("a piece of the solution set", c, affine.G)
     found = linprog(
         np.concatenate([np.zeros(d + 1), -np.ones(count)]),
         A_ub=np.hstack([-c[:, None], -affine.G, np.eye(count)]),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.errors import ProblemError
+from lcp.errors import OutOfRangeError, ProblemError
 
 
 def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np.float64]:
@@ -99,6 +99,12 @@ def read_only(array: Any) -> Any:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
+    """Raise `OutOfRangeError` where something formed of finite data is not finite."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise OutOfRangeError(f"{what} is beyond double precision")
 
 
 def row_sizes(matrix: Any) -> NDArray[np.float64]:

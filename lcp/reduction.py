@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from lcp.errors import ProblemError
 from lcp.farkas import Farkas
 from lcp.mixed import MLCP
-from lcp.problem import LCP, checked_vector
+from lcp.problem import LCP, check_range, checked_vector
 from lcp.scaling import scales
 
 Matrix = NDArray[np.float64]
@@ -98,7 +98,8 @@ class _Inverse:
         if self.rows.shape[0] == 0:
             return np.zeros((self.columns.shape[0], *right.shape[1:]))
         right = right - self.left @ (self.left.T @ right)
-        found: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right)
+        # What overflows is found by those who use the result.
+        found: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right, check_finite=False)
         return found - self.null @ (self.null.T @ found)
 
 
@@ -127,9 +128,12 @@ def reduce(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Reductio
     m, n, rank = problem.n_free, problem.n, problem.n_free - null.shape[1]
     A, X1, X2 = problem.A, problem.X1, problem.X2
     right = np.column_stack([X1, problem.a])
-    solved = inverse.apply(right)
-    solved = solved + inverse.apply(right - A @ solved)
-    MM, qq = problem.X3 - X2 @ solved[:, :n], problem.x4 - X2 @ solved[:, n]
+    what = "what the equations leave of the problem"
+    with np.errstate(over="ignore", invalid="ignore"):
+        solved = inverse.apply(right)
+        solved = solved + inverse.apply(right - A @ solved)
+        MM, qq = problem.X3 - X2 @ solved[:, :n], problem.x4 - X2 @ solved[:, n]
+    check_range(what, MM, qq)
     if rank == m:
         return Reduction(LCP(MM, qq), rank, True, 0.0, True, None, None, null, problem, inverse)
     C, C_size = left.T @ X1, np.abs(left).T @ np.abs(X1)
@@ -143,7 +147,10 @@ def reduce(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Reductio
     if not exact:
         c = np.where(np.abs(c) <= _ZERO * c_size, 0.0, c)
         T = _skew(C, B)
-        core = MLCP(np.zeros((null.shape[1], null.shape[1])), T @ C, B, MM, T @ c, qq)
+        with np.errstate(over="ignore", invalid="ignore"):
+            C, c = T @ C, T @ c
+        check_range(what, C, c)
+        core = MLCP(np.zeros((null.shape[1], null.shape[1])), C, B, MM, c, qq)
     return Reduction(LCP(MM, qq), rank, consistent, residual, exact, core, evidence, null, problem, inverse)
 
 

@@ -201,9 +201,10 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         found = _middle(above, w, below)
         return found, found == w
 
-    w, natural, natural_limit, decided = judged(
-        problem._M, problem._q, z, w, row_size * z_size, _largest(problem._q), parts
-    )
+    # A bound that is not zero loads the rows too.
+    bounds = np.concatenate([problem.lo, problem.hi])
+    load = max(_largest(problem._q), _largest(row_size) * _largest(bounds[np.isfinite(bounds)]))
+    w, natural, natural_limit, decided = judged(problem._M, problem._q, z, w, row_size * z_size, load, parts)
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))

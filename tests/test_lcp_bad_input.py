@@ -199,3 +199,24 @@ def test_ctrl_c_ends_a_long_solve(solver: str, problem: str) -> None:
         _, errors = process.communicate(timeout=60)
         assert "KeyboardInterrupt" in errors
         assert time.monotonic() - begun < 5.0
+
+
+BEYOND = {
+    # lo of 1e150 under entries of 1e300; a width, an eliminated equation, a scaled right-hand side that overflow.
+    "bounds": lcp.BoxLCP([[1e300, 2e300], [0.0, 1e300]], [-1.0, 1.0], [1e150, 0.0], [2e150, np.inf]),
+    "width": lcp.BoxLCP([[1.0]], [2.0], [-1.5e308], [1.5e308]),
+    "sparse": lcp.BoxLCP(sp.csr_matrix([[0.0, 0.0], [0.0, -10.0]]), [1e300, 1e300], [-np.inf, -2e150], [2e150, 0.0]),
+    "equation": lcp.MLCP([[1e-300]], [[1e300]], [[1e300]], [[1.0]], [1.0], [-1.0]),
+    "singular equation": lcp.MLCP([[0.0]], [[-1e-150]], [[-2e150]], [[1e150]], [1.4e149], [9.7e-158]),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", BEYOND)
+@pytest.mark.filterwarnings("error")
+def test_what_overflows_on_the_way_is_a_status(solver: lcp.Solver | None, name: str) -> None:
+    """Finite data whose converted or reduced form is not: no exception, no warning, no NaN."""
+    result = lcp.solve(BEYOND[name], solver)
+    for vector in (result.u, result.y) if isinstance(result, lcp.MLCPResult) else (result.z,):
+        assert np.isfinite(vector).all()
+    assert result.status in lcp.Status

@@ -385,6 +385,18 @@ def test_extreme_units_do_not_overflow() -> None:
 
 
 @each_solver
+@pytest.mark.filterwarnings("error")
+def test_steps_beyond_double_precision(solver: MinMapNewton) -> None:
+    """A Newton step of 1e157, whose powers overflow, ends in a status without exception or warning."""
+    M = [[3.0, 3.0, 2.0], [2.0, 0.0, 0.0], [3.0, -1.0, -2.0]]
+    q = [-5.764164721388424e-157, 7.460892002321739e-149, -9.043760034930178e-149]
+    for form in (np.array, sp.csr_matrix):
+        result = lcp.solve(lcp.BoxLCP(form(M), q, [-1.0, 1.0, -1.0], [np.inf, 1.0, -1.0]), solver)
+        assert np.isfinite(result.z).all()
+        assert result.status in lcp.Status
+
+
+@each_solver
 def test_limits(solver: MinMapNewton) -> None:
     """The iteration and the time limit end by name with the best iterate; two runs give the same bits."""
     problem = obstacle(60)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
-from lcp.options import check_flag, check_positive
+from lcp.options import check_flag, check_positive, number
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
@@ -65,15 +65,16 @@ class Regularized:
         given: Any = self.exponents  # whatever the caller's types say
         if not isinstance(given, Iterable):
             raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")
-        exponents = tuple(given)
-        for i, e in enumerate(exponents):
-            if isinstance(e, bool) or not isinstance(e, numbers.Real):
+        given = tuple(given)
+        exponents = tuple(number(e) for e in given)
+        for i, (e, value) in enumerate(zip(exponents, given, strict=True)):
+            if not isinstance(value, numbers.Real):
                 raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")
-            if not -100.0 <= e <= 100.0:
-                raise ProblemError(f"Regularized.exponents[{i}] = {e} must lie in [-100, 100]")
+            if not abs(e) <= 100.0:
+                raise ProblemError(f"Regularized.exponents[{i}] = {value} must lie in [-100, 100]")
         if not exponents:
             raise ProblemError("Regularized.exponents is empty")
-        object.__setattr__(self, "exponents", tuple(float(e) for e in exponents))
+        object.__setattr__(self, "exponents", exponents)
         check_flag(self, "plain_first")
         check_flag(self, "polish")
         check_positive(self, "time_limit")

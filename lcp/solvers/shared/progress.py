@@ -48,6 +48,9 @@ class Progress:
     def __post_init__(self) -> None:
         """Begin the clock, with the nearest point to zero as the candidate."""
         self.z = self.box.original(self.box.start(None))
+        if not np.isfinite(self.z).all():
+            bounds = (self.problem.lo, self.problem.hi) if isinstance(self.problem, BoxLCP) else (0.0, np.inf)
+            self.z = np.clip(np.zeros(self.problem.n), *bounds)
         self._recorder = TraceRecorder(self.trace)
         self._deadline = time.monotonic() + self.time_limit
 

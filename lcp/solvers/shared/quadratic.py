@@ -71,7 +71,8 @@ def solve_by_program(
         return Claim(z, Status.SOLVED, 0)
     answer = run(program, None if z0 is None else program.start(z0))
     if answer.x is not None:
-        z = program.recover(answer.x)
+        found = program.recover(answer.x)
+        z = found if np.isfinite(found).all() else z
     if not measure(problem, z)[0].solved(tolerance):
         rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
         better = refine(problem, z, tolerance, rounds) if polish and answer.x is not None else None

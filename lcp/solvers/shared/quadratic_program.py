@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
-from lcp.problem import LCP
+from lcp.problem import LCP, check_range
 from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric, sparse_congruence
 
 Vector = NDArray[np.float64]
@@ -120,6 +120,7 @@ def program_of(problem: LCP | BoxLCP) -> Program | None:
     c = c / unit if unit > 0.0 else c
     scale = d * unit / size if unit > 0.0 and size > 0.0 else d
     low, high = (lo - center[kept]) / scale, (hi - center[kept]) / scale
+    check_range("the quadratic program", S.data if problem.sparse else S, c, scale)
     none = np.zeros(0)
     if is_sparse_symmetric(S) if problem.sparse else is_symmetric(S):
         return Program(0.5 * (S + S.T), c, low, high, None, none, none, kept, center, scale)

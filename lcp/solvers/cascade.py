@@ -33,6 +33,8 @@ from lcp.traits import Traits
 
 # Below, Lemke's kernel has solved the problem before its structure has been looked at.
 _SMALL = 24
+# Pairs up to which all bases are tried early.
+_FEW = 12
 # Pairs up to which pivoting in double-double arithmetic is worth waiting for.
 _EXTENDED = 400
 
@@ -59,7 +61,9 @@ class Cascade:
 
     def line_up(self, problem: Problem) -> tuple[Any, ...]:
         """The solvers that would be tried on ``problem``, in order."""
-        return _solvers(structure(problem), problem.n <= _EXTENDED)
+        # Only the class of size matters: one line-up serves all problems of it.
+        size = next((bound for bound in (_FEW, _EXTENDED) if problem.n <= bound), _EXTENDED + 1)
+        return _solvers(structure(problem), size)
 
     def solve(
         self,
@@ -93,7 +97,7 @@ def structure(problem: Problem) -> str:
 
 
 @functools.cache
-def _solvers(kind: str, precise: bool) -> tuple[Any, ...]:
+def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     """The line-up of a structure; solvers are values, so one tuple serves every solve."""
     before: tuple[Any, ...] = {
         "plain": (),
@@ -105,15 +109,13 @@ def _solvers(kind: str, precise: bool) -> tuple[Any, ...]:
     }[kind.removeprefix("huge ")]
     if kind.startswith("huge "):
         return (*before, Feasibility())
-    return (
-        *before,
-        Lemke(),
-        Feasibility(),
-        CottleDantzig(),
-        *((ExtendedLemke(),) if precise else ()),
+    last: tuple[Any, ...] = (
+        *((ExtendedLemke(),) if n <= _EXTENDED else ()),
         Regularized(Lemke(restarts=1), plain_first=False),
         # Outside every class nothing is proven; what Newton's methods find is as good as any other answer.
         FischerNewton(time_limit=10.0),
         MinMapNewton(time_limit=10.0),
-        Enumeration(),
     )
+    # A few thousand bases are tried in less time than all of these take, and settle the matter.
+    last = (Enumeration(), *last) if n <= _FEW else (*last, Enumeration())
+    return (*before, Lemke(), Feasibility(), CottleDantzig(), *last)

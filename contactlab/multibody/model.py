@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
-from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -196,8 +196,3 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"
-
-
-def frozen_gravity(gravity: FloatArray) -> FloatArray:
-    """A read-only view."""
-    return read_only(gravity)

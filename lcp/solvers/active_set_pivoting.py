@@ -16,7 +16,7 @@ from lcp.options import check_positive, check_real, check_whole
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim
-from lcp.status import Status
+from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
@@ -113,7 +113,7 @@ class ActiveSetPivoting:
             if time.monotonic() > deadline:
                 return Claim(z, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
         pivots = int(info[k.PIVOTS])
-        status, evidence = _STATUS[code], None
+        status, evidence = STATUS_OF_CODE[code], None
         if status is Status.RAY_TERMINATION:
             # Of a semidefinite M the direction is in the null space, and adds the rows up to a contradiction.
             proof = Farkas(y=np.maximum(wf[:n], 0.0), v=np.zeros(0))
@@ -124,14 +124,6 @@ class ActiveSetPivoting:
         return Claim(z, status, pivots, detail, evidence=evidence, trace=recorder.trace())
 
 
-_STATUS = {
-    codes.SOLVED: Status.SOLVED,
-    codes.RAY: Status.RAY_TERMINATION,
-    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
-    codes.STALLED: Status.STALLED,
-    codes.NOT_FINITE: Status.NOT_FINITE,
-}
 _DETAIL = {
     Status.ITERATION_LIMIT: "problem too long: max_pivots reached",
     Status.SINGULAR_BASIS: "no exchange of single indices leads on",

@@ -17,7 +17,7 @@ from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
 from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
-from lcp.status import Status
+from lcp.status import STATUS_OF_CODE, Status
 from lcp.traits import Traits
 
 Vector = NDArray[np.float64]
@@ -123,7 +123,7 @@ class CottleDantzig:
                 if run.late():
                     return Claim(best, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit",
                                  trace=run.recorder.trace())  # fmt: skip
-            status = _STATUS[code]
+            status = STATUS_OF_CODE[code]
             z = run.resolved()
             residual = measure(run.problem, z)[0]
             if residual.solved(tolerance):
@@ -154,12 +154,3 @@ class CottleDantzig:
         size = float(np.abs(y).max())
         proof = Farkas(y=np.where(y > 1e-12 * size, y, 0.0) * run.column, v=np.zeros(0))
         return proof if proof.proves(run.problem) else None
-
-
-_STATUS = {
-    codes.SOLVED: Status.SOLVED,
-    codes.RAY: Status.RAY_TERMINATION,
-    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
-    codes.NOT_FINITE: Status.NOT_FINITE,
-}

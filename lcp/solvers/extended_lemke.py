@@ -19,7 +19,7 @@ from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim, Ray
 from lcp.scaling import balanced_scales
-from lcp.status import Status
+from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
@@ -267,11 +267,5 @@ def covering_vector(n: int, number: int) -> Vector:
     return cover
 
 
-_STATUS = {
-    codes.SOLVED: Status.SOLVED,
-    codes.RAY: Status.RAY_TERMINATION,
-    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
-    codes.NOT_FINITE: Status.NOT_FINITE,
-    codes.RUNNING: Status.ITERATION_LIMIT,
-}
+# A path that the time limit cut short.
+_STATUS = {**STATUS_OF_CODE, codes.RUNNING: Status.ITERATION_LIMIT}

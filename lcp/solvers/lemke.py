@@ -20,7 +20,7 @@ from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
 from lcp.solvers.shared.mixed_pivoting import solve_mixed
-from lcp.status import Status
+from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
 
@@ -153,7 +153,7 @@ class Lemke:
             detail = "warm basis accepted" if used == k.WARM_BASIS else "warm start"
         elif spent:
             detail = f"{spent} pivots from the start in vain" + (f"; {detail}" if detail else "")
-        status = _STATUS[code]
+        status = STATUS_OF_CODE[code]
         ray = Ray(wf[:n].copy(), wf[n : 2 * n].copy(), float(wf[2 * n])) if status is Status.RAY_TERMINATION else None
         return Claim(z, status, pivots, detail, ray, trace=recorder.trace() if recorder is not None else None)
 
@@ -171,13 +171,3 @@ def _sizes(n: int) -> tuple[int, int]:
     """Lengths of the two workspaces."""
     k = _kernel()
     return int(k.lemke_float_size(n)), int(k.lemke_int_size(n))
-
-
-_STATUS = {
-    codes.SOLVED: Status.SOLVED,
-    codes.RAY: Status.RAY_TERMINATION,
-    codes.ITERATION_LIMIT: Status.ITERATION_LIMIT,
-    codes.SINGULAR_BASIS: Status.SINGULAR_BASIS,
-    codes.STALLED: Status.STALLED,
-    codes.NOT_FINITE: Status.NOT_FINITE,
-}

@@ -20,10 +20,12 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.kernels import layout, sizes
+from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.ltl import dof_parents, factorize_ltl
 from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_position
+from contactlab.multibody.workspace import workspace
 from contactlab.spatial import RigidInertia, Transform
 
 # Places in the row that `totals` gives.
@@ -421,6 +423,28 @@ def test_lengths_agree_with_the_layout() -> None:
     """The rows of custom joints are as long as the layout says."""
     assert sizes.CUSTOM_ROW == layout.CUSTOM_ROW
     assert sizes.head_size(3, 5) == sizes.SCRATCH + 3 * sizes.PER_LINK + 5 * sizes.PER_DOF
+
+
+def test_one_workspace_serves_every_kernel_of_a_model() -> None:
+    """Kernels called from a loop of the user's own, on one `workspace`, give what the public functions give."""
+    from contactlab.multibody.kernels.aba import aba
+    from contactlab.multibody.kernels.crba import crba
+    from contactlab.multibody.kernels.rnea import rnea
+
+    model = model_with_every_joint(custom=False)
+    I, F, work = model.packed.ints, model.packed.floats, workspace(model)
+    none, rows = np.zeros((0, 6)), np.zeros((0, sizes.CUSTOM_ROW))
+    rng = np.random.default_rng(4)
+    for _ in range(2):
+        q = random_configuration(model, rng)
+        v, a, out = rng.standard_normal((3, model.nv))
+        M = np.zeros((model.nv, model.nv))
+        assert rnea(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
+        np.testing.assert_array_equal(out, inverse_dynamics(model, q, v, a))
+        assert crba(I, F, q, rows, work, sizes.NOTHING, M) == GOOD
+        np.testing.assert_array_equal(M, mass_matrix(model, q))
+        assert aba(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
+        np.testing.assert_array_equal(out, forward_dynamics(model, q, v, a))
 
 
 def test_arrays_of_other_kinds_do_not_compile_again() -> None:

@@ -84,6 +84,7 @@ from contactlab.multibody.points import (
     point_velocity_6d,
 )
 from contactlab.multibody.urdf import UrdfError, UrdfModel, UrdfWarning
+from contactlab.multibody.workspace import workspace
 from contactlab.multibody.zero_moment_point import zero_moment_point
 from contactlab.spatial import RigidInertia, Transform
 
@@ -170,5 +171,6 @@ __all__ = [
     "solve_mass_matrix",
     "solve_mass_matrix_batch",
     "velocity_limits",
+    "workspace",
     "zero_moment_point",
 ]

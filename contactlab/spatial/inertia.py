@@ -44,7 +44,9 @@ class RigidInertia:
     com: FloatArray
     inertia: FloatArray
 
-    def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), *, inertia: ArrayLike) -> None:
+    def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> None:
+        if inertia is None:
+            raise SpatialError("inertia", "is needed: (3, 3) [kg m^2] about the centre of mass")
         object.__setattr__(self, "mass", _positive(mass, "mass"))
         object.__setattr__(self, "com", read_only(finite_array(com, "com", (3,), SpatialError)))
         object.__setattr__(self, "inertia", read_only(_checked_inertia(inertia)))

@@ -62,10 +62,11 @@ def random_configuration(model: Model, seed: int | np.random.Generator, *, sprea
 
 
 def normalize(model: Model, q: ArrayLike) -> FloatArray:
-    """A copy of q with every quaternion divided by its length."""
-    out = finite_array(q, "q", (model.nq,), MultibodyError)
-    for at in quaternion_places(model):
-        out[at : at + 4] = quaternion.normalize(out[at : at + 4])
+    """A copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
+    out = finite_array(q, "q", (*np.shape(q)[:-1], model.nq), MultibodyError)
+    for row in out.reshape(-1, model.nq):
+        for at in quaternion_places(model):
+            row[at : at + 4] = quaternion.normalize(row[at : at + 4])
     return out
 
 

@@ -13,7 +13,7 @@ from contactlab.multibody.batch import forward_dynamics_batch
 from contactlab.multibody.entries import strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
-from contactlab.multibody.instants import batched
+from contactlab.multibody.instants import Instants, batched, operand, velocity
 from contactlab.multibody.inverse_dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import aba_size
@@ -110,6 +110,8 @@ def forward_dynamics_lagrangian(
     """
     if linear_solver not in get_args(LinearSolver):
         raise MultibodyError("linear_solver", f"must be one of {get_args(LinearSolver)}, got {linear_solver!r}")
+    if batched(q, v, tau, rows=f_ext):
+        return _lagrangian_batch(model, q, v, tau, f_ext, linear_solver)
     force = checked_vector("tau", tau, model.nv)
     check_finite("tau", force)
     if isinstance(q, Kinematics):
@@ -124,6 +126,27 @@ def forward_dynamics_lagrangian(
     if linear_solver == "ltl":
         return factorize_ltl(model, M).solve(rest)
     return _dense_solve(M, rest, linear_solver)
+
+
+def _lagrangian_batch(
+    model: Model, q: Instant, v: ArrayLike | None, tau: ArrayLike, f_ext: ArrayLike | None, linear_solver: LinearSolver
+) -> FloatArray:
+    """One instant after the other: the dense solve, not the calls, is what takes the time."""
+    many = Instants.of(
+        model,
+        operand("q", q, model.nq),
+        velocity(q, v, model.nv),
+        operand("tau", tau, model.nv),
+        *(() if f_ext is None else (operand("f_ext", f_ext, model.nb, 6),)),
+    )
+    out = np.empty((many.count, model.nv))
+    for b in range(many.count):
+        given = [many.row(number, b) for number in range(len(many.rows))]
+        try:
+            out[b] = forward_dynamics_lagrangian(model, *given, linear_solver=linear_solver)
+        except MultibodyError as error:
+            raise MultibodyError(error.field, many.place(b) + error.detail) from None
+    return many.shaped(out)
 
 
 def _dense_solve(M: FloatArray, b: FloatArray, method: str) -> FloatArray:

@@ -20,8 +20,8 @@ def test_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example_is_short(example: Path) -> None:
-    """An example is read in one go: fewer than 60 lines."""
-    assert len(example.read_text(encoding="utf-8").splitlines()) < 60
+    """An example is read in one go: fewer than 100 lines, as CONTRIBUTING says."""
+    assert len(example.read_text(encoding="utf-8").splitlines()) < 100
 
 
 def test_gallery_is_there() -> None:

@@ -1,0 +1,206 @@
+"""The guide for those who come from RBDL names what exists, with arguments that exist, and its code runs."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import contactlab
+from contactlab import multibody, spatial
+from contactlab.multibody import joints
+
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "from_rbdl.md"
+CODE = re.compile(r"`([^`]+)`")
+#: What an expression of the guide is a value of, where no signature tells.
+KNOWN = {
+    "model": multibody.UrdfModel,
+    "builder": multibody.ModelBuilder,
+    "inertia": multibody.RigidInertia,
+    "result": multibody.IKResult,
+    "model.bodies[i]": multibody.BodySpec,
+    "model.bodies[i].joint": joints.Joint,
+    **dict.fromkeys(("T", "T1", "T2"), multibody.Transform),
+}
+#: Letters that stand for arrays and numbers.
+OPERANDS = {*"EHMWbcfimnrtwx", "q1", "q2", "T_stab", "first", "second", "key"}
+
+
+def constraints_are_there() -> bool:
+    """Whether this version has the package of constraints, and what its parts export."""
+    found = importlib.util.find_spec("contactlab.constraints")
+    if found is None or found.origin is None:
+        return False
+    parts = {"group_wrenches", "forward_dynamics_constraints", "assemble_q", "inverse_dynamics_constraints"}
+    return parts <= set(importlib.import_module("contactlab.constraints").__all__)
+
+
+def namespace(heading: str) -> dict[str, Any]:
+    """The public names a section may use without saying where they are."""
+    names: dict[str, Any] = {"contactlab": contactlab, "len": len, "ValueError": ValueError}
+    modules = [spatial, multibody, joints]
+    if constraints_are_there() and heading.startswith(("Constraints", "What")):
+        modules.append(importlib.import_module("contactlab.constraints"))
+    for module in modules:
+        names |= {name: getattr(module, name) for name in module.__all__}
+    return names
+
+
+def tables() -> list[tuple[str, str, str]]:
+    """Heading, head of the last column and text of the last column, for every table."""
+    found, heading, head = [], "", ""
+    for line in GUIDE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("|") else []
+        if line.startswith("## "):
+            heading = line[3:]
+        if not cells:
+            head = ""
+        elif not head:
+            head = cells[-1].strip(" |")
+            found.append((heading, head, ""))
+        elif not line.startswith("| ---"):
+            found[-1] = (heading, head, f"{found[-1][2]}\n{cells[-1].strip(' |')}")
+    return [table for table in found if table[1] in ("contactlab", "here")]
+
+
+class Reader:
+    """Finds what the code of one section names."""
+
+    def __init__(self, heading: str) -> None:
+        self.names = namespace(heading)
+        self.known = dict(KNOWN)
+        if "ConstraintSet" in self.names:
+            self.known |= {"cs": self.names["ConstraintSet"], "cs.group(key)": self.names["ConstraintGroup"]}
+        self.arguments = {
+            argument
+            for thing in self.names.values()
+            if inspect.isclass(thing) or inspect.isfunction(thing)
+            for function in (thing, *(getattr(thing, name) for name in vars(thing) if inspect.isclass(thing)))
+            if callable(function)
+            for argument in self.parameters(function)
+        }
+
+    @staticmethod
+    def parameters(function: Any) -> list[str]:
+        """Names of arguments; none for what has no signature."""
+        try:
+            return list(inspect.signature(function).parameters)
+        except (ValueError, TypeError):
+            return []
+
+    def check(self, code: str) -> None:
+        """Raise unless every name in a piece of code is there and every call is possible."""
+        keyword = re.fullmatch(r"(\w+)=(\w*)", code)
+        if keyword:
+            assert keyword[1] in self.arguments, f"nothing takes {code}"
+            return
+        for node in ast.walk(ast.parse(code, mode="eval")):
+            if isinstance(node, ast.Name | ast.Attribute | ast.Call):
+                self.meaning(node, code)
+
+    def meaning(self, node: ast.expr, code: str) -> Any:
+        """What a node stands for; None for a value of unknown type."""
+        text = ast.unparse(node)
+        if text in self.known:
+            return self.known[text]
+        if isinstance(node, ast.Name):
+            assert text in self.names or text in self.arguments or text in OPERANDS, f"{text} of {code} is nowhere"
+            return self.names.get(text)
+        if isinstance(node, ast.Attribute):
+            return self.member(self.meaning(node.value, code), node.attr, code)
+        if isinstance(node, ast.Call):
+            return self.called(self.meaning(node.func, code), node, code)
+        return None
+
+    def member(self, owner: Any, name: str, code: str) -> Any:
+        """An attribute of a module or class, or of the values of a class."""
+        if owner is None:
+            return None
+        fields = {field for base in getattr(owner, "__mro__", ()) for field in inspect.get_annotations(base)}
+        assert hasattr(owner, name) or name in fields, f"{name} of {code} is nowhere"
+        return getattr(owner, name, None)
+
+    def called(self, function: Any, node: ast.Call, code: str) -> Any:
+        """The class of a call's value, its arguments being those the function takes."""
+        if function is None or function is len:
+            return None
+        signature = inspect.signature(function)
+        if "." in getattr(function, "__qualname__", "") and inspect.isfunction(function):
+            on_value = ast.unparse(node.func).split(".")[0] not in self.names
+            positional = [None, *node.args] if on_value else node.args
+        else:
+            positional = node.args
+        signature.bind(*positional, **{keyword.arg or "": None for keyword in node.keywords})
+        if inspect.isclass(function):
+            return function
+        returned = getattr(inspect.unwrap(function), "__annotations__", {}).get("return")
+        return getattr(inspect.getmodule(function), str(returned), None)
+
+
+TABLES = tables()
+
+
+@pytest.mark.parametrize(("heading", "head", "text"), TABLES, ids=lambda value: value if len(value) < 60 else "")
+def test_every_name_of_the_guide_exists(heading: str, head: str, text: str) -> None:
+    """Each piece of code on our side of the tables names what is there, and calls it as it can be called."""
+    if heading.startswith("Constraints") and not constraints_are_there():
+        pytest.skip("contactlab.constraints is not complete in this version")
+    reader = Reader(heading)
+    pieces = CODE.findall(text)
+    assert pieces
+    for code in pieces:
+        if not code.endswith(".md"):
+            reader.check(code)
+
+
+def test_full_names_in_the_text_exist() -> None:
+    """So do the modules and names that are spelled out."""
+    for name in sorted(set(re.findall(r"`(contactlab[\w.]*)`", GUIDE.read_text(encoding="utf-8")))):
+        if name.startswith("contactlab.constraints") and not constraints_are_there():
+            continue
+        module, _, last = name.rpartition(".")
+        assert importlib.util.find_spec(name) if last.islower() else hasattr(importlib.import_module(module), last)
+
+
+@pytest.mark.parametrize("joint", joints.ALL_JOINTS, ids=lambda joint: joint.__name__)
+def test_every_joint_has_its_rows(joint: type[joints.Joint]) -> None:
+    """The guide names each joint, and the table of `docs/notation.md` gives its nq and nv."""
+    name = joint.__name__
+    assert f"`{name}" in GUIDE.read_text(encoding="utf-8")
+    notation = GUIDE.with_name("notation.md").read_text(encoding="utf-8")
+    short = name.replace("Euler", "") if name != "EulerZYX" else name
+    (row,) = re.findall(rf"^\| [^|]*`{short}[`(][^|]*\| ([^|]+) \| ([^|]+) \|.*$", notation, flags=re.MULTILINE)
+    if isinstance(getattr(joint, "nq", None), int):
+        assert row == (str(joint.nq), str(joint.nv))
+
+
+def test_the_guide_is_read_as_meant() -> None:
+    """A wrong name, a wrong attribute and a wrong argument are found."""
+    reader = Reader("Dynamics")
+    assert len(TABLES) >= 12
+    for code in ("massmatrix(model, q)", "model.nvv", "mass_matrix(model, q, v)", "model.q_slice()", "toleranze="):
+        with pytest.raises((AssertionError, TypeError)):
+            reader.check(code)
+
+
+def test_the_ports_run() -> None:
+    """The code of the guide runs in order, its own assertion included, and the converter puts w before x, y, z."""
+    values: dict[str, Any] = {}
+    blocks = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, str(GUIDE), "exec"), values)
+    ball = multibody.RigidInertia.solid_sphere(1.0, 0.1)
+    builder = multibody.ModelBuilder()
+    for name, joint in (("free", joints.FloatingBase()), ("knee", joints.Revolute()), ("hip", joints.Spherical())):
+        builder.add_body(name, joint=joint, inertia=ball)
+    # x y z | qx qy qz | knee | qx qy qz || w of the first, w of the second
+    theirs = np.array([1, 2, 3, 10, 20, 30, 4, 11, 21, 31, 100, 101.0])
+    assert values["q_from_rbdl"](builder.build(), theirs).tolist() == [1, 2, 3, 100, 10, 20, 30, 4, 101, 11, 21, 31]

@@ -1,0 +1,66 @@
+"""Contacts, closed loops and conditions of one's own on the motion of a model.
+
+A set of rows, the matrices they stand for, and what follows from them.
+"""
+
+from __future__ import annotations
+
+from contactlab.constraints import solve
+from contactlab.constraints.actuation import Actuation, is_fully_actuated
+from contactlab.constraints.assembly_position import AssembledPosition, assemble_q
+from contactlab.constraints.assembly_velocity import AssembledVelocity, assemble_v
+from contactlab.constraints.baumgarte import Baumgarte
+from contactlab.constraints.check import ConstraintCheck, ConstraintReport, check_constraint
+from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.contact import ContactConstraint
+from contactlab.constraints.custom import CustomConstraint
+from contactlab.constraints.delassus import delassus
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.forward_dynamics import ConstrainedMotion, forward_dynamics_constraints
+from contactlab.constraints.gamma import baumgarte_term, constraint_gamma
+from contactlab.constraints.groups import ConstraintGroup
+from contactlab.constraints.impulses import ConstraintImpact, constraint_impulses
+from contactlab.constraints.inverse_dynamics import ConstrainedInverseDynamics, inverse_dynamics_constraints
+from contactlab.constraints.inverse_dynamics_relaxed import inverse_dynamics_constraints_relaxed
+from contactlab.constraints.jacobian import constraint_jacobian
+from contactlab.constraints.loop import LoopConstraint
+from contactlab.constraints.row_errors import constraint_position_error, constraint_velocity_error
+from contactlab.constraints.system import ConstrainedSystem, constrained_system
+from contactlab.constraints.wrenches import BodyWrench, group_wrenches
+
+__all__ = [
+    "Actuation",
+    "is_fully_actuated",
+    "AssembledPosition",
+    "assemble_q",
+    "AssembledVelocity",
+    "assemble_v",
+    "ConstrainedInverseDynamics",
+    "inverse_dynamics_constraints",
+    "inverse_dynamics_constraints_relaxed",
+    "Baumgarte",
+    "BodyWrench",
+    "ConstrainedMotion",
+    "ConstrainedSystem",
+    "ConstraintCheck",
+    "ConstraintError",
+    "ConstraintGroup",
+    "ConstraintImpact",
+    "ConstraintReport",
+    "ConstraintSet",
+    "ContactConstraint",
+    "CustomConstraint",
+    "LoopConstraint",
+    "baumgarte_term",
+    "check_constraint",
+    "constrained_system",
+    "constraint_gamma",
+    "constraint_impulses",
+    "constraint_jacobian",
+    "constraint_position_error",
+    "constraint_velocity_error",
+    "delassus",
+    "forward_dynamics_constraints",
+    "group_wrenches",
+    "solve",
+]

@@ -1,0 +1,220 @@
+"""What a set of constraints asks of a configuration: residuals to be made zero, and their exact derivatives.
+
+Dynamics needs rows G that hold near a solution; assembling starts far from one. Three things are therefore different
+from `constraint_position_error` and `constraint_jacobian`:
+
+* The Jacobian here is the derivative of the residual everywhere. (G is that only on closed loops: G leaves out how the
+  predecessor's axes turn and how sin(angle) bends.)
+* Two or three rotation rows of one loop ask for the whole angle between the axes they align, which grows up to 180
+  degrees; sin(angle) would be zero there again.
+* A contact has no position of its own to measure from: it keeps, along its normal, the place it has to begin with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from contactlab.constraints.assembly_distance import turn_jacobian
+from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.contact import ContactConstraint
+from contactlab.constraints.custom_values import CustomRows
+from contactlab.constraints.loop import LoopConstraint
+from contactlab.multibody.jacobians import point_jacobian, point_jacobian_6d
+from contactlab.multibody.kinematics import Kinematics, kinematics
+from contactlab.multibody.model import Model
+from contactlab.multibody.points import body_pose, point_position
+from contactlab.spatial import quaternion
+from contactlab.spatial.algebra import cross_matrix
+from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.transform import Transform
+
+__all__ = ["Condition", "ContactPlace", "CustomPlace", "LoopClosure", "conditions_of", "loop_closures"]
+
+
+class Condition(Protocol):
+    """Rows that a configuration shall make zero."""
+
+    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
+        """e (k,)."""
+        ...
+
+    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k, nv): rate of the residual for motion along v."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ContactPlace:
+    """A point stays, along the normals of its rows, where it was.
+
+    Attributes
+    ----------
+    body, point
+        The point.
+    normals
+        (k, 3).
+    place
+        (3,) where it was.
+    """
+
+    body: str
+    point: FloatArray
+    normals: FloatArray
+    place: FloatArray
+
+    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
+        """e (k,) [m]."""
+        return np.asarray(self.normals @ (point_position(model, kin, self.body, self.point) - self.place))
+
+    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k, nv)."""
+        return np.asarray(self.normals @ point_jacobian(model, kin, self.body, self.point))
+
+
+@dataclass(frozen=True, eq=False)
+class LoopClosure:
+    """All rows of one pair of frames.
+
+    Attributes
+    ----------
+    predecessor, successor
+        Bodies.
+    X_p, X_s
+        Frames in them.
+    axes
+        (k, 6), rotation first, in the predecessor's frame.
+    aligned
+        How much of the rotation the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
+    hinge
+        (3,) the axis left free, where ``aligned`` is 2.
+    """
+
+    predecessor: str
+    successor: str
+    X_p: Transform
+    X_s: Transform
+    axes: FloatArray
+    aligned: int
+    hinge: FloatArray
+
+    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
+        """e (k,) [rad, m]."""
+        D, _, shift = self._relative(model, kin)
+        return np.asarray(self.axes[:, :3] @ self._turn(D)[0] + self.axes[:, 3:] @ shift)
+
+    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(k, nv)."""
+        D, one, shift = self._relative(model, kin)
+        J_p = point_jacobian_6d(model, kin, self.predecessor, self.X_p.p)
+        J_s = point_jacobian_6d(model, kin, self.successor, self.X_s.p)
+        R_p = one.R @ self.X_p.R
+        angular = R_p.T @ (J_s[:3] - J_p[:3])
+        # R_p^T (x_s - x_p) changes because the origins part and because the axes turn, both in the predecessor's axes.
+        linear = R_p.T @ (J_s[3:] - J_p[3:]) + cross_matrix(shift) @ (R_p.T @ J_p[:3])
+        return np.asarray(self.axes[:, :3] @ (self._turn(D)[1] @ angular) + self.axes[:, 3:] @ linear)
+
+    def _relative(self, model: Model, kin: Kinematics) -> tuple[FloatArray, Transform, FloatArray]:
+        """D = R_p^T R_s and the shift R_p^T (x_s - x_p), with the predecessor's pose."""
+        one, two = body_pose(model, kin, self.predecessor), body_pose(model, kin, self.successor)
+        R_p, R_s = one.R @ self.X_p.R, two.R @ self.X_s.R
+        shift = R_p.T @ (two.R @ self.X_s.p + two.p - one.R @ self.X_p.p - one.p)
+        return R_p.T @ R_s, one, shift
+
+    def _turn(self, D: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Rotation error (3,), predecessor's axes, and its rate (3, 3) for a relative angular velocity in them."""
+        if self.aligned == 3:
+            return _whole_turn(D)
+        if self.aligned == 2:
+            return _tilt(D, self.hinge)
+        sine = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
+        # dD/dt = [w] D, and [w] D + D^T [w] is the cross product matrix of (tr(D) - D) w.
+        return sine, 0.5 * (np.trace(D) * np.eye(3) - D)
+
+
+def _whole_turn(D: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rotation vector of D and its rate."""
+    turn = quaternion.log(quaternion.from_matrix(D))
+    return turn, turn_jacobian(turn).T
+
+
+def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The turn (3,) about an axis normal to ``axis`` that takes it to its image D axis, and its rate."""
+    image = D @ axis
+    normal = np.cross(axis, image)
+    sine, cosine = float(np.linalg.norm(normal)), float(axis @ image)
+    rate = cosine * np.eye(3) - np.outer(image, axis)  # of the normal
+    if sine < 1e-7:
+        if cosine > 0.0:
+            return normal, rate
+        # Opposite ways: any direction will do, along which the angle falls at unit rate.
+        away = np.linalg.svd(axis[None, :])[2][1]
+        return np.pi * away, np.outer(away, away)
+    angle = np.arctan2(sine, cosine)
+    unit = normal / sine
+    along = (1.0 - angle * cosine / sine) / sine  # derivative of angle / sin(angle), over sin(angle) once
+    return angle * unit, angle / sine * rate + along * np.outer(normal, unit)
+
+
+def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
+    """Rows put together that join the same frames of the same bodies."""
+    found: dict[tuple[object, ...], list[LoopConstraint]] = {}
+    for row in rows:
+        frames = tuple(part.tobytes() for X in (row.X_p, row.X_s) for part in (X.R, X.p))
+        found.setdefault((row.predecessor, row.successor, *frames), []).append(row)
+    return [_closure(group) for group in found.values()]
+
+
+def _closure(group: list[LoopConstraint]) -> LoopClosure:
+    first = group[0]
+    axes = np.array([row.axis for row in group])
+    turning = axes[:, :3].any(axis=1)
+    aligned, hinge = 0, np.zeros(3)
+    # Rows that mix rotation and translation (screws) mean what they say, one by one.
+    if turning.any() and not axes[turning, 3:].any():
+        _, s, Vt = np.linalg.svd(axes[turning, :3])
+        rank = int(np.count_nonzero(s > 1e-9 * s[0]))
+        aligned = rank if rank >= 2 else 0
+        hinge = Vt[2] if rank == 2 else hinge
+    return LoopClosure(first.predecessor, first.successor, first.X_p, first.X_s, axes, aligned, hinge)
+
+
+@dataclass(frozen=True, eq=False)
+class CustomPlace:
+    """What a custom constraint asks of q at a time: its assembly methods, or else its position error and G."""
+
+    rows: CustomRows
+    t: float
+
+    def residual(self, model: Model, kin: Kinematics) -> FloatArray:
+        """e (m,)."""
+        return self.rows.assembly_position(model, kin.q, self.t)[0]
+
+    def jacobian(self, model: Model, kin: Kinematics) -> FloatArray:
+        """(m, nv)."""
+        return self.rows.assembly_position(model, kin.q, self.t)[1]
+
+
+def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:
+    """All conditions of a set: loops frame by frame, contacts held at their places at q0, custom rows."""
+    at = kinematics(model, q0)
+    found: list[Condition] = []
+    found.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
+    found.extend(_contact_places(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)]))
+    found.extend(CustomPlace(rows, t) for rows in cs.packed.custom)
+    return found
+
+
+def _contact_places(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[ContactPlace]:
+    """Rows put together that hold the same point."""
+    found: dict[tuple[str, bytes], list[ContactConstraint]] = {}
+    for row in rows:
+        found.setdefault((row.body, row.point.tobytes()), []).append(row)
+    return [
+        ContactPlace(body, same[0].point, np.array([row.normal for row in same]), place)
+        for (body, _), same in found.items()
+        for place in [point_position(model, at, body, same[0].point)]
+    ]

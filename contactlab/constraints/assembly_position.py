@@ -1,0 +1,158 @@
+"""Configurations that satisfy constraints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints.assembly_closing import Conditions, back_on, close
+from contactlab.constraints.assembly_conditions import conditions_of
+from contactlab.constraints.assembly_nearest import nearest_on_solutions
+from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.errors import ConstraintError
+from contactlab.multibody.configuration import difference
+from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
+from contactlab.multibody.model import Model
+from contactlab.multibody.points import body_pose
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+
+__all__ = ["AssembledPosition", "assemble_q", "checked_weights"]
+
+# While closing, coordinates without weight are this much easier to move than those of the largest weight: then even
+# those that shall stay can help out where the others cannot do it alone. The search for the nearest one undoes it.
+_SOFTEST: Final = 1e-3
+# Rounding of a residual, against the largest coordinate of a body.
+_ROUNDINGS: Final = 64.0 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class AssembledPosition:
+    """What `assemble_q` found.
+
+    Attributes
+    ----------
+    q
+        Configuration (nq,), read-only: a solution, or the one of least error met.
+    converged
+        Whether ``error`` is within the tolerance, or is rounding.
+    error
+        Norm of the conditions that are left [m, rad].
+    iterations
+        Steps tried.
+    distance
+        sqrt(d^T diag(weights) d), d = difference(q0, q).
+    nearest
+        Whether no solution around is nearer to q0 (to first order); False also where the iterations ran out before.
+    """
+
+    q: FloatArray
+    converged: bool
+    error: float
+    iterations: int
+    distance: float
+    nearest: bool
+
+
+def checked_weights(model: Model, weights: ArrayLike) -> FloatArray:
+    """``weights`` (nv,), none negative."""
+    given = finite_array(weights, "weights", (model.nv,), ConstraintError)
+    if (given < 0.0).any():
+        at = int(np.argmax(given < 0.0))
+        raise ConstraintError("weights", f"entry [{at}] is {given[at]:g}, must not be negative")
+    return given
+
+
+def assemble_q(
+    model: Model,
+    q0: Instant,
+    cs: ConstraintSet,
+    weights: ArrayLike,
+    *,
+    tolerance: float = 1e-12,
+    max_iterations: int = 100,
+    t: float = 0.0,
+) -> AssembledPosition:
+    """The configuration nearest to q0 that satisfies the constraints.
+
+    Minimises d^T diag(weights) d, d = difference(q0, q), on phi(q, t) = 0. First the conditions are met from q0, by
+    damped Gauss-Newton steps that are the shortest in the metric W of the weights: (W G^T; G 0)(dq; -l) = (0; -phi) far
+    from singular places. Then the solution slides along the others until its distance from q0 is stationary. Steps are
+    taken on the manifold (`integrate`): quaternions stay unit. Descents that end above the tolerance begin again
+    elsewhere, always in the same way. A q0 that satisfies the constraints is the answer.
+
+    What is asked of q: position errors of loops, the whole rotation where two or three rotation rows of a loop fix a
+    direction or an orientation (their errors, sines, are zero at 180 degrees as well: such places are left); points of
+    contacts stay where they are at q0 along their normals; of custom constraints the assembly conditions, else the
+    position errors; constraints below position level without assembly conditions ask for nothing.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q0
+        (nq,) configuration to begin with.
+    cs
+        The constraints.
+    weights
+        (nv,), >= 0: a large weight keeps its entry near q0, zero lets it go. An entry whose weight is zero and that
+        changes nothing does not move; all zero: any solution will do.
+    tolerance
+        Norm of all conditions [m, rad] that counts as met; so does rounding of bodies far from the origin (64 eps
+        of the largest coordinate).
+    max_iterations
+        Largest number of steps tried, at least 1.
+    t
+        Time [s], for constraints that depend on it.
+
+    Raises
+    ------
+    ConstraintError
+        A weight that is negative or not finite, a tolerance that is not positive.
+
+    Notes
+    -----
+    RBDL's ``CalcAssemblyQ`` repeats the first of these steps from wherever it is: its solution is near to q0, not
+    nearest, and its steps are not limited.
+    """
+    _check(model, cs, tolerance, max_iterations)
+    wanted = checked_weights(model, weights)
+    start = kinematics(model, q0.q if isinstance(q0, Kinematics) else q0).q
+    conditions = Conditions(model, conditions_of(model, start, cs, t))
+    tolerance = max(tolerance, _rounding(model, start))
+    largest = float(wanted.max(initial=0.0))
+    metric = np.maximum(wanted, _SOFTEST * largest) / largest if largest > 0.0 else np.ones(model.nv)
+    found = close(conditions, np.array(start), metric, tolerance, max_iterations)
+    q, error, iterations, stationary = found.q, found.error, found.iterations, False
+    if error <= tolerance:
+        stationary = iterations == 0 or largest == 0.0
+        if not stationary:
+            near = nearest_on_solutions(conditions, start, q, wanted, tolerance, max_iterations - iterations)
+            q, iterations, stationary = near.q, iterations + near.iterations, near.stationary
+        if iterations:
+            # One step further than asked for costs little and ends at rounding.
+            q, error = back_on(conditions, q, 0.0, 1)
+    d = difference(model, start, q)
+    return AssembledPosition(
+        read_only(q), error <= tolerance, error, iterations, float(np.sqrt(d @ (wanted * d))), stationary
+    )
+
+
+def _rounding(model: Model, q: FloatArray) -> float:
+    """Residuals that rounding alone leaves, for bodies as far from the origin as they are [m]."""
+    at = kinematics(model, q)
+    return _ROUNDINGS * max(
+        (float(np.abs(body_pose(model, at, body.name).p).max()) for body in model.bodies), default=0.0
+    )
+
+
+def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: int) -> None:
+    if cs.model is not model:
+        raise ConstraintError("cs", "belongs to another model")
+    if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
+        raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")
+    count: object = max_iterations  # whatever the caller's types say
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ConstraintError("max_iterations", f"must be a whole number >= 1, got {max_iterations!r}")

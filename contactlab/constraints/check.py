@@ -1,0 +1,248 @@
+"""Whether a constraint's Jacobian, bias, errors and wrenches belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.constraints.assembly_position import assemble_q
+from contactlab.constraints.assembly_velocity import assemble_v
+from contactlab.constraints.constraint_set import AnyConstraint, ConstraintSet
+from contactlab.constraints.differences import Comparison, State, bias, position_rate, slope, worst, wrench
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import check_set, evaluated, time_of
+from contactlab.constraints.free_run import FreeRun, free_run
+from contactlab.constraints.kernels.wanted import JACOBIAN, VELOCITY_ERROR
+from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import finite_array, finite_number
+
+__all__ = ["ConstraintCheck", "ConstraintReport", "check_constraint"]
+
+# Steps of the free runs, whose energy drift falls as 1 / steps^2.
+_STEPS = (100, 200, 400)
+# Halving the step must take this much of the drift away, unless the drift is only rounding.
+_GAIN = 0.5
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class ConstraintCheck:
+    """One comparison.
+
+    Attributes
+    ----------
+    name
+        What is compared with what.
+    error
+        Largest deviation, in units of 1 + what is compared; NaN where there was nothing to compare.
+    tolerance
+        What it may be.
+    row
+        The row that deviates most.
+    note
+        Why there was nothing to compare.
+    """
+
+    name: str
+    error: float
+    tolerance: float
+    row: str = ""
+    note: str = ""
+
+    @property
+    def skipped(self) -> bool:
+        """Whether there was nothing to compare."""
+        return bool(np.isnan(self.error))
+
+    @property
+    def ok(self) -> bool:
+        """Whether it passed, or was skipped."""
+        return self.skipped or self.error <= self.tolerance
+
+
+@dataclass(frozen=True)
+class ConstraintReport:
+    """What `check_constraint` found; its text is a table.
+
+    Attributes
+    ----------
+    checks
+        The comparisons.
+    runs
+        Free runs with ever smaller steps; none where the rows do work or no state was found that meets them.
+    """
+
+    checks: tuple[ConstraintCheck, ...]
+    runs: tuple[FreeRun, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every comparison passed."""
+        return all(check.ok for check in self.checks)
+
+    def check(self, name: str) -> ConstraintCheck:
+        """The comparison whose name begins so."""
+        for check in self.checks:
+            if check.name.startswith(name):
+                return check
+        raise ConstraintError("name", f"no check begins with {name!r}; there are {[c.name for c in self.checks]}")
+
+    def __str__(self) -> str:
+        lines = []
+        for check in self.checks:
+            if check.skipped:
+                lines.append(f"{check.name:<44} skipped: {check.note}")
+                continue
+            where = "" if check.ok or not check.row else f", row {check.row}"
+            verdict = "ok" if check.ok else "WRONG"
+            lines.append(f"{check.name:<44} {verdict:<5} {check.error:.1e} (at most {check.tolerance:.0e}){where}")
+        for run in self.runs:
+            lines.append(
+                f"free run in {run.steps} steps: energy within {run.energy_drift:.1e} J, rows within {run.error:.1e}"
+            )
+        return "\n".join(lines)
+
+
+def check_constraint(
+    model: Model,
+    constraint: AnyConstraint | ConstraintSet | Iterable[AnyConstraint | Any],
+    *,
+    q: ArrayLike | None = None,
+    samples: int = 4,
+    seed: int = 0,
+    t: float = 0.3,
+    tolerance: float = 1e-6,
+    duration: float = 0.2,
+) -> ConstraintReport:
+    """Compare a constraint with finite differences of itself, and run a model under it.
+
+    At random states, times and directions of motion: the position error's rate with the velocity error, the velocity
+    error's slope in v with G, its rate along a motion with G a - gamma, and the wrenches with G^T lambda. From a state
+    that meets the constraint, a run without driving forces: its energy must stay, the better the smaller the step.
+
+    Parameters
+    ----------
+    model
+        The model to try it on.
+    constraint
+        One constraint, several that belong together (the rows of a hinge), or a set.
+    q
+        (nq,) configuration to look at, where the constraint makes no sense at random ones.
+    samples
+        Number of states.
+    seed
+        Of their random numbers.
+    t
+        Time [s] about which times are drawn.
+    tolerance
+        Of the finite differences, relative to 1 + the largest number compared.
+    duration
+        Of the free runs [s]; 0 leaves them out.
+
+    Returns
+    -------
+    report
+        ``report.ok``, one `ConstraintCheck` for each comparison, and a table as its text.
+
+    Notes
+    -----
+    A contact's position error is zero by definition and is not compared with anything. A loop's position error is
+    compared where the loop is closed and moves as it may, for there alone it must agree: check all rows of a hinge
+    together. Energy is not looked at where the constraint does work.
+    """
+    cs = _as_set(model, constraint)
+    time, limit = time_of(t), finite_number(tolerance, "tolerance", ConstraintError)
+    count: object = samples  # whatever the caller's types say
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise ConstraintError("samples", f"must be a number of states, at least 1, got {samples!r}")
+    span = finite_number(duration, "duration", ConstraintError)
+    rng = np.random.default_rng(seed)
+    given = None if q is None else finite_array(q, "q", (model.nq,), ConstraintError)
+    states = []
+    for _ in range(samples):
+        start = random_configuration(model, rng) if given is None else given
+        v, a = rng.uniform(-1.0, 1.0, model.nv), rng.uniform(-1.0, 1.0, model.nv)
+        states.append(State(start, v, a, time + rng.uniform(-0.2, 0.2)))
+    met = [state for state in (_assembled(model, cs, state) for state in states) if state is not None]
+    kinds = np.empty(cs.n_rows, dtype="<U12")
+    said = np.ones(cs.n_rows, dtype=bool)
+    for group in cs.groups:
+        kinds[group.rows] = group.kind
+    for custom in cs.packed.custom:
+        kinds[custom.rows] = custom.level
+        said[custom.rows] = custom.has("wrenches")
+    placed, rates = np.isin(kinds, ("position", "loop")), kinds != "acceleration"
+    none_met = "" if met else "no state that meets the constraint was found; give q"
+
+    def compared(
+        name: str, at: Sequence[State], how: Comparison, rows: NDArray[np.bool_], why: str = ""
+    ) -> ConstraintCheck:
+        if not rows.any() or not at:
+            return ConstraintCheck(name, np.nan, limit, note=why or none_met)
+        error, row = worst(model, cs, at, how, rows)
+        return ConstraintCheck(name, error, limit, cs.labels[row])
+
+    no_place = "no position errors to compare"
+    no_rate = "no velocity errors to compare, at acceleration level"
+    checks = [
+        compared("position error's rate = velocity error", states, position_rate, kinds == "position", no_place),
+        compared("the same on the constraint", met, position_rate, placed, "" if placed.any() else no_place),
+        compared("velocity error's slope in v = G", states, slope, rates, no_rate),
+        compared("velocity error's rate = G a - gamma", states, bias, rates, no_rate),
+        compared("wrenches = G^T lambda", states, wrench, said, "no method wrenches"),
+    ]
+    energy, runs = _energy(model, cs, met, span, none_met)
+    return ConstraintReport((*checks, energy), runs)
+
+
+def _as_set(model: Model, constraint: AnyConstraint | ConstraintSet | Iterable[AnyConstraint | Any]) -> ConstraintSet:
+    if isinstance(constraint, ConstraintSet):
+        check_set(model, constraint)
+        cs = constraint
+    else:
+        cs = ConstraintSet(model, constraint if isinstance(constraint, Iterable) else [constraint])
+    if not cs.n_rows:
+        raise ConstraintError("constraint", "has no rows to check")
+    return cs
+
+
+def _assembled(model: Model, cs: ConstraintSet, state: State) -> State | None:
+    """The state nearby that meets the constraints, if one is found."""
+    weights = np.ones(model.nv)
+    place = assemble_q(model, state.q, cs, weights, t=state.t)
+    motion = assemble_v(model, place.q, state.v, cs, weights, t=state.t)
+    if not (place.converged and motion.converged):
+        return None
+    return State(place.q, motion.v, state.a, state.t)
+
+
+def _energy(
+    model: Model, cs: ConstraintSet, met: Sequence[State], duration: float, none_met: str
+) -> tuple[ConstraintCheck, tuple[FreeRun, ...]]:
+    """Whether the energy of a free run stays, the better the smaller its steps."""
+    name = "energy kept, the better the smaller the step"
+    why = none_met or ("" if duration > 0.0 else "no duration")
+    if not why:
+        why = _work(model, cs, met[0])
+    if why:
+        return ConstraintCheck(name, np.nan, 1.0, note=why), ()
+    runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps) for steps in _STEPS)
+    first, last = runs[0], runs[-1]
+    # What is left after halving twice, against what may be left.
+    allowed = max(_GAIN**2 * first.energy_drift, _ROUNDING * last.energy_scale)
+    return ConstraintCheck(name, last.energy_drift / allowed, 1.0), runs
+
+
+def _work(model: Model, cs: ConstraintSet, state: State) -> str:
+    """Why the energy need not stay: rows that move with time or whose forces have power; empty where it must."""
+    rows = evaluated(model, state.q, state.v, cs, JACOBIAN | VELOCITY_ERROR, state.t)
+    if any(custom.level == "acceleration" for custom in cs.packed.custom) or np.any(cs.accelerations):
+        return "accelerations are prescribed"
+    power = np.abs(rows.G @ state.v)
+    size = np.abs(rows.G) @ np.abs(state.v) + np.linalg.norm(rows.G, axis=1)
+    return "the constraint does work: it moves with time" if np.any(power > 1e-8 * size) else ""

@@ -1,0 +1,132 @@
+"""The rows of a set at one instant: compiled for contacts and loops, asked for and copied in for custom constraints."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.kernels.wanted import (
+    BAUMGARTE,
+    GAMMA,
+    JACOBIAN,
+    MOVING,
+    POSITION_ERROR,
+    VELOCITY_ERROR,
+    rows_size,
+)
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kinematics import Instant, Kinematics, at_configuration, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, finite_number, read_only
+
+__all__ = ["RowValues", "check_set", "evaluated", "fill_custom", "time_of"]
+
+_NONE = np.zeros(0)
+
+
+class RowValues(NamedTuple):
+    """What was wanted of all rows; arrays of length 0 for the rest."""
+
+    G: FloatArray
+    gamma: FloatArray
+    phi: FloatArray
+    phid: FloatArray
+
+
+@functools.cache
+def _evaluate() -> Any:
+    from contactlab.constraints.kernels.evaluate import evaluate_rows
+
+    return evaluate_rows
+
+
+def check_set(model: Model, cs: ConstraintSet) -> None:
+    """A set belongs to the model it was made for."""
+    if not isinstance(cs, ConstraintSet):
+        raise ConstraintError("cs", f"must be a ConstraintSet, got {type(cs).__name__}")
+    if cs.model is not model:
+        raise ConstraintError("cs", "these constraints belong to another model")
+
+
+def time_of(t: float) -> float:
+    """The time as a float."""
+    return t if type(t) is float and -np.inf < t < np.inf else finite_number(t, "t", ConstraintError)
+
+
+def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
+    """The rows at q and, where ``want`` has a bit of `wanted.MOVING`, v.
+
+    Parameters
+    ----------
+    model, q, v
+        An instant; q may be a `Kinematics`.
+    cs
+        The set.
+    want
+        Sum of bits of `contactlab.constraints.kernels.wanted`.
+    t
+        Time [s], for custom constraints.
+    """
+    check_set(model, cs)
+    time = time_of(t)
+    n, nv, packed = cs.n_rows, model.nv, model.packed
+    size = rows_size(packed.nl, nv)
+    if want & MOVING:
+        q_, v_, custom, work, ready = at_state(model, q, v, size)
+    else:
+        q_, custom, work, ready = at_configuration(model, q, size)
+        v_ = _NONE
+    out = RowValues(
+        np.zeros((n, nv) if want & JACOBIAN else (0, nv)),
+        np.zeros(n if want & GAMMA else 0),
+        np.zeros(n if want & POSITION_ERROR else 0),
+        np.zeros(n if want & VELOCITY_ERROR else 0),
+    )
+    rows = cs.packed
+    code = _evaluate()(packed.ints, packed.floats, rows.ints, rows.floats, q_, v_, custom, work, ready, want, *out)
+    if code != GOOD or not all(np.isfinite(array).all() for array in out) or not np.isfinite(v_).all():
+        raise failure(model, code, q_, ("v", v_))
+    if cs.packed.custom:
+        speed = v_ if want & MOVING else _known_speed(model, q, v)
+        fill_custom(cs, model, q_, speed, time, want, out)
+    return out
+
+
+def _known_speed(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray | None:
+    """v where somebody gave it, for Jacobians that depend on it."""
+    if v is None and not (isinstance(q, Kinematics) and q.v is not None):
+        return None
+    return at_state(model, q, v, rows_size(model.packed.nl, model.nv))[1]
+
+
+def fill_custom(
+    cs: ConstraintSet, model: Model, q: FloatArray, v: FloatArray | None, t: float, want: int, out: RowValues
+) -> None:
+    """Copy what is wanted of the custom rows into their places; gamma with stabilisation where `BAUMGARTE` is wanted.
+
+    Arrays of what is not wanted may have length 0. v may be None where nothing of `MOVING` is wanted.
+    """
+    configuration = read_only(q)
+    speed = None if v is None else read_only(v)
+    for custom in cs.packed.custom:
+        place = custom.rows
+        if want & JACOBIAN:
+            out.G[place] = custom.jacobian(model, configuration, speed, t)
+        if want & POSITION_ERROR:
+            out.phi[place] = custom.position_error(model, configuration, t)
+        if speed is None:
+            continue
+        if want & VELOCITY_ERROR:
+            out.phid[place] = custom.velocity_error(model, configuration, speed, t)
+        if want & GAMMA:
+            out.gamma[place] = custom.gamma(model, configuration, speed, t)
+            alpha, beta = cs.packed.baumgarte[place].T
+            if want & BAUMGARTE and alpha.any():
+                out.gamma[place] -= 2.0 * alpha * custom.velocity_error(model, configuration, speed, t)
+                out.gamma[place] -= beta**2 * custom.position_error(model, configuration, t)

@@ -1,0 +1,244 @@
+"""Accelerations and constraint forces from generalised forces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints import solve
+from contactlab.constraints.constraint_set import ConstraintSet
+from contactlab.constraints.delassus import solve_by_test_forces
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import RowValues, check_set, fill_custom, time_of
+from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, METHODS, TEST_FORCES
+from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
+from contactlab.constraints.quick import motion_kernels, quick_mass_matrix, quick_test_forces, work_size
+from contactlab.constraints.solve.solution import KKTSolution
+from contactlab.constraints.solve.square import LinearSolver, check_linear_solver
+from contactlab.constraints.system import constrained_system
+from contactlab.multibody.arguments import check_finite, checked, checked_vector
+from contactlab.multibody.failures import failure
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kinematics import Instant, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["ConstrainedMotion", "Method", "check_method", "forward_dynamics_constraints"]
+
+#: How the system is solved; see `forward_dynamics_constraints`.
+Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
+
+_NO_FORCES = np.zeros((0, 6))
+_NO_ROWS = np.zeros((0, 0))
+_NO_ORDER = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedMotion:
+    """What a constrained model does at one instant.
+
+    Attributes
+    ----------
+    a
+        (nv,) accelerations, the derivative of v.
+    forces
+        (nc,) constraint forces [N or N m]: positive pushes along a contact's normal, or the successor along a loop's
+        axis (the predecessor the other way). The shortest where rows are redundant.
+    rank
+        Numerical rank of the constraint Jacobian.
+    residual
+        Largest |G a - gamma| of a row, relative to its terms: near 1e-16, and far from it where the constraints
+        contradict each other. Both as `contactlab.constraints.solve.KKTSolution` has them ("kokkevis" measures what
+        the load would do to each joint against the articulated inertia beyond it).
+    """
+
+    a: FloatArray
+    forces: FloatArray
+    rank: int
+    residual: float
+
+
+def _made(a: FloatArray, forces: FloatArray, rank: int, residual: float, new: Any = object.__new__) -> Any:
+    """A `ConstrainedMotion`; its own __init__ takes half a microsecond, frozen fields being set one by one."""
+    motion = new(ConstrainedMotion)
+    fields = motion.__dict__
+    fields["a"] = a
+    fields["forces"] = forces
+    fields["rank"] = rank
+    fields["residual"] = residual
+    return motion
+
+
+def forward_dynamics_constraints(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    cs: ConstraintSet,
+    *,
+    method: Method = "direct",
+    f_ext: ArrayLike | None = None,
+    linear_solver: LinearSolver | None = None,
+    t: float = 0.0,
+) -> ConstrainedMotion:
+    """Accelerations a and constraint forces lambda: H a + C = tau + G^T lambda, G a = gamma.
+
+    Parameters
+    ----------
+    model
+        The model; gravity is its own.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    v, tau
+        (nv,) velocity and generalised force.
+    cs
+        The constraints. Redundant, zero and nearly dependent rows, and more rows than degrees of freedom, are fine.
+    method
+        "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L, which
+        keeps to the branches of the tree. "null_space": accelerations first. "kokkevis": no mass matrix, unit test
+        forces through the articulated bodies; contacts only, and the fastest nearly always (Kokkevis and Metaxas 1998;
+        the others: Featherstone 2008, section 8.2). All four give the same numbers. Where rows depend on each other or
+        nearly so, or H is singular, each hands over to the null space, whose QR with pivoting reveals the rank.
+    f_ext
+        (nb, 6) external forces as for `inverse_dynamics`.
+    linear_solver
+        None, or the factorisation used after the rows were reduced to independent ones: "lu", "qr",
+        "complete_orthogonal", "svd". See `contactlab.constraints.solve.direct`.
+    t
+        Time [s], for custom constraints that depend on it.
+
+    Raises
+    ------
+    MultibodyError
+        A wrong length, an entry that is not finite, or a quaternion without unit length.
+    ConstraintError
+        A set of another model, rows "kokkevis" does not take, an unknown method, or a motion that is not determined: H
+        singular (Euler angles at their singularity) where the constraints leave the model free.
+    """
+    if f_ext is None and linear_solver is None and t == 0.0:
+        number = METHODS.get(method, -1)
+        packed = model.packed
+        nv = model.nv
+        if number >= 0 and type(cs) is ConstraintSet and cs.model is model and not packed.custom:
+            rows = cs.packed
+            m = rows.n
+            a, forces = np.empty(nv), np.empty(m)
+            work = np.empty(work_size(number, packed.nl, nv, m))
+            try:
+                if number == TEST_FORCES:
+                    if rows.contacts_only:
+                        rank, residual = quick_test_forces()(
+                            packed.ints, rows.ints, packed.floats, rows.floats, q, v, tau, work, a, forces
+                        )
+                        if rank >= 0:
+                            return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
+                elif not rows.custom:
+                    order = np.empty(nv + m, dtype=np.int64) if number == 0 else _NO_ORDER
+                    rank, residual = quick_mass_matrix()(
+                        packed.ints, rows.ints, order, packed.floats, rows.floats, q, v, tau, work, a, forces,
+                        packed.chain, number,
+                    )  # fmt: skip
+                    if rank >= 0:
+                        return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
+            except TypeError:
+                pass  # not plain arrays
+    check_set(model, cs)
+    check_method(method, (*METHODS,))
+    check_linear_solver(linear_solver)
+    if method == "kokkevis":
+        _check_contacts(cs)
+    if linear_solver is not None:
+        return _chosen(model, q, v, tau, cs, method, f_ext, linear_solver, t)
+    return _considered(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
+
+
+def check_method(method: str, known: tuple[str, ...]) -> None:
+    """An unknown method raises."""
+    if method not in known:
+        raise ConstraintError("method", f"must be one of {known}, got {method!r}")
+
+
+def _check_contacts(cs: ConstraintSet) -> None:
+    """Test forces act on bodies at points: rows of other kinds have none."""
+    others = [f"{group.name!r} ({group.kind})" for group in cs.groups if group.kind != "contact"]
+    if others:
+        raise ConstraintError("method", f"'kokkevis' takes contacts only, not {', '.join(others)}; try 'direct'")
+
+
+def _considered(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    cs: ConstraintSet,
+    method: int,
+    f_ext: ArrayLike | None,
+    t: float,
+) -> ConstrainedMotion:
+    """Everything allowed, everything checked."""
+    packed, rows, nv, m = model.packed, cs.packed, model.nv, cs.n_rows
+    force = checked_vector("tau", tau, nv)
+    forces_ext = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
+    q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m))
+    given = _NO_ROWS
+    if cs.packed.custom:
+        for name, array in (("q", q_), ("v", v_)):
+            check_finite(name, array)
+        given = np.zeros((m, nv + 1))
+        none = np.zeros(0)
+        out = RowValues(np.zeros((m, nv)), np.zeros(m), none, none)
+        fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE, out)
+        given[:, :nv], given[:, nv] = out.G, out.gamma
+    a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
+    operands = (q_, v_, force, forces_ext, custom, given, work, ready)
+    flags = () if method == TEST_FORCES else (int(packed.chain), method)
+    rank, residual = motion_kernels(method)(
+        packed.ints, rows.ints, order, packed.floats, rows.floats, *operands, *flags, a, forces
+    )
+    if rank >= 0:
+        return ConstrainedMotion(a, forces, int(rank), float(residual))
+    code = ELSEWHERE - rank if rank <= ELSEWHERE else NOT_FINITE if rank == BROKEN else GOOD
+    broken = failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces_ext))
+    if code != GOOD or "not finite" in broken.detail:
+        raise broken
+    raise _undetermined(model, rank)
+
+
+def _undetermined(model: Model, code: int) -> ConstraintError:
+    """The error where inertia is missing on motions that the constraints allow."""
+    eulers = [body.name for body in model.bodies if type(body.joint).__name__.startswith("Euler")]
+    hint = f"; Euler angles at their singularity? ({', '.join(eulers)}; Spherical has none)" if eulers else ""
+    return ConstraintError(
+        "q", f"the mass matrix is singular on motions that the constraints allow: they are not determined{hint}"
+    )
+
+
+def _chosen(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike,
+    cs: ConstraintSet,
+    method: Method,
+    f_ext: ArrayLike | None,
+    linear_solver: LinearSolver,
+    t: float,
+) -> ConstrainedMotion:
+    """By the solvers on bare arrays, with the caller's factorisation."""
+    system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
+    load = np.asarray(tau, dtype=np.float64) - system.C
+    solution: KKTSolution
+    if method == "kokkevis":
+        solution = solve_by_test_forces(model, q, system.H, system.G, load, system.gamma, linear_solver)
+    elif method == "range_space_sparse":
+        solution = solve.range_space_sparse(
+            system.H, system.G, load, system.gamma, tree=model, linear_solver=linear_solver
+        )
+    else:
+        run = solve.direct if method == "direct" else solve.null_space
+        solution = run(system.H, system.G, load, system.gamma, linear_solver=linear_solver)
+    return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)

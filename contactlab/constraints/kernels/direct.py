@@ -1,0 +1,78 @@
+"""The direct method: the whole matrix [H G^T; G 0] by Gaussian elimination with row pivoting.
+
+[H G^T] [   x   ]   [  c  ]
+[G  0 ] [-forces] = [gamma]
+
+Nocedal and Wright, Numerical Optimization (2006), section 16.2. Rows and columns are scaled to H having a unit diagonal
+and G rows of unit length.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, DEPENDENT
+from contactlab.constraints.kernels.null_space import unit_columns
+from contactlab.multibody.kernels.views import rows_at
+from lcp.kernels import kernel
+from lcp.kernels.basis_solve import lu_factor, lu_solve
+
+
+@kernel
+def solve_direct(
+    H: NDArray[np.float64],
+    G: NDArray[np.float64],
+    c: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    W: NDArray[np.float64],
+    order: NDArray[np.int64],
+    x: NDArray[np.float64],
+    forces: NDArray[np.float64],
+) -> int:
+    """Fill x (n,) and forces (m,); m, or `DEPENDENT` where a pivot is too small to be trusted.
+
+    ``order`` (n + m,) is scratch. Nothing given is changed.
+    """
+    m, n = G.shape
+    k = n + m
+    A = rows_at(W, 0, k, k)
+    b = W[k * k : k * k + k]
+    out = W[k * k + k : k * k + 2 * k]
+    scale = W[k * k + 2 * k : k * k + 3 * k]
+    unit_columns(H, scale[:n])
+    for i in range(m):
+        row = A[n + i]
+        given = G[i]
+        largest = 0.0
+        for j in range(n):
+            row[j] = given[j] * scale[j]
+            largest = max(largest, abs(row[j]))
+        if not largest > 0.0:
+            return DEPENDENT
+        own = 1.0 / largest
+        scale[n + i] = own
+        for j in range(n):
+            row[j] *= own
+            A[j, n + i] = row[j]
+        for j in range(m):
+            row[n + j] = 0.0
+        b[n + i] = gamma[i] * own
+    for i in range(n):
+        row = A[i]
+        given = H[i]
+        own = scale[i]
+        for j in range(n):
+            row[j] = given[j] * own * scale[j]
+        b[i] = c[i] * own
+    if not lu_factor(A, k, order):
+        return DEPENDENT
+    for i in range(k):
+        if not abs(A[i, i]) > CLEAR_LU_PIVOT:
+            return DEPENDENT
+    lu_solve(A, k, order, b, out)
+    for i in range(n):
+        x[i] = out[i] * scale[i]
+    for i in range(m):
+        forces[i] = -out[n + i] * scale[n + i]
+    return m

@@ -1,0 +1,51 @@
+"""Rows of one instant in one call from Python: kinematics, accelerations, rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.constraints.kernels.rows import constraint_rows
+from contactlab.constraints.kernels.wanted import GAMMA, MOVING, SCRATCH
+from contactlab.multibody.kernels.accelerations import accelerations
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, VELOCITIES
+from contactlab.multibody.kernels.sizes import SCRATCH as HEAD_SCRATCH
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
+from lcp.kernels import kernel
+
+
+@kernel
+def evaluate_rows(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    CI: NDArray[np.int64],
+    CF: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    want: int,
+    G: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    phi: NDArray[np.float64],
+    phid: NDArray[np.float64],
+) -> int:
+    """`constraint_rows` at q and v; `GOOD`, or where in q a quaternion is not one."""
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
+    if code != GOOD:
+        return code
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    start = HEAD_SCRATCH + PER_LINK * nl + PER_DOF * nv
+    A = rows_at(W, start, nl, 6)
+    if want & GAMMA:
+        accelerations(t, f.S, f.C, W[0:0], 0.0, A)
+    constraint_rows(t, f, CI, CF, A, 0.0, want, W[start + 6 * nl : start + 6 * nl + SCRATCH], G, gamma, phi, phid)
+    return GOOD

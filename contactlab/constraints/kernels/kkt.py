@@ -1,0 +1,47 @@
+"""One constrained system by one of three methods, and by the rank-revealing one where that one must give up."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.constraints.kernels.direct import solve_direct
+from contactlab.constraints.kernels.kkt_codes import DEPENDENT, DIRECT, RANGE_SPACE
+from contactlab.constraints.kernels.null_space import solve_null_space
+from contactlab.constraints.kernels.range_space import restored, solve_range_space
+from lcp.kernels import kernel
+
+
+@kernel
+def solve_kkt(
+    method: int,
+    parents: NDArray[np.int64],
+    dense: int,
+    H: NDArray[np.float64],
+    G: NDArray[np.float64],
+    c: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    tolerance: float,
+    W: NDArray[np.float64],
+    order: NDArray[np.int64],
+    x: NDArray[np.float64],
+    forces: NDArray[np.float64],
+) -> int:
+    """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
+
+    H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
+    the rank first, then answers for them.
+    """
+    m, n = G.shape
+    code = DEPENDENT
+    if m <= n:
+        if method == DIRECT:
+            code = solve_direct(H, G, c, gamma, W, order, x, forces)
+        elif method == RANGE_SPACE:
+            code = solve_range_space(parents, dense, H, G, c, gamma, W, x, forces)
+            if code == DEPENDENT:
+                start = (n + m + 1) * (m + 1)
+                restored(H, W[start : start + n])
+    if code == DEPENDENT:
+        code = solve_null_space(H, G, c, gamma, tolerance, W, x, forces)
+    return code

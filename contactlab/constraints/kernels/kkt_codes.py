@@ -1,0 +1,88 @@
+"""What the solvers of constrained systems return, their thresholds and the lengths of their memory. Free of numba.
+
+A result >= 0 is the rank of G; `DEPENDENT` sends the caller to the null-space method; `SINGULAR` - k is final.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contactlab.constraints.kernels.wanted import SCRATCH
+from contactlab.multibody.kernels.sizes import head_size
+
+#: The methods, as the kernels number them.
+DIRECT: Final = 0
+RANGE_SPACE: Final = 1
+NULL_SPACE: Final = 2
+TEST_FORCES: Final = 3
+METHODS: Final = {
+    "direct": DIRECT,
+    "range_space_sparse": RANGE_SPACE,
+    "null_space": NULL_SPACE,
+    "kokkevis": TEST_FORCES,
+}
+
+# The rows are not clearly independent, or H is not clearly definite: a job for the rank-revealing method.
+DEPENDENT: Final = -2
+# The part of H that the constraints leave free is singular: the motion is not determined.
+LOOSE: Final = -3
+# Something that is not finite.
+BROKEN: Final = -4
+# From here on down: codes of the multibody kernels, moved out of the way (`ELSEWHERE` - code).
+ELSEWHERE: Final = -1000
+
+# What is left of a row of unit length, the rows before it taken off, when it counts as one of their combinations.
+RANK_TOLERANCE: Final = 1e-10
+# A row this short beside the longest is rounding.
+ZERO_ROW: Final = 1e-13
+# Fast factorisations are trusted with pivots above these parts of what they were; below, digits would be lost.
+CLEAR_PIVOT: Final = 1e-5
+CLEAR_LU_PIVOT: Final = 1e-8
+# Residuals of rows whose terms are all tiny are measured against this part of the largest row's terms.
+RESIDUAL_FLOOR: Final = 1e-6
+
+
+def null_space_size(n: int, m: int) -> int:
+    """`null_space.solve_null_space`: scaled rows, their factors, vectors."""
+    return 2 * m * n + 8 * m + 10 * n + 8
+
+
+def direct_size(n: int, m: int) -> int:
+    """`direct.solve_direct`: the whole matrix, right-hand side, solution, scales."""
+    return (n + m) * (n + m) + 3 * (n + m)
+
+
+def range_space_size(n: int, m: int) -> int:
+    """`range_space.solve_range_space`: Y, K, and vectors."""
+    return (m + 1) * (n + m + 1) + 7 * n + 6 * m + 8
+
+
+def kkt_size(n: int, m: int) -> int:
+    """Whichever of the three is used, the null-space method included as the last resort."""
+    return max(direct_size(n, m), range_space_size(n, m), null_space_size(n, m))
+
+
+def articulated_start(nl: int, nv: int) -> int:
+    """Where the rows stand in the workspace of `test_forces`: after what `aba` needs."""
+    return head_size(nl, nv) + 45 * nl + 7 * nv
+
+
+def row_block(nv: int, m: int) -> int:
+    """The rows themselves: scratch of the row kernel, G, gamma and both errors."""
+    return SCRATCH + m * nv + 3 * m
+
+
+def test_forces_size(nl: int, nv: int, m: int) -> int:
+    """`by_test_forces`, and `by_mass_matrix` as its last resort."""
+    own = articulated_start(nl, nv) + row_block(nv, m) + nv * (m + 5) + m * (m + 6) + 24
+    return max(own, mass_matrix_size(nl, nv, m))
+
+
+def motion_size(method: int, nl: int, nv: int, m: int) -> int:
+    """Either, by the number of the method."""
+    return test_forces_size(nl, nv, m) if method == TEST_FORCES else mass_matrix_size(nl, nv, m)
+
+
+def mass_matrix_size(nl: int, nv: int, m: int) -> int:
+    """`by_mass_matrix`: accelerations, forces, composite inertias; rows; H and c; the solver."""
+    return head_size(nl, nv) + 28 * nl + 8 + row_block(nv, m) + nv * nv + 2 * nv + kkt_size(nv, m)

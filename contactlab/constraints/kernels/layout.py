@@ -1,0 +1,70 @@
+"""How the rows of a constraint set lie in memory for the kernels: two flat buffers, and the views into them.
+
+Rows that share a point (contacts) or a pair of frames (loops) make up one block, wherever they stand in the set: what
+belongs to the point is computed once per block. Rows of custom constraints are in no block: they are evaluated in
+Python. Free of compiled code apart from the views.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.views import rows_at
+from lcp.kernels import kernel
+
+# Places in the head of the integer buffer.
+ROWS: Final = 0  # rows of the set, custom ones included
+BLOCKS: Final = 1
+LISTED: Final = 2  # rows in blocks
+HEAD: Final = 4
+
+# Integers of a block: kind, link of the successor (a contact's body), of the predecessor (-1 is the world), first
+# place in `order`, how many.
+KIND: Final = 0
+SUCCESSOR: Final = 1
+PREDECESSOR: Final = 2
+FIRST: Final = 3
+COUNT: Final = 4
+BLOCK_INTS: Final = 5
+
+# Kinds of block.
+CONTACT: Final = 0
+LOOP: Final = 1
+# A loop whose predecessor's motion is taken at the successor's point.
+SLIDING_LOOP: Final = 2
+
+# Floats of a block: frame of the successor in its link (R by rows, p), then that of the predecessor.
+BLOCK_FLOATS: Final = 24
+
+# Floats of a row: axis (angular, linear; predecessor's frame, world axes for contacts), wanted acceleration, alpha and
+# beta of Baumgarte.
+ACCELERATION: Final = 6
+ALPHA: Final = 7
+BETA: Final = 8
+ROW_FLOATS: Final = 9
+
+
+class Rows(NamedTuple):
+    """Views into the buffers of n rows in nb blocks."""
+
+    block: NDArray[np.int64]  # (5 nb,) integers of the blocks, one after the other
+    order: NDArray[np.int64]  # (listed,) rows, block by block
+    frame: NDArray[np.float64]  # (nb, 24)
+    row: NDArray[np.float64]  # (n, 9)
+
+
+@kernel(inline=True)
+def rows_view(CI: NDArray[np.int64], CF: NDArray[np.float64]) -> Rows:
+    """The views. Order and sizes are those of `contactlab.constraints.packing.pack_rows`."""
+    n = CI[ROWS]
+    nb = CI[BLOCKS]
+    listed = CI[LISTED]
+    return Rows(
+        CI[HEAD : HEAD + BLOCK_INTS * nb],
+        CI[HEAD + BLOCK_INTS * nb : HEAD + BLOCK_INTS * nb + listed],
+        rows_at(CF, 0, nb, BLOCK_FLOATS),
+        rows_at(CF, BLOCK_FLOATS * nb, n, ROW_FLOATS),
+    )

@@ -1,0 +1,272 @@
+"""Rows of contacts and loops: Jacobian, bias and errors. The one place where these numbers are computed.
+
+``constraint_rows(t, f, CI, CF, A, weight, want, w, G, gamma, phi, phid)``
+
+* ``t, f``: the model's `tree` and the `frames` of the instant; poses must be filled, velocities where ``want`` has a
+  bit of `wanted.MOVING`.
+* ``CI, CF``: ``cs.packed.ints``, ``cs.packed.floats``.
+* ``A`` (nl, 6): accelerations of the links at zero joint accelerations (`accelerations` with a of length 0), read where
+  ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by Newton-Euler).
+* ``want``: sum of the bits of `contactlab.constraints.kernels.wanted`. Arrays of what is not wanted are not touched and
+  may have length 0.
+* ``w`` (wanted.SCRATCH,): scratch.
+* ``G`` (n, nv), zeroed by the caller; ``gamma, phi, phid`` (n,): bias, position and velocity errors.
+
+Entries of custom rows are left as they are.
+
+A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w, R_p t) of the world; a contact's is
+(0, n). With point Jacobians, velocities and accelerations (6,) of each frame's own origin (angular first):
+
+    G     = a^T (J_s - J_p)
+    gamma = -a^T (acc_s - acc_p) - (omega_p x a)^T (vel_s - vel_p) + acceleration - 2 alpha phid - beta^2 phi
+    phi   = w . e + t . R_p^T (x_s - x_p),   e = sin(angle) axis of R_p^T R_s
+    phid  = G v
+
+For a `SLIDING_LOOP` the predecessor's point is its material point that is at x_s now, which adds the Coriolis term of
+the point moving over the predecessor: G v is then the derivative of t . R_p^T (x_s - x_p), and both bodies feel the
+force along one line.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.constraints.kernels.layout import (
+    ACCELERATION,
+    ALPHA,
+    BETA,
+    BLOCK_INTS,
+    CONTACT,
+    COUNT,
+    FIRST,
+    KIND,
+    PREDECESSOR,
+    SLIDING_LOOP,
+    SUCCESSOR,
+    rows_view,
+)
+from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.points import acceleration_at, velocity_at
+from contactlab.multibody.kernels.workspace import Frames
+from lcp.kernels import kernel
+
+
+@kernel
+def frame_at(f: Frames, link: int, X: NDArray[np.float64], R: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    """R (9,) and x (3,) in the world of a frame X (12,) given in a link; link -1 is the world itself."""
+    if link < 0:
+        for k in range(9):
+            R[k] = X[k]
+        for k in range(3):
+            x[k] = X[9 + k]
+        return
+    B = f.R[link]
+    for i in range(3):
+        a = B[3 * i]
+        b = B[3 * i + 1]
+        c = B[3 * i + 2]
+        R[3 * i] = a * X[0] + b * X[3] + c * X[6]
+        R[3 * i + 1] = a * X[1] + b * X[4] + c * X[7]
+        R[3 * i + 2] = a * X[2] + b * X[5] + c * X[8]
+        x[i] = f.p[link, i] + (a * X[9] + b * X[10] + c * X[11])
+
+
+@kernel
+def fill_row(
+    t: Tree,
+    f: Frames,
+    one: int,
+    two: int,
+    xs: NDArray[np.float64],
+    xp: NDArray[np.float64],
+    a: NDArray[np.float64],
+    row: NDArray[np.float64],
+) -> None:
+    """row (nv,) := a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
+
+    Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. Where both links share
+    degrees of freedom the two wrenches are subtracted first: what cancels is then exactly zero.
+    """
+    x = a[3]
+    y = a[4]
+    z = a[5]
+    j = -1
+    l = 0.0
+    m = 0.0
+    n = 0.0
+    if one >= 0:
+        j = t.iv[one + 1] - 1
+        o = f.p[t.root[one]]
+        l = a[0] + ((xs[1] - o[1]) * z - (xs[2] - o[2]) * y)
+        m = a[1] + ((xs[2] - o[2]) * x - (xs[0] - o[0]) * z)
+        n = a[2] + ((xs[0] - o[0]) * y - (xs[1] - o[1]) * x)
+    k = -1
+    b = 0.0
+    c = 0.0
+    d = 0.0
+    if two >= 0:
+        k = t.iv[two + 1] - 1
+        o = f.p[t.root[two]]
+        b = a[0] + ((xp[1] - o[1]) * z - (xp[2] - o[2]) * y)
+        c = a[1] + ((xp[2] - o[2]) * x - (xp[0] - o[0]) * z)
+        d = a[2] + ((xp[0] - o[0]) * y - (xp[1] - o[1]) * x)
+    # Towards the root by turns, until the paths meet (at -1, beyond the root, if nowhere else).
+    while j != k:
+        if j > k:
+            s = f.S[j]
+            row[j] = l * s[0] + m * s[1] + n * s[2] + x * s[3] + y * s[4] + z * s[5]
+            j = t.dof_parent[j]
+        else:
+            s = f.S[k]
+            row[k] = -(b * s[0] + c * s[1] + d * s[2] + x * s[3] + y * s[4] + z * s[5])
+            k = t.dof_parent[k]
+    l = (xs[1] - xp[1]) * z - (xs[2] - xp[2]) * y
+    m = (xs[2] - xp[2]) * x - (xs[0] - xp[0]) * z
+    n = (xs[0] - xp[0]) * y - (xs[1] - xp[1]) * x
+    while j >= 0:
+        s = f.S[j]
+        row[j] = l * s[0] + m * s[1] + n * s[2]
+        j = t.dof_parent[j]
+
+
+@kernel
+def bias_at(
+    t: Tree,
+    f: Frames,
+    A: NDArray[np.float64],
+    weight: float,
+    link: int,
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """out (6,): accelerations of a link and of its point at x, the world at rest."""
+    acceleration_at(t, f.p, f.V, A, link, x, out)
+    if link >= 0:
+        for k in range(3):
+            out[3 + k] += weight * t.gravity[k]
+
+
+@kernel
+def relative_pose(
+    Rs: NDArray[np.float64],
+    xs: NDArray[np.float64],
+    Rp: NDArray[np.float64],
+    xp: NDArray[np.float64],
+    e: NDArray[np.float64],
+) -> None:
+    """e (6,) := sin(angle) axis of D = R_p^T R_s, then R_p^T (x_s - x_p)."""
+    for i in range(3):
+        # D[j, k] - D[k, j], each column of R_p times each of R_s.
+        j = (i + 2) % 3
+        k = (i + 1) % 3
+        skew = 0.0
+        shift = 0.0
+        for row in range(0, 9, 3):
+            skew += Rp[row + j] * Rs[row + k] - Rp[row + k] * Rs[row + j]
+        for row in range(3):
+            shift += Rp[3 * row + i] * (xs[row] - xp[row])
+        e[i] = 0.5 * skew
+        e[3 + i] = shift
+
+
+@kernel(inline=True)
+def turned(R: NDArray[np.float64], v: NDArray[np.float64], at: int, out: NDArray[np.float64]) -> None:
+    """out[at:at + 3] := R v[at:at + 3]."""
+    for i in range(3):
+        out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]
+
+
+@kernel
+def constraint_rows(
+    t: Tree,
+    f: Frames,
+    CI: NDArray[np.int64],
+    CF: NDArray[np.float64],
+    A: NDArray[np.float64],
+    weight: float,
+    want: int,
+    w: NDArray[np.float64],
+    G: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    phi: NDArray[np.float64],
+    phid: NDArray[np.float64],
+) -> None:
+    """Fill what is wanted of the rows of contacts and loops; see the head of this file."""
+    r = rows_view(CI, CF)
+    a = w[0:6]  # the row's wrench
+    u = w[6:12]  # relative velocity
+    c = w[12:18]  # relative acceleration
+    e = w[18:24]  # rotation error and shift, predecessor's axes
+    other = w[24:30]
+    Rs = w[30:39]
+    Rp = w[39:48]
+    xs = w[48:51]
+    xp = w[51:54]
+    for block in range(r.frame.shape[0]):
+        at = BLOCK_INTS * block
+        kind = r.block[at + KIND]
+        one = r.block[at + SUCCESSOR]
+        two = r.block[at + PREDECESSOR]
+        X = r.frame[block]
+        frame_at(f, one, X[0:12], Rs, xs)
+        for k in range(6):
+            e[k] = 0.0
+        if kind == CONTACT:
+            for k in range(3):
+                xp[k] = xs[k]
+        else:
+            frame_at(f, two, X[12:24], Rp, xp)
+            relative_pose(Rs, xs, Rp, xp, e)
+            if kind == SLIDING_LOOP:
+                for k in range(3):
+                    xp[k] = xs[k]
+        wx = 0.0
+        wy = 0.0
+        wz = 0.0
+        if want & MOVING:
+            velocity_at(t, f.p, f.V, one, xs, u)
+            velocity_at(t, f.p, f.V, two, xp, other)
+            wx = other[0]
+            wy = other[1]
+            wz = other[2]
+            for k in range(6):
+                u[k] -= other[k]
+        if want & GAMMA:
+            bias_at(t, f, A, weight, one, xs, c)
+            bias_at(t, f, A, weight, two, xp, other)
+            for k in range(6):
+                c[k] -= other[k]
+            # (omega_p x a) . u = a . (u x omega_p), for both halves of a; twice for a point that moves over the other.
+            more = 2.0 if kind == SLIDING_LOOP else 1.0
+            c[0] += u[1] * wz - u[2] * wy
+            c[1] += u[2] * wx - u[0] * wz
+            c[2] += u[0] * wy - u[1] * wx
+            c[3] += more * (u[4] * wz - u[5] * wy)
+            c[4] += more * (u[5] * wx - u[3] * wz)
+            c[5] += more * (u[3] * wy - u[4] * wx)
+        first = r.block[at + FIRST]
+        for place in range(first, first + r.block[at + COUNT]):
+            i = r.order[place]
+            s = r.row[i]
+            if kind == CONTACT:
+                for k in range(6):
+                    a[k] = s[k]
+            else:
+                turned(Rp, s, 0, a)
+                turned(Rp, s, 3, a)
+            if want & JACOBIAN:
+                fill_row(t, f, one, two, xs, xp, a, G[i])
+            error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]
+            if want & POSITION_ERROR:
+                phi[i] = error
+            if want & MOVING:
+                rate = a[0] * u[0] + a[1] * u[1] + a[2] * u[2] + a[3] * u[3] + a[4] * u[4] + a[5] * u[5]
+                if want & VELOCITY_ERROR:
+                    phid[i] = rate
+                if want & GAMMA:
+                    bias = a[0] * c[0] + a[1] * c[1] + a[2] * c[2] + a[3] * c[3] + a[4] * c[4] + a[5] * c[5]
+                    gamma[i] = s[ACCELERATION] - bias
+                    if want & BAUMGARTE:
+                        gamma[i] -= 2.0 * s[ALPHA] * rate + s[BETA] * s[BETA] * error

@@ -1,0 +1,119 @@
+"""From constraints to the buffers the kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.constraints.baumgarte import Baumgarte
+from contactlab.constraints.contact import ContactConstraint
+from contactlab.constraints.custom_values import CustomRows
+from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.loop import LoopConstraint
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, read_only
+
+__all__ = ["PackedConstraints", "pack_rows"]
+
+# Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here for it imports the compiler.
+_CONTACT, _LOOP, _SLIDING_LOOP = 0, 1, 2
+_ALPHA, _BETA = 7, 8
+
+
+@dataclass(frozen=True, eq=False)
+class PackedConstraints:
+    """The buffers of a set; see `contactlab.constraints.kernels.layout`. Not to be modified.
+
+    Attributes
+    ----------
+    ints, floats
+        Blocks and rows.
+    n
+        Number of rows.
+    baumgarte
+        (n, 2) alpha and beta of each row [1/s], zero where drift is left alone.
+    custom
+        The user's constraints with their rows, ready to be asked.
+    contacts_only
+        Whether every row is a contact's.
+    """
+
+    ints: NDArray[np.int64]
+    floats: FloatArray
+    n: int
+    baumgarte: FloatArray
+    custom: tuple[CustomRows, ...]
+    contacts_only: bool
+
+
+def pack_rows(
+    model: Model,
+    constraints: Sequence[Any],
+    places: Sequence[slice],
+    custom: Sequence[CustomRows],
+    baumgarte: Sequence[Baumgarte | None],
+) -> PackedConstraints:
+    """The buffers of ``constraints``, whose rows are at ``places`` and pulled back by ``baumgarte`` (one per row)."""
+    n = len(baumgarte)
+    row = np.zeros((n, 9))
+    for i, pull in enumerate(baumgarte):
+        if pull is not None:
+            row[i, _ALPHA], row[i, _BETA] = pull.alpha, pull.beta
+    blocks: dict[tuple[int, int, int, bytes], tuple[FloatArray, list[int]]] = {}
+    for number, (constraint, place) in enumerate(zip(constraints, places, strict=True)):
+        i = place.start
+        if isinstance(constraint, ContactConstraint):
+            link, frame = _in_link(model, number, "body", constraint.body, np.eye(3), constraint.point)
+            frame[:9] = 0.0  # its axes are not used: points with equal places are equal
+            both = np.concatenate([frame, np.zeros(12)])
+            row[i, 3:6], row[i, 6] = constraint.normal, constraint.acceleration
+            key = (_CONTACT, link, -1, both.tobytes())
+        elif isinstance(constraint, LoopConstraint):
+            poses = {"predecessor": constraint.X_p, "successor": constraint.X_s}
+            (p, frame_p), (s, frame_s) = (
+                _in_link(model, number, field, getattr(constraint, field), pose.R, pose.p)
+                for field, pose in poses.items()
+            )
+            both = np.concatenate([frame_s, frame_p])
+            row[i, :6] = constraint.axis
+            key = (_SLIDING_LOOP if constraint.sliding else _LOOP, s, p, both.tobytes())
+        else:
+            continue
+        blocks.setdefault(key, (both, []))[1].append(i)
+    ints: list[int] = [n, len(blocks), sum(len(rows) for _, rows in blocks.values()), 0]
+    order: list[int] = []
+    for (kind, s, p, _), (_, rows) in blocks.items():
+        ints += [kind, s, p, len(order), len(rows)]
+        order += rows
+    floats = np.concatenate([*(both for both, _ in blocks.values()), row.ravel(), np.zeros(0)])
+    return PackedConstraints(
+        np.array(ints + order, dtype=np.int64),
+        np.ascontiguousarray(floats),
+        n,
+        read_only(row[:, _ALPHA : _BETA + 1]),
+        tuple(custom),
+        all(key[0] == _CONTACT for key in blocks) and not custom,
+    )
+
+
+def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p: FloatArray) -> tuple[int, FloatArray]:
+    """Link a body is fixed to (-1: none), and the pose (12,) in it of a frame given in the body."""
+    try:
+        index = model.index(body)
+    except MultibodyError as error:
+        raise ConstraintError(f"constraints[{number}].{field}", error.detail) from None
+    if index < 0:
+        return -1, np.concatenate([R.ravel(), p])
+    packed, nb = model.packed, model.nb
+    nl, nv = packed.nl, model.nv
+    # Where `contactlab.multibody.packing` puts the bodies: last, on both buffers.
+    link = int(packed.ints[8 + 6 * nl + 2 + 2 * nv + index])
+    start = 3 + 28 * nl
+    own_R = packed.floats[start + 9 * index : start + 9 * index + 9].reshape(3, 3)
+    own_p = packed.floats[start + 9 * nb + 3 * index : start + 9 * nb + 3 * index + 3]
+    return link, np.concatenate([(own_R @ R).ravel(), own_R @ p + own_p])

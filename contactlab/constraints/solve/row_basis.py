@@ -1,0 +1,81 @@
+"""The rows of G as multiples of orthonormal ones, by a decomposition that reveals their rank.
+
+The compiled solvers do the same (`contactlab.constraints.kernels.row_space`); this is for the caller who chooses the
+factorisations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.constraints.kernels.kkt_codes import ZERO_ROW
+from contactlab.constraints.solve.square import LinearSolver
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["RowBasis", "row_basis", "unit_columns"]
+
+
+@dataclass(frozen=True, eq=False)
+class RowBasis:
+    """G S = B Q with orthonormal rows Q, S being diagonal.
+
+    Attributes
+    ----------
+    Q
+        (rank, n).
+    U, R
+        B = U R: (nc, rank) with orthonormal columns, and (rank, rank) upper triangular.
+    """
+
+    Q: FloatArray
+    U: FloatArray
+    R: FloatArray
+
+    @property
+    def rank(self) -> int:
+        """Number of rows of Q."""
+        return int(self.Q.shape[0])
+
+    def targets(self, gamma: FloatArray) -> FloatArray:
+        """y (rank,) with B y nearest to gamma."""
+        from scipy.linalg import solve_triangular
+
+        return np.asarray(solve_triangular(self.R, self.U.T @ gamma)) if self.rank else np.zeros(0)
+
+    def multipliers(self, mu: FloatArray) -> FloatArray:
+        """The shortest lambda (nc,) with B^T lambda = mu."""
+        from scipy.linalg import solve_triangular
+
+        return np.asarray(self.U @ (solve_triangular(self.R, mu, trans="T") if self.rank else mu))
+
+
+def unit_columns(H: FloatArray) -> FloatArray:
+    """S (n,): about 1 / sqrt(H_jj), in powers of two; where H_jj is nothing, that of the largest."""
+    own = np.abs(np.diag(H))
+    largest = own.max(initial=0.0)
+    if not largest > 0.0:
+        return np.ones(own.shape[0])
+    return np.asarray(2.0 ** -np.floor(0.5 * np.log2(np.where(own > 1e-26 * largest, own, largest))))
+
+
+def row_basis(G: FloatArray, tolerance: float, linear_solver: LinearSolver) -> RowBasis:
+    """Rank and bases of G (nc, n), its columns scaled already: by SVD, or by QR with pivoting for all other choices."""
+    from scipy import linalg
+
+    sizes = np.linalg.norm(G, axis=1)
+    used = sizes > ZERO_ROW * sizes.max(initial=0.0)
+    unit = np.where(used[:, None], G, 0.0) / np.where(used, sizes, 1.0)[:, None]
+    if not used.any():
+        return RowBasis(np.zeros((0, G.shape[1])), np.zeros((G.shape[0], 0)), np.zeros((0, 0)))
+    if linear_solver == "svd":
+        _, values, V = linalg.svd(unit, full_matrices=False)
+        rank = int((values > tolerance).sum())
+        Q = V[:rank]
+    else:
+        columns, left, _ = linalg.qr(unit.T, mode="economic", pivoting=True)
+        rank = int((np.abs(np.diag(left)) > tolerance).sum())
+        Q = np.asarray(columns.T[:rank])
+    U, triangle = linalg.qr(np.where(used[:, None], G, 0.0) @ Q.T, mode="economic")
+    return RowBasis(np.ascontiguousarray(Q), np.asarray(U), np.asarray(triangle))

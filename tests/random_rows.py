@@ -1,0 +1,35 @@
+"""Random contacts and loops on any model."""
+
+from __future__ import annotations
+
+import numpy as np
+from trees import random_transform
+
+from contactlab.constraints import ConstraintSet, ContactConstraint, LoopConstraint
+from contactlab.multibody import Model
+
+
+def random_loop(
+    model: Model, rng: np.random.Generator, *, sliding: bool = False, pull: float | None = None
+) -> LoopConstraint:
+    """A loop between any two bodies, fixed ones and the world included."""
+    one, two = rng.choice([*model.names, "world"], 2)
+    X_p, X_s = random_transform(rng), random_transform(rng)
+    return LoopConstraint(str(one), str(two), X_p, X_s, rng.standard_normal(6), sliding=sliding, baumgarte=pull)
+
+
+def random_contact(model: Model, rng: np.random.Generator) -> ContactConstraint:
+    """A point of any body, along any direction."""
+    n = rng.standard_normal(3)
+    return ContactConstraint(
+        str(rng.choice(model.names)),
+        rng.uniform(-1, 1, 3),
+        n / np.linalg.norm(n),
+        acceleration=float(rng.standard_normal()),
+    )
+
+
+def random_set(model: Model, rng: np.random.Generator, n: int = 12) -> ConstraintSet:
+    """Contacts, loops and sliding loops in any order."""
+    makers = (random_contact, random_loop, lambda m, r: random_loop(m, r, sliding=True))
+    return ConstraintSet(model, [makers[rng.integers(3)](model, rng) for _ in range(n)])

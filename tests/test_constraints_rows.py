@@ -1,0 +1,361 @@
+"""Rows of contacts and loops: Jacobian, bias, errors and stabilisation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_joint import model_with_every_joint, moved
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_rows import random_contact, random_loop, random_set
+from trees import random_transform, random_tree, state
+
+from contactlab.constraints import (
+    Baumgarte,
+    ConstraintError,
+    ConstraintSet,
+    ContactConstraint,
+    LoopConstraint,
+    baumgarte_term,
+    constraint_gamma,
+    constraint_jacobian,
+    constraint_position_error,
+    constraint_velocity_error,
+)
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    MultibodyError,
+    body_pose,
+    joints,
+    kinematics,
+    point_bias_acceleration_6d,
+    point_jacobian_6d,
+    point_velocity_6d,
+)
+from contactlab.spatial import RigidInertia, Transform
+
+SIX = np.eye(6)
+STEP = 1e-5
+
+
+def wrench_axis(model: Model, q: np.ndarray, loop: LoopConstraint) -> np.ndarray:
+    """The axis of a loop in world axes."""
+    R = body_pose(model, q, loop.predecessor).R @ loop.X_p.R
+    return np.concatenate([R @ loop.axis[:3], R @ loop.axis[3:]])
+
+
+def pendulum(length: float = 2.0) -> Model:
+    """A rod turning about the world's z axis, gravity along -y."""
+    builder = ModelBuilder((0.0, -10.0, 0.0))
+    inertia = RigidInertia(3.0, (0.5 * length, 0, 0), inertia=np.diag([0.2, 0.3, 0.4]))
+    return builder.add_body("rod", joint=joints.Revolute((0, 0, 1)), inertia=inertia).build()
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000))
+def test_rows_are_projected_point_jacobians(seed: int) -> None:
+    """G, gamma and errors are those of RBDL's formulas, built from the public point functions."""
+    model = random_tree(seed)
+    q, v, _ = state(model, seed)
+    rng = np.random.default_rng(seed)
+    rows = [random_contact(model, rng) for _ in range(4)] + [random_loop(model, rng) for _ in range(8)]
+    cs = ConstraintSet(model, rows)
+    G, gamma = constraint_jacobian(model, q, cs), constraint_gamma(model, q, v, cs)
+    phi, phid = constraint_position_error(model, q, cs), constraint_velocity_error(model, q, v, cs)
+    for i, row in enumerate(rows):
+        if isinstance(row, ContactConstraint):
+            A, J = np.concatenate([np.zeros(3), row.normal]), point_jacobian_6d(model, q, row.body, row.point)
+            bias = row.acceleration - A @ point_bias_acceleration_6d(model, q, v, row.body, row.point)
+            error = 0.0
+        else:
+            A = wrench_axis(model, q, row)
+            J, u, c = (
+                of(model, *at, row.successor, row.X_s.p) - of(model, *at, row.predecessor, row.X_p.p)
+                for of, at in (
+                    (point_jacobian_6d, (q,)),
+                    (point_velocity_6d, (q, v)),
+                    (point_bias_acceleration_6d, (q, v)),
+                )
+            )
+            w = point_velocity_6d(model, q, v, row.predecessor, row.X_p.p)[:3]
+            bias = -A @ c - np.concatenate([np.cross(w, A[:3]), np.cross(w, A[3:])]) @ u
+            P = body_pose(model, q, row.predecessor) @ row.X_p
+            D = P.inverse() @ (body_pose(model, q, row.successor) @ row.X_s)
+            turn = 0.5 * np.array([D.R[2, 1] - D.R[1, 2], D.R[0, 2] - D.R[2, 0], D.R[1, 0] - D.R[0, 1]])
+            error = row.axis @ np.concatenate([turn, D.p])
+        np.testing.assert_allclose(G[i], A @ J, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(gamma[i], bias, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(phi[i], error, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(phid[i], A @ J @ v, rtol=1e-11, atol=1e-11)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000))
+def test_gamma_is_what_is_left_of_the_rows_rate(seed: int) -> None:
+    """Central differences of G v along any motion are G a - gamma, of contacts, loops and sliding loops."""
+    model = random_tree(seed)
+    q, v, a = state(model, seed)
+    cs = random_set(model, np.random.default_rng(seed))
+    before, after = (constraint_velocity_error(model, moved(model, q, v, a, h), v + h * a, cs) for h in (-STEP, STEP))
+    expected = constraint_jacobian(model, q, cs) @ a - (constraint_gamma(model, q, v, cs) - cs.accelerations)
+    scale = 1.0 + np.abs(expected)
+    np.testing.assert_allclose((after - before) / (2 * STEP) / scale, expected / scale, rtol=0, atol=2e-7)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000))
+def test_rows_of_a_closed_loop_are_the_rates_of_its_errors(seed: int) -> None:
+    """Where two frames lie on each other, the errors of all six rows are zero and change by G v, for any v."""
+    model = random_tree(seed)
+    q, v, a = state(model, seed)
+    rng = np.random.default_rng(seed)
+    one, two = rng.choice([*model.names, "world"], 2)
+    X_p = random_transform(rng)
+    X_s = body_pose(model, q, two).inverse() @ body_pose(model, q, one) @ X_p
+    cs = ConstraintSet(model, [LoopConstraint(str(one), str(two), X_p, X_s, axis) for axis in SIX])
+    np.testing.assert_allclose(constraint_position_error(model, q, cs), 0.0, atol=1e-12)
+    before, after = (constraint_position_error(model, moved(model, q, v, a, h), cs) for h in (-STEP, STEP))
+    np.testing.assert_allclose((after - before) / (2 * STEP), constraint_velocity_error(model, q, v, cs), atol=1e-6)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10_000))
+def test_translation_of_a_sliding_loop_is_the_rate_of_its_error_anywhere(seed: int) -> None:
+    """With sliding, translation rows are derivatives of their errors however far the frames' origins are apart."""
+    model = random_tree(seed)
+    q, v, a = state(model, seed)
+    rng = np.random.default_rng(seed)
+    one, two = (str(body) for body in rng.choice([*model.names, "world"], 2))
+    X_p, X_s = random_transform(rng), random_transform(rng)
+    cs = ConstraintSet(model, [LoopConstraint(one, two, X_p, X_s, axis, sliding=True) for axis in SIX[3:]])
+    before, after = (constraint_position_error(model, moved(model, q, v, a, h), cs) for h in (-STEP, STEP))
+    np.testing.assert_allclose((after - before) / (2 * STEP), constraint_velocity_error(model, q, v, cs), atol=1e-6)
+
+
+@pytest.mark.nojit
+def test_pendulum_tip_by_hand() -> None:
+    """G, gamma and errors of a rod's tip are the sines and cosines one writes down."""
+    model, length, angle, rate = pendulum(), 2.0, 0.7, 1.3
+    s, c = np.sin(angle), np.cos(angle)
+    tip = [
+        ContactConstraint("rod", (length, 0, 0), n, acceleration=g) for n, g in ((SIX[0, :3], 0.0), (SIX[1, :3], 5.0))
+    ]
+    loop = [
+        LoopConstraint("world", "rod", Transform(p=(1, 1, 0)), Transform(p=(length, 0, 0)), axis, baumgarte=pull)
+        for axis, pull in ((SIX[2], None), (SIX[3], 0.5), (SIX[4], Baumgarte(3.0, 4.0)))
+    ]
+    cs = ConstraintSet(model, [*tip, *loop])
+    q, v = [angle], [rate]
+    G = np.array([-length * s, length * c, 1.0, -length * s, length * c])
+    phi = np.array([0.0, 0.0, s, length * c - 1.0, length * s - 1.0])
+    free = np.array([length * c * rate**2, 5.0 + length * s * rate**2, 0.0, length * c * rate**2, length * s * rate**2])
+    pull = np.zeros(5)
+    pull[3] = -2 * 2.0 * G[3] * rate - 2.0**2 * phi[3]
+    pull[4] = -2 * 3.0 * G[4] * rate - 4.0**2 * phi[4]
+    np.testing.assert_allclose(constraint_jacobian(model, q, cs)[:, 0], G, atol=1e-14)
+    np.testing.assert_allclose(constraint_position_error(model, q, cs), phi, atol=1e-14)
+    np.testing.assert_allclose(constraint_velocity_error(model, q, v, cs), G * rate, atol=1e-14)
+    np.testing.assert_allclose(baumgarte_term(model, q, v, cs), pull, atol=1e-13)
+    np.testing.assert_allclose(constraint_gamma(model, q, v, cs), free + pull, atol=1e-13)
+    np.testing.assert_allclose(
+        constraint_gamma(model, q, v, cs, accelerations=[1.0, 2.0, 3.0, 0.0, 0.0]),
+        free + pull + [1.0, -3.0, 3.0, 0.0, 0.0],
+        atol=1e-13,
+    )
+
+
+def test_errors_and_terms_of_one_group() -> None:
+    """A group's errors and stabilisation are those rows of the whole set's."""
+    model = model_with_every_joint()
+    q, v, _ = state(model, 3)
+    rng = np.random.default_rng(3)
+    frames = random_transform(rng), random_transform(rng)
+    rows = [
+        LoopConstraint("eye", "cam", *frames, axis, name=name, baumgarte=0.2)
+        for axis, name in zip(SIX, ["a", "b", "a", "b", "b", "a"], strict=True)
+    ]
+    cs = ConstraintSet(model, rows)
+    whole = constraint_position_error(model, q, cs)
+    np.testing.assert_array_equal(constraint_position_error(model, q, cs, group="a"), whole[[0, 2, 5]])
+    whole = constraint_velocity_error(model, q, v, cs)
+    np.testing.assert_array_equal(constraint_velocity_error(model, q, v, cs, group="b"), whole[[1, 3, 4]])
+    whole = baumgarte_term(model, q, v, cs)
+    np.testing.assert_array_equal(baumgarte_term(model, q, v, cs, group="b"), whole[[1, 3, 4]])
+    bare = cs.with_baumgarte("a", None).with_baumgarte("b", None)
+    np.testing.assert_allclose(
+        constraint_gamma(model, q, v, cs), constraint_gamma(model, q, v, bare) + whole, rtol=1e-12, atol=1e-11
+    )
+
+
+def test_rows_do_not_depend_on_their_order_nor_on_company() -> None:
+    """Rows that share a point give, to the last bit, what each gives alone, in any order; points are stored once."""
+    model = model_with_every_joint()
+    q, v, _ = state(model, 5)
+    rng = np.random.default_rng(5)
+    frames = random_transform(rng), random_transform(rng)
+    rows = [ContactConstraint(body, (0.1, 0.2, 0.3), n) for n in np.eye(3) for body in ("foot", "eye", "toe")]
+    rows += [LoopConstraint("ring", "eye", *frames, axis, baumgarte=0.1) for axis in SIX]
+    order = rng.permutation(len(rows))
+    cs = ConstraintSet(model, [rows[i] for i in order])
+    assert cs.packed.ints[1] == 4  # three points and a pair of frames
+    G, gamma = constraint_jacobian(model, q, cs), constraint_gamma(model, q, v, cs)
+    for place, i in enumerate(order):
+        alone = ConstraintSet(model, [rows[i]])
+        np.testing.assert_array_equal(G[place], constraint_jacobian(model, q, alone)[0])
+        assert gamma[place] == constraint_gamma(model, q, v, alone)[0]
+
+
+def test_points_of_bodies_fixed_to_one_link_are_one_point() -> None:
+    """A fixed body's point and the same point of the body it is fixed to are evaluated once."""
+    builder = ModelBuilder()
+    rod = RigidInertia(1.0, inertia=np.eye(3))
+    builder.add_body("rod", joint=joints.Revolute((0, 0, 1)), inertia=rod)
+    builder.add_body("tool", parent="rod", joint=joints.Fixed(), placement=Transform(p=(1, 0, 0)))
+    model = builder.build()
+    cs = ConstraintSet(
+        model, [ContactConstraint("rod", (1, 2, 0), (1, 0, 0)), ContactConstraint("tool", (0, 2, 0), (0, 1, 0))]
+    )
+    assert cs.packed.ints[1] == 1
+    np.testing.assert_allclose(constraint_jacobian(model, [0.0], cs)[:, 0], [-2.0, 1.0])
+
+
+def test_angular_rows_far_from_the_origin() -> None:
+    """Angular rows give the relative angular velocity, however far from the origin and however fast the frames are."""
+    model = random_tree(12, bodies=5, kinds=("floating", "spherical", "revolute"))
+    q, v, _ = state(model, 12)
+    for distance in (0.0, 3.0, 1e6):
+        far = Transform(p=(distance, -distance, 0.5 * distance))
+        rows = [LoopConstraint("b0", "b4", far, Transform(p=far.p), axis) for axis in SIX[:3]]
+        cs = ConstraintSet(model, rows)
+        R = body_pose(model, q, "b0").R
+        w = [point_velocity_6d(model, q, v, body, (0, 0, 0))[:3] for body in ("b0", "b4")]
+        np.testing.assert_allclose(constraint_velocity_error(model, q, v, cs), R.T @ (w[1] - w[0]), atol=1e-12)
+        np.testing.assert_allclose(constraint_jacobian(model, q, cs) @ v, R.T @ (w[1] - w[0]), atol=1e-12)
+
+
+def test_nothing_is_lost_far_from_the_world_origin() -> None:
+    """A mechanism a thousand kilometres away has the rows it has at home, as exactly as places are known there."""
+
+    def built(at: float) -> Model:
+        rng = np.random.default_rng(1)
+        builder = ModelBuilder()
+        for name, parent, joint in (
+            ("base", "world", joints.FloatingBase()),
+            ("arm", "base", joints.Revolute((1, 2, 3))),
+            ("hand", "arm", joints.EulerZYX()),
+            ("leg", "base", joints.Helical((0, 1, 1), 0.3)),
+        ):
+            place = Transform(p=(at, at, 0)) if parent == "world" else random_transform(rng)
+            inertia = RigidInertia(1.0, inertia=np.eye(3))
+            builder.add_body(name, parent=parent, joint=joint, placement=place, inertia=inertia)
+        return builder.build()
+
+    near, far = built(0.0), built(1e6)
+    q, v, _ = state(near, 4)
+    rng = np.random.default_rng(4)
+    frames = random_transform(rng), random_transform(rng)
+    rows = [LoopConstraint("hand", "leg", *frames, axis) for axis in SIX]
+    rows += [ContactConstraint("leg", (1, 2, 3), n) for n in np.eye(3)]
+    one, two = ConstraintSet(near, rows), ConstraintSet(far, rows)
+    np.testing.assert_allclose(constraint_jacobian(far, q, two), constraint_jacobian(near, q, one), atol=2e-9)
+    np.testing.assert_allclose(constraint_gamma(far, q, v, two), constraint_gamma(near, q, v, one), atol=2e-8)
+
+
+def test_kinematics_stand_for_q() -> None:
+    """Every function of rows takes a `Kinematics`, gives the same bits, and leaves it as it is."""
+    model = model_with_every_joint()
+    q, v, _ = state(model, 7)
+    cs = random_set(model, np.random.default_rng(7))
+    kin = kinematics(model, q, v)
+    for _ in range(2):
+        np.testing.assert_array_equal(constraint_jacobian(model, kin, cs), constraint_jacobian(model, q, cs))
+        np.testing.assert_array_equal(constraint_gamma(model, kin, None, cs), constraint_gamma(model, q, v, cs))
+        np.testing.assert_array_equal(
+            constraint_position_error(model, kin, cs), constraint_position_error(model, q, cs)
+        )
+        np.testing.assert_array_equal(
+            constraint_velocity_error(model, kin, 2 * v, cs), constraint_velocity_error(model, q, 2 * v, cs)
+        )
+    with pytest.raises(MultibodyError, match="v: is needed"):
+        constraint_gamma(model, kinematics(model, q), None, cs)
+    with pytest.raises(MultibodyError, match="another model"):
+        constraint_jacobian(model, kinematics(pendulum(), [0.0]), cs)
+
+
+def test_rows_that_nothing_moves_are_exactly_zero() -> None:
+    """Frames on one link, on the world, on fixed bodies: legal rows, zero to the last bit, as are shared ancestors."""
+    model = random_tree(21, bodies=7)
+    q, v, _ = state(model, 21)
+    rng = np.random.default_rng(21)
+    frames = random_transform(rng), random_transform(rng)
+    for one, two in (("world", "world"), ("world", "ground"), ("ground", "ground"), ("b3", "tool"), ("b2", "b2")):
+        cs = ConstraintSet(model, [LoopConstraint(one, two, *frames, axis, sliding=True) for axis in SIX])
+        assert not constraint_jacobian(model, q, cs).any()
+        np.testing.assert_allclose(constraint_gamma(model, q, v, cs), 0.0, atol=1e-12)
+        own = ConstraintSet(model, [LoopConstraint(one, two, *frames, axis) for axis in SIX[:3]])
+        assert not constraint_jacobian(model, q, own).any()
+    still = ConstraintSet(model, [ContactConstraint("ground", (1, 2, 3), (0, 0, 1))])
+    assert not constraint_jacobian(model, q, still).any()
+    assert constraint_gamma(model, q, v, still) == 0.0
+
+
+def test_the_rotation_error_is_a_sine() -> None:
+    """Turned by 30 degrees the error is one half, by 180 degrees zero again, as documented."""
+    model = pendulum()
+    cs = ConstraintSet(model, [LoopConstraint("world", "rod", None, None, SIX[2])])
+    for angle, error in ((np.pi / 6, 0.5), (np.pi / 2, 1.0), (np.pi, 0.0)):
+        np.testing.assert_allclose(constraint_position_error(model, [angle], cs), [error], atol=1e-15)
+
+
+def test_the_length_of_an_axis_scales_its_row() -> None:
+    """An axis twice as long gives twice G, gamma and errors."""
+    model = model_with_every_joint()
+    q, v, _ = state(model, 9)
+    loop = random_loop(model, np.random.default_rng(9))
+    cs = ConstraintSet(
+        model, [LoopConstraint(loop.predecessor, loop.successor, loop.X_p, loop.X_s, f * loop.axis) for f in (1, 2)]
+    )
+    for values in (
+        constraint_jacobian(model, q, cs),
+        constraint_gamma(model, q, v, cs),
+        constraint_position_error(model, q, cs),
+    ):
+        np.testing.assert_allclose(values[1], 2 * values[0], rtol=1e-14)
+
+
+def test_no_rows_and_no_bodies() -> None:
+    """An empty set gives empty arrays of the right shapes."""
+    model = pendulum()
+    cs = ConstraintSet(model, [])
+    assert (len(cs), cs.groups, cs.labels) == (0, (), ())
+    assert constraint_jacobian(model, [0.0], cs).shape == (0, 1)
+    assert constraint_gamma(model, [0.0], [0.0], cs).shape == (0,)
+    assert constraint_position_error(model, [0.0], cs).shape == (0,)
+    assert baumgarte_term(model, [0.0], [1.0], cs).shape == (0,)
+
+
+def test_states_that_do_not_fit_are_named() -> None:
+    """Wrong lengths, entries that are not finite, sets of other models and bad times raise, naming the argument."""
+    model = model_with_every_joint(custom=False)
+    q, v, _ = state(model, 1)
+    cs = random_set(model, np.random.default_rng(1))
+    with pytest.raises(MultibodyError, match=r"q: must have shape"):
+        constraint_jacobian(model, q[1:], cs)
+    with pytest.raises(MultibodyError, match=r"v: must have shape"):
+        constraint_gamma(model, q, v[1:], cs)
+    for bad, field in (((np.where(np.arange(model.nq) == 2, np.nan, q), v), "q"), ((q, v + np.inf), "v")):
+        with pytest.raises(MultibodyError, match=rf"{field}: entry \[.*not finite"):
+            constraint_gamma(model, *bad, cs)
+    with pytest.raises(MultibodyError, match="quaternion of 'free'"):
+        constraint_jacobian(model, np.zeros(model.nq), cs)
+    with pytest.raises(ConstraintError, match="cs: these constraints belong to another model"):
+        constraint_jacobian(pendulum(), [0.0], cs)
+    with pytest.raises(ConstraintError, match="cs: must be a ConstraintSet"):
+        constraint_jacobian(model, q, list(cs.constraints))  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError, match="t: the value is nan"):
+        constraint_jacobian(model, q, cs, t=float("nan"))
+    with pytest.raises(ConstraintError, match="accelerations: must have shape"):
+        constraint_gamma(model, q, v, cs, accelerations=[1.0])
+    with pytest.raises(ConstraintError, match="group: no group"):
+        constraint_position_error(model, q, cs, group="nobody")

@@ -1,0 +1,228 @@
+"""Sets of constraints: groups, labels, stabilisation, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from trees import random_tree, state
+
+from contactlab.constraints import (
+    Baumgarte,
+    ConstraintError,
+    ConstraintSet,
+    ContactConstraint,
+    CustomConstraint,
+    LoopConstraint,
+    baumgarte_term,
+)
+from contactlab.multibody import Model
+from contactlab.spatial import Transform
+
+X, Y, Z = np.eye(3)
+SIX = np.eye(6)
+
+
+class Frozen(CustomConstraint):
+    """The first two degrees of freedom stand still."""
+
+    rows = 2
+
+    def __init__(self, name: str | None = None, id: int | None = None, baumgarte: float | None = None) -> None:
+        self.name, self.id, self.baumgarte = name, id, baumgarte
+
+    def jacobian(self, model: Model, q: np.ndarray) -> np.ndarray:
+        return np.eye(2, model.nv)
+
+    def gamma(self, model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return np.zeros(2)
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return random_tree(3)
+
+
+def contact(
+    name: str | None = None, id: int | None = None, body: str = "b1", normal: np.ndarray = Z
+) -> ContactConstraint:
+    return ContactConstraint(body, (0.1, 0.2, 0.3), normal, name=name, id=id)
+
+
+def loop(name: str | None = None, id: int | None = None, **others: object) -> LoopConstraint:
+    return LoopConstraint("b0", "b2", None, None, SIX[3], name=name, id=id, **others)  # type: ignore[arg-type]
+
+
+def test_rows_of_one_name_are_a_group(model: Model) -> None:
+    """Groups keep the order of their first rows, hold rows from anywhere, and are found by name and by id."""
+    rows = [contact("foot", 7), loop("hinge"), contact("foot", 8, normal=X), Frozen("own", 12), contact("hand", 3)]
+    cs = ConstraintSet(model, rows)
+    assert (len(cs), cs.n_rows, cs.packed.n) == (6, 6, 6)
+    assert [group.name for group in cs.groups] == ["foot", "hinge", "own", "hand"]
+    assert [group.kind for group in cs.groups] == ["contact", "loop", "custom", "contact"]
+    assert [group.id for group in cs.groups] == [7, None, 12, 3]
+    assert [group.rows.tolist() for group in cs.groups] == [[0, 2], [1], [3, 4], [5]]
+    assert [len(group) for group in cs.groups] == [2, 1, 2, 1]
+    assert cs.labels == ("foot[0]", "hinge", "foot[1]", "own[0]", "own[1]", "hand")
+    assert cs.group("foot") is cs.group(7) is cs.group(8) is cs.groups[0]
+    assert cs.group(np.int64(12)) is cs.group("own")
+    np.testing.assert_array_equal(cs.rows("foot"), [0, 2])
+    assert cs.rows("own") == slice(3, 5)
+    forces = np.arange(6.0)
+    np.testing.assert_array_equal(forces[cs.rows("foot")], [0, 2])
+    np.testing.assert_array_equal(forces[cs.group("foot").rows], [0, 2])
+    assert repr(cs) == "ConstraintSet(6 rows; foot: 2 contact, hinge: 1 loop, own: 2 custom, hand: 1 contact)"
+
+
+def test_rows_without_a_name_are_groups_of_their_own(model: Model) -> None:
+    """Generated names say the kind and the first row, and never take a name that was given."""
+    cs = ConstraintSet(model, [contact(), contact(), loop("contact1"), loop(), Frozen()])
+    assert [group.name for group in cs.groups] == ["contact0", "contact1_", "contact1", "loop3", "custom4"]
+    assert cs.labels == ("contact0", "contact1_", "contact1", "loop3", "custom4[0]", "custom4[1]")
+
+
+def test_custom_constraints_of_one_name_are_one_group(model: Model) -> None:
+    """Two objects with one name make one group of all their rows."""
+    cs = ConstraintSet(model, [Frozen("both"), contact("foot"), Frozen("both")])
+    np.testing.assert_array_equal(cs.rows("both"), [0, 1, 3, 4])
+
+
+def test_a_set_cannot_be_changed(model: Model) -> None:
+    """Fields, rows of groups, points and axes are read-only; what was given may change afterwards."""
+    point = np.array([1.0, 2.0, 3.0])
+    given = [ContactConstraint("b1", point, Z)]
+    cs = ConstraintSet(model, given)
+    point[:] = 0.0
+    given.clear()
+    assert len(cs.constraints) == 1
+    np.testing.assert_array_equal(cs.constraints[0].point, [1, 2, 3])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cs.n_rows = 3  # type: ignore[misc]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cs.constraints[0].normal = X
+    for array in (cs.constraints[0].point, cs.groups[0].rows, loop().axis):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+
+
+def test_constraints_can_be_varied(model: Model) -> None:
+    """`dataclasses.replace` makes variants of contacts and loops, checked like new ones."""
+    assert dataclasses.replace(contact("foot"), acceleration=2.0).acceleration == 2.0
+    assert dataclasses.replace(loop(baumgarte=0.1), name="a").baumgarte == Baumgarte(10.0, 10.0)
+    with pytest.raises(ConstraintError, match="normal"):
+        dataclasses.replace(contact(), normal=(1, 1, 1))
+
+
+def test_stabilisation_is_set_per_group(model: Model) -> None:
+    """A number is the time constant, a pair stays a pair; `with_baumgarte` changes one group of a new set only."""
+    cs = ConstraintSet(
+        model, [loop("a", baumgarte=0.1), loop("b", baumgarte=Baumgarte(2.0, 3.0)), loop("c"), Frozen("d")]
+    )
+    assert [group.baumgarte for group in cs.groups] == [Baumgarte(10.0, 10.0), Baumgarte(2.0, 3.0), None, None]
+    other = cs.with_baumgarte("c", 0.5).with_baumgarte("a", None).with_baumgarte("d", (Baumgarte(1.0, 4.0)))
+    assert [group.baumgarte for group in other.groups] == [
+        None,
+        Baumgarte(2.0, 3.0),
+        Baumgarte(2.0, 2.0),
+        Baumgarte(1.0, 4.0),
+    ]
+    assert cs.group("c").baumgarte is None
+    q, v, _ = state(model, 1)
+    assert baumgarte_term(model, q, v, cs)[2] == 0.0
+    assert baumgarte_term(model, q, v, other)[2] != 0.0
+    np.testing.assert_allclose(baumgarte_term(model, q, v, other)[3:], -2.0 * v[:2])
+    feet = ConstraintSet(model, [contact("foot")])
+    stabilised = feet.with_baumgarte("foot", 0.25)
+    term = -2.0 / 0.25 * baumgarte_free_velocity(model, q, v)
+    np.testing.assert_allclose(baumgarte_term(model, q, v, stabilised), term, rtol=1e-12)
+
+
+def baumgarte_free_velocity(model: Model, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Velocity along z of the point of `contact`."""
+    from contactlab.multibody import point_velocity
+
+    return point_velocity(model, q, v, "b1", (0.1, 0.2, 0.3))[2:]
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, float("nan"), float("inf"), "fast", True])
+def test_time_constants_that_are_none(value: object) -> None:
+    """A time constant must be a finite number > 0; no stabilisation is None."""
+    with pytest.raises(ConstraintError, match="baumgarte"):
+        loop(baumgarte=value)
+
+
+@pytest.mark.parametrize("pair", [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1.0, float("nan"))])
+def test_pairs_that_are_none(pair: tuple[float, float]) -> None:
+    """Both numbers of a pair must be finite and > 0."""
+    with pytest.raises(ConstraintError, match="alpha|beta"):
+        Baumgarte(*pair)
+
+
+def test_bad_contacts_and_loops_are_refused() -> None:
+    """What cannot be a row is refused where it is made, with the number that is wrong."""
+    cases = [
+        ("normal: must be a unit vector, has length 2", lambda: ContactConstraint("b1", (0, 0, 0), (0, 0, 2))),
+        ("normal: must be a unit vector, has length 0", lambda: ContactConstraint("b1", (0, 0, 0), (0, 0, 0))),
+        (r"normal: must have shape \(3,\)", lambda: ContactConstraint("b1", (0, 0, 0), (0, 1))),
+        (r"point: entry \[1\] is nan", lambda: ContactConstraint("b1", (0, np.nan, 0), Z)),
+        ("body: a contact needs a body that can move, got 'world'", lambda: ContactConstraint("world", (0, 0, 0), Z)),
+        ("body: must be the name of a body, got 3", lambda: ContactConstraint(3, (0, 0, 0), Z)),  # type: ignore[arg-type]
+        ("acceleration: the value is inf", lambda: ContactConstraint("b1", (0, 0, 0), Z, acceleration=np.inf)),
+        ("name: must be a non-empty string", lambda: contact("")),
+        ("id: must be an integer", lambda: contact(id=1.5)),  # type: ignore[arg-type]
+        ("axis: has no direction", lambda: LoopConstraint("b0", "b1", None, None, np.zeros(6))),
+        ("axis: is needed", lambda: LoopConstraint("b0", "b1")),
+        (r"axis: must have shape \(6,\)", lambda: LoopConstraint("b0", "b1", None, None, Z)),
+        ("X_s: must be a Transform", lambda: LoopConstraint("b0", "b1", Transform(), np.eye(4), SIX[0])),  # type: ignore[arg-type]
+        ("successor: must be the name", lambda: LoopConstraint("b0", None, axis=SIX[0])),  # type: ignore[arg-type]
+    ]
+    for message, make in cases:
+        with pytest.raises(ConstraintError, match=message):
+            make()
+
+
+def test_bad_sets_are_refused(model: Model) -> None:
+    """What cannot be a set is refused when it is put together, naming the row or the group at fault."""
+    other = LoopConstraint("b0", "b22", None, None, SIX[0])
+    cases = [
+        (r"constraints\[1\].successor: no body is called 'b22'; close: 'b2'", [contact(), other]),
+        (r"constraints\[0\].body: no body is called 'tol'; close: 'tool'", [contact(body="tol")]),
+        (r"name: rows of the group 'a' must be of one kind, they are \['contact', 'loop'\]", [contact("a"), loop("a")]),
+        ("baumgarte: must be the same for all rows of the group 'a'", [loop("a"), loop("a", baumgarte=0.1)]),
+        ("id: 4 stands for both 'a' and 'b'", [loop("a", 4), contact("b", 4)]),
+        (r"constraints\[0\]: int is no constraint: .* no rows, jacobian, gamma", [3]),
+        (r"constraints\[1\]: is the class Frozen, not an object of it", [contact(), Frozen]),
+    ]
+    for message, constraints in cases:
+        with pytest.raises(ConstraintError, match=message):
+            ConstraintSet(model, constraints)
+    with pytest.raises(ConstraintError, match="model: must be a Model"):
+        ConstraintSet("model", [])  # type: ignore[arg-type]
+
+
+def test_unknown_groups_suggest_close_ones(model: Model) -> None:
+    """A name that no group has raises with the close names, or with those there are."""
+    cs = ConstraintSet(model, [contact("left_foot", 5), contact("right_foot")])
+    with pytest.raises(ConstraintError, match="no group is called 'left_fot'; close: 'left_foot', 'right_foot'"):
+        cs.group("left_fot")
+    with pytest.raises(ConstraintError, match="no group is called 6; there are 'left_foot', 'right_foot'"):
+        cs.rows(6)
+    with pytest.raises(ConstraintError, match="group"):
+        cs.with_baumgarte("knee", 0.1)
+    with pytest.raises(ConstraintError, match="no group is called True"):
+        cs.group(True)
+    with pytest.raises(ConstraintError, match="there are none"):
+        ConstraintSet(model, []).group("a")
+
+
+def test_bodies_are_found_in_their_links(model: Model) -> None:
+    """Fixed bodies, and bodies fixed to those, are where `body_pose` says they are."""
+    from contactlab.constraints import constraint_position_error
+    from contactlab.multibody import body_pose
+
+    q, _, _ = state(model, 2)
+    for body in model.names:
+        pose = body_pose(model, q, body)
+        rows = [LoopConstraint("world", body, pose, None, axis) for axis in SIX]
+        np.testing.assert_allclose(constraint_position_error(model, q, ConstraintSet(model, rows)), 0.0, atol=1e-14)

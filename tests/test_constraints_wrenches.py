@@ -1,0 +1,152 @@
+"""Wrenches of groups: what forces along rows do to the bodies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from every_joint import model_with_every_joint
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trees import random_transform, random_tree, state
+
+from contactlab.constraints import (
+    BodyWrench,
+    ConstraintError,
+    ConstraintSet,
+    ContactConstraint,
+    LoopConstraint,
+    constraint_jacobian,
+    group_wrenches,
+)
+from contactlab.multibody import Model, body_pose, kinematics, point_jacobian_6d, point_position
+
+SIX = np.eye(6)
+
+
+def generalised(model: Model, q: np.ndarray, entry: BodyWrench, frame: str) -> np.ndarray:
+    """What one entry does to the joints, from its frame and wrench alone."""
+    body = body_pose(model, q, entry.body)
+    in_world = entry.frame if frame == "world" else body @ entry.frame
+    wrench = np.concatenate([in_world.R @ entry.wrench[:3], in_world.R @ entry.wrench[3:]])
+    return point_jacobian_6d(model, q, entry.body, body.apply_inverse(in_world.p)).T @ wrench
+
+
+def mixed_set(model: Model, rng: np.random.Generator) -> ConstraintSet:
+    """A group of contacts on two points, one of loops on two pairs, and a sliding loop, rows interleaved."""
+    bodies = [str(body) for body in rng.choice(model.names, 2)]
+    ends = [[str(body) for body in rng.choice([*model.names, "world"], 2)] for _ in range(3)]
+    frames = [(random_transform(rng), random_transform(rng)) for _ in range(3)]
+    rows: list[ContactConstraint | LoopConstraint] = []
+    for k in range(3):
+        rows += [ContactConstraint(body, (0.1, 0.2, 0.3), np.eye(3)[k], name="feet") for body in bodies]
+        rows += [LoopConstraint(*ends[i], *frames[i], rng.standard_normal(6), name="loops") for i in (0, 1)]
+        rows += [LoopConstraint(*ends[2], *frames[2], rng.standard_normal(6), name="slider", sliding=True)]
+    return ConstraintSet(model, rows)
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 10_000))
+def test_wrenches_are_the_groups_generalised_force(seed: int) -> None:
+    """In each of the three frames, the wrenches of a group sum up to G^T lambda of its rows."""
+    model = random_tree(seed)
+    q, _, _ = state(model, seed)
+    rng = np.random.default_rng(seed)
+    cs = mixed_set(model, rng)
+    forces = rng.standard_normal(len(cs))
+    G = constraint_jacobian(model, q, cs)
+    for group in cs.groups:
+        expected = G[group.rows].T @ forces[group.rows]
+        for frame in ("body", "world", "constraint"):
+            entries = group_wrenches(model, q, cs, forces, group.name, frame=frame)  # type: ignore[arg-type]
+            total = sum(generalised(model, q, entry, frame) for entry in entries)
+            np.testing.assert_allclose(total, expected, rtol=1e-10, atol=1e-11)
+
+
+def test_a_contact_pushes_its_body_and_the_world() -> None:
+    """Two entries per point: the force at the point on the body, the opposite one on the world at the same place."""
+    model = model_with_every_joint()
+    q, _, _ = state(model, 2)
+    rows = [ContactConstraint("foot", (0.1, 0.2, 0.3), n, name="foot") for n in np.eye(3)]
+    cs = ConstraintSet(model, rows)
+    place, R = point_position(model, q, "foot", (0.1, 0.2, 0.3)), body_pose(model, q, "foot").R
+    foot, ground = group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot", frame="world")
+    assert (foot.body, ground.body) == ("foot", "world")
+    np.testing.assert_allclose(foot.wrench, [0, 0, 0, 1, 2, 3])
+    np.testing.assert_allclose(ground.wrench, [0, 0, 0, -1, -2, -3])
+    for entry in (foot, ground):
+        np.testing.assert_allclose(entry.frame.p, place)
+        np.testing.assert_array_equal(entry.frame.R, np.eye(3))
+    foot, ground = group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot")
+    np.testing.assert_allclose(foot.wrench[3:], R.T @ [1, 2, 3])
+    np.testing.assert_allclose(foot.frame.p, [0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(foot.frame.R, np.eye(3))
+    np.testing.assert_allclose(ground.frame.p, place)
+    foot, _ = group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot", frame="constraint")
+    np.testing.assert_allclose(foot.wrench[3:], [1, 2, 3], atol=1e-14)
+    np.testing.assert_allclose(foot.frame.R, R.T)
+
+
+def test_a_loop_pushes_successor_and_predecessor() -> None:
+    """In the predecessor's frame the wrench is minus the forces along the axes; X_p and X_s are the frames."""
+    model = model_with_every_joint()
+    q, _, _ = state(model, 3)
+    rng = np.random.default_rng(3)
+    X_p, X_s = random_transform(rng), random_transform(rng)
+    cs = ConstraintSet(model, [LoopConstraint("eye", "cam", X_p, X_s, axis, name="loop") for axis in SIX])
+    forces = rng.standard_normal(6)
+    one, two = group_wrenches(model, q, cs, forces, "loop", frame="constraint")
+    assert (one.body, two.body) == ("eye", "cam")
+    np.testing.assert_allclose(one.wrench, -forces, atol=1e-13)
+    assert one.frame is X_p
+    assert two.frame is X_s
+    one, two = group_wrenches(model, q, cs, forces, "loop", frame="world")
+    np.testing.assert_allclose(one.wrench, -two.wrench)
+    np.testing.assert_allclose(one.frame.p, point_position(model, q, "eye", X_p.p))
+    np.testing.assert_allclose(two.frame.p, point_position(model, q, "cam", X_s.p))
+    R = body_pose(model, q, "eye").R @ X_p.R
+    np.testing.assert_allclose(two.wrench[3:], R @ forces[3:])
+
+
+def test_a_sliding_loop_leaves_momentum_alone() -> None:
+    """Its two forces act along one line: about any point they add up to nothing; those of a plain loop need not."""
+    model = random_tree(6)
+    q, _, _ = state(model, 6)
+    rng = np.random.default_rng(6)
+    frames = random_transform(rng), random_transform(rng)
+    totals = []
+    for sliding in (True, False):
+        cs = ConstraintSet(model, [LoopConstraint("b0", "b5", *frames, SIX[4], name="slider", sliding=sliding)])
+        entries = group_wrenches(model, q, cs, [2.0], "slider", frame="world")
+        totals.append(sum(entry.frame.apply_force(entry.wrench) for entry in entries))
+    np.testing.assert_allclose(totals[0], 0.0, atol=1e-13)
+    assert np.linalg.norm(totals[1][:3]) > 0.1
+
+
+def test_each_point_and_pair_has_its_own_entries() -> None:
+    """A group of four feet has eight entries, in the order of its points."""
+    model = model_with_every_joint()
+    q, _, _ = state(model, 4)
+    feet = ("foot", "toe", "eye", "moon")
+    rows = [ContactConstraint(body, (0, 0, 0), n, name="feet", id=3) for n in np.eye(3) for body in feet]
+    cs = ConstraintSet(model, rows)
+    entries = group_wrenches(model, kinematics(model, q), cs, np.ones(12), 3, frame="world")
+    assert [entry.body for entry in entries] == [b for foot in feet for b in (foot, "world")]
+    for entry in entries:
+        np.testing.assert_allclose(np.abs(entry.wrench), [0, 0, 0, 1, 1, 1])
+        with pytest.raises(ValueError, match="read-only"):
+            entry.wrench[0] = 1.0
+
+
+def test_bad_requests_are_named() -> None:
+    """Unknown groups and frames and forces of the wrong length raise, naming the argument."""
+    model = model_with_every_joint()
+    q, _, _ = state(model, 5)
+    cs = ConstraintSet(model, [ContactConstraint("foot", (0, 0, 0), (0, 0, 1), name="foot")])
+    with pytest.raises(ConstraintError, match="group: no group is called 'foo'; close: 'foot'"):
+        group_wrenches(model, q, cs, [1.0], "foo")
+    with pytest.raises(ConstraintError, match="frame: must be one of"):
+        group_wrenches(model, q, cs, [1.0], "foot", frame="root")  # type: ignore[arg-type]
+    with pytest.raises(ConstraintError, match=r"forces: must have shape \(1,\), got \(3,\)"):
+        group_wrenches(model, q, cs, [1.0, 2.0, 3.0], "foot")
+    with pytest.raises(ConstraintError, match="cs: these constraints belong to another model"):
+        group_wrenches(random_tree(1), q, cs, [1.0], "foot")

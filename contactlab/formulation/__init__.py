@@ -3,8 +3,26 @@
 `bilateral` eliminates the equations; `acceleration`, `impact` and `discretized` state one problem each and unpack its
 solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the
 others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `kernels` holds the
-arithmetic that the compiled step shares.
+arithmetic that the compiled step shares. `bridge` states problem data from a model.
 """
+
+from contactlab.formulation.bridge import (
+    BodyLoad,
+    BridgeError,
+    ContactForce,
+    ContactPoint,
+    Delassus,
+    JointLimit,
+    ModelProblem,
+    PositionDrive,
+    Row,
+    RowTable,
+    Stabilisation,
+    Thresholds,
+    VelocityDrive,
+    delassus,
+    problem_data_from,
+)
 
 # The function hides its module of the same name, which `from contactlab.formulation.softening import ...` still finds.
 from contactlab.formulation.softening import (
@@ -17,9 +35,24 @@ from contactlab.formulation.softening import (
 )
 
 __all__ = [
+    "BodyLoad",
+    "BridgeError",
+    "ContactForce",
+    "ContactPoint",
+    "Delassus",
+    "JointLimit",
+    "ModelProblem",
+    "PositionDrive",
+    "Row",
+    "RowTable",
     "Softening",
     "SpringDamper",
+    "Stabilisation",
+    "Thresholds",
+    "VelocityDrive",
+    "delassus",
     "impulse_softening",
+    "problem_data_from",
     "softening",
     "spring_damper",
     "spring_damper_from_impulse",

@@ -1,0 +1,44 @@
+"""Checks of single numbers and choices handed to the bridge."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+
+from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.spatial.arrays import finite_number
+
+__all__ = ["at_least_zero", "close_names", "number", "share"]
+
+
+def number(value: float, field: str, *, infinite: bool = False) -> float:
+    """A finite number, or also -inf and inf."""
+    if type(value) is float and math.isfinite(value):
+        return value  # limits of a description pass here by the dozen
+    if infinite and value in (math.inf, -math.inf):
+        return float(value)
+    return finite_number(value, field, BridgeError)
+
+
+def at_least_zero(value: float, field: str, *, infinite: bool = False) -> float:
+    """A number that is not negative."""
+    met = number(value, field, infinite=infinite)
+    if met < 0.0:
+        raise BridgeError(field, f"must not be negative, got {met}")
+    return met
+
+
+def share(value: float, field: str) -> float:
+    """A number from 0 to 1."""
+    met = number(value, field)
+    if not 0.0 <= met <= 1.0:
+        raise BridgeError(field, f"must lie between 0 and 1, got {met}")
+    return met
+
+
+def close_names(name: str, known: Iterable[str]) -> str:
+    """Text that ends an error about an unknown name."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    return f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(names)}"

@@ -1,0 +1,61 @@
+"""Rows of Jacobians that follow the branches of the tree, as sparse matrices."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.formulation.bridge.branches import Instantaneous
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["SparseRows", "pair_rows", "sparse_rows", "unit_rows"]
+
+IntArray = NDArray[np.int64]
+#: A scipy ``csr_array`` of float64; to a type checker its products are of every kind at once.
+SparseRows: TypeAlias = Any
+
+
+def sparse_rows(rows: IntArray, columns: IntArray, values: FloatArray, shape: tuple[int, int]) -> SparseRows:
+    """A sparse matrix from its entries; those of one place are added, and what is zero then is not kept."""
+    from scipy.sparse import coo_array
+
+    matrix = coo_array((values, (rows, columns)), shape=shape).tocsr()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
+
+
+def pair_rows(
+    at: Instantaneous,
+    directions: FloatArray,
+    link_a: IntArray,
+    x_a: FloatArray,
+    link_b: IntArray,
+    x_b: FloatArray,
+    nv: int,
+) -> SparseRows:
+    """Rows d . (J_B - J_A) of directions d (m, 3), J being the Jacobians of points x (m, 3) of two links.
+
+    The branches that carry the two links are all that is read and written: O(depth) per row.
+    """
+    parts = [_half(at, directions, link_b, x_b), _half(at, -directions, link_a, x_a)]
+    rows, columns, values = (np.concatenate(same) for same in zip(*parts, strict=True))
+    return sparse_rows(rows, columns, values, (directions.shape[0], nv))
+
+
+def _half(
+    at: Instantaneous, directions: FloatArray, links: IntArray, x: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Entries of d . J of one link each: S_j . (r x d, d) for the degrees of freedom j below the link."""
+    paths = [at.tree.path(link) for link in links.tolist()]
+    rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
+    columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
+    force = np.concatenate([np.cross(at.arms(links, x), directions), directions], axis=1)
+    return rows, columns, np.einsum("jk,jk->j", at.S[columns], force[rows])
+
+
+def unit_rows(columns: IntArray, signs: FloatArray, nv: int) -> SparseRows:
+    """One entry per row."""
+    return sparse_rows(np.arange(columns.size), columns, signs, (columns.size, nv))

@@ -1,0 +1,151 @@
+"""A model's tree as plain arrays: which degrees of freedom move a body, and how fast its points then move.
+
+Where a point of a link is concerned, only the degrees of freedom between the link and the root count. A model of a
+thousand bodies has rows of six or twelve entries; nothing of the length of v is formed here for one contact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.sizes import SCRATCH, head_size
+from contactlab.multibody.kinematics import Kinematics, at_state
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Branches", "Instantaneous", "instantaneous"]
+
+IntArray = NDArray[np.int64]
+
+# Length of the head of the integer buffer; its module belongs to the compiler, which is not imported for this.
+_HEAD = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """The tree; shapes and meanings are those of `contactlab.multibody.kernels.layout.Tree`."""
+
+    parent: IntArray
+    root: IntArray
+    kind: IntArray
+    iq: IntArray
+    iv: IntArray
+    dof_parent: IntArray
+    dof_link: IntArray
+    body_link: IntArray
+    body_R: FloatArray
+    body_p: FloatArray
+    _paths: dict[int, IntArray] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, model: Model) -> Branches:
+        """Cut the buffers of a model as `contactlab.multibody.kernels.layout.tree` does."""
+        ints, floats, nl, nv, nb = model.packed.ints, model.packed.floats, model.packed.nl, model.nv, model.nb
+        cuts = np.cumsum([_HEAD, nl, nl, nl, nl + 1, nl + 1, nl, nv, nv, nb])
+        parent, root, kind, iq, iv, _, dof_parent, dof_link, body_link = (
+            ints[start:stop] for start, stop in pairwise(cuts.tolist())
+        )
+        frames = 3 + 28 * nl
+        R = floats[frames : frames + 9 * nb].reshape(nb, 3, 3)
+        p = floats[frames + 9 * nb : frames + 12 * nb].reshape(nb, 3)
+        return cls(parent, root, kind, iq, iv, dof_parent, dof_link, body_link, R, p)
+
+    def path(self, link: int) -> IntArray:
+        """Degrees of freedom that move a link, ascending; none for the world (-1)."""
+        found = self._paths.get(link)
+        if found is None:
+            found = self.up_from(int(self.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
+            self._paths[link] = found
+        return found
+
+    def up_from(self, dof: int) -> IntArray:
+        """A degree of freedom with all below it, ascending."""
+        path: list[int] = []
+        while dof >= 0:
+            path.append(dof)
+            dof = int(self.dof_parent[dof])
+        return np.array(path[::-1], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Instantaneous:
+    """Where all links are and how they move at one q and v: world axes, spatial vectors about the root link's origin.
+
+    Attributes
+    ----------
+    tree
+        The model's tree.
+    S
+        (nv, 6) motion columns.
+    R, p
+        (nl, 3, 3) and (nl, 3) poses of the links.
+    V, A
+        (nl, 6) spatial velocities, and spatial accelerations at a = 0 without gravity.
+    """
+
+    tree: Branches
+    S: FloatArray
+    R: FloatArray
+    p: FloatArray
+    V: FloatArray
+    A: FloatArray
+
+    def poses(self, bodies: IntArray) -> tuple[FloatArray, FloatArray]:
+        """R (m, 3, 3) and origins (m, 3) of added bodies in the world; -1 is the world itself."""
+        R = np.tile(np.eye(3), (bodies.size, 1, 1))
+        p = np.zeros((bodies.size, 3))
+        some = np.flatnonzero(bodies >= 0)
+        body = bodies[some]
+        R[some], p[some] = self.tree.body_R[body], self.tree.body_p[body]
+        moving = self.tree.body_link[body] >= 0
+        some, link = some[moving], self.tree.body_link[body[moving]]
+        p[some] = self.p[link] + np.einsum("mij,mj->mi", self.R[link], p[some])
+        R[some] = self.R[link] @ R[some]
+        return R, p
+
+    def links(self, bodies: IntArray) -> IntArray:
+        """Link that carries each body, -1 for the world and for what is fixed to it."""
+        out = np.full(bodies.size, -1, dtype=np.int64)
+        out[bodies >= 0] = self.tree.body_link[bodies[bodies >= 0]]
+        return out
+
+    def arms(self, links: IntArray, x: FloatArray) -> FloatArray:
+        """x (m, 3) seen from the origin that each link's spatial vectors refer to."""
+        out = np.array(x)
+        moving = links >= 0
+        out[moving] -= self.p[self.tree.root[links[moving]]]
+        return out
+
+    def velocities(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Angular velocities (m, 3) of links and velocities (m, 3) of their points that are at x (m, 3)."""
+        return self._field(self.V, links, x)
+
+    def bias_accelerations(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Angular and linear accelerations (m, 3) at a = 0: those of `point_bias_acceleration_6d`."""
+        angular, linear = self._field(self.A, links, x)
+        w, u = self._field(self.V, links, x)
+        return angular, linear + np.cross(w, u)
+
+    def _field(self, spatial: FloatArray, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        out = np.zeros((links.size, 6))
+        moving = links >= 0
+        out[moving] = spatial[links[moving]]
+        return out[:, :3], out[:, 3:] + np.cross(out[:, :3], self.arms(links, x))
+
+
+def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
+    """The arrays of a `Kinematics` that has velocities."""
+    nl, nv = model.packed.nl, model.nv
+    head = at_state(model, kin, kin.v, head_size(nl, nv))[3]
+    # As `contactlab.multibody.kernels.workspace.frames` cuts it.
+    cuts = np.cumsum([SCRATCH, 6 * nv, 9 * nl, 3 * nl, 6 * nl, 6 * nl])
+    S, R, p, V, C = (head[start:stop] for start, stop in pairwise(cuts.tolist()))
+    tree = Branches.of(model)
+    A = C.reshape(nl, 6).copy()
+    for i in np.flatnonzero(tree.parent >= 0):  # parents come first
+        A[i] += A[tree.parent[i]]
+    return Instantaneous(tree, S.reshape(nv, 6), R.reshape(nl, 3, 3), p.reshape(nl, 3), V.reshape(nl, 6), A)

@@ -1,0 +1,176 @@
+"""The bridge: from a model, its state and what touches it to problem data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints import ConstraintSet
+from contactlab.contact.errors import ContactError
+from contactlab.contact.friction_pyramid import check_edges
+from contactlab.formulation.bridge.arguments import number
+from contactlab.formulation.bridge.bilateral_rows import loop_rows, mimic_rows
+from contactlab.formulation.bridge.branches import instantaneous
+from contactlab.formulation.bridge.contact_geometry import contact_geometry
+from contactlab.formulation.bridge.contact_point import ContactPoint
+from contactlab.formulation.bridge.coordinates import Coordinates
+from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.bridge.held_joints import Friction, holders, servos
+from contactlab.formulation.bridge.joint_actions import Drive
+from contactlab.formulation.bridge.limit_rows import Limits, stops
+from contactlab.formulation.bridge.options import Stabilisation, Thresholds, stabilisations
+from contactlab.formulation.bridge.posed import Posed
+from contactlab.formulation.bridge.problem import ModelProblem
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import finite_array
+
+__all__ = ["problem_data_from"]
+
+
+def problem_data_from(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    tau: ArrayLike | None = None,
+    *,
+    contacts: Iterable[ContactPoint] = (),
+    limits: Limits = "model",
+    loops: ConstraintSet | None = None,
+    mimics: bool = True,
+    friction: Friction = "model",
+    drives: Iterable[Drive] = (),
+    h: float | None = None,
+    rows_at: Literal["start", "end"] = "start",
+    edges: int = 4,
+    f_ext: ArrayLike | None = None,
+    stabilisation: Mapping[str, Stabilisation] | None = None,
+    thresholds: Thresholds | None = None,
+    t: float = 0.0,
+) -> ModelProblem:
+    """State the contact problem of a model at one instant, at acceleration and at velocity level.
+
+    The acceleration level asks for the forces of this instant, M a = tau - h(q, v) + J^T f; the velocity level for
+    those of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, for the impulses M (v+ - v) = J^T f. As
+    the step goes to zero the answers of the two agree wherever no contact or limit is struck, with ``rows_at="end"``
+    also where bodies turn.
+
+    Parameters
+    ----------
+    model
+        The model; gravity is its own.
+    q, v
+        (nq,) and (nv,) state; a `Kinematics` with velocities may stand for q, v then being None.
+    tau
+        (nv,) forces of motors and the like [N m, N]; zeros if not given.
+    contacts
+        `ContactPoint` values. Acceleration level: the closed ones that do not separate have rows, and those that slide
+        have the one friction row along their slip. Over a step all have rows.
+    limits
+        "model" for those of the model's description, None, or `JointLimit` values.
+    loops
+        Bilateral rows: a `ConstraintSet` of this model.
+    mimics
+        Whether joints that follow others, by the model's description, are held to it (bilateral rows).
+    friction
+        Dry joint friction: "model" for that of the description, None, or its bound [N m or N] by joint.
+    drives
+        `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
+        level, see `ModelProblem.beyond_bounds`.
+    h
+        Step [s]; None for an impact.
+    rows_at
+        When the rows of a step hold: with those of its start, J(q) v+, as `TimeStepping` has them, or, to first order,
+        with those of its end, J(q + h v) v+ = J v+ + h (dJ/dt) v, for loops and for closed contacts that neither
+        approach nor separate. The forces of one step from rest are the same; where bodies turn only "end" has the
+        centripetal part in them at once.
+    edges
+        Edges k of the friction pyramid: even, at least 4.
+    f_ext
+        (nb, 6) external forces as for `inverse_dynamics`.
+    stabilisation
+        `Stabilisation` by kind of row: "contacts", "limits", "loops", "mimics"; none if not given.
+    thresholds
+        When rows are there, and what slides: `Thresholds`.
+    t
+        Time [s], for custom constraints that depend on it.
+
+    Returns
+    -------
+    ModelProblem
+        With ``acceleration``, ``velocity``, ``rows`` and the reading of forces.
+
+    Raises
+    ------
+    BridgeError
+        An argument cannot be used; it names the field and, in a list, the place.
+    MultibodyError
+        q, v, tau or f_ext have a wrong shape or entries that are not finite, or the mass matrix is singular.
+
+    Examples
+    --------
+    >>> feet = [ContactPoint(foot, (0, 0, 0), (0, 0, 1), frame="body", mu=0.8, name=foot) for foot in model.names[-4:]]
+    >>> problem = problem_data_from(model, q, v, tau, contacts=feet, h=1e-3)
+    >>> print(problem.rows.velocity)
+    """
+    step = None if h is None else number(h, "h")
+    if step is not None and step <= 0.0:
+        raise BridgeError("h", f"must be positive, got {step}; None for an impact")
+    if rows_at not in ("start", "end"):
+        raise BridgeError("rows_at", f"must be 'start' or 'end', got {rows_at!r}")
+    try:
+        k = check_edges(edges)
+    except ContactError as cause:
+        raise BridgeError("edges", cause.detail) from cause
+    time = number(t, "t")
+    kin = _kinematics(model, q, v)
+    how = stabilisations(stabilisation)
+    at = Thresholds() if thresholds is None else thresholds
+    if not isinstance(at, Thresholds):
+        raise BridgeError("thresholds", f"must be Thresholds, got {type(at).__name__}")
+    listed, driven = tuple(contacts), tuple(drives)
+    motion = instantaneous(model, kin)
+    coordinates = Coordinates(model, motion.tree)
+    return ModelProblem(
+        Posed(
+            model=model,
+            kin=kin,
+            tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),
+            f_ext=None if f_ext is None else finite_array(f_ext, "f_ext", (model.nb, 6), MultibodyError),
+            contacts=listed,
+            geometry=contact_geometry(model, motion, listed),
+            stops=stops(model, coordinates, kin.q, limits),
+            holders=holders(model, coordinates, kin._v, friction, driven),
+            servos=servos(coordinates, kin.q, kin._v, driven),
+            loops=loop_rows(model, kin, loops, how["loops"], time),
+            mimics=mimic_rows(model, kin, mimics, how["mimics"]),
+            constraint_set=loops,
+            h=step,
+            at_end=rows_at == "end",
+            edges=k,
+            stabilisation=how,
+            thresholds=at,
+            given=MappingProxyType({}),
+            t=time,
+        )
+    )
+
+
+def _kinematics(model: Model, q: Instant, v: ArrayLike | None) -> Kinematics:
+    """Poses and velocities at q and v, of this model."""
+    if not isinstance(q, Kinematics):
+        if v is None:
+            raise MultibodyError("v", "is needed: only kinematics with velocities stand for both q and v")
+        return kinematics(model, q, v)
+    if q.model is not model:
+        raise MultibodyError("q", "these kinematics belong to another model")
+    if v is None or v is q.v:
+        if q.v is None:
+            raise MultibodyError("v", "is needed: these kinematics were computed without velocities")
+        return q
+    return kinematics(model, q.q, v)

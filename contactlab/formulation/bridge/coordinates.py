@@ -1,0 +1,86 @@
+"""Which entries of q and v a named joint has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.formulation.bridge.arguments import close_names
+from contactlab.formulation.bridge.branches import Branches
+from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.multibody.joint_data import JointData
+from contactlab.multibody.kernels import codes
+from contactlab.multibody.model import WORLD, Model
+
+__all__ = ["Coordinate", "Coordinates"]
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One degree of freedom of a joint.
+
+    Attributes
+    ----------
+    name
+        The joint's name, with "[i]" behind it where it has several degrees of freedom.
+    q
+        Place in q of the position whose rate it is; None where there is none (quaternions).
+    v
+        Place in v.
+    """
+
+    name: str
+    q: int | None
+    v: int
+
+
+class Coordinates:
+    """Joints of a model by name: those of its description, else by the body they move."""
+
+    def __init__(self, model: Model, tree: Branches) -> None:
+        self._model = model
+        self._tree = tree
+        data: dict[str, JointData] = getattr(model, "joint_data", {})
+        self._data = data
+
+    def joint(self, name: str, field: str) -> tuple[Coordinate, ...]:
+        """All degrees of freedom of a joint; an unknown name or a joint without any raises, naming ``field``."""
+        if name in self._data:
+            place = self._data[name].v
+        elif name in self._model.names:
+            place = self._model.v_slice(name)
+        else:
+            known = [*self._data, *self._model.names] if name != WORLD else []
+            raise BridgeError(field, f"no joint is called {name!r}{close_names(name, known)}")
+        several = place.stop - place.start > 1
+        found = tuple(
+            Coordinate(f"{name}[{i}]" if several else name, self._position(v), v)
+            for i, v in enumerate(range(place.start, place.stop))
+        )
+        if not found:
+            raise BridgeError(field, f"joint {name!r} does not move")
+        return found
+
+    def coordinate(self, name: str, index: int, field: str) -> Coordinate:
+        """Degree of freedom ``index`` of a joint."""
+        found = self.joint(name, field)
+        if not 0 <= index < len(found):
+            raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(found) - 1}, not {index}")
+        return found[index]
+
+    def with_position(self, name: str, index: int, field: str) -> tuple[Coordinate, int]:
+        """The same with the place of its position, which it must have."""
+        found = self.coordinate(name, index, field)
+        if found.q is None:
+            raise BridgeError(field, f"{found.name!r} turns an orientation: it has no position of its own")
+        return found, found.q
+
+    def _position(self, v: int) -> int | None:
+        tree = self._tree
+        link = int(tree.dof_link[v])
+        kind, first, offset = int(tree.kind[link]), int(tree.iq[link]), v - int(tree.iv[link])
+        nq, nv = np.diff(tree.iq[link : link + 2])[0], np.diff(tree.iv[link : link + 2])[0]
+        # A floating base begins with its three translations.
+        follows = nq == nv or (kind == codes.FLOATING and offset < 3)
+        return first + offset if follows else None

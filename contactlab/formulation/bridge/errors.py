@@ -1,0 +1,11 @@
+"""Errors of the bridge from a model to problem data."""
+
+from __future__ import annotations
+
+from contactlab.spatial.errors import FieldError
+
+__all__ = ["BridgeError"]
+
+
+class BridgeError(FieldError):
+    """A contact, limit, drive or option that cannot be posed; `field` names it, in a list with its place."""

@@ -1,0 +1,151 @@
+"""Dry friction and drives of joints: forces between bounds that hold a joint at a speed.
+
+Over a step they are boxed rows: whether a joint holds or gives way is decided with the contacts. The acceleration level
+has no boxed rows. What gives way at the instant has its force there, known from the speed alone; what holds, at its
+speed to within a threshold, is a bilateral row, and the force found for it has to be compared with its bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from contactlab.formulation.bridge.arguments import at_least_zero
+from contactlab.formulation.bridge.coordinates import Coordinate, Coordinates
+from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.formulation.bridge.joint_actions import Drive, PositionDrive, VelocityDrive
+from contactlab.multibody.joint_data import JointData
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Friction", "Holder", "Servo", "holders", "servos"]
+
+#: "model" for the static friction of the model's description, None for none, or bounds [N m or N] by joint.
+Friction = Literal["model"] | Mapping[str, float] | None
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What holds a coordinate at a speed, as far as its force goes.
+
+    Attributes
+    ----------
+    kind, label
+        "dry friction" or "drive", and its name.
+    coordinate
+        What it holds.
+    target
+        Speed [rad/s or m/s].
+    bound
+        Largest force [N m or N].
+    speed
+        The coordinate's own at the instant.
+    """
+
+    kind: str
+    label: str
+    coordinate: Coordinate
+    target: float
+    bound: float
+    speed: float
+
+    def holds(self, rest: float) -> bool:
+        """Whether the coordinate has the speed wanted, to within ``rest``."""
+        return abs(self.speed - self.target) <= rest
+
+    @property
+    def force_against(self) -> float:
+        """Its force [N m or N] off that speed."""
+        return math.copysign(self.bound, self.target - self.speed)
+
+
+@dataclass(frozen=True)
+class Servo:
+    """A `PositionDrive` at its coordinate.
+
+    Attributes
+    ----------
+    label
+        Its name.
+    coordinate
+        What it drives.
+    error, speed
+        Position less target, and speed.
+    drive
+        Its gains.
+    """
+
+    label: str
+    coordinate: Coordinate
+    error: float
+    speed: float
+    drive: PositionDrive
+
+    @property
+    def force(self) -> float:
+        """Its force [N m or N] at the instant."""
+        law = -self.drive.stiffness * self.error - self.drive.damping * (self.speed - self.drive.target_velocity)
+        return max(-self.drive.max_force, min(self.drive.max_force, law))
+
+
+def holders(
+    model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
+) -> tuple[Holder, ...]:
+    """Dry friction of joints, then the velocity drives."""
+    found = []
+    for name, bound in _bounds(model, friction).items():
+        largest = at_least_zero(bound, f"friction[{name!r}]")
+        if largest > 0.0:
+            for coordinate in coordinates.joint(name, "friction"):
+                label = f"dry friction of {coordinate.name}"
+                found.append(Holder("dry friction", label, coordinate, 0.0, largest, float(v[coordinate.v])))
+    for drive, coordinate, label in _labelled(coordinates, drives):
+        if isinstance(drive, VelocityDrive):
+            speed = float(v[coordinate.v])
+            found.append(Holder("drive", label, coordinate, drive.target, drive.max_force, speed))
+    return tuple(found)
+
+
+def servos(coordinates: Coordinates, q: FloatArray, v: FloatArray, drives: Sequence[Drive]) -> tuple[Servo, ...]:
+    """The position drives."""
+    found = []
+    for drive, coordinate, label in _labelled(coordinates, drives):
+        if isinstance(drive, PositionDrive) and coordinate.q is not None:
+            error = float(q[coordinate.q]) - drive.target
+            found.append(Servo(label, coordinate, error, float(v[coordinate.v]), drive))
+    return tuple(found)
+
+
+def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
+    """Drives with what they drive and labels that tell them apart."""
+    found: list[tuple[Drive, Coordinate, str]] = []
+    met: dict[str, int] = {}
+    for i, drive in enumerate(drives):
+        field = f"drives[{i}]"
+        if isinstance(drive, PositionDrive):
+            coordinate, _ = coordinates.with_position(drive.joint, drive.coordinate, f"{field}.joint")
+        elif isinstance(drive, VelocityDrive):
+            coordinate = coordinates.coordinate(drive.joint, drive.coordinate, f"{field}.joint")
+        else:
+            raise BridgeError(field, f"must be a VelocityDrive or PositionDrive, got {type(drive).__name__}")
+        label = drive.name or f"drive of {coordinate.name}"
+        if drive.name is not None and label in met:
+            raise BridgeError(f"{field}.name", f"{label!r} is the name of another drive too")
+        met[label] = met.get(label, 0) + 1
+        found.append((drive, coordinate, label if met[label] == 1 else f"{label} ({met[label]})"))
+    return found
+
+
+def _bounds(model: Model, friction: Friction) -> Mapping[str, float]:
+    if friction is None:
+        return {}
+    if isinstance(friction, str):
+        if friction != "model":
+            raise BridgeError("friction", f"must be 'model', None or a mapping from joints, got {friction!r}")
+        data: dict[str, JointData] = getattr(model, "joint_data", {})
+        return {joint.name: joint.friction for joint in data.values() if joint.friction > 0.0}
+    if not isinstance(friction, Mapping):
+        raise BridgeError("friction", f"must be 'model', None or a mapping from joints, got {type(friction).__name__}")
+    return friction

@@ -1,0 +1,124 @@
+"""Stops and drives of joints, as a user states them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from contactlab.formulation.bridge.arguments import at_least_zero, number, share
+from contactlab.formulation.bridge.errors import BridgeError
+
+__all__ = ["Drive", "JointLimit", "PositionDrive", "VelocityDrive"]
+
+
+@dataclass(frozen=True)
+class JointLimit:
+    """Range of one coordinate of a joint.
+
+    Parameters
+    ----------
+    joint
+        Name of the joint; of the body it moves in a model without joint names.
+    lower, upper
+        Smallest and largest position [rad or m]; infinite for none.
+    coordinate
+        Which of the joint's degrees of freedom.
+    restitution
+        Coefficient of restitution, 0 to 1; velocity level only.
+    stiffness, dissipation
+        k [N m/rad or N/m] and b of a stop that gives way, over a step; both 0 for a rigid one.
+    """
+
+    joint: str
+    lower: float = -math.inf
+    upper: float = math.inf
+    coordinate: int = 0
+    restitution: float = 0.0
+    stiffness: float = 0.0
+    dissipation: float = 0.0
+
+    def __post_init__(self) -> None:
+        lower = number(self.lower, "JointLimit.lower", infinite=True)
+        upper = number(self.upper, "JointLimit.upper", infinite=True)
+        if lower > upper:
+            raise BridgeError("JointLimit.lower", f"{lower} exceeds upper, which is {upper}, of {self.joint!r}")
+        share(self.restitution, "JointLimit.restitution")
+        at_least_zero(self.stiffness, "JointLimit.stiffness")
+        at_least_zero(self.dissipation, "JointLimit.dissipation")
+        if self.restitution and (self.stiffness or self.dissipation):
+            raise BridgeError("JointLimit.restitution", "a stop that gives way has stiffness and dissipation instead")
+
+
+@dataclass(frozen=True)
+class VelocityDrive:
+    """A motor that holds a speed with what force it has.
+
+    Parameters
+    ----------
+    joint
+        Name of the joint, as for `JointLimit`.
+    target
+        Wanted speed [rad/s or m/s].
+    max_force
+        Largest force [N m or N]; infinite for a motor that nothing stops.
+    coordinate
+        Which of the joint's degrees of freedom.
+    name
+        Label; "drive of <joint>" if not given.
+    """
+
+    joint: str
+    target: float = 0.0
+    max_force: float = math.inf
+    coordinate: int = 0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        number(self.target, "VelocityDrive.target")
+        at_least_zero(self.max_force, "VelocityDrive.max_force", infinite=True)
+
+
+@dataclass(frozen=True)
+class PositionDrive:
+    """A servo with force -stiffness (q - target) - damping (v - target_velocity), as far as it has that force.
+
+    Over a step the law holds at the end of the step: it is stable for any stiffness.
+
+    Parameters
+    ----------
+    joint
+        Name of the joint, as for `JointLimit`.
+    target
+        Wanted position [rad or m].
+    stiffness, damping
+        Gains [N m/rad or N/m] and [N m s/rad or N s/m], not both 0.
+    target_velocity
+        Wanted speed [rad/s or m/s].
+    max_force
+        Largest force [N m or N].
+    coordinate
+        Which of the joint's degrees of freedom.
+    name
+        Label; "drive of <joint>" if not given.
+    """
+
+    joint: str
+    target: float
+    stiffness: float
+    damping: float = 0.0
+    target_velocity: float = 0.0
+    max_force: float = math.inf
+    coordinate: int = 0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        number(self.target, "PositionDrive.target")
+        number(self.target_velocity, "PositionDrive.target_velocity")
+        stiffness = at_least_zero(self.stiffness, "PositionDrive.stiffness")
+        damping = at_least_zero(self.damping, "PositionDrive.damping")
+        at_least_zero(self.max_force, "PositionDrive.max_force", infinite=True)
+        if stiffness == damping == 0.0:
+            raise BridgeError("PositionDrive.stiffness", "stiffness and damping are both 0: such a drive does nothing")
+
+
+Drive = VelocityDrive | PositionDrive

@@ -1,0 +1,112 @@
+"""How rows are stabilised, and the thresholds by which it is decided which of them there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from contactlab.formulation.bridge.arguments import at_least_zero, close_names, number, share
+from contactlab.formulation.bridge.errors import BridgeError
+
+__all__ = ["KINDS", "Stabilisation", "Thresholds", "stabilisations"]
+
+#: Kinds of rows that can be stabilised.
+KINDS = ("contacts", "limits", "loops", "mimics")
+
+
+@dataclass(frozen=True)
+class Stabilisation:
+    """What pulls the rows of one kind back where positions have drifted; by default nothing does.
+
+    Velocity level: either `erp`, or a spring and damper in place of the rigid row. Acceleration level: `baumgarte`.
+
+    Parameters
+    ----------
+    erp
+        Share of a violation phi that a step undoes, 0 to 1: the term erp phi / h.
+    stiffness, dissipation
+        k [N/m or N m/rad] and b [N s/m or N m s/rad] of the spring and damper the row becomes
+        (`contactlab.formulation.softening`); both 0 for a rigid row. Loops and mimic relations, whose rows
+        know no softening, then stand among the boxed rows, without bounds.
+    baumgarte
+        Rates (alpha, beta) [1/s] of the term 2 alpha phi' + beta^2 phi, or one number, the time constant T [s] of
+        alpha = beta = 1 / T. Loops have their own, in their `ConstraintSet`.
+    """
+
+    erp: float = 0.0
+    stiffness: float = 0.0
+    dissipation: float = 0.0
+    baumgarte: float | tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        share(self.erp, "Stabilisation.erp")
+        at_least_zero(self.stiffness, "Stabilisation.stiffness")
+        at_least_zero(self.dissipation, "Stabilisation.dissipation")
+        if self.erp and self.soft:
+            raise BridgeError("Stabilisation.erp", "stiffness and dissipation say what it is; give one or the other")
+        self.rates  # noqa: B018  # checked now
+
+    @property
+    def soft(self) -> bool:
+        """Whether rows give way."""
+        return self.stiffness > 0.0 or self.dissipation > 0.0
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """(alpha, beta) [1/s] of the acceleration level; zeros where there is none."""
+        if self.baumgarte is None:
+            return 0.0, 0.0
+        field = "Stabilisation.baumgarte"
+        if isinstance(self.baumgarte, tuple):
+            if len(self.baumgarte) != 2:
+                raise BridgeError(field, f"must be (alpha, beta) or a time constant, got {self.baumgarte!r}")
+            return at_least_zero(self.baumgarte[0], field), at_least_zero(self.baumgarte[1], field)
+        constant = number(self.baumgarte, field)
+        if constant <= 0.0:
+            raise BridgeError(field, f"a time constant must be positive, got {constant}")
+        return 1.0 / constant, 1.0 / constant
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When a row is there, and what slides.
+
+    Lengths are in m for contacts and for sliding joints, in rad for turning ones; speeds accordingly.
+
+    Parameters
+    ----------
+    closed
+        Gap up to which a contact or limit counts as closed, at acceleration level and in an impact.
+    rest
+        Speed up to which nothing separates: a closed row that opens faster is left out at acceleration level. A drive
+        or a joint with dry friction that is off its speed by more is not held there.
+    slip
+        Tangential speed [m/s] beyond which a contact slides.
+    margin
+        Over a step, a limit takes part when its gap is at most this plus what it may close within the step.
+    v_min
+        Speed of approach beyond which restitution acts.
+    """
+
+    closed: float = 1e-4
+    rest: float = 1e-5
+    slip: float = 1e-5
+    margin: float = 1e-2
+    v_min: float = 1e-2
+
+    def __post_init__(self) -> None:
+        for name in ("closed", "rest", "slip", "margin", "v_min"):
+            at_least_zero(getattr(self, name), f"Thresholds.{name}", infinite=name == "margin")
+
+
+def stabilisations(given: Mapping[str, Stabilisation] | None) -> Mapping[str, Stabilisation]:
+    """One `Stabilisation` for each of `KINDS`."""
+    chosen = dict.fromkeys(KINDS, Stabilisation())
+    for kind, value in (given or {}).items():
+        if kind not in chosen:
+            raise BridgeError("stabilisation", f"no rows are of kind {kind!r}{close_names(kind, KINDS)}: {KINDS}")
+        if not isinstance(value, Stabilisation):
+            raise BridgeError("stabilisation", f"{kind!r} must be a Stabilisation, got {value!r}")
+        chosen[kind] = value
+    return MappingProxyType(chosen)

@@ -1,0 +1,217 @@
+"""Problem data in velocities from a model at one instant: a step of length h, or an impact.
+
+Over a step all contacts have rows: one that cannot close bears nothing, and another contact may yet push it shut. In an
+impact, which takes no time, only what is closed has rows; finite forces, of springs, dampers, dry friction and drives,
+do nothing there.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
+from contactlab.formulation.bridge.inertia import factor_inertia
+from contactlab.formulation.bridge.limit_rows import Stop
+from contactlab.formulation.bridge.posed import Level, Posed, contact_rows, place
+from contactlab.formulation.bridge.rows import Operator, Row, RowTable
+from contactlab.formulation.softening import softening
+from contactlab.spatial.arrays import FloatArray
+from problem_data import ConstraintVelProblemData
+
+__all__ = ["velocity_level"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Spring:
+    """How a one-sided row gives way, bounces and is pulled back."""
+
+    stiffness: float
+    dissipation: float
+    restitution: float
+    erp: float
+
+    @property
+    def soft(self) -> bool:
+        return self.stiffness > 0.0 or self.dissipation > 0.0
+
+
+@dataclass(eq=False)
+class _Boxed:
+    """Boxed rows as they are collected."""
+
+    jacobians: list[Any] = field(default_factory=list)
+    k: list[float] = field(default_factory=list)
+    gamma: list[float] = field(default_factory=list)
+    lo: list[float] = field(default_factory=list)
+    hi: list[float] = field(default_factory=list)
+
+    def add(self, k: float, gamma: float, bound: float) -> None:
+        """The numbers of one row."""
+        self.k.append(k)
+        self.gamma.append(gamma)
+        self.lo.append(-bound)
+        self.hi.append(bound)
+
+
+def velocity_level(p: Posed) -> Level[ConstraintVelProblemData]:
+    """State the velocity-level problem: a step where ``p.h`` is given, otherwise an impact."""
+    rows: dict[Operator, list[Row]] = {}
+    g, h = p.geometry, p.h
+    momentum = p.momentum if h is None else p.momentum + h * p.applied
+    v_free = p.factor.solve(momentum)
+
+    springs = [_contact_spring(p, c) for c in range(len(p.contacts))]
+    contacts = np.arange(len(springs))
+    if h is None:
+        closed = g.gap <= p.thresholds.closed
+        contacts = np.array([c for c in contacts.tolist() if closed[c] and not springs[c].soft], dtype=np.int64)
+    mu = np.array(
+        [p.contacts[c].mu_sliding if p.slides[c] else p.contacts[c].mu_non_sliding for c in contacts.tolist()]
+    )
+    counts = np.where(mu > 0.0, p.edges // 2, 0)
+    of, number, directions = g.edges(contacts, counts, p.edges)
+    normals = g.normal[contacts]
+    N = g.rows(contacts, normals)
+    kN, gammaN = _terms(
+        p, [springs[c] for c in contacts.tolist()], g.gap[contacts], g.approach[contacts], np.asarray(N @ v_free)
+    )
+    kF = np.zeros(of.size)
+    if h is not None and p.at_end:
+        lasting = (g.gap <= p.thresholds.closed) & (np.abs(g.approach) <= p.thresholds.rest)
+        kN = kN + h * lasting[contacts] * g.bias(contacts, normals)
+        kF = h * lasting[of] * g.bias(of, directions)
+    contact_rows(p, rows, "N", contacts, normals, "normal")
+    contact_rows(p, rows, "F", of, directions, "friction", number)
+
+    stops = [s for s in p.stops if _near(p, s, v_free)]
+    for stop in stops:
+        place(rows, "L", Row("L", 0, stop.kind, stop.coordinate.name, stop.label))
+    columns = np.array([s.coordinate.v for s in stops], dtype=np.int64)
+    signs = np.array([s.sign for s in stops])
+    gaps = np.array([s.gap for s in stops])
+    rates = signs * p.kin._v[columns]
+    kL, gammaL = _terms(p, [_limit_spring(p, s) for s in stops], gaps, rates, signs * v_free[columns])
+
+    boxed = _Boxed()
+    _held(p, rows, boxed)
+    G, kG = _bilateral(p, rows, boxed)
+    data = ConstraintVelProblemData(
+        Mv=momentum,
+        N=N,
+        F=g.rows(of, directions),
+        L=unit_rows(columns, signs, p.model.nv),
+        G=G,
+        B=_stacked(boxed.jacobians, p.model.nv),
+        mu=mu,
+        r=counts,
+        kN=kN,
+        kF=kF,
+        kL=kL,
+        kG=kG,
+        kB=boxed.k,
+        gammaN=gammaN,
+        gammaL=gammaL,
+        gammaB=boxed.gamma,
+        lo=boxed.lo,
+        hi=boxed.hi,
+        solve_inertia=factor_inertia(p.factor),
+    )
+    return Level(data, RowTable.of(rows), contacts)
+
+
+def _contact_spring(p: Posed, c: int) -> _Spring:
+    """A contact's own stiffness and dissipation, else those of all contacts."""
+    contact, common = p.contacts[c], p.stabilisation["contacts"]
+    own = contact if contact.stiffness > 0.0 or contact.dissipation > 0.0 else common
+    return _Spring(own.stiffness, own.dissipation, contact.restitution, common.erp)
+
+
+def _limit_spring(p: Posed, stop: Stop) -> _Spring:
+    limit, common = stop.limit, p.stabilisation["limits"]
+    own = limit if limit.stiffness > 0.0 or limit.dissipation > 0.0 else common
+    return _Spring(own.stiffness, own.dissipation, limit.restitution, common.erp)
+
+
+def _near(p: Posed, stop: Stop, v_free: FloatArray) -> bool:
+    """Whether a limit has a row: it may close within the step, or it is closed when an impact happens."""
+    if p.h is None:
+        return stop.gap <= p.thresholds.closed and not _limit_spring(p, stop).soft
+    rate = min(stop.sign * p.kin._v[stop.coordinate.v], stop.sign * v_free[stop.coordinate.v])
+    return bool(stop.gap <= p.thresholds.margin + p.h * max(0.0, -rate))
+
+
+def _terms(
+    p: Posed, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
+    from contactlab.contact.kernels.restitution import normal_term
+
+    k, gamma, v_min = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.v_min
+    for i, spring in enumerate(springs):
+        if p.h is None:
+            k[i] = spring.restitution * rates[i] if rates[i] < -v_min else 0.0
+            continue
+        erp, struck = spring.erp, v_min
+        if spring.soft:
+            struck = math.inf  # a spring is struck at any speed alike
+            soft = softening(p.h, stiffness=spring.stiffness, dissipation=spring.dissipation)
+            erp, gamma[i] = float(soft.erp), float(soft.gamma)
+        k[i] = normal_term(gaps[i], rates[i], free[i], p.h, spring.restitution, struck, erp) + 0.0  # no -0
+    return k, gamma
+
+
+def _held(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
+    """Dry friction and drives; in an impact only the drives that nothing stops."""
+    columns: list[int] = []
+    for holder in p.holders:
+        if p.h is not None or math.isinf(holder.bound):
+            columns.append(holder.coordinate.v)
+            boxed.add(-holder.target, 0.0, holder.bound)
+            bounds = (-holder.bound, holder.bound)
+            place(rows, "B", Row("B", 0, holder.kind, holder.coordinate.name, holder.label, bounds=bounds))
+    for servo in p.servos:
+        if p.h is None:
+            continue
+        drive, h = servo.drive, p.h
+        soft = softening(h, stiffness=drive.stiffness, dissipation=drive.damping)
+        columns.append(servo.coordinate.v)
+        wanted = float(soft.gamma) * drive.damping * drive.target_velocity
+        boxed.add(float(soft.rate(h, servo.error)) - wanted, float(soft.gamma), drive.max_force)
+        bounds = (-drive.max_force, drive.max_force)
+        place(rows, "B", Row("B", 0, "drive", servo.coordinate.name, servo.label, bounds=bounds))
+    if columns:
+        boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
+
+
+def _bilateral(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tuple[SparseRows, FloatArray]:
+    """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds."""
+    parts: list[Any] = []
+    terms = [np.zeros(0)]
+    for group in (p.loops, p.mimics):
+        how = group.stabilisation
+        if not how.soft:
+            for row in group.rows:
+                place(rows, "G", row)
+            parts.append(group.jacobian)
+            terms.append(group.velocity_term(p.kin._v, how.erp, p.h, p.at_end))
+        elif p.h is not None and group.rows:
+            soft = softening(p.h, stiffness=how.stiffness, dissipation=how.dissipation)
+            k = group.velocity_term(p.kin._v, float(soft.erp), p.h, p.at_end)
+            for row, term in zip(group.rows, k.tolist(), strict=True):
+                place(rows, "B", row)
+                boxed.add(term, float(soft.gamma), math.inf)
+            boxed.jacobians.append(group.jacobian)
+    return _stacked(parts, p.model.nv), np.concatenate(terms)
+
+
+def _stacked(parts: list[Any], nv: int) -> SparseRows:
+    from scipy.sparse import csr_array, vstack
+
+    return vstack([csr_array((0, nv)), *(csr_array(part) for part in parts)], format="csr")

@@ -1,0 +1,238 @@
+"""Loops and other bilateral rows in problem data, against constrained dynamics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from trees import random_tree
+
+from contactlab import ConstraintSolver
+from contactlab.constraints import (
+    ConstraintSet,
+    ContactConstraint,
+    CustomConstraint,
+    LoopConstraint,
+    constraint_gamma,
+    constraint_jacobian,
+)
+from contactlab.formulation import BridgeError, Stabilisation, problem_data_from, softening
+from contactlab.multibody import (
+    Transform,
+    body_pose,
+    mass_matrix,
+    nonlinear_effects,
+    point_position,
+    random_configuration,
+)
+
+SOLVER = ConstraintSolver()
+
+
+def case(seed: int, baumgarte: float | None = 0.2):
+    """A random tree with a ball between two of its bodies and a point that keeps its height."""
+    model = random_tree(seed)
+    rng = np.random.default_rng(seed)
+    q, v, tau = random_configuration(model, rng), rng.standard_normal(model.nv), rng.standard_normal(model.nv)
+    at = point_position(model, q, "b5", [0.1, 0.0, 0.2])
+    pose = body_pose(model, q, "b1")
+    X_p = Transform(p=pose.R.T @ (at - pose.p))
+    X_s = Transform(p=(0.1, 0.0, 0.2))
+    ball = [LoopConstraint("b1", "b5", X_p, X_s, np.eye(6)[3 + i], name="ball", baumgarte=baumgarte) for i in range(3)]
+    cs = ConstraintSet(model, [*ball, ContactConstraint("b2", (0.1, 0.1, 0.0), (0, 0, 1), name="height")])
+    return model, q, v, tau, cs
+
+
+def dense_answer(model, q, v, tau, cs):
+    """Acceleration and multipliers from the dense equations of motion with G a = gamma."""
+    M, G = mass_matrix(model, q), constraint_jacobian(model, q, cs)
+    n, m = M.shape[0], G.shape[0]
+    K = np.block([[M, -G.T], [G, np.zeros((m, m))]])
+    rhs = np.concatenate([tau - nonlinear_effects(model, q, v), constraint_gamma(model, q, v, cs)])
+    x = np.linalg.solve(K, rhs)
+    return x[:n], x[n:]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_acceleration_level_is_constrained_forward_dynamics(seed) -> None:
+    """With bilateral rows alone, kG = -gamma: motion and forces are those of the constrained equations to 1e-9."""
+    model, q, v, tau, cs = case(seed)
+    problem = problem_data_from(model, q, v, tau, loops=cs)
+    np.testing.assert_allclose(problem.acceleration.kG, -constraint_gamma(model, q, v, cs), atol=1e-12)
+    solution = SOLVER.solve_constraint_problem(problem.acceleration)
+    a, forces = dense_answer(model, q, v, tau, cs)
+    np.testing.assert_allclose(solution.acceleration, a, rtol=1e-9, atol=1e-9 * np.abs(a).max())
+    np.testing.assert_allclose(solution.forces.fG, forces, rtol=1e-9, atol=1e-9 * np.abs(forces).max())
+
+
+@pytest.mark.parametrize("method", ["direct", "range_space_sparse", "null_space"])
+def test_it_agrees_with_forward_dynamics_constraints(method) -> None:
+    """The methods of constrained dynamics and the constraint solver give the same motion to 1e-9."""
+    from contactlab.constraints.forward_dynamics import forward_dynamics_constraints
+
+    model, q, v, tau, cs = case(3)
+    motion = forward_dynamics_constraints(model, q, v, tau, cs, method=method)
+    solution = SOLVER.solve_constraint_problem(problem_data_from(model, q, v, tau, loops=cs).acceleration)
+    np.testing.assert_allclose(solution.acceleration, motion.a, rtol=0, atol=1e-9 * np.abs(motion.a).max())
+    np.testing.assert_allclose(solution.forces.fG, motion.forces, rtol=0, atol=1e-9 * np.abs(motion.forces).max())
+
+
+def test_duplicated_rows_leave_the_motion_as_it_is() -> None:
+    """The same loop twice: the same motion, its force shared."""
+    model, q, v, tau, cs = case(2)
+    twice = ConstraintSet(model, [*cs.constraints, *cs.constraints])
+    once = SOLVER.solve_constraint_problem(problem_data_from(model, q, v, tau, loops=cs).acceleration)
+    again = SOLVER.solve_constraint_problem(problem_data_from(model, q, v, tau, loops=twice).acceleration)
+    np.testing.assert_allclose(again.acceleration, once.acceleration, atol=1e-9 * np.abs(once.acceleration).max())
+
+
+def test_velocity_level_converges_to_acceleration_level() -> None:
+    """From a velocity that meets the rows, one step with rows of its end has the acceleration of the instant."""
+    model, q, v, tau, cs = case(3, baumgarte=None)
+    G = constraint_jacobian(model, q, cs)
+    v = v - np.linalg.pinv(G) @ (G @ v)
+    for h in (1e-2, 1e-4):
+        problem = problem_data_from(model, q, v, tau, loops=cs, h=h, rows_at="end")
+        step = SOLVER.solve_discretized_problem(problem.velocity, h)
+        accel = SOLVER.solve_constraint_problem(problem.acceleration)
+        scale = np.abs(accel.acceleration).max()
+        np.testing.assert_allclose((step.v_plus - v) / h, accel.acceleration, atol=1e-8 * scale)
+        np.testing.assert_allclose(step.forces.fG, accel.forces.fG, rtol=1e-7)
+
+
+def test_rows_of_the_end_leave_baumgarte_out() -> None:
+    """The term of a step is that of the rows' own turning: stabilisation of accelerations is not part of it."""
+    model, q, v, tau, plain = case(3, baumgarte=None)
+    pulled = plain.with_baumgarte("ball", 0.05)
+    terms = [problem_data_from(model, q, v, tau, loops=cs, h=1e-3, rows_at="end").velocity.kG for cs in (plain, pulled)]
+    np.testing.assert_allclose(terms[1], terms[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(terms[0], -1e-3 * constraint_gamma(model, q, v, plain), rtol=1e-9, atol=1e-12)
+
+
+def test_velocity_level_pulls_positions_back_by_erp() -> None:
+    """KG = erp phi/h for a loop that is open by phi; none without stabilisation."""
+    model, q, v, tau, cs = case(3)
+    from contactlab.constraints import constraint_position_error
+
+    shifted = ConstraintSet(
+        model,
+        [
+            LoopConstraint(c.predecessor, c.successor, c.X_p, Transform(p=(0.1, 0.0, 0.21)), c.axis, name="ball")
+            for c in cs.constraints[:3]
+        ],
+    )
+    phi = constraint_position_error(model, q, shifted)
+    h = 1e-2
+    plain = problem_data_from(model, q, v, tau, loops=shifted, h=h)
+    np.testing.assert_array_equal(plain.velocity.kG, 0.0)
+    held = problem_data_from(model, q, v, tau, loops=shifted, h=h, stabilisation={"loops": Stabilisation(erp=0.3)})
+    np.testing.assert_allclose(held.velocity.kG, 0.3 * phi / h, rtol=1e-12)
+    step = SOLVER.solve_discretized_problem(held.velocity, h)
+    np.testing.assert_allclose(constraint_jacobian(model, q, shifted) @ step.v_plus, -0.3 * phi / h, atol=1e-9)
+
+
+def test_loops_that_give_way_are_boxed_rows_without_bounds() -> None:
+    """Stiffness and dissipation give f = -k (phi + h phi') - b phi' in the rows of a loop, named as before."""
+    model, q, v, tau, cs = case(3, baumgarte=None)
+    h, k, b = 1e-3, 2e4, 40.0
+    how = {"loops": Stabilisation(stiffness=k, dissipation=b)}
+    problem = problem_data_from(model, q, v, tau, loops=cs, h=h, stabilisation=how)
+    assert problem.velocity.nb == 0
+    assert [row.label for row in problem.rows.velocity.B] == list(cs.labels)
+    np.testing.assert_allclose(problem.velocity.gammaB, float(softening(h, stiffness=k, dissipation=b).gamma))
+    step = SOLVER.solve_discretized_problem(problem.velocity, h)
+    rate = constraint_jacobian(model, q, cs) @ step.v_plus
+    np.testing.assert_allclose(step.forces.fB, -(k * h + b) * rate, rtol=1e-7, atol=1e-7)
+    assert problem.acceleration.nb == len(cs)  # rigid there
+
+
+class Lift(CustomConstraint):
+    """Holds the height of a body to an amplitude times sin(t)."""
+
+    rows = 1
+    name = "lift"
+
+    def __init__(self, level: str = "position") -> None:
+        self.level = level
+
+    def jacobian(self, model, q):
+        from contactlab.multibody import point_jacobian
+
+        return point_jacobian(model, q, "b2", np.zeros(3))[2:3]
+
+    def gamma(self, model, q, v, t: float = 0.0):
+        from contactlab.multibody import point_bias_acceleration
+
+        return -point_bias_acceleration(model, q, v, "b2", np.zeros(3))[2:3] - 0.3 * np.sin(t)
+
+    def velocity_error(self, model, q, v, t: float = 0.0):
+        return self.jacobian(model, q) @ v - 0.3 * np.cos(t)
+
+
+def test_time_varying_rows_bring_their_rate() -> None:
+    """KG of the velocity level is phi_t: the step ends at the speed asked for at time t."""
+    model, q, v, tau, _ = case(3)
+    cs = ConstraintSet(model, [Lift()])
+    problem = problem_data_from(model, q, v, tau, loops=cs, h=1e-3, t=0.5)
+    np.testing.assert_allclose(problem.velocity.kG, -0.3 * np.cos(0.5), atol=1e-12)
+    step = SOLVER.solve_discretized_problem(problem.velocity, 1e-3)
+    np.testing.assert_allclose(cs.constraints[0].jacobian(model, q) @ step.v_plus, 0.3 * np.cos(0.5), atol=1e-9)
+
+
+def test_rows_of_accelerations_alone_change_velocities_by_h_gamma() -> None:
+    """A constraint without velocity level asks for G v+ = G v + h gamma over a step, and for nothing in an impact."""
+    model, q, v, tau, _ = case(3)
+    cs = ConstraintSet(model, [Lift("acceleration")])
+    G, h, t = constraint_jacobian(model, q, cs), 1e-3, 0.9
+    gamma = constraint_gamma(model, q, v, cs, t=t)
+    assert abs(gamma[0]) > 0.1
+    step = SOLVER.solve_discretized_problem(problem_data_from(model, q, v, tau, loops=cs, h=h, t=t).velocity, h)
+    np.testing.assert_allclose(G @ step.v_plus, G @ v + h * gamma, atol=1e-9)
+    impact = SOLVER.solve_impact_problem(problem_data_from(model, q, v, tau, loops=cs).velocity)
+    np.testing.assert_allclose(impact.v_plus, v, atol=1e-9)
+
+
+def test_forces_on_a_body_include_those_of_loops() -> None:
+    """The loop's forces on predecessor and successor are opposite, at the point that they share."""
+    model, q, v, tau, cs = case(4)
+    ball = ConstraintSet(model, cs.constraints[:3])
+    problem = problem_data_from(model, q, v, tau, loops=ball)
+    solution = SOLVER.solve_constraint_problem(problem.acceleration)
+    at = point_position(model, q, "b5", [0.1, 0.0, 0.2])
+    one, other = problem.forces_on("b5", solution, about=at), problem.forces_on("b1", solution, about=at)
+    np.testing.assert_allclose(one.force, -other.force, atol=1e-9)
+    np.testing.assert_allclose([one.moment, other.moment], 0, atol=1e-9)
+    assert np.linalg.norm(one.force) == pytest.approx(np.linalg.norm(solution.forces.fG))
+    assert [row.label for row in problem.rows.acceleration.G] == list(ball.labels)
+
+
+def test_moments_of_loops_are_part_of_what_bears_on_a_body() -> None:
+    """A weld carries a moment: it is -I alpha of the free body it holds, about its centre of mass."""
+    from contactlab.multibody import ModelBuilder, RigidInertia, joints
+
+    builder = ModelBuilder(gravity=(0.0, 0.0, 0.0))
+    inertia = RigidInertia.solid_box(2.0, (0.1, 0.2, 0.3))
+    for name in ("one", "two"):
+        builder.add_body(name, joint=joints.FloatingBase(), inertia=inertia)
+    model = builder.build()
+    weld = [
+        LoopConstraint("one", "two", Transform(p=(0.5, 0, 0)), Transform(), axis, name="weld") for axis in np.eye(6)
+    ]
+    q, tau = model.neutral, np.zeros(12)
+    q[7] = 0.5
+    tau[3] = 3.0  # turns body one about the line through both
+    problem = problem_data_from(model, q, np.zeros(12), tau, loops=ConstraintSet(model, weld))
+    solution = SOLVER.solve_constraint_problem(problem.acceleration)
+    np.testing.assert_allclose(problem.forces_on("two", solution).moment, [1.5, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(problem.forces_on("one", solution).moment, [-1.5, 0, 0], atol=1e-12)
+
+
+def test_a_set_of_another_model_is_refused() -> None:
+    """Loops must be a ConstraintSet of this model, and their Baumgarte terms are their own."""
+    model, q, v, tau, cs = case(1)
+    with pytest.raises(BridgeError, match="another model") as error:
+        problem_data_from(case(2)[0], case(2)[1], case(2)[2], loops=cs)
+    assert error.value.field == "loops"
+    with pytest.raises(BridgeError, match="ConstraintSet"):
+        problem_data_from(model, q, v, tau, loops=list(cs.constraints))
+    with pytest.raises(BridgeError, match="with_baumgarte"):
+        problem_data_from(model, q, v, tau, loops=cs, stabilisation={"loops": Stabilisation(baumgarte=0.1)})

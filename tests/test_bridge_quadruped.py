@@ -1,0 +1,207 @@
+"""A quadruped on four feet, from its description to forces: standing, pushed, on a slope, at both levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from bridge_models import LEGS, MASS, brakes, feet, holding_torque, push, quadruped, stance
+
+from contactlab import ConstraintSolver
+from contactlab.formulation import PositionDrive, problem_data_from
+from contactlab.multibody import point_jacobian
+from contactlab.spatial import quaternion
+
+G = 9.81
+WEIGHT = MASS * G
+SOLVER = ConstraintSolver()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return quadruped()
+
+
+@pytest.fixture(scope="module")
+def q(model):
+    return stance(model)
+
+
+def solved(problem):
+    """Solutions of both levels."""
+    step = SOLVER.solve_discretized_problem(problem.velocity, problem.h)
+    return SOLVER.solve_constraint_problem(problem.acceleration), step
+
+
+def total(problem, solution) -> np.ndarray:
+    return sum(contact.force for contact in problem.contact_forces(solution))
+
+
+def check_cone(problem, solution, mu: float) -> None:
+    for contact in problem.contact_forces(solution):
+        assert contact.normal_force >= -1e-9
+        assert np.linalg.norm(contact.friction) <= mu * contact.normal_force + 1e-8
+
+
+def test_standing_on_torques_the_feet_carry_the_weight(model, q) -> None:
+    """Held by joint torques, nothing accelerates, and the forces of the feet sum to the weight at both levels."""
+    problem = problem_data_from(model, q, np.zeros(model.nv), holding_torque(model, q), contacts=feet(), h=1e-3)
+    assert problem.sliding == ()
+    assert problem.impacts == ()
+    for solution in solved(problem):
+        np.testing.assert_allclose(total(problem, solution), [0, 0, WEIGHT], atol=1e-8 * WEIGHT)
+        check_cone(problem, solution, 0.5)
+    accel, step = solved(problem)
+    np.testing.assert_allclose(accel.acceleration, 0.0, atol=1e-8)
+    np.testing.assert_allclose(step.v_plus, 0.0, atol=1e-10)
+
+
+def test_standing_on_brakes_balances_forces_and_moments(model, q) -> None:
+    """With its joints locked it is a rigid body: forces and moments of the feet about the centre of mass balance it."""
+    from contactlab.multibody import center_of_mass
+
+    problem = problem_data_from(model, q, np.zeros(model.nv), contacts=feet(), drives=brakes(model), h=1e-3)
+    com = center_of_mass(model, q)
+    for solution in solved(problem):
+        load = problem.forces_on("world", solution, about=com)
+        np.testing.assert_allclose(load.force, [0, 0, -WEIGHT], atol=1e-7)
+        np.testing.assert_allclose(load.moment, 0.0, atol=1e-7)
+    accel, _ = solved(problem)
+    assert problem.beyond_bounds(accel) == {}
+
+
+@pytest.mark.parametrize("share", [0.9, 1.1])
+def test_a_push_slides_it_above_mu_times_weight_and_not_below(model, q, share) -> None:
+    """From rest, a horizontal force accelerates it by what exceeds mu m g, and below that not at all."""
+    mu = 0.5
+    force = np.array([share * mu * WEIGHT, 0.0, 0.0])
+    problem = problem_data_from(
+        model,
+        q,
+        np.zeros(model.nv),
+        contacts=feet(mu),
+        drives=brakes(model),
+        f_ext=push(model, q, force),
+        h=1e-3,
+    )
+    expected = max(0.0, share - 1.0) * mu * G
+    accel, step = solved(problem)
+    for a, solution in ((accel.acceleration, accel), (step.v_plus / problem.h, step)):
+        np.testing.assert_allclose(a[:3], [expected, 0, 0], atol=1e-7)
+        np.testing.assert_allclose(a[3:], 0.0, atol=1e-7)
+        np.testing.assert_allclose(total(problem, solution), [-min(share, 1.0) * mu * WEIGHT, 0, WEIGHT], atol=1e-6)
+        check_cone(problem, solution, mu)
+
+
+def test_what_slides_has_kinetic_friction_against_its_slip(model, q) -> None:
+    """Once it moves, all feet are sliding contacts, and friction is mu_sliding times the weight, against the motion."""
+    v = np.zeros(model.nv)
+    v[:2] = 0.3, -0.4
+    problem = problem_data_from(model, q, v, contacts=feet(0.5, mu_sliding=0.2), drives=brakes(model), h=1e-4)
+    assert problem.sliding == LEGS
+    assert [row.label for row in problem.rows.acceleration.Q] == [f"{leg}: sliding" for leg in LEGS]
+    assert problem.acceleration.nr == 0
+    accel = SOLVER.solve_constraint_problem(problem.acceleration)
+    np.testing.assert_allclose(total(problem, accel), 0.2 * WEIGHT * np.array([-0.6, 0.8, 5.0]), atol=1e-7)
+    np.testing.assert_allclose(accel.acceleration[:2], 0.2 * G * np.array([-0.6, 0.8]), atol=1e-8)
+    np.testing.assert_allclose(problem.velocity.mu, 0.2)
+
+
+@pytest.mark.parametrize(("speed", "slides"), [(0.0, False), (0.5e-5, False), (2e-5, True)])
+def test_the_sliding_decision_follows_its_threshold(model, q, speed, slides) -> None:
+    """A contact slides where its tangential speed exceeds the threshold slip, 1e-5 m/s unless said otherwise."""
+    v = np.zeros(model.nv)
+    v[1] = speed
+    problem = problem_data_from(model, q, v, contacts=feet(), drives=brakes(model))
+    assert problem.sliding == (LEGS if slides else ())
+    assert problem.acceleration.ns == (4 if slides else 0)
+
+
+@pytest.mark.parametrize(("slope", "slips"), [(0.40, False), (0.55, True)])
+def test_on_a_slope_it_holds_up_to_the_friction_angle(model, q, slope, slips) -> None:
+    """Turned with the plane by an angle, it stays where tan(angle) < mu = 0.5 and slides down by the rest beyond."""
+    turn = quaternion.exp(np.array([0.0, slope, 0.0]))
+    tilted = q.copy()
+    tilted[:3] = quaternion.to_matrix(turn) @ q[:3]
+    tilted[3:7] = turn
+    normal = quaternion.to_matrix(turn) @ [0.0, 0.0, 1.0]
+    down = quaternion.to_matrix(turn) @ [1.0, 0.0, 0.0]
+    problem = problem_data_from(
+        model, tilted, np.zeros(model.nv), contacts=feet(0.5, normal, mu_sliding=0.5), drives=brakes(model), edges=16
+    )
+    accel = SOLVER.solve_constraint_problem(problem.acceleration)
+    expected = G * (np.sin(slope) - 0.5 * np.cos(slope)) if slips else 0.0
+    tolerance = 1e-8 if not slips else 0.03 * G  # the pyramid of 16 edges
+    np.testing.assert_allclose(accel.acceleration[:3], expected * down, atol=tolerance)
+    assert sum(c.normal_force for c in problem.contact_forces(accel)) == pytest.approx(WEIGHT * np.cos(slope))
+
+
+def moving_state(model, q):
+    """A velocity of all joints with which the trunk moves and the feet stay where they are."""
+    rng = np.random.default_rng(3)
+    J = np.concatenate([point_jacobian(model, q, f"{leg}_foot", np.zeros(3)) for leg in LEGS])
+    v = 0.5 * rng.standard_normal(model.nv)
+    return v - np.linalg.lstsq(J, J @ v, rcond=None)[0]
+
+
+def servos(model, q, v):
+    return [
+        PositionDrive(name, float(q[data.q][0]) + 0.02, 400.0, 8.0, float(v[data.v][0]))
+        for name, data in model.joint_data.items()
+        if data.v.stop > data.v.start
+    ]
+
+
+def test_both_levels_converge_to_each_other_at_first_order(model, q) -> None:
+    """Moving on its feet, held by stiff servos, (v+ - v)/h and the forces approach those of the instant like h."""
+    v = moving_state(model, q)
+    steps = np.array([1e-3, 5e-4, 2.5e-4, 1.25e-4, 6.25e-5])
+    errors = []
+    for h in steps:
+        problem = problem_data_from(model, q, v, contacts=feet(0.9), drives=servos(model, q, v), h=h, rows_at="end")
+        accel, step = solved(problem)
+        gap = (step.v_plus - v) / h - accel.acceleration
+        lifted = total(problem, step) - total(problem, accel)
+        errors.append((np.linalg.norm(gap), np.linalg.norm(lifted)))
+    assert problem.sliding == ()
+    assert min(c.normal_force for c in problem.contact_forces(accel)) > 1.0
+    orders = np.polyfit(np.log(steps), np.log(errors), 1)[0]
+    np.testing.assert_allclose(orders, 1.0, atol=0.15)
+    assert errors[-1][0] < 0.05 * np.linalg.norm(accel.acceleration)
+
+
+def test_both_levels_converge_while_sliding(model, q) -> None:
+    """The same where the feet slide along an edge of the pyramid; rows of the step's start suffice, nothing turns."""
+    v = np.zeros(model.nv)
+    v[0] = 0.7
+    errors = []
+    steps = np.array([1e-3, 5e-4, 2.5e-4, 1.25e-4])
+    for h in steps:
+        problem = problem_data_from(model, q, v, contacts=feet(0.4), drives=servos(model, q, v), h=h)
+        accel, step = solved(problem)
+        errors.append(np.linalg.norm((step.v_plus - v) / h - accel.acceleration))
+    assert problem.sliding == LEGS
+    assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(1.0, abs=0.15)
+
+
+def test_labels_name_what_rows_stand_for(model, q) -> None:
+    """Every row is named, once, after a contact, an edge, a limit or a joint; forces are found by name."""
+    near = q.copy()
+    near[model.joint_data["fl_knee"].q] = -0.1
+    problem = problem_data_from(
+        model, near, np.zeros(model.nv), holding_torque(model, q), contacts=feet(), friction={"fr_knee": 1.0}, h=1e-3
+    )
+    table = problem.rows.velocity
+    assert [row.label for row in table.N] == [f"{leg}: normal" for leg in LEGS]
+    assert [row.label for row in table.F[:2]] == ["fl: edge 0", "fl: edge 1"]
+    assert [row.label for row in table.L] == ["upper limit of fl_knee"]
+    assert [row.label for row in table.B] == ["dry friction of fr_knee"]
+    assert len(set(table.labels)) == len(table) == 4 + 8 + 1 + 1
+    assert table["upper limit of fl_knee"].operator == "L"
+    assert table["fr: edge 1"].index == 3
+    np.testing.assert_array_equal(table["fr: edge 1"].direction, [0, 1, 0])
+    assert {row.source for row in table.of_source("fr")} == {"fr"}
+    assert len(table.of_source("fr")) == 3
+    step = SOLVER.solve_discretized_problem(problem.velocity, problem.h)
+    assert problem.force_of("rl: normal", step) == step.forces.fN[2]
+    assert abs(problem.force_of("dry friction of fr_knee", step)) <= 1.0
+    assert "upper limit of fl_knee" in str(table)

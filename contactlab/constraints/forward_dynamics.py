@@ -13,9 +13,23 @@ from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.delassus import solve_by_test_forces
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import RowValues, check_set, fill_custom, time_of
-from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, METHODS, TEST_FORCES
+from contactlab.constraints.kernels.kkt_codes import (
+    BROKEN,
+    DEPENDENT,
+    DIRECT,
+    ELSEWHERE,
+    METHODS,
+    NULL_SPACE,
+    TEST_FORCES,
+)
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
-from contactlab.constraints.quick import motion_kernels, quick_mass_matrix, quick_test_forces, work_size
+from contactlab.constraints.quick import (
+    full_mass_matrix,
+    full_test_forces,
+    quick_mass_matrix,
+    quick_test_forces,
+    work_size,
+)
 from contactlab.constraints.solve.solution import KKTSolution
 from contactlab.constraints.solve.square import LinearSolver, check_linear_solver
 from contactlab.constraints.system import constrained_system
@@ -23,6 +37,7 @@ from contactlab.multibody.arguments import check_finite, checked, checked_vector
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -34,6 +49,7 @@ Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, 0))
+_NO_JOINTS = np.zeros((0, CUSTOM_ROW))
 _NO_ORDER = np.zeros(0, dtype=np.int64)
 
 
@@ -129,18 +145,22 @@ def forward_dynamics_constraints(
             a, forces = np.empty(nv), np.empty(m)
             work = np.empty(work_size(number, packed.nl, nv, m))
             try:
-                if number == TEST_FORCES:
-                    if rows.contacts_only:
+                if number == TEST_FORCES and rows.contacts_only:
+                    rank = DEPENDENT
+                    if m <= nv:
                         rank, residual = quick_test_forces()(
                             packed.ints, rows.ints, packed.floats, rows.floats, q, v, tau, work, a, forces
                         )
                         if rank >= 0:
                             return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
-                elif not rows.custom:
-                    order = np.empty(nv + m, dtype=np.int64) if number == 0 else _NO_ORDER
+                    if rank == DEPENDENT:
+                        number = NULL_SPACE
+                        work = np.empty(work_size(number, packed.nl, nv, m))
+                if number != TEST_FORCES and not rows.custom:
+                    order = np.empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
                     rank, residual = quick_mass_matrix()(
-                        packed.ints, rows.ints, order, packed.floats, rows.floats, q, v, tau, work, a, forces,
-                        packed.chain, number,
+                        packed.ints, rows.ints, order, packed.floats, rows.floats, q, v, tau, _NO_FORCES, _NO_JOINTS,
+                        _NO_ROWS, work, a, forces, NOTHING, packed.chain, number,
                     )  # fmt: skip
                     if rank >= 0:
                         return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
@@ -194,11 +214,32 @@ def _considered(
         fill_custom(cs, model, q_, v_, t, JACOBIAN | GAMMA | BAUMGARTE, out)
         given[:, :nv], given[:, nv] = out.G, out.gamma
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
-    operands = (q_, v_, force, forces_ext, custom, given, work, ready)
-    flags = () if method == TEST_FORCES else (int(packed.chain), method)
-    rank, residual = motion_kernels(method)(
-        packed.ints, rows.ints, order, packed.floats, rows.floats, *operands, *flags, a, forces
-    )
+    rank, residual = DEPENDENT, 0.0
+    if method == TEST_FORCES:
+        rank, residual = full_test_forces()(
+            packed.ints,
+            rows.ints,
+            packed.floats,
+            rows.floats,
+            q_,
+            v_,
+            force,
+            forces_ext,
+            custom,
+            work,
+            ready,
+            a,
+            forces,
+        )
+        if rank == DEPENDENT:
+            # No test force tells dependent rows apart, and none can be applied to what has no inertia.
+            method = NULL_SPACE
+            q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m))
+    if rank == DEPENDENT:
+        rank, residual = full_mass_matrix()(
+            packed.ints, rows.ints, order, packed.floats, rows.floats, q_, v_, force, forces_ext, custom, given, work,
+            a, forces, ready, int(packed.chain), method,
+        )  # fmt: skip
     if rank >= 0:
         return ConstrainedMotion(a, forces, int(rank), float(residual))
     code = ELSEWHERE - rank if rank <= ELSEWHERE else NOT_FINITE if rank == BROKEN else GOOD

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.constraints.kernels.kkt_codes import TEST_FORCES, motion_size
+from contactlab.constraints.kernels.kkt_codes import motion_size
 
-__all__ = ["motion_kernels", "quick_mass_matrix", "quick_test_forces", "work_size"]
+__all__ = ["full_mass_matrix", "full_test_forces", "quick_mass_matrix", "quick_test_forces", "work_size"]
 
 # Sizes depend on four small numbers, and few combinations occur in a program.
 work_size = functools.lru_cache(maxsize=1024)(motion_size)
@@ -32,23 +32,29 @@ def _refuse(*_: object) -> tuple[int, float]:
 
 @functools.cache
 def quick_mass_matrix() -> Any:
-    """`quick_mass_matrix` of the kernels: model, set and pivots (ints), then floats, then two flags."""
-    from contactlab.constraints.kernels.quick_motion import quick_mass_matrix as entry
+    """`by_mass_matrix` of the kernels: model, set, pivots; floats; then whether the head is filled, and two flags."""
+    return _strict(full_mass_matrix(), 3, (1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1), 0, 0, 0)
 
-    return _strict(entry, 3, (1,) * 8, 0, 0)
+
+@functools.cache
+def full_mass_matrix() -> Any:
+    """The same without refusing where nothing is compiled."""
+    from contactlab.constraints.kernels.constrained_motion import by_mass_matrix
+
+    return by_mass_matrix
 
 
 @functools.cache
 def quick_test_forces() -> Any:
     """`quick_test_forces` of the kernels."""
-    from contactlab.constraints.kernels.quick_motion import quick_test_forces as entry
+    from contactlab.constraints.kernels.constrained_motion import quick_test_forces as entry
 
     return _strict(entry, 2, (1,) * 8)
 
 
 @functools.cache
-def motion_kernels(method: int) -> Any:
-    """The complete kernel of a method."""
-    from contactlab.constraints.kernels import constrained_motion
+def full_test_forces() -> Any:
+    """`full_test_forces` of the kernels."""
+    from contactlab.constraints.kernels.constrained_motion import full_test_forces as entry
 
-    return constrained_motion.by_test_forces if method == TEST_FORCES else constrained_motion.by_mass_matrix
+    return entry

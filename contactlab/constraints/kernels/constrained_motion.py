@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
 from contactlab.constraints.kernels.constraint_residual import constraint_residual
 from contactlab.constraints.kernels.kkt import solve_kkt
-from contactlab.constraints.kernels.kkt_codes import BROKEN, CLEAR_PIVOT, ELSEWHERE, NULL_SPACE, RANK_TOLERANCE
+from contactlab.constraints.kernels.kkt_codes import BROKEN, CLEAR_PIVOT, DEPENDENT, ELSEWHERE, RANK_TOLERANCE
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.test_forces import contact_tips, inward, outward, responses_of, test_forces
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
@@ -21,9 +21,10 @@ from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.inertias import world_inertias
-from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.layout import NQ, NV, Tree, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.outcomes import UNUSUAL
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import Frames, frames
 from lcp.kernels import kernel
@@ -31,7 +32,7 @@ from lcp.kernels.reductions import dot
 
 
 @kernel
-def fill_rows(
+def constraint_data(
     t: Tree,
     f: Frames,
     CI: NDArray[np.int64],
@@ -98,13 +99,15 @@ def by_mass_matrix(
     custom: NDArray[np.float64],
     given: NDArray[np.float64],
     W: NDArray[np.float64],
+    a: NDArray[np.float64],
+    forces: NDArray[np.float64],
     ready: int,
     dense: int,
     method: int,
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
 ) -> tuple[int, float]:
-    """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,)."""
+    """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,), for the direct method alone."""
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
+        return UNUSUAL, 0.0
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return ELSEWHERE - code, 0.0
@@ -121,7 +124,7 @@ def by_mass_matrix(
     b += OF_ROWS + m * nv
     gamma = W[b : b + m]
     errors = W[b + m : b + 3 * m]
-    fill_rows(t, f, CI, CF, given, rows_at(W, start, nl, 6), scratch, G, gamma, errors)
+    constraint_data(t, f, CI, CF, given, rows_at(W, start, nl, 6), scratch, G, gamma, errors)
     b += 3 * m
     H = rows_at(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
@@ -153,11 +156,10 @@ def by_mass_matrix(
     return checked(G, gamma, a, alone, errors, code)
 
 
-@kernel
+@kernel(inline=True)
 def by_test_forces(
     I: NDArray[np.int64],
     CI: NDArray[np.int64],
-    order: NDArray[np.int64],
     F: NDArray[np.float64],
     CF: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -165,16 +167,19 @@ def by_test_forces(
     tau: NDArray[np.float64],
     f_ext: NDArray[np.float64],
     custom: NDArray[np.float64],
-    given: NDArray[np.float64],
     W: NDArray[np.float64],
     ready: int,
     a: NDArray[np.float64],
     forces: NDArray[np.float64],
 ) -> tuple[int, float]:
-    """The same through the articulated bodies; W of `test_forces_size`."""
+    """The same through the articulated bodies; W of `test_forces_size`.
+
+    `DEPENDENT` where rows depend on each other or there is no free motion to start from: a job for `by_mass_matrix`.
+    """
+    if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
+        return UNUSUAL, 0.0
     if forces.shape[0] > a.shape[0]:
-        # Redundant for certain.
-        return by_mass_matrix(I, CI, order, F, CF, q, v, tau, f_ext, custom, given, W, ready, 0, NULL_SPACE, a, forces)
+        return DEPENDENT, 0.0
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
     if code != GOOD:
         return ELSEWHERE - code, 0.0
@@ -190,17 +195,14 @@ def by_test_forces(
     D = W[start + 45 * nl + 6 * nv : start + 45 * nl + 7 * nv]
     world_inertias(t, f.R, f.p, B)
     if articulate(t, f.S, B, rows_at(W, start + 22 * nl, nl, 23), U, D) != GOOD:
-        # No free motion to start from, but the constraints may hold what has no inertia.
-        return by_mass_matrix(
-            I, CI, order, F, CF, q, v, tau, f_ext, custom, given, W, VELOCITIES, 0, NULL_SPACE, a, forces
-        )
+        return DEPENDENT, 0.0
     b = start + 45 * nl + 7 * nv
     scratch = W[b : b + OF_ROWS]
     G = rows_at(W, b + OF_ROWS, m, nv)
     b += OF_ROWS + m * nv
     gamma = W[b : b + m]
     errors = W[b + m : b + 3 * m]
-    fill_rows(t, f, CI, CF, given, rows_at(W, start, nl, 6), scratch, G, gamma, errors)
+    constraint_data(t, f, CI, CF, rows_at(W, 0, 0, 6), rows_at(W, start, nl, 6), scratch, G, gamma, errors)
     b += 3 * m
     X = rows_at(W, b, nv, m + 3)
     b += nv * (m + 3)
@@ -224,9 +226,7 @@ def by_test_forces(
     for i in range(m):
         least[i] = CLEAR_PIVOT * K[i, i]
     if factor(K, 0, m, least, columns) >= 0:
-        return by_mass_matrix(
-            I, CI, order, F, CF, q, v, tau, f_ext, custom, given, W, VELOCITIES, 0, NULL_SPACE, a, forces
-        )
+        return DEPENDENT, 0.0
     solve_lower(K, 0, m, forces)
     solve_upper(K, 0, m, forces)
     for j in range(nv):
@@ -235,3 +235,41 @@ def by_test_forces(
             a[j] += dot(X[j], forces, m)
     outward(t, f.S, U, D, P, a)
     return checked(G, gamma, a, taken, errors, m)
+
+
+@kernel
+def quick_test_forces(
+    I: NDArray[np.int64],
+    CI: NDArray[np.int64],
+    F: NDArray[np.float64],
+    CF: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    tau: NDArray[np.float64],
+    W: NDArray[np.float64],
+    a: NDArray[np.float64],
+    forces: NDArray[np.float64],
+) -> tuple[int, float]:
+    """`by_test_forces` in as few arguments as the usual call needs: no external forces, no joints of the user's own."""
+    none = rows_at(W, 0, 0, 6)
+    return by_test_forces(I, CI, F, CF, q, v, tau, none, rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, a, forces)
+
+
+@kernel
+def full_test_forces(
+    I: NDArray[np.int64],
+    CI: NDArray[np.int64],
+    F: NDArray[np.float64],
+    CF: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    tau: NDArray[np.float64],
+    f_ext: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    W: NDArray[np.float64],
+    ready: int,
+    a: NDArray[np.float64],
+    forces: NDArray[np.float64],
+) -> tuple[int, float]:
+    """`by_test_forces` in all arguments."""
+    return by_test_forces(I, CI, F, CF, q, v, tau, f_ext, custom, W, ready, a, forces)

@@ -12,7 +12,7 @@ from contactlab.constraints.kernels.range_space import restored, solve_range_spa
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inline=True)
 def solve_kkt(
     method: int,
     parents: NDArray[np.int64],

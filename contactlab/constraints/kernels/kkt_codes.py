@@ -73,9 +73,8 @@ def row_block(nv: int, m: int) -> int:
 
 
 def test_forces_size(nl: int, nv: int, m: int) -> int:
-    """`by_test_forces`, and `by_mass_matrix` as its last resort."""
-    own = articulated_start(nl, nv) + row_block(nv, m) + nv * (m + 5) + m * (m + 6) + 24
-    return max(own, mass_matrix_size(nl, nv, m))
+    """`by_test_forces`: rows, their responses, and what `aba` needs."""
+    return articulated_start(nl, nv) + row_block(nv, m) + nv * (m + 5) + m * (m + 6) + 24
 
 
 def motion_size(method: int, nl: int, nv: int, m: int) -> int:

@@ -32,9 +32,9 @@ class KKTSolution:
         combination of others where less than ``tolerance`` (1e-10) of its length is left; a row shorter than 1e-13 of
         the longest is zero.
     residual
-        Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), the denominator of every row being
-        at least 1e-6 of the largest one: near 1e-16 where gamma is consistent, far from it where it is not. The last
-        term, what c would do to each x_j by itself, keeps rounding small beside what has cancelled.
+        Largest |G_i x - gamma_i| / (|gamma_i| + sum_j |G_ij| (|x_j| + |c_j| / H_jj)), every denominator being at
+        least 1e-6 of the largest: near 1e-16 where gamma is consistent, far from it where it is not. The last term,
+        what c would do to each x_j by itself, keeps rounding small beside what has cancelled.
     """
 
     x: FloatArray

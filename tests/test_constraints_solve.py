@@ -1,0 +1,246 @@
+"""Solvers of constrained systems on bare arrays: rank, residual, shortest multipliers, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from trees import random_tree, state
+
+from contactlab.constraints import ConstraintError, solve
+from contactlab.multibody.mass_matrix import mass_matrix
+
+METHODS = (solve.direct, solve.range_space_sparse, solve.null_space)
+SOLVERS = (None, "lu", "qr", "complete_orthogonal", "svd")
+
+
+def dense(H, G, c, gamma):
+    """The whole matrix by its pseudo-inverse: least squares in gamma, shortest multipliers."""
+    n, m = len(c), len(gamma)
+    z = np.linalg.pinv(np.block([[H, G.T], [G, np.zeros((m, m))]]), rcond=1e-11) @ np.concatenate([c, gamma])
+    return z[:n], -z[n:]
+
+
+def system(seed, n, m):
+    """A definite H and full rows."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    return A @ A.T + 0.3 * np.eye(n), rng.standard_normal((m, n)), rng.standard_normal(n), rng.standard_normal(m)
+
+
+def agrees(found, x, multipliers, tolerance=1e-9):
+    scale = max(1.0, np.abs(x).max(initial=0.0), np.abs(multipliers).max(initial=0.0))
+    assert np.abs(found.x - x).max(initial=0.0) < tolerance * scale
+    assert np.abs(found.multipliers - multipliers).max(initial=0.0) < tolerance * scale
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("n", "m"), [(1, 0), (1, 1), (5, 2), (6, 6), (9, 5), (14, 13)])
+def test_independent_rows(method, n, m):
+    """Every method solves the whole matrix's equations, with full rank and no residual."""
+    H, G, c, gamma = system(n + 10 * m, n, m)
+    found = method(H, G, c, gamma)
+    agrees(found, *dense(H, G, c, gamma))
+    assert found.rank == m
+    assert found.residual < 1e-13
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("linear_solver", SOLVERS)
+@pytest.mark.parametrize("consistent", [True, False])
+def test_redundant_rows(method, linear_solver, consistent):
+    """Combinations, copies and zeros among the rows: rank, least squares in gamma, shortest multipliers."""
+    H, G, c, gamma = system(3, 7, 6)
+    G = np.vstack([G[:3], 2.0 * G[0] - G[1], np.zeros(7), 1e3 * G[2], G[2]])
+    gamma = G @ np.arange(7.0) if consistent else np.append(gamma, 1.0)
+    found = method(H, G, c, gamma, linear_solver=linear_solver)
+    x, multipliers = dense(H, G, c, gamma)
+    agrees(found, x, multipliers, 1e-9)
+    assert found.rank == 3
+    assert found.residual < 1e-12 if consistent else found.residual > 1e-3
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("method", METHODS)
+def test_more_rows_than_unknowns(method):
+    """Thirteen rows on five unknowns determine the motion; the multipliers are the shortest that balance."""
+    H, G, c, _ = system(8, 5, 13)
+    wanted = np.arange(5.0)
+    found = method(H, G, c, G @ wanted)
+    agrees(found, wanted, np.linalg.pinv(G.T) @ (H @ wanted - c))
+    assert found.rank == 5
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("angle", [1e-4, 1e-7, 1e-9])
+def test_nearly_dependent_rows(method, angle):
+    """Two rows a tiny angle apart are two rows, and what they ask for together is done with all digits there are."""
+    H, G, c, _ = system(5, 6, 3)
+    G[2] = G[0] + angle * G[1]
+    wanted = np.arange(6.0)
+    found = method(H, G, c, G @ wanted)
+    exact, _ = dense(H, G[:2], c, G[:2] @ wanted)
+    assert found.rank == 2
+    assert np.abs(found.x - exact).max() < 1e-9
+    G[2] = G[0] + angle * np.eye(6)[5]
+    found = method(H, G, c, G @ wanted)
+    exact, _ = dense(H, np.vstack([G[:2], np.eye(6)[5]]), c, np.append(G[:2] @ wanted, wanted[5]))
+    assert found.rank == 3
+    assert np.abs(found.x - exact).max() < 1e-13 / angle
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_closer_than_the_tolerance_count_as_one(method):
+    """An angle of 1e-13 between two rows is rounding, not a constraint of its own; the tolerance is the caller's."""
+    H, G, c, gamma = system(5, 6, 2)
+    G[1] = G[0] + 1e-13 * np.eye(6)[3]
+    gamma[1] = gamma[0]
+    found = method(H, G, c, gamma)
+    exact, _ = dense(H, G[:1], c, gamma[:1])
+    assert found.rank == 1
+    assert np.abs(found.x - exact).max() < 1e-11
+    G[1] = G[0] + 1e-3 * np.eye(6)[3]
+    assert solve.null_space(H, G, c, gamma, tolerance=1e-2).rank == 1
+    assert solve.null_space(H, G, c, gamma).rank == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("linear_solver", SOLVERS)
+def test_singular_matrix_held_by_the_rows(method, linear_solver):
+    """H without any inertia in two directions, both of them constrained: the motion is unique and found."""
+    H, G, c, gamma = system(11, 6, 4)
+    H[4:] = 0.0
+    H[:, 4:] = 0.0
+    found = method(H, G, c, gamma, linear_solver=linear_solver)
+    agrees(found, *dense(H, G, c, gamma))
+    assert found.rank == 4
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("linear_solver", SOLVERS)
+def test_undetermined_motion(method, linear_solver):
+    """A direction with neither inertia nor constraint is an error that names H."""
+    H, G, c, gamma = system(11, 6, 2)
+    H[5] = H[:, 5] = 0.0
+    G[:, 5] = 0.0
+    with pytest.raises(ConstraintError) as caught:
+        method(H, G, c, gamma, linear_solver=linear_solver)
+    assert caught.value.field == "H"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_units_do_not_matter(method):
+    """Coordinates in other units and rows in other units change rank and solution by their factors only."""
+    H, G, c, gamma = system(2, 8, 4)
+    G = np.vstack([G, G[0] + G[1]])
+    gamma = np.append(gamma, gamma[0] + gamma[1])
+    plain = method(H, G, c, gamma)
+    D, R = 10.0 ** np.linspace(-5, 5, 8), 10.0 ** np.array([-4.0, 0.0, 3.0, 1.0, 2.0])
+    scaled = method(D[:, None] * H * D, R[:, None] * G * D, D * c, R * gamma)
+    assert scaled.rank == plain.rank == 4
+    np.testing.assert_allclose(D * scaled.x, plain.x, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", ["branched", "model"])
+def test_branches(shape):
+    """With a tree the range-space method factorises along its branches and gives the dense answer."""
+    model = random_tree(4, bodies=8)
+    q, _, c = state(model, 4)
+    H = mass_matrix(model, q)
+    rng = np.random.default_rng(0)
+    G, gamma = rng.standard_normal((3, model.nv)), rng.standard_normal(3)
+    from contactlab.multibody.ltl import dof_parents
+
+    tree = model if shape == "model" else dof_parents(model).copy()
+    found = solve.range_space_sparse(H, G, c, gamma, tree=tree)
+    agrees(found, *dense(H, G, c, gamma), 1e-8)
+    if shape == "branched":
+        parents = np.array([-1, 0, 0])
+        full = np.eye(3) + 0.1
+        with pytest.raises(ConstraintError, match="no branch"):
+            solve.range_space_sparse(full, np.ones((1, 3)), np.ones(3), np.ones(1), tree=parents)
+
+
+@pytest.mark.parametrize("tree", [[0, 0, 1], [-1, 0], [-1.0, 0.0, 1.0], [-1, 0, 2]])
+def test_trees_that_are_none(tree):
+    """Parents must stand before their children, one per degree of freedom."""
+    with pytest.raises(ConstraintError) as caught:
+        solve.range_space_sparse(np.eye(3), np.ones((1, 3)), np.ones(3), np.ones(1), tree=tree)
+    assert caught.value.field == "tree"
+
+
+@pytest.mark.parametrize("linear_solver", SOLVERS)
+def test_bases_of_ones_own(linear_solver):
+    """Any Y and Z that span what they must give the same solution, redundant rows included."""
+    H, G, c, gamma = system(6, 7, 3)
+    G, gamma = np.vstack([G, G[0] - G[2]]), np.append(gamma, gamma[0] - gamma[2])
+    rng = np.random.default_rng(6)
+    _, _, V = np.linalg.svd(G)
+    Z = V[3:].T @ rng.standard_normal((4, 4))
+    Y = G[:3].T @ rng.standard_normal((3, 3)) + Z @ rng.standard_normal((4, 3))
+    found = solve.null_space(H, G, c, gamma, Y=Y, Z=Z, linear_solver=linear_solver)
+    agrees(found, *dense(H, G, c, gamma))
+    assert found.rank == 3
+
+
+def test_bases_that_do_not_fit():
+    """One basis alone, wrong numbers of columns, G Z not zero, G Y without rank: each is named."""
+    H, G, c, gamma = system(6, 5, 2)
+    _, _, V = np.linalg.svd(G)
+    Y, Z = V[:2].T, V[2:].T
+    for bad, field in (
+        ({"Y": Y}, "Z"),
+        ({"Z": Z}, "Y"),
+        ({"Y": Y, "Z": Z[:, :2]}, "Z"),
+        ({"Y": Y, "Z": Z + 0.1}, "Z"),
+        ({"Y": np.column_stack([Y[:, 0], Y[:, 0]]), "Z": Z}, "Y"),
+    ):
+        with pytest.raises(ConstraintError) as caught:
+            solve.null_space(H, G, c, gamma, **bad)
+        assert caught.value.field == field
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bad_input(method):
+    """Shapes, entries, symmetry, names and tolerances are checked and the argument is named."""
+    H, G, c, gamma = system(1, 4, 2)
+    skew = H.copy()
+    skew[0, 1] += 1.0
+    nan = G.copy()
+    nan[1, 2] = np.nan
+    for operands, field in (
+        ((H[:3], G, c, gamma), "H"),
+        ((skew, G, c, gamma), "H"),
+        ((H, G[:, :3], c, gamma), "G"),
+        ((H, nan, c, gamma), "G"),
+        ((H, G, c[:3], gamma), "H"),
+        ((H, G, c, gamma[:1]), "G"),
+        ((H, G, c, [np.inf, 0.0]), "gamma"),
+    ):
+        with pytest.raises(ConstraintError) as caught:
+            method(*operands)
+        assert caught.value.field == field
+    for more, field in (({"linear_solver": "cholesky"}, "linear_solver"), ({"tolerance": -1.0}, "tolerance")):
+        with pytest.raises(ConstraintError) as caught:
+            method(H, G, c, gamma, **more)
+        assert caught.value.field == field
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_operands_are_left_alone(method):
+    """Nothing handed in is written to."""
+    operands = system(9, 6, 8)
+    before = [array.copy() for array in operands]
+    method(*operands)
+    for array, old in zip(operands, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+@pytest.mark.parametrize("n", [40, 101])
+def test_large_systems(n):
+    """All three agree where the compiled loops run over full panels and remainders."""
+    H, G, c, gamma = system(n, n, n // 3)
+    exact = dense(H, G, c, gamma)
+    for method in METHODS:
+        agrees(method(H, G, c, gamma), *exact, 1e-8)

@@ -5,15 +5,33 @@ from __future__ import annotations
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
 from contactlab.contact.material import Material, combine
-from contactlab.contact.shapes import BodyShape, Box, ConvexPoints, HalfSpace, Sphere
+from contactlab.contact.shapes import (
+    BodyShape,
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Mesh,
+    Placed,
+    Shape,
+    Sphere,
+)
 
 __all__ = [
     "BodyShape",
     "Box",
+    "Capsule",
     "ContactError",
     "ConvexPoints",
+    "Cylinder",
     "HalfSpace",
+    "HeightField",
     "Material",
+    "Mesh",
+    "Placed",
+    "Shape",
     "Sphere",
     "check_edges",
     "combine",

@@ -1,0 +1,20 @@
+"""Collision detection: contacts and distances of shapes, and which of many shapes may touch."""
+
+from __future__ import annotations
+
+from contactlab.contact.detection.broad_phase import bounds, candidate_pairs
+from contactlab.contact.detection.collide import collide
+from contactlab.contact.detection.contact_point import ContactPoint
+from contactlab.contact.detection.distance import Distance, distance
+from contactlab.contact.detection.packing import PackedShapes, pack_shapes
+
+__all__ = [
+    "ContactPoint",
+    "Distance",
+    "PackedShapes",
+    "bounds",
+    "candidate_pairs",
+    "collide",
+    "distance",
+    "pack_shapes",
+]

@@ -1,0 +1,103 @@
+"""Which of many shapes may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.contact.detection.packing import PackedShapes, pose_row
+from contactlab.contact.errors import ContactError
+from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.transform import Transform
+
+__all__ = ["bounds", "candidate_pairs"]
+
+
+def bounds(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
+    """Bounding boxes (n, 6) of shapes whose bodies stand at ``poses``: lowest x, y, z, then highest, world axes [m]."""
+    return _bounds(shapes, _world_poses(shapes, poses), 0.0)
+
+
+def candidate_pairs(
+    shapes: PackedShapes,
+    poses: Sequence[Transform],
+    *,
+    margin: float = 0.0,
+    body: ArrayLike | None = None,
+    category: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+) -> list[tuple[int, int]]:
+    """Pairs (i, j), i < j, of shapes whose bounding boxes are within ``margin`` of each other, in ascending order.
+
+    Parameters
+    ----------
+    shapes
+        From `pack_shapes`.
+    poses
+        Pose of the body of every shape.
+    margin
+        [m], at least 0.
+    body
+        Number of the body of every shape, negative for fixed ones; by default each has its own. Shapes of one body make
+        no pairs, nor do fixed ones.
+    category, mask
+        Bits of every shape, all set by default: a pair needs ``category[i] & mask[j]`` and ``category[j] & mask[i]``.
+
+    Raises
+    ------
+    ContactError
+        An argument of another length, or a bad margin.
+    """
+    from contactlab.contact.detection.kernels.sweep_and_prune import candidates
+
+    n = len(shapes.kind)
+    limit = finite_number(margin, "margin", ContactError)
+    if limit < 0.0:
+        raise ContactError("margin", f"must not be negative, got {limit}")
+    world = _world_poses(shapes, poses)
+    boxes = _bounds(shapes, world, 0.5 * limit)
+    owner = np.arange(n) if body is None else _integers(body, "body", n)
+    bits = [
+        np.full(n, -1, dtype=np.int64) if given is None else _integers(given, name, n)
+        for given, name in ((category, "category"), (mask, "mask"))
+    ]
+    order, keys = np.argsort(boxes[:, 0], kind="stable").astype(np.int64), np.empty(n)
+    capacity = 16 * n + 64
+    while True:
+        pairs = np.empty(capacity, dtype=np.int64)
+        count = candidates(
+            shapes.kind, shapes.size, world, boxes, 0.5 * limit, owner, bits[0], bits[1], order, keys, pairs
+        )
+        if count <= capacity:
+            return [(int(pair) // n, int(pair) % n) for pair in pairs[:count]]
+        capacity = count
+
+
+def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
+    from contactlab.contact.detection.kernels.collide_pair import place_shape
+
+    if len(poses) != len(shapes.kind):
+        raise ContactError("poses", f"{len(poses)} given for {len(shapes.kind)} shapes")
+    world = np.empty((len(poses), 12))
+    for i, pose in enumerate(poses):
+        if not isinstance(pose, Transform):
+            raise ContactError("poses", f"entry [{i}] is a {type(pose).__name__}, not a Transform")
+        place_shape(pose_row(pose), shapes.place[i], world[i])
+    return world
+
+
+def _bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatArray:
+    from contactlab.contact.detection.kernels.bounds import all_bounds
+
+    boxes = np.empty((len(world), 6))
+    all_bounds(shapes.kind, shapes.size, world, shapes.data, enlarged, boxes)
+    return boxes
+
+
+def _integers(value: ArrayLike, field: str, n: int) -> NDArray[np.int64]:
+    array = np.asarray(value)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
+        raise ContactError(field, f"must be ({n},) integers, got {array.dtype} of shape {array.shape}")
+    return array.astype(np.int64)

@@ -1,0 +1,118 @@
+"""Contacts of two shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contactlab.contact.detection.contact_point import ContactPoint
+from contactlab.contact.detection.packing import PackedShapes, pack_shapes, pose_row, workspace
+from contactlab.contact.errors import ContactError
+from contactlab.contact.shapes import Mesh, Placed, Shape
+from contactlab.spatial.arrays import FloatArray, finite_number, read_only
+from contactlab.spatial.transform import Transform
+
+__all__ = ["collide", "contact_rows", "packed_pair"]
+
+
+def collide(
+    shape_a: Shape | Placed,
+    pose_a: Transform,
+    shape_b: Shape | Placed,
+    pose_b: Transform,
+    *,
+    margin: float = 0.0,
+    reduce: bool = False,
+) -> tuple[ContactPoint, ...]:
+    """Contacts of two shapes.
+
+    Parameters
+    ----------
+    shape_a, pose_a
+        Shape A, bare or `Placed`, and the pose of its body in the world.
+    shape_b, pose_b
+        The same of B.
+    margin
+        Contacts with a gap up to this [m] are reported, those that do not touch yet included; at least 0.
+    reduce
+        Keep at most four contacts: the deepest, and three that spread.
+
+    Returns
+    -------
+    tuple of ContactPoint
+        In a fixed order, by feature; none where the shapes are farther apart than ``margin``. With A and B swapped, the
+        points and gaps are the same and the normals turn round (where a normal has no unique direction, as between
+        concentric spheres, it is a fixed one).
+
+    Raises
+    ------
+    ContactError
+        An argument of another type, a bad margin, or a pair of shapes that cannot be taken.
+
+    Notes
+    -----
+    Pairs of a `Mesh` are found by coal, of the extra ``collision``; all others by the project's own kernels.
+    """
+    check_pair(shape_a, pose_a, shape_b, pose_b)
+    limit = finite_number(margin, "margin", ContactError)
+    if limit < 0.0:
+        raise ContactError("margin", f"must not be negative, got {limit}")
+    if is_mesh(shape_a) or is_mesh(shape_b):
+        from contactlab.contact.detection.coal_backend import collide_by_coal
+
+        return collide_by_coal(shape_a, pose_a, shape_b, pose_b, limit)
+    packed = packed_pair(shape_a, shape_b)
+    rows, features = contact_rows(packed, pose_a, pose_b, limit, reduce)
+    return tuple(
+        ContactPoint(read_only(row[0:3]), read_only(row[3:6]), float(row[6]), int(feature))
+        for row, feature in zip(rows, features, strict=True)
+    )
+
+
+def packed_pair(shape_a: Shape | Placed, shape_b: Shape | Placed) -> PackedShapes:
+    """Pack two shapes; a `ContactError` names the one that cannot be."""
+    packs = []
+    for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
+        try:
+            pack_shapes([shape])
+        except ContactError as cause:
+            raise ContactError(name, cause.detail) from cause
+        packs.append(shape)
+    return pack_shapes(packs)
+
+
+def contact_rows(
+    packed: PackedShapes, pose_a: Transform, pose_b: Transform, margin: float, reduce: bool
+) -> tuple[FloatArray, list[int]]:
+    """Contacts of the two shapes packed, as rows of the kernel, and their features."""
+    from contactlab.contact.detection.kernels.collide_pair import collide_pair, place_shape
+    from contactlab.contact.detection.kernels.layout import CONTACT
+
+    poses = np.empty((2, 12))
+    for i, pose in enumerate((pose_a, pose_b)):
+        place_shape(pose_row(pose), packed.place[i], poses[i])
+    work, ints = workspace()
+    capacity = 64
+    while True:
+        out, feature = np.empty((capacity, CONTACT)), np.empty(capacity, dtype=np.int64)
+        count = collide_pair(
+            packed.kind[0], packed.size[0], poses[0], packed.kind[1], packed.size[1], poses[1],
+            packed.data, packed.loops, margin, reduce, work, ints, out, feature,
+        )  # fmt: skip
+        if count <= capacity:
+            return out[:count], [int(code) for code in feature[:count]]
+        capacity = count
+
+
+def is_mesh(shape: Shape | Placed) -> bool:
+    """Whether a shape, bare or placed, is a mesh."""
+    return isinstance(shape.shape if isinstance(shape, Placed) else shape, Mesh)
+
+
+def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object) -> None:
+    """Raise a `ContactError` that names an argument of another type."""
+    for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
+        if not isinstance(shape, Shape | Placed):
+            raise ContactError(name, f"must be a shape or Placed, got {type(shape).__name__}")
+    for pose, name in ((pose_a, "pose_a"), (pose_b, "pose_b")):
+        if not isinstance(pose, Transform):
+            raise ContactError(name, f"must be a Transform, got {type(pose).__name__}")

@@ -1,0 +1,87 @@
+"""Faces of a convex hull, flat ones and single points included."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contactlab.contact.detection.kernels.layout import MAX_FACE, MAX_POINTS
+from contactlab.contact.errors import ContactError
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["hull_faces"]
+
+# Triangles of a hull whose normals agree this well are one face.
+COPLANAR = 1e-9
+
+
+def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
+    """Outward unit normals (m, 3) of the faces of the hull of ``points`` (n, 3), and their corners, counter-clockwise.
+
+    A flat set has two faces, one on either side; a straight one a single "face" of its two ends, and a point itself,
+    both with the normal zero.
+    """
+    center = points.mean(axis=0)
+    _, extents, axes = np.linalg.svd(points - center, full_matrices=True)
+    size = float(extents[0]) if len(extents) else 0.0
+    rank = int(np.sum(extents > 1e-9 * max(size, 1e-300))) if size > 1e-14 * float(np.max(np.abs(points))) else 0
+    if rank == 0:
+        return np.zeros((1, 3)), [[0]]
+    if rank == 1:
+        along = (points - center) @ axes[0]
+        return np.zeros((1, 3)), [[int(np.argmin(along)), int(np.argmax(along))]]
+    if rank == 2:
+        loop = _loop(points, list(range(len(points))), axes[2])
+        return _checked(np.array([axes[2], -axes[2]]), [loop, loop[::-1]])
+    return _checked(*_solid(points, size))
+
+
+def _solid(points: FloatArray, size: float) -> tuple[FloatArray, list[list[int]]]:
+    from scipy.spatial import ConvexHull
+
+    planes: list[FloatArray] = []
+    for equation in ConvexHull(points).equations:
+        # The hull comes in triangles: those of one plane are one face.
+        if not any(np.max(np.abs(equation[:3] - plane[:3])) < COPLANAR for plane in planes):
+            planes.append(equation)
+    normals, loops = [], []
+    for plane in planes:
+        on = np.flatnonzero(points @ plane[:3] + plane[3] > -COPLANAR * size)
+        loop = _loop(points, [int(i) for i in on], plane[:3])
+        if len(loop) >= 3:
+            normals.append(plane[:3])
+            loops.append(loop)
+    return np.array(normals), loops
+
+
+def _loop(points: FloatArray, numbers: list[int], normal: FloatArray) -> list[int]:
+    """Corners of the hull of coplanar points, counter-clockwise about ``normal`` (A. M. Andrew's monotone chain)."""
+    axis = int(np.argmin(np.abs(normal)))
+    u = np.cross(normal, np.eye(3)[axis])
+    u /= np.linalg.norm(u)
+    v = np.cross(normal, u)
+    flat = {i: (float(points[i] @ u), float(points[i] @ v)) for i in numbers}
+    order = sorted(numbers, key=lambda i: (*flat[i], i))
+    extent = max(np.ptp([flat[i][m] for i in numbers]) for m in range(2))
+
+    def chain(sequence: list[int]) -> list[int]:
+        corners: list[int] = []
+        for i in sequence:
+            while len(corners) >= 2:
+                (ax, ay), (bx, by), (cx, cy) = flat[corners[-2]], flat[corners[-1]], flat[i]
+                if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 1e-12 * extent * extent:
+                    break
+                corners.pop()
+            corners.append(i)
+        return corners[:-1]
+
+    return chain(order) + chain(order[::-1])
+
+
+def _checked(normals: FloatArray, loops: list[list[int]]) -> tuple[FloatArray, list[list[int]]]:
+    largest = max(map(len, loops))
+    if largest > MAX_FACE:
+        raise ContactError("points", f"a face of the hull has {largest} corners, at most {MAX_FACE} can be taken")
+    highest = max(map(max, loops))
+    if highest >= MAX_POINTS:
+        raise ContactError("points", f"corner {highest} of the hull: at most {MAX_POINTS} points can be taken")
+    return normals, loops

@@ -1,0 +1,126 @@
+"""Where two faces lie over one another: the polygon they share when seen along the contact normal."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact.detection.kernels.layout import BITS, NONE
+from contactlab.contact.detection.kernels.writing import across
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+__all__ = ["clip", "project"]
+
+# Labels of edges of the clipping polygon start here; those of the subject are the numbers of its corners.
+CLIPPER = 1 << BITS
+
+
+@kernel
+def project(polygon: FloatArray, n: int, nx: float, ny: float, nz: float, ox: float, oy: float, oz: float) -> None:
+    """Replace the corners by their coordinates along two tangents of the unit normal, and along the normal, from o."""
+    ax, ay, az = across(nx, ny, nz)
+    bx, by, bz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+    for i in range(n):
+        x, y, z = polygon[3 * i] - ox, polygon[3 * i + 1] - oy, polygon[3 * i + 2] - oz
+        polygon[3 * i] = ax * x + ay * y + az * z
+        polygon[3 * i + 1] = bx * x + by * y + bz * z
+        polygon[3 * i + 2] = nx * x + ny * y + nz * z
+
+
+@kernel
+def _code(edge: int, j: int, nb: int, ids_b: NDArray[np.int64]) -> int:
+    """Feature of a corner that clipping by edge j makes on the edge labelled ``edge``."""
+    if edge < CLIPPER:
+        return (edge << BITS) | ids_b[j]
+    k = edge - CLIPPER
+    # Two edges of the clipping polygon meet in one of its corners.
+    corner = j if j == k + 1 or (j == 0 and k == nb - 1) else k
+    return (NONE << BITS) | ids_b[corner]
+
+
+@kernel
+def clip(
+    subject: FloatArray,
+    na: int,
+    ids_a: NDArray[np.int64],
+    clipper: FloatArray,
+    nb: int,
+    ids_b: NDArray[np.int64],
+    slack: float,
+    first: FloatArray,
+    second: FloatArray,
+    labels_1: NDArray[np.int64],
+    labels_2: NDArray[np.int64],
+) -> int:
+    """Part of the subject (a polygon or a segment) over the convex clipping polygon; returns its number of corners.
+
+    I. E. Sutherland, G. W. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974), with a band of
+    ``slack`` about every edge: a corner within it stays and cuts nothing, so that equal faces give their four corners
+    whatever the last bits of the poses are.
+
+    Parameters
+    ----------
+    subject, na, ids_a
+        Corners (x, y, height) in a row, their number (2 for a segment), and their numbers in their shape.
+    clipper, nb, ids_b
+        The same of the clipping polygon, at least 3 corners, in either sense of rotation.
+    slack
+        Half width of the band [m].
+    first, second, labels_1, labels_2
+        Workspaces. The result stands in ``first``, its features in ``labels_1[0::2]``.
+    """
+    area = 0.0
+    for j in range(nb):
+        k = (j + 1) % nb
+        area += clipper[3 * j] * clipper[3 * k + 1] - clipper[3 * k] * clipper[3 * j + 1]
+    turn = 1.0 if area > 0.0 else -1.0
+    n = na
+    for i in range(n):
+        for m in range(3):
+            first[3 * i + m] = subject[3 * i + m]
+        labels_1[2 * i] = (ids_a[i] << BITS) | NONE
+        labels_1[2 * i + 1] = ids_a[i]
+    capacity = first.shape[0] // 3
+    for j in range(nb):
+        k = (j + 1) % nb
+        x0, y0 = clipper[3 * j], clipper[3 * j + 1]
+        ex, ey = turn * (clipper[3 * k] - x0), turn * (clipper[3 * k + 1] - y0)
+        length = (ex * ex + ey * ey) ** 0.5
+        if length <= slack:
+            continue
+        ex, ey = ex / length, ey / length
+        kept, cut = 0, False
+        for i in range(n):
+            i_next = (i + 1) % n
+            here = ex * (first[3 * i + 1] - y0) - ey * (first[3 * i] - x0)
+            there = ex * (first[3 * i_next + 1] - y0) - ey * (first[3 * i_next] - x0)
+            if here < -slack:
+                cut = True
+            elif kept < capacity:
+                for m in range(3):
+                    second[3 * kept + m] = first[3 * i + m]
+                labels_2[2 * kept] = labels_1[2 * i]
+                # Leaving over a corner on the edge: what follows it runs along that edge.
+                labels_2[2 * kept + 1] = CLIPPER + j if here <= slack and there < -slack else labels_1[2 * i + 1]
+                kept += 1
+            if n == 2 and i == 1:
+                continue  # a segment has one edge
+            leaves, enters = here > slack and there < -slack, here < -slack and there > slack
+            if (leaves or enters) and kept < capacity:
+                t = here / (here - there)
+                for m in range(3):
+                    second[3 * kept + m] = first[3 * i + m] + t * (first[3 * i_next + m] - first[3 * i + m])
+                labels_2[2 * kept] = _code(labels_1[2 * i + 1], j, nb, ids_b)
+                labels_2[2 * kept + 1] = CLIPPER + j if leaves else labels_1[2 * i + 1]
+                kept += 1
+        if not cut:
+            continue
+        n = kept
+        for i in range(n):
+            for m in range(3):
+                first[3 * i + m] = second[3 * i + m]
+            labels_1[2 * i], labels_1[2 * i + 1] = labels_2[2 * i], labels_2[2 * i + 1]
+        if n == 0:
+            return 0
+    return n

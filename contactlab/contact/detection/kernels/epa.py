@@ -1,0 +1,237 @@
+"""Penetration depth of two overlapping convex shapes: the expanding polytope."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact.detection.kernels.gjk import add_corner
+from contactlab.contact.detection.kernels.layout import CYLINDER, EDGES, FACES, MAX_FACES, MAX_VERTICES
+from contactlab.contact.detection.kernels.simplex import ROW
+from contactlab.contact.detection.kernels.writing import across
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+__all__ = ["epa"]
+
+# A cylinder's rim is met to this part of the scale. Finer faces have too little area for normals of their own: the
+# normal is then known to 1e-4.
+ROUND = 1e-8
+
+
+@kernel
+def _normal(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float, float]:
+    """(j - i) x (k - i) of three corners, and its length."""
+    ax, ay, az = work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
+    bx, by, bz = work[ROW * j] - ax, work[ROW * j + 1] - ay, work[ROW * j + 2] - az
+    cx, cy, cz = work[ROW * k] - ax, work[ROW * k + 1] - ay, work[ROW * k + 2] - az
+    nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
+    return nx, ny, nz, math.sqrt(nx * nx + ny * ny + nz * nz)
+
+
+@kernel
+def _tetrahedron(
+    kind_a: int,
+    size_a: FloatArray,
+    pose_a: FloatArray,
+    kind_b: int,
+    size_b: FloatArray,
+    pose_b: FloatArray,
+    data: FloatArray,
+    n: int,
+    scale: float,
+    work: FloatArray,
+) -> int:
+    """Add corners to a simplex of n until it is a tetrahedron; returns how many there are (fewer in a flat case)."""
+    tiny = 1e-9 * scale
+    if n == 1:
+        for i in range(6):
+            dx, dy, dz = 0.0, 0.0, 0.0
+            s = 1.0 if i % 2 == 0 else -1.0
+            if i // 2 == 0:
+                dx = s
+            elif i // 2 == 1:
+                dy = s
+            else:
+                dz = s
+            add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, dx, dy, dz, 1, work)
+            far = abs(work[ROW] - work[0]) + abs(work[ROW + 1] - work[1]) + abs(work[ROW + 2] - work[2])
+            if far > tiny:
+                n = 2
+                break
+    if n == 2:
+        ux, uy, uz = work[ROW] - work[0], work[ROW + 1] - work[1], work[ROW + 2] - work[2]
+        length = math.sqrt(ux * ux + uy * uy + uz * uz)
+        ex, ey, ez = across(ux, uy, uz)
+        fx, fy, fz = (uy * ez - uz * ey) / length, (uz * ex - ux * ez) / length, (ux * ey - uy * ex) / length
+        for i in range(4):
+            s = 1.0 if i % 2 == 0 else -1.0
+            dx, dy, dz = (s * ex, s * ey, s * ez) if i < 2 else (s * fx, s * fy, s * fz)
+            add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, dx, dy, dz, 2, work)
+            if _normal(work, 0, 1, 2)[3] > tiny * length:
+                n = 3
+                break
+    if n == 3:
+        nx, ny, nz, length = _normal(work, 0, 1, 2)
+        for i in range(2):
+            s = 1.0 if i == 0 else -1.0
+            dx, dy, dz = s * nx / length, s * ny / length, s * nz / length
+            far = add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, dx, dy, dz, 3, work)
+            if far - (dx * work[0] + dy * work[1] + dz * work[2]) > tiny:
+                n = 4
+                break
+    return n
+
+
+@kernel
+def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray, ints: NDArray[np.int64]) -> None:
+    """Store face (i, j, k) with its unit normal and distance; a sliver gets an infinite one and is never chosen."""
+    nx, ny, nz, length = _normal(work, i, j, k)
+    at = FACES + 4 * face
+    ints[3 * face], ints[3 * face + 1], ints[3 * face + 2] = i, j, k
+    if length > 1e-15 * scale * scale:
+        nx, ny, nz = nx / length, ny / length, nz / length
+        work[at], work[at + 1], work[at + 2] = nx, ny, nz
+        work[at + 3] = nx * work[ROW * i] + ny * work[ROW * i + 1] + nz * work[ROW * i + 2]
+    else:
+        work[at] = work[at + 1] = work[at + 2] = 0.0
+        work[at + 3] = math.inf
+
+
+@kernel
+def _open(corner: int, faces: int, slack: float, work: FloatArray, ints: NDArray[np.int64]) -> tuple[int, int]:
+    """Remove the faces that see the new corner; returns how many faces stay, and the edges around the hole."""
+    edges, kept = 0, 0
+    x, y, z = work[ROW * corner], work[ROW * corner + 1], work[ROW * corner + 2]
+    for face in range(faces):
+        at = FACES + 4 * face
+        seen = work[at + 3] == math.inf or work[at] * x + work[at + 1] * y + work[at + 2] * z - work[at + 3] > slack
+        if not seen:
+            if kept != face:
+                for m in range(3):
+                    ints[3 * kept + m] = ints[3 * face + m]
+                for m in range(4):
+                    work[FACES + 4 * kept + m] = work[at + m]
+            kept += 1
+            continue
+        for m in range(3):
+            i, j = ints[3 * face + m], ints[3 * face + (m + 1) % 3]
+            found = -1
+            for e in range(edges):
+                if ints[EDGES + 2 * e] == j and ints[EDGES + 2 * e + 1] == i:
+                    found = e
+                    break
+            if found >= 0:
+                # Both sides of this edge go: it lies inside the hole.
+                edges -= 1
+                ints[EDGES + 2 * found] = ints[EDGES + 2 * edges]
+                ints[EDGES + 2 * found + 1] = ints[EDGES + 2 * edges + 1]
+            elif edges < MAX_FACES:
+                ints[EDGES + 2 * edges], ints[EDGES + 2 * edges + 1] = i, j
+                edges += 1
+    return kept, edges
+
+
+@kernel
+def epa(
+    kind_a: int,
+    size_a: FloatArray,
+    pose_a: FloatArray,
+    kind_b: int,
+    size_b: FloatArray,
+    pose_b: FloatArray,
+    data: FloatArray,
+    n: int,
+    scale: float,
+    work: FloatArray,
+    weights: FloatArray,
+    ints: NDArray[np.int64],
+) -> tuple[float, float, float, float]:
+    """Depth of the cores' overlap and the unit normal from A to B; in ``work`` the three corners, with ``weights``.
+
+    G. van den Bergen, Proximity queries and penetration depth computation on 3D game objects, GDC 2001: the polytope
+    A - B is grown from a simplex inside it, always beyond the face nearest to the origin. Faces look away from the
+    polytope's inside, not from the origin, so that cores a hair apart get a face as well, at a negative depth.
+
+    For polytopes the result is exact, for cylinders good to `ROUND` of the
+    scale, or to some 1e-6 where rounding ends the search first.
+    """
+    n = _tetrahedron(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, n, scale, work)
+    for m in range(4):
+        weights[m] = 0.0
+    if n < 4:
+        # Both cores lie in one plane, or on one line, and touch: out of the plane is the shortest way.
+        weights[0] = 1.0
+        if n == 3:
+            nx, ny, nz, length = _normal(work, 0, 1, 2)
+            nx, ny, nz = nx / length, ny / length, nz / length
+        elif n == 2:
+            nx, ny, nz = across(work[ROW] - work[0], work[ROW + 1] - work[1], work[ROW + 2] - work[2])
+        else:
+            nx, ny, nz = 0.0, 0.0, 1.0
+        return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz
+    nx, ny, nz, _ = _normal(work, 0, 1, 2)
+    dx, dy, dz = work[3 * ROW] - work[0], work[3 * ROW + 1] - work[1], work[3 * ROW + 2] - work[2]
+    j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
+    _add_face(0, j, k, 0, scale, work, ints)
+    _add_face(0, k, 3, 1, scale, work, ints)
+    _add_face(k, j, 3, 2, scale, work, ints)
+    _add_face(j, 0, 3, 3, scale, work, ints)
+    faces, corners, slack = 4, 4, 1e-13 * scale
+    enough = 1e-11 * scale
+    if CYLINDER in (kind_a, kind_b):
+        enough, slack = ROUND * scale, 1e-4 * ROUND * scale
+    best, least, bx, by, bz = 0, math.inf, 0.0, 0.0, 1.0
+    while True:
+        best = 0
+        for face in range(1, faces):
+            if work[FACES + 4 * face + 3] < work[FACES + 4 * best + 3]:
+                best = face
+        at = FACES + 4 * best
+        nx, ny, nz, depth = work[at], work[at + 1], work[at + 2], work[at + 3]
+        if corners == MAX_VERTICES:
+            break
+        far = add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, nx, ny, nz, corners, work)
+        # Any direction bounds the depth from above, whatever becomes of the polytope.
+        if far < least:
+            least, bx, by, bz = far, nx, ny, nz
+        if far - depth <= enough:
+            break
+        kept, edges = _open(corners, faces, slack, work, ints)
+        # Euler: a closed polytope of triangles has 2 V - 4 faces. Rounding has opened this one: the search ends.
+        if kept + edges != 2 * (corners + 1) - 4 or kept + edges > MAX_FACES:
+            weights[0] = 1.0
+            add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, bx, by, bz, 0, work)
+            return least, bx, by, bz
+        for e in range(edges):
+            i, j = ints[EDGES + 2 * e], ints[EDGES + 2 * e + 1]
+            _add_face(i, j, corners, kept + e, scale, work, ints)
+        faces, corners = kept + edges, corners + 1
+    _weigh(depth, nx, ny, nz, ints[3 * best], ints[3 * best + 1], ints[3 * best + 2], work, weights)
+    return depth, nx, ny, nz
+
+
+@kernel
+def _weigh(
+    depth: float, nx: float, ny: float, nz: float, i: int, j: int, k: int, work: FloatArray, weights: FloatArray
+) -> None:
+    """Move the face's corners to the front, and weigh them for the foot of the perpendicular from the origin."""
+    for m in range(ROW):
+        a, b, c = work[ROW * i + m], work[ROW * j + m], work[ROW * k + m]
+        work[m], work[ROW + m], work[2 * ROW + m] = a, b, c
+    px, py, pz = depth * nx, depth * ny, depth * nz
+    total = 0.0
+    for m in range(3):
+        s, t = (m + 1) % 3, (m + 2) % 3
+        bx, by, bz = work[ROW * s] - px, work[ROW * s + 1] - py, work[ROW * s + 2] - pz
+        cx, cy, cz = work[ROW * t] - px, work[ROW * t + 1] - py, work[ROW * t + 2] - pz
+        area = nx * (by * cz - bz * cy) + ny * (bz * cx - bx * cz) + nz * (bx * cy - by * cx)
+        weights[m] = max(area, 0.0)
+        total += weights[m]
+    if total > 0.0:
+        for m in range(3):
+            weights[m] /= total
+    else:
+        weights[0], weights[1], weights[2] = 1.0, 0.0, 0.0

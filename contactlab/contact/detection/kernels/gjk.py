@@ -1,0 +1,120 @@
+"""Distance of the cores of two convex shapes."""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.detection.kernels.simplex import ROW, keep_closest
+from contactlab.contact.detection.kernels.support import support
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+__all__ = ["add_corner", "gjk"]
+
+MAX_STEPS = 200
+# Where the simplex before the present one is kept.
+KEPT = 4 * ROW
+
+
+@kernel
+def add_corner(
+    kind_a: int,
+    size_a: FloatArray,
+    pose_a: FloatArray,
+    kind_b: int,
+    size_b: FloatArray,
+    pose_b: FloatArray,
+    data: FloatArray,
+    dx: float,
+    dy: float,
+    dz: float,
+    corner: int,
+    work: FloatArray,
+) -> float:
+    """Fill row ``corner`` with the point of A - B farthest along (dx, dy, dz); returns how far that is, times |d|."""
+    ax, ay, az = support(kind_a, size_a, pose_a, data, dx, dy, dz)
+    bx, by, bz = support(kind_b, size_b, pose_b, data, -dx, -dy, -dz)
+    at = ROW * corner
+    work[at], work[at + 1], work[at + 2] = ax - bx, ay - by, az - bz
+    work[at + 3], work[at + 4], work[at + 5] = ax, ay, az
+    work[at + 6], work[at + 7], work[at + 8] = bx, by, bz
+    return dx * (ax - bx) + dy * (ay - by) + dz * (az - bz)
+
+
+@kernel
+def gjk(
+    kind_a: int,
+    size_a: FloatArray,
+    pose_a: FloatArray,
+    kind_b: int,
+    size_b: FloatArray,
+    pose_b: FloatArray,
+    data: FloatArray,
+    scale: float,
+    enough: float,
+    work: FloatArray,
+    weights: FloatArray,
+) -> tuple[float, int]:
+    """Distance of the two cores (0 in overlap), and the number of corners of the simplex left in ``work``.
+
+    E. G. Gilbert, D. W. Johnson, S. S. Keerthi, A fast procedure for computing the distance between complex objects,
+    IEEE Journal of Robotics and Automation 4 (1988); G. van den Bergen, A fast and robust GJK implementation (1999)
+    for the end test: the distance is known to ``1e-14 scale`` when the search stops, or to be more than ``enough``.
+
+    Parameters
+    ----------
+    data
+        Where convex hulls keep their points.
+    scale
+        Length of the order of both shapes.
+    enough
+        A distance beyond this is of no interest: the search stops as soon as it is certain.
+    work, weights
+        Corners of the simplex (rows of 9) and the weights (4) of the closest point, each with room for those of the
+        step before.
+    """
+    vx, vy, vz = pose_a[9] - pose_b[9], pose_a[10] - pose_b[10], pose_a[11] - pose_b[11]
+    if vx * vx + vy * vy + vz * vz == 0.0:
+        vx = 1.0
+    add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, -vx, -vy, -vz, 0, work)
+    weights[0] = 1.0
+    n, n_before, length2 = 1, 1, math.inf
+    for _ in range(MAX_STEPS):
+        vx, vy, vz = 0.0, 0.0, 0.0
+        for i in range(n):
+            vx += weights[i] * work[ROW * i]
+            vy += weights[i] * work[ROW * i + 1]
+            vz += weights[i] * work[ROW * i + 2]
+        now = vx * vx + vy * vy + vz * vz
+        if not now < length2:
+            # Rounding in a thin simplex: the one before was as good as it gets.
+            n = n_before
+            for i in range(ROW * n):
+                work[i] = work[KEPT + i]
+            for i in range(n):
+                weights[i] = weights[4 + i]
+            break
+        length2 = now
+        length = math.sqrt(now)
+        if length <= 1e-15 * scale or length < 1e-150:
+            return 0.0, n
+        nearest = -add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, -vx, -vy, -vz, n, work)
+        if nearest > enough * length or now - nearest <= 1e-14 * length * max(scale, length):
+            break
+        repeated = False
+        for i in range(n):
+            same = True
+            for m in range(3):
+                same = same and work[ROW * i + m] == work[ROW * n + m]
+            repeated = repeated or same
+        if repeated:
+            break
+        n_before = n
+        for i in range(ROW * n):
+            work[KEPT + i] = work[i]
+        for i in range(n):
+            weights[4 + i] = weights[i]
+        n = keep_closest(work, n + 1, weights)
+        if n == 4:
+            return 0.0, 4
+    return math.sqrt(length2), n

@@ -1,0 +1,61 @@
+"""Numbers every pair of shapes agrees on: kinds, the columns of sizes, poses and contacts, features, workspaces."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Kinds of shapes. A pair is computed with the lower kind as A, so grounds come first.
+HALF_SPACE: Final = 0
+HEIGHT_FIELD: Final = 1
+SPHERE: Final = 2
+CAPSULE: Final = 3
+BOX: Final = 4
+CYLINDER: Final = 5
+CONVEX: Final = 6
+
+# A row of sizes:
+#   half-space   outward unit normal 0:3, offset 3
+#   height field where its heights start in `data` 0, points along x 1 and y 2, spacing 3, 4 [m], lowest, highest 5, 6
+#   sphere       radius 0
+#   capsule      radius 0, half length 1
+#   box          half extents 0:3
+#   cylinder     radius 0, half length 1
+#   convex       number of points 0, their start in `data` 1, number of faces 2, start of the faces' normals in `data`
+#                3, start of their loops in `loops` 4 (first where each loop begins, counted from 4, then the corners)
+SIZE: Final = 8
+
+# A pose: the rotation by rows 0:9 (shape axes to world axes), the origin 9:12 [m].
+POSE: Final = 12
+
+# A contact: point midway between the surfaces 0:3 [m], unit normal from A into B 3:6, gap 6 [m].
+POINT: Final = 0
+NORMAL: Final = 3
+GAP: Final = 6
+CONTACT: Final = 7
+
+# A feature number packs a corner or an edge of A and one of B, ten bits each; NONE stands for "not of this shape".
+BITS: Final = 10
+NONE: Final = (1 << BITS) - 1
+WITNESS: Final = (NONE << BITS) | NONE
+
+# Points of a hull, and corners of one of its faces, that pairs of general convex shapes can take.
+MAX_POINTS: Final = NONE
+MAX_FACE: Final = 64
+
+# Workspaces. The polytope of the expanding search shares its room with the polygons: they are never alive at once.
+MAX_VERTICES: Final = 128
+MAX_FACES: Final = 512
+POLYGON_A: Final = 0
+POLYGON_B: Final = POLYGON_A + 3 * MAX_FACE
+CLIP_1: Final = POLYGON_B + 3 * MAX_FACE
+CLIP_2: Final = CLIP_1 + 6 * MAX_FACE
+FACES: Final = 9 * MAX_VERTICES
+SCRATCH: Final = FACES + 4 * MAX_FACES
+WORK: Final = SCRATCH + 16
+
+ID_A: Final = 0
+ID_B: Final = ID_A + MAX_FACE
+LABEL_1: Final = ID_B + MAX_FACE
+LABEL_2: Final = LABEL_1 + 4 * MAX_FACE
+EDGES: Final = 4 * MAX_FACES
+INT_WORK: Final = EDGES + 2 * MAX_FACES

@@ -1,0 +1,161 @@
+"""Contacts of two convex shapes along a known normal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact.detection.kernels.clipping import clip, project
+from contactlab.contact.detection.kernels.layout import (
+    BITS,
+    CLIP_1,
+    CLIP_2,
+    ID_A,
+    ID_B,
+    LABEL_1,
+    LABEL_2,
+    MAX_FACE,
+    NONE,
+    POLYGON_A,
+    POLYGON_B,
+    SCRATCH,
+    WITNESS,
+)
+from contactlab.contact.detection.kernels.support_face import support_face
+from contactlab.contact.detection.kernels.writing import across, put
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+__all__ = ["manifold"]
+
+# A face whose normal is the contact's to within 1.4e-3 rad carries a manifold of its own.
+ALIGNED = 1.0 - 1e-6
+# The sine below which two segments lie along one another.
+PARALLEL = 1e-3
+# Contact of faces steeper than this (of their normal and the contact's) is not worth clipping.
+STEEP = 0.05
+
+
+@kernel
+def manifold(
+    kind_a: int,
+    size_a: FloatArray,
+    pose_a: FloatArray,
+    kind_b: int,
+    size_b: FloatArray,
+    pose_b: FloatArray,
+    data: FloatArray,
+    loops: NDArray[np.int64],
+    normal: tuple[float, float, float],
+    point: tuple[float, float, float],
+    gap: float,
+    scale: float,
+    margin: float,
+    work: FloatArray,
+    ints: NDArray[np.int64],
+    out: FloatArray,
+    feature: NDArray[np.int64],
+) -> int:
+    """Write the contacts of A and B along ``normal``, whose closest pair starts at ``point`` on A with gap ``gap``.
+
+    The faces that look along the normal are clipped against one another, and every corner of what they share is a
+    contact with the distance of the two faces there, along the normal. Where the normal is that of neither face (edge
+    on edge, corner on corner), only corners as close as the closest pair stay. The closest pair itself is written when
+    no corner is as close.
+
+    Returns the number of contacts; those with a gap above ``margin`` are left out.
+    """
+    nx, ny, nz = normal
+    polygon_a, polygon_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
+    ids_a, ids_b = ints[ID_A : ID_A + MAX_FACE], ints[ID_B : ID_B + MAX_FACE]
+    local = work[SCRATCH : SCRATCH + 6]
+    na, ax, ay, az = support_face(kind_a, size_a, pose_a, data, loops, nx, ny, nz, local, polygon_a, ids_a)
+    nb, bx, by, bz = support_face(kind_b, size_b, pose_b, data, loops, -nx, -ny, -nz, local, polygon_b, ids_b)
+    count, closest = 0, math.inf
+    if na >= 2 and nb >= 2:
+        cos_a, cos_b = ax * nx + ay * ny + az * nz, -(bx * nx + by * ny + bz * nz)
+        limit = margin if max(cos_a, cos_b) >= ALIGNED else min(margin, gap + 1e-6 * scale)
+        project(polygon_a, na, nx, ny, nz, *point)
+        project(polygon_b, nb, nx, ny, nz, *point)
+        first, second = work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], work[CLIP_2 : CLIP_2 + 6 * MAX_FACE]
+        labels_1, labels_2 = ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE]
+        slack = 1e-9 * scale
+        tx, ty, tz = across(nx, ny, nz)
+        sx, sy, sz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
+        ox, oy, oz = point
+        n, swapped = 0, False
+        if na < 3 and nb < 3:
+            n = _segments(polygon_a, ids_a, polygon_b, ids_b, slack, first, second, labels_1)
+        elif nb < 3:
+            # The segment of B is the subject: roles are changed back below.
+            if cos_a > STEEP:
+                swapped = True
+                n = clip(polygon_b, nb, ids_b, polygon_a, na, ids_a, slack, first, second, labels_1, labels_2)
+                slope_t, slope_s = -(ax * tx + ay * ty + az * tz) / cos_a, -(ax * sx + ay * sy + az * sz) / cos_a
+                _heights(first, n, polygon_a, slope_t, slope_s, second)
+        elif cos_b > STEEP:
+            n = clip(polygon_a, na, ids_a, polygon_b, nb, ids_b, slack, first, second, labels_1, labels_2)
+            slope_t, slope_s = (bx * tx + by * ty + bz * tz) / cos_b, (bx * sx + by * sy + bz * sz) / cos_b
+            _heights(first, n, polygon_b, slope_t, slope_s, second)
+        for i in range(n):
+            x, y, high, other, code = first[3 * i], first[3 * i + 1], first[3 * i + 2], second[i], labels_1[2 * i]
+            if swapped:
+                high, other = other, high
+                code = ((code & NONE) << BITS) | (code >> BITS)
+            here = other - high
+            if here <= limit:
+                closest = min(closest, here)
+                px, py, pz = ox + x * tx + y * sx, oy + x * ty + y * sy, oz + x * tz + y * sz
+                px, py, pz = px + high * nx, py + high * ny, pz + high * nz
+                count = put(px, py, pz, nx, ny, nz, here, code, count, out, feature)
+    if gap <= margin and not closest <= gap + 1e-6 * scale:
+        px, py, pz = point
+        count = put(px, py, pz, nx, ny, nz, gap, WITNESS, count, out, feature)
+    return count
+
+
+@kernel
+def _heights(
+    corners: FloatArray, n: int, polygon: FloatArray, slope_t: float, slope_s: float, heights: FloatArray
+) -> None:
+    """Fill ``heights`` with the height, at every clipped corner, of the plane of the clipping polygon."""
+    for i in range(n):
+        x, y = corners[3 * i] - polygon[0], corners[3 * i + 1] - polygon[1]
+        heights[i] = polygon[2] + slope_t * x + slope_s * y
+
+
+@kernel
+def _segments(
+    a: FloatArray,
+    ids_a: NDArray[np.int64],
+    b: FloatArray,
+    ids_b: NDArray[np.int64],
+    slack: float,
+    first: FloatArray,
+    heights: FloatArray,
+    labels: NDArray[np.int64],
+) -> int:
+    """Ends of the stretch two parallel segments share: corners and heights of A in ``first``, of B in ``heights``."""
+    ux, uy = a[3] - a[0], a[4] - a[1]
+    wx, wy = b[3] - b[0], b[4] - b[1]
+    long_a, long_b = math.sqrt(ux * ux + uy * uy), math.sqrt(wx * wx + wy * wy)
+    if long_a <= slack or long_b <= slack or abs(ux * wy - uy * wx) > PARALLEL * long_a * long_b:
+        return 0
+    ux, uy = ux / long_a, uy / long_a
+    begin, end = ux * (b[0] - a[0]) + uy * (b[1] - a[1]), ux * (b[3] - a[0]) + uy * (b[4] - a[1])
+    low_b, high_b = (0, 1) if begin <= end else (1, 0)
+    low, high = max(0.0, min(begin, end)), min(long_a, max(begin, end))
+    if high - low <= slack:
+        return 0
+    for i in range(2):
+        s = low if i == 0 else high
+        of_a = s == 0.0 if i == 0 else s == long_a
+        corner = i if of_a else (low_b if i == 0 else high_b)
+        for m in range(2):
+            first[3 * i + m] = a[3 * corner + m] if of_a else b[3 * corner + m]
+        first[3 * i + 2] = a[2] + s / long_a * (a[5] - a[2])
+        heights[i] = b[2] + (s - begin) / (end - begin) * (b[5] - b[2])
+        labels[2 * i] = ((ids_a[corner] << BITS) | NONE) if of_a else ((NONE << BITS) | ids_b[corner])
+    return 2

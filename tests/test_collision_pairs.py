@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Placed, Sphere
+from contactlab.contact.detection import collide, distance
+from contactlab.spatial import Transform
+
+HERE = Transform()
+QUARTER = Transform.rotation((0.0, 1.0, 0.0), math.pi / 2)
+
+
+def at(x=0.0, y=0.0, z=0.0, turn=HERE):
+    return Transform(turn.R, (x, y, z))
+
+
+def points(contacts):
+    return np.array(sorted(tuple(np.round(c.point, 9) + 0.0) for c in contacts))
+
+
+@pytest.mark.nojit
+def test_spheres_touch_in_the_middle_of_the_gap():
+    """The gap is the distance of the centres less the radii, the normal leads from A to B, the point is midway."""
+    (contact,) = collide(Sphere(1.0), HERE, Sphere(0.5), at(z=2.0), margin=1.0)
+    assert contact.gap == 0.5
+    np.testing.assert_array_equal(contact.normal, [0, 0, 1])
+    np.testing.assert_array_equal(contact.point, [0, 0, 1.25])
+    np.testing.assert_array_equal(contact.point_a, [0, 0, 1.0])
+    np.testing.assert_array_equal(contact.point_b, [0, 0, 1.5])
+
+
+@pytest.mark.nojit
+def test_margin_decides_which_gaps_are_reported():
+    """A contact exactly at the margin is reported, one beyond is not."""
+    assert len(collide(Sphere(1.0), HERE, Sphere(1.0), at(x=2.25), margin=0.25)) == 1
+    assert collide(Sphere(1.0), HERE, Sphere(1.0), at(x=2.25), margin=0.2499) == ()
+    assert len(collide(Sphere(1.0), HERE, Sphere(1.0), at(x=2.0))) == 1
+
+
+@pytest.mark.nojit
+def test_sphere_and_box_by_face_edge_corner_and_from_inside():
+    """The closest point of a box is on a face, an edge or a corner; from inside, the nearest face is the way out."""
+    box = Box((1.0, 2.0, 3.0))
+    for center, gap, normal in (
+        ((1.5, 0.0, 0.0), 0.25, (-1, 0, 0)),
+        ((1.3, 2.4, 0.0), 0.25, (-0.6, -0.8, 0)),
+        ((3.0, 3.0, 5.0), 2.75, (-2 / 3, -1 / 3, -2 / 3)),
+        ((0.8, 0.1, 0.1), -0.45, (-1, 0, 0)),
+        ((0.0, 0.0, -2.9), -0.35, (0, 0, 1)),
+    ):
+        found = distance(Sphere(0.25), at(*center), box, HERE)
+        assert found.gap == pytest.approx(gap, abs=1e-15)
+        np.testing.assert_allclose(found.normal, normal, atol=1e-15)
+
+
+@pytest.mark.nojit
+def test_sphere_and_cylinder_by_mantle_cap_rim_and_from_inside():
+    """A cylinder is a rectangle in the half-plane of its axis and the sphere's centre."""
+    cylinder = Cylinder(1.0, 2.0)
+    for center, gap, normal in (
+        ((0.0, 1.5, 1.0), 0.25, (0, -1, 0)),
+        ((0.5, 0.0, -2.5), 0.25, (0, 0, 1)),
+        ((1.3, 0.0, 2.4), 0.25, (-0.6, 0, -0.8)),
+        ((0.0, 0.0, 1.9), -0.35, (0, 0, -1)),
+        ((0.9, 0.0, 0.0), -0.35, (-1, 0, 0)),
+    ):
+        found = distance(Sphere(0.25), at(*center), cylinder, HERE)
+        assert found.gap == pytest.approx(gap, abs=1e-15)
+        np.testing.assert_allclose(found.normal, normal, atol=1e-15)
+
+
+@pytest.mark.nojit
+def test_sphere_and_capsule_beside_and_beyond():
+    """Beside the axis a capsule is a cylinder, beyond its ends a ball."""
+    capsule = Capsule(0.5, 1.0)
+    assert distance(Sphere(0.5), at(x=2.0, z=0.7), capsule, HERE).gap == pytest.approx(1.0, abs=1e-15)
+    assert distance(Sphere(0.5), at(z=3.0), capsule, HERE).gap == pytest.approx(1.0, abs=1e-15)
+
+
+@pytest.mark.nojit
+def test_parallel_capsules_touch_at_both_ends_of_what_they_share():
+    """Two contacts, at the ends of the common stretch, whichever way the axes point."""
+    for turn in (HERE, Transform.rotation((1, 0, 0), math.pi)):
+        contacts = collide(Capsule(0.5, 1.0), HERE, Capsule(0.5, 1.0), at(x=0.9, z=0.5, turn=turn))
+        np.testing.assert_allclose(points(contacts), [[0.45, 0.0, -0.5], [0.45, 0.0, 1.0]], atol=1e-12)
+        assert [c.gap for c in contacts] == pytest.approx([-0.1, -0.1], abs=1e-12)
+        assert len({c.feature for c in contacts}) == 2
+
+
+@pytest.mark.nojit
+def test_crossed_capsules_touch_once_and_crossed_axes_part_sideways():
+    """The normal of crossing axes is their common perpendicular, also when they meet."""
+    crossed = Transform.rotation((1, 0, 0), math.pi / 2)
+    for height in (1.1, 0.5, 1e-3, 0.0):
+        (contact,) = collide(Capsule(0.5, 2.0), QUARTER, Capsule(0.5, 2.0), at(z=height, turn=crossed), margin=1)
+        assert contact.gap == pytest.approx(height - 1.0, abs=1e-15)
+        np.testing.assert_allclose(np.abs(contact.normal), [0, 0, 1], atol=1e-12)
+
+
+def test_capsule_lies_on_a_box_with_two_contacts():
+    """A lying capsule rests on both ends, where the box is wide enough on the box's edge."""
+    contacts = collide(Capsule(0.5, 1.0), at(z=1.4, turn=QUARTER), Box((3.0, 3.0, 1.0)), HERE)
+    np.testing.assert_allclose(points(contacts), [[-1, 0, 0.95], [1, 0, 0.95]], atol=1e-12)
+    contacts = collide(Capsule(0.5, 1.0), at(z=1.4, turn=QUARTER), Box((0.25, 3.0, 1.0)), HERE)
+    np.testing.assert_allclose(points(contacts), [[-0.25, 0, 0.95], [0.25, 0, 0.95]], atol=1e-12)
+
+
+def test_capsule_through_a_box_leaves_by_the_shortest_way():
+    """An axis deep inside a box is pushed out through a face, by the separating axis theorem."""
+    found = distance(Capsule(0.1, 2.0), at(x=0.7), Box((1.0, 1.5, 1.5)), HERE)
+    assert found.gap == pytest.approx(-0.4, abs=1e-12)
+    np.testing.assert_allclose(found.normal, [-1, 0, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("turn", [0.0, 1e-17, -3e-13, 1e-10])
+def test_equal_boxes_stacked_touch_in_their_four_corners(turn):
+    """Faces that coincide give the four corners, whatever the last digits of the pose are."""
+    pose = Transform(Transform.rotation((1.0, 2.0, 3.0), turn).R, (0.0, 0.0, 1.99))
+    contacts = collide(Box.cube(1.0), HERE, Box.cube(1.0), pose)
+    expected = [[x, y, 0.995] for x in (-1, 1) for y in (-1, 1)]
+    np.testing.assert_allclose(points(contacts), expected, atol=1e-8)
+    np.testing.assert_allclose([c.gap for c in contacts], -0.01, atol=1e-8)
+    assert len({c.feature for c in contacts}) == 4
+
+
+def test_a_turned_box_on_a_box_touches_in_an_octagon():
+    """Eight corners where two squares at 45 degrees overlap; a reduced manifold has four of them that spread."""
+    pose = Transform.rotation((0, 0, 1), math.pi / 4, (0, 0, 2.0))
+    contacts = collide(Box.cube(1.0), HERE, Box.cube(1.0), pose)
+    assert len(contacts) == 8
+    t = math.tan(math.pi / 8)
+    expected = {(s, u * t) for s in (-1, 1) for u in (-1, 1)} | {(u * t, s) for s in (-1, 1) for u in (-1, 1)}
+    found = {(round(float(c.point[0]), 9) + 0.0, round(float(c.point[1]), 9) + 0.0) for c in contacts}
+    assert found == {(round(x, 9), round(y, 9)) for x, y in expected}
+    reduced = collide(Box.cube(1.0), HERE, Box.cube(1.0), pose, reduce=True)
+    assert len(reduced) == 4
+    assert {c.feature for c in reduced} <= {c.feature for c in contacts}
+    spread = np.array([c.point for c in reduced])
+    np.testing.assert_allclose(spread.mean(axis=0)[:2], 0.0, atol=0.35)
+
+
+def test_boxes_edge_on_edge_touch_once():
+    """Two crossed edges have one contact, with the common perpendicular as normal."""
+    a = Transform.rotation((1, 0, 0), math.pi / 4)
+    r = math.sqrt(2.0)
+    for gap in (-0.01, 0.0, 0.01):
+        b = Transform(Transform.rotation((0, 1, 0), math.pi / 4).R, (0.2, 0.1, 2 * r + gap))
+        (contact,) = collide(Box.cube(1.0), a, Box.cube(1.0), b, margin=0.02)
+        assert contact.gap == pytest.approx(gap, abs=1e-12)
+        np.testing.assert_allclose(contact.normal, [0, 0, 1], atol=1e-12)
+        np.testing.assert_allclose(contact.point, [0.2, 0.0, r + gap / 2], atol=1e-12)
+
+
+def test_boxes_corner_by_corner_have_the_distance_of_the_corners():
+    """For boxes apart the largest separation is too small: the distance is that of the closest points."""
+    found = distance(Box.cube(1.0), HERE, Box.cube(1.0), at(3.0, 4.0, 4.0))
+    assert found.gap == pytest.approx(3.0, abs=1e-12)
+    np.testing.assert_allclose(found.normal, [1 / 3, 2 / 3, 2 / 3], atol=1e-12)
+
+
+def test_parallel_edges_touch_along_the_edge():
+    """Two roofs ridge on ridge: two contacts at the ends of the shared stretch."""
+    a = Transform.rotation((1, 0, 0), math.pi / 4)
+    b = Transform(a.R, (0.5, 0.0, 2.0 * math.sqrt(2.0) + 0.01))
+    contacts = collide(Box.cube(1.0), a, Box.cube(1.0), b, margin=0.02)
+    ends = points(contacts)
+    assert [c.gap for c in contacts] == pytest.approx([0.01] * len(contacts), abs=1e-9)
+    assert ends[0][0] == pytest.approx(-0.5) or len(contacts) == 1
+
+
+@pytest.mark.nojit
+def test_cylinder_stands_on_three_points_and_lies_on_two():
+    """What rests must be held: a triangle around the axis, or both ends of a line."""
+    floor, cylinder = HalfSpace(), Cylinder(0.5, 1.0)
+    standing = collide(floor, HERE, cylinder, at(z=0.99))
+    assert len(standing) == 3
+    np.testing.assert_allclose(np.mean([c.point for c in standing], axis=0)[:2], 0.0, atol=1e-12)
+    lying = collide(floor, HERE, cylinder, at(z=0.49, turn=QUARTER))
+    np.testing.assert_allclose(points(lying), [[-1, 0, -0.005], [1, 0, -0.005]], atol=1e-12)
+    assert [c.gap for c in lying] == pytest.approx([-0.01, -0.01])
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("tilt", [1e-9, 1e-3, 0.4, 1.2])
+def test_tilted_cylinder_reports_its_deepest_point(tilt):
+    """The deepest point of a cylinder tilted by t is r sin t + h cos t below its middle."""
+    turn = Transform.rotation((1.0, 1.0, 0.0), tilt)
+    contacts = collide(HalfSpace(), HERE, Cylinder(0.5, 1.0), at(z=1.0, turn=turn), margin=0.5)
+    deepest = min(c.gap for c in contacts)
+    assert deepest == pytest.approx(1.0 - 0.5 * math.sin(tilt) - math.cos(tilt), abs=1e-14)
+
+
+@pytest.mark.nojit
+def test_half_space_contacts_are_numbered_as_the_shape_numbers_its_points():
+    """Features of a box, a capsule and a hull over a half-space are the numbers of their support points."""
+    box = Box((0.5, 0.5, 0.5))
+    contacts = collide(HalfSpace(), HERE, box, at(z=0.5))
+    corners = box.support_points()[0]
+    for contact in contacts:
+        np.testing.assert_allclose(contact.point_b, corners[contact.feature] + [0, 0, 0.5], atol=1e-15)
+    hull = ConvexPoints(corners)
+    assert [c.feature for c in collide(HalfSpace(), HERE, hull, at(z=0.5))] == [c.feature for c in contacts]
+    assert [c.feature for c in collide(HalfSpace(), HERE, Capsule(0.5, 1), at(z=0.499, turn=QUARTER))] == [0, 1]
+
+
+def test_half_space_gaps_have_the_bits_of_the_time_step():
+    """The kernel of the time step and this one give the same gap to the last bit."""
+    from contactlab.contact.kernels.half_space import collide_point
+
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        floor = HalfSpace(rng.normal(size=3), rng.normal())
+        pose = Transform.rotation(rng.normal(size=3), rng.uniform(0, 3), rng.normal(size=3))
+        box = Box(rng.uniform(0.1, 1.0, 3))
+        p = np.empty(3)
+        R, x, normal = np.array(pose.R), np.array(pose.p), np.array(floor.normal)
+        for contact in collide(floor, HERE, box, pose, margin=10.0):
+            corner = box.support_points()[0][contact.feature]
+            assert contact.gap == collide_point(corner, 0.0, R, x, normal, floor.offset, p)
+
+
+def test_cylinder_stands_on_a_box():
+    """A cap on a face gives points around the rim, cut where the face ends."""
+    contacts = collide(Cylinder(0.5, 1.0), at(z=1.99), Box((2, 2, 1)), HERE)
+    assert len(contacts) == 8
+    np.testing.assert_allclose([c.gap for c in contacts], -0.01, atol=1e-12)
+    np.testing.assert_allclose([np.hypot(*c.point[:2]) for c in contacts], 0.5, atol=1e-12)
+    assert len(collide(Cylinder(0.5, 1.0), at(z=1.99), Box((2, 2, 1)), HERE, reduce=True)) == 4
+    for c in collide(Cylinder(0.5, 1.0), at(x=2.0, z=1.99), Box((2, 2, 1)), HERE):
+        assert c.point[0] <= 2.0 + 1e-9
+
+
+def test_cylinder_lies_on_a_box_with_two_contacts():
+    """The line of a mantle on a face has two ends."""
+    contacts = collide(Cylinder(0.5, 1.0), at(z=1.499, turn=QUARTER), Box((2, 2, 1)), HERE)
+    np.testing.assert_allclose(points(contacts), [[-1, 0, 0.9995], [1, 0, 0.9995]], atol=1e-6)
+
+
+def test_flat_and_straight_and_single_point_hulls_touch():
+    """Hulls without a volume are shapes like others."""
+    for hull in ([[0, 0, 0]], [[-1, 0, 0], [1, 0, 0]], [[-1, -1, 0], [1, -1, 0], [0, 1, 0]]):
+        contacts = collide(ConvexPoints(hull), at(z=0.99), Box((2, 2, 1)), HERE)
+        assert len(contacts) == len(hull)
+        np.testing.assert_allclose([c.gap for c in contacts], -0.01, atol=1e-12)
+        np.testing.assert_allclose([c.normal for c in contacts], [[0, 0, -1]] * len(hull), atol=1e-12)
+
+
+def test_a_hull_of_a_boxs_corners_touches_like_the_box():
+    """The general pair and the special one find the same contacts."""
+    rng = np.random.default_rng(3)
+    for _ in range(40):
+        half = rng.uniform(0.4, 1.0, 3)
+        pose = Transform.rotation(rng.normal(size=3), rng.uniform(0, 0.02), (0.1, 0.2, 0.99 + half[2]))
+        signs = np.array([(i, j, k) for i in (-1, 1) for j in (-1, 1) for k in (-1, 1)])
+        of_box = collide(Box((2, 2, 1)), HERE, Box(half), pose, margin=0.01)
+        of_hull = collide(Box((2, 2, 1)), HERE, ConvexPoints(signs * half), pose, margin=0.01)
+        np.testing.assert_allclose(points(of_hull), points(of_box), atol=1e-9)
+
+
+@pytest.mark.nojit
+def test_placed_shapes_stand_at_their_pose_in_the_body():
+    """A placed shape on a turned body is the bare shape at the product of the poses."""
+    rng = np.random.default_rng(1)
+    body = Transform.rotation(rng.normal(size=3), 1.0, rng.normal(size=3))
+    place = Transform.rotation(rng.normal(size=3), 2.0, rng.normal(size=3))
+    a = distance(Placed(Box((0.1, 0.2, 0.3)), place), body, Sphere(0.1), HERE)
+    b = distance(Box((0.1, 0.2, 0.3)), body @ place, Sphere(0.1), HERE)
+    assert a.gap == pytest.approx(b.gap, abs=1e-14)
+    np.testing.assert_allclose(a.point_b, b.point_b, atol=1e-14)
+    c = distance(Sphere(0.1, (1.0, 2.0, 3.0)), HERE, Sphere(0.1), HERE)
+    assert c.gap == pytest.approx(math.sqrt(14.0) - 0.2, abs=1e-15)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("make", [Sphere, lambda s: Capsule(s, s), Box.cube, lambda s: Cylinder(s, s)])
+@pytest.mark.parametrize("other", [Sphere, lambda s: Capsule(s, s), Box.cube, lambda s: Cylinder(s, s)])
+def test_coinciding_shapes_of_any_size_have_a_finite_depth_and_a_unit_normal(make, other, size):
+    """Concentric, aligned, tiny or huge: every pair has an answer."""
+    for factor in (1.0, 1e-3, 1e3):
+        for contact in collide(make(size), HERE, other(size * factor), HERE):
+            assert math.isfinite(contact.gap)
+            assert contact.gap < 0.0
+            assert np.isfinite(contact.point).all()
+            assert np.linalg.norm(contact.normal) == pytest.approx(1.0, abs=1e-12)
+        assert collide(make(size), HERE, other(size * factor), HERE)

@@ -92,7 +92,7 @@ def body_forces(
         Fi[5] = fz
 
 
-@kernel(inline=True)
+@kernel
 def subtract_external(t: Tree, p: NDArray[np.float64], f_ext: NDArray[np.float64], F: NDArray[np.float64]) -> None:
     """F_i -= what acts from outside on the bodies fixed to link i.
 

@@ -59,7 +59,8 @@ class LTLFactor:
         n = self._L.shape[0]
         shape = (n, given.shape[1]) if given.ndim == 2 else (n,)
         x = checked("b", given, *shape).copy()
-        check_finite("b", x)
+        if not np.isfinite(x).all():
+            check_finite("b", x)
         kernels = _kernels()
         if given.ndim == 2:
             if transposed:
@@ -99,11 +100,13 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
         A wrong shape, an entry that is not finite, an entry between two branches that is not zero, or a matrix that is
         not positive definite; the degree of freedom is named.
     """
-    L = np.tril(checked("H", H, model.nv, model.nv))
-    check_finite("H", L)
+    given = checked("H", H, model.nv, model.nv)
+    L = np.empty((model.nv, model.nv))
     dense = model.packed.chain
     parents = dof_parents(model)
     kernels = _kernels()
+    if not kernels.copy_lower(given, L):
+        check_finite("H", L)
     at = kernels.off_branch(parents, L)
     if at >= 0:
         i, j = divmod(at, model.nv)

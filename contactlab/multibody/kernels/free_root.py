@@ -62,6 +62,8 @@ def free_root_block(B: NDArray[np.float64], S: NDArray[np.float64], at: int, M: 
     hz = B[3]
     total = 0.0
     for k in range(3):
+        shifted = M[at + k]
+        turned = M[at + 3 + k]
         s = S[at + k]
         x = s[3]
         y = s[4]
@@ -72,12 +74,12 @@ def free_root_block(B: NDArray[np.float64], S: NDArray[np.float64], at: int, M: 
         for l in range(3):
             other = S[at + 3 + l]
             value = a * other[0] + b * other[1] + c * other[2]
-            M[at + k, at + 3 + l] = value
+            shifted[at + 3 + l] = value
             M[at + 3 + l, at + k] = value
         for l in range(k + 1):
             other = S[at + l]
             value = m * (x * other[3] + y * other[4] + z * other[5])
-            M[at + k, at + l] = value
+            shifted[at + l] = value
             M[at + l, at + k] = value
         s = S[at + 3 + k]
         x = s[0]
@@ -89,8 +91,8 @@ def free_root_block(B: NDArray[np.float64], S: NDArray[np.float64], at: int, M: 
         for l in range(k + 1):
             other = S[at + 3 + l]
             value = a * other[0] + b * other[1] + c * other[2]
-            M[at + 3 + k, at + 3 + l] = value
+            turned[at + 3 + l] = value
             M[at + 3 + l, at + 3 + k] = value
         # What is not finite in h shows on no diagonal.
-        total += hx + hy + hz + M[at + k, at + k] + M[at + 3 + k, at + 3 + k]
+        total += hx + hy + hz + shifted[at + k] + turned[at + 3 + k]
     return total

@@ -159,6 +159,21 @@ def solve_vector_l(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.floa
 
 
 @kernel
+def copy_lower(H: NDArray[np.float64], L: NDArray[np.float64]) -> bool:
+    """Fill L with the lower triangle of H and zeros; whether all of it is finite."""
+    rest = 0.0
+    for i in range(H.shape[0]):
+        row = L[i]
+        given = H[i]
+        for j in range(i + 1):
+            row[j] = given[j]
+            rest += 0.0 * given[j]
+        for j in range(i + 1, row.shape[0]):
+            row[j] = 0.0
+    return rest == 0.0
+
+
+@kernel
 def off_branch(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
     """Place i n + j of the first entry of the lower triangle that is not zero although no branch holds both; -1."""
     n = L.shape[0]

@@ -5,8 +5,11 @@ Run: ``python benchmarks/multibody.py [--out benchmarks/results/multibody_DATE.c
 An arm (7), a quadruped (18), a humanoid (36), a bushy tree (100) and a serial chain (100), all with general placements.
 A pair is a few hundred calls of each, alternating; the ratio is the median over pairs, below 1 where ours is faster.
 Pinocchio is called in the convention that is faster for the case. RBDL's figures cannot be measured here: what its C++
-took relative to pinocchio on the machine where both were measured, times pinocchio now, stands beside the loop. At the
-end come the first calls of a process, from nothing and from the cache.
+took relative to pinocchio on the machine where both were measured, times pinocchio now, stands beside the loop.
+
+"ltl" factorises the mass matrix and solves with one vector, against pinocchio's decompose and solve; in the loop the
+way chosen for the model stands in the row "ltl", the other one, along the branches or dense, in "ltl not chosen". At
+the end come the first calls of a process, from nothing and from the cache.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.forward_dynamics import forward_dynamics
 from contactlab.multibody.inverse_dynamics import inverse_dynamics
+from contactlab.multibody.ltl import dof_parents, factorize_ltl
 from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial import RigidInertia, Transform, quaternion
@@ -123,6 +127,7 @@ def loops() -> dict[str, Callable[..., None]]:
 
     from contactlab.multibody.kernels.aba import aba
     from contactlab.multibody.kernels.crba import crba
+    from contactlab.multibody.kernels.ltl import factor_ltl, solve_vector_l, solve_vector_lt
     from contactlab.multibody.kernels.rnea import rnea
 
     compiled = numba.njit(nogil=True, error_model="numpy", _nrt=False)
@@ -142,7 +147,18 @@ def loops() -> dict[str, Callable[..., None]]:
         for _ in range(n):
             crba(I, F, q, custom, W, 0, M)
 
-    return {"rnea": rnea_loop, "crba": crba_loop, "aba": aba_loop}
+    @compiled
+    def ltl_loop(parents, dense, M, b, diagonal, L, x, n):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            for i in range(b.shape[0]):
+                x[i] = b[i]
+                for j in range(i + 1):
+                    L[i, j] = M[i, j]
+            factor_ltl(parents, dense, diagonal, L)
+            solve_vector_lt(parents, dense, L, x)
+            solve_vector_l(parents, dense, L, x)
+
+    return {"rnea": rnea_loop, "crba": crba_loop, "aba": aba_loop, "ltl": ltl_loop}
 
 
 def timed(call: Callable[[], object], repeats: int) -> float:
@@ -165,20 +181,29 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
         "rnea": lambda: inverse_dynamics(model, q, v, a),
         "crba": lambda: mass_matrix(model, q),
         "aba": lambda: forward_dynamics(model, q, v, a),
+        "ltl": lambda: factorize_ltl(model, M).solve(a),
+        "ltl not chosen": lambda: None,
     }
     both = (pin.Convention.LOCAL, pin.Convention.WORLD)
     peer: dict[str, list[Callable[[], object]]] = {
         "rnea": [lambda: pin.rnea(theirs, data, q_pin, v, a)],
         "crba": [lambda c=c: pin.crba(theirs, data, q_pin, c) for c in both],  # type: ignore[misc]
         "aba": [lambda c=c: pin.aba(theirs, data, q_pin, v, a, c) for c in both],  # type: ignore[misc]
+        "ltl": [lambda: (pin.cholesky.decompose(theirs, data), pin.cholesky.solve(theirs, data, a))],
+        "ltl not chosen": [lambda: None],
     }
     nl, nv, packed = model.packed.nl, model.nv, model.packed
     buffers = (np.zeros((0, 6)), np.zeros((0, 54)), np.empty(100 + 80 * (nl + nv)), np.empty(nv), np.zeros((nv, nv)))
     repeats = max(40, 4000 // nv)
+    M, places = mass_matrix(model, q), (np.empty(nv), np.zeros((nv, nv)), np.empty(nv))
+    pin.crba(theirs, data, q_pin)
     rows = []
     for method, call in ours.items():
-        loop = compiled[method]
-        run = functools.partial(loop, packed.ints, packed.floats, q, v, a, *buffers)
+        if method.startswith("ltl"):
+            dense = packed.chain == (method == "ltl")
+            run = functools.partial(compiled["ltl"], dof_parents(model), dense, M, a, *places)
+        else:
+            run = functools.partial(compiled[method], packed.ints, packed.floats, q, v, a, *buffers)
         call(), run(1)
         best = min(peer[method], key=lambda other: min(timed(other, repeats) for _ in range(5)))
         python, other, inside = [], [], []
@@ -196,8 +221,10 @@ def compared(name: str, pairs: int, pin: Any, compiled: dict[str, Callable[..., 
             "rbdl_us": np.median(other) * RBDL.get((method, name), np.nan),
         }
         row["loop_over_rbdl"] = row["loop_us"] / row["rbdl_us"]
+        if method == "ltl not chosen":
+            row |= dict.fromkeys(("python_us", "pin_us", "ratio"), np.nan)
         rows.append(row)
-        print(f"{method:5} {name:9} " + " ".join(f"{row[key]:9.2f}" for key in list(row)[2:]), flush=True)
+        print(f"{method:14} {name:9} " + " ".join(f"{row[key]:9.2f}" for key in list(row)[2:]), flush=True)
     return rows
 
 
@@ -230,7 +257,7 @@ def main() -> None:
     arguments = parser.parse_args()
     machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, pin {pin.__version__}"
     print(machine)
-    print("method n         python us    pin us     ratio   loop us   rbdl us  loop/rbdl")
+    print("method         n         python us    pin us     ratio   loop us   rbdl us  loop/rbdl")
     compiled = loops()
     rows = [row for name in CASES for row in compared(name, arguments.pairs, pin, compiled)]
     compiling = first_calls()

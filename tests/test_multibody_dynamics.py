@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from every_joint import model_with_every_joint, random_body
@@ -19,13 +17,11 @@ from contactlab.multibody.energy import kinetic_energy
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.kernels import layout, sizes
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.ltl import dof_parents, factorize_ltl
 from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_position
-from contactlab.multibody.workspace import workspace
 from contactlab.spatial import RigidInertia, Transform
 
 # Places in the row that `totals` gives.
@@ -304,6 +300,31 @@ def test_deep_chains_are_factorised_as_dense_matrices() -> None:
     assert np.max(np.abs(M @ factor.solve(b) - b)) < 1e-9 * np.max(np.abs(M) @ np.abs(factor.solve(b)))
 
 
+def test_both_ways_of_factorising_agree() -> None:
+    """On two arms of 25 what the tree makes zero stays zero in the dense way; few degrees of freedom go the other."""
+    builder = ModelBuilder()
+    for arm in "lr":
+        for i in range(25):
+            placement, inertia = random_body(np.random.default_rng(i))
+            parent = f"{arm}{i - 1}" if i else "world"
+            joint = joints.Revolute(np.eye(3)[i % 3])
+            builder.add_body(f"{arm}{i}", parent=parent, joint=joint, placement=placement, inertia=inertia)
+    model = builder.build()
+    assert model.packed.chain
+    assert not chain(7).packed.chain
+    M, b = mass_matrix(model, random_configuration(model, 1)), np.arange(50.0)
+    factor = factorize_ltl(model, M)
+    assert not factor.L[25:, :25].any()
+    other = np.tril(M)
+    factor_ltl(dof_parents(model), False, np.empty(50), other)
+    np.testing.assert_allclose(factor.L, other, atol=1e-13 * np.max(np.abs(other)))
+    for solve in (factor.solve, factor.solve_l, factor.solve_lt):
+        np.testing.assert_allclose(solve(b), solve(np.stack([b, b], axis=1))[:, 0], rtol=1e-9)
+    M[40, 3] = M[3, 40] = 1.0
+    with pytest.raises(MultibodyError, match="no branch"):
+        factorize_ltl(model, M)
+
+
 def test_far_from_the_origin_nothing_is_lost() -> None:
     """Dynamics a thousand kilometres from the world origin are those at the origin: frames stand at the tree's root."""
     answers = []
@@ -417,45 +438,3 @@ def test_a_model_without_moving_bodies() -> None:
     assert mass_matrix(model, none).shape == (0, 0)
     assert solve_mass_matrix(model, none, none).shape == (0,)
     assert factorize_ltl(model, np.zeros((0, 0))).solve(none).shape == (0,)
-
-
-def test_lengths_agree_with_the_layout() -> None:
-    """The rows of custom joints are as long as the layout says."""
-    assert sizes.CUSTOM_ROW == layout.CUSTOM_ROW
-    assert sizes.head_size(3, 5) == sizes.SCRATCH + 3 * sizes.PER_LINK + 5 * sizes.PER_DOF
-
-
-def test_one_workspace_serves_every_kernel_of_a_model() -> None:
-    """Kernels called from a loop of the user's own, on one `workspace`, give what the public functions give."""
-    from contactlab.multibody.kernels.aba import aba
-    from contactlab.multibody.kernels.crba import crba
-    from contactlab.multibody.kernels.rnea import rnea
-
-    model = model_with_every_joint(custom=False)
-    I, F, work = model.packed.ints, model.packed.floats, workspace(model)
-    none, rows = np.zeros((0, 6)), np.zeros((0, sizes.CUSTOM_ROW))
-    rng = np.random.default_rng(4)
-    for _ in range(2):
-        q = random_configuration(model, rng)
-        v, a, out = rng.standard_normal((3, model.nv))
-        M = np.zeros((model.nv, model.nv))
-        assert rnea(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
-        np.testing.assert_array_equal(out, inverse_dynamics(model, q, v, a))
-        assert crba(I, F, q, rows, work, sizes.NOTHING, M) == GOOD
-        np.testing.assert_array_equal(M, mass_matrix(model, q))
-        assert aba(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
-        np.testing.assert_array_equal(out, forward_dynamics(model, q, v, a))
-
-
-def test_arrays_of_other_kinds_do_not_compile_again() -> None:
-    """Strided, read-only and integer arrays give the same numbers at once, not after seconds of compiling."""
-    model = chain(7)
-    q, v, a = np.random.default_rng(0).standard_normal((3, 7))
-    expected = inverse_dynamics(model, q, v, a)
-    strided = np.repeat(q, 2)[::2]
-    frozen = v.copy()
-    frozen.flags.writeable = False
-    start = time.perf_counter()
-    np.testing.assert_array_equal(inverse_dynamics(model, strided, frozen, list(a)), expected)
-    np.testing.assert_array_equal(forward_dynamics(model, strided, frozen, a), forward_dynamics(model, q, v, a))
-    assert time.perf_counter() - start < 0.5

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked, checked_vector
 from contactlab.multibody.batch import forward_dynamics_batch
-from contactlab.multibody.entries import strict
+from contactlab.multibody.entries import ON_STACK, Entry, strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import Instants, batched, operand, velocity
@@ -31,12 +31,17 @@ _NO_FORCES = np.zeros((0, 6))
 # Reciprocal condition below which a dense solve has no correct digits.
 _SINGULAR = 4.0 * np.finfo(np.float64).eps
 
+# One look-up less, 30 ns, in a call of a microsecond.
+_empty = np.empty
 
-@functools.cache
-def _quick() -> Any:
+
+def _load() -> Any:
     from contactlab.multibody.kernels.quick import quick_aba
 
     return strict(quick_aba, (1, 1, 1, 1, 1, 1))
+
+
+_quick = Entry(_load)
 
 
 @functools.cache
@@ -71,10 +76,11 @@ def forward_dynamics(
         angles at their singularity); the joint is named.
     """
     packed, nv = model.packed, model.nv
-    a = np.empty(nv)
+    a = _empty(nv)
     if f_ext is None and not packed.custom:
         try:
-            if _quick()(packed.ints, packed.floats, q, v, tau, np.empty(aba_size(packed.nl, nv)), a) == GOOD:
+            work = ON_STACK if packed.compact else np.empty(aba_size(packed.nl, nv))
+            if _quick.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
                 return a
         except TypeError:
             pass  # not plain arrays

@@ -34,13 +34,13 @@ class LTLFactor:
     Attributes
     ----------
     L
-        (nv, nv) lower triangular, read-only; zero wherever H is by the tree's structure, except on deep chains, which
-        are factorised as dense matrices.
+        (nv, nv) lower triangular, read-only; zero wherever H is by the tree's structure.
     """
 
     L: FloatArray
     _L: FloatArray = field(repr=False)
     _parents: NDArray[np.int64] = field(repr=False)
+    _dense: bool = field(repr=False)
 
     def solve(self, b: ArrayLike) -> FloatArray:
         """H^-1 b."""
@@ -58,13 +58,21 @@ class LTLFactor:
         given = np.asarray(b)
         n = self._L.shape[0]
         shape = (n, given.shape[1]) if given.ndim == 2 else (n,)
-        x = checked("b", given, *shape).reshape(n, -1 if n else 0).copy()
-        check_finite("b", x)
-        if transposed:
-            _kernels().solve_lt(self._parents, self._L, x)
-        if plain:
-            _kernels().solve_l(self._parents, self._L, x)
-        return x.reshape(shape)
+        x = checked("b", given, *shape).copy()
+        if not np.isfinite(x).all():
+            check_finite("b", x)
+        kernels = _kernels()
+        if given.ndim == 2:
+            if transposed:
+                kernels.solve_lt(self._parents, self._L, x)
+            if plain:
+                kernels.solve_l(self._parents, self._L, x)
+        else:
+            if transposed:
+                kernels.solve_vector_lt(self._parents, self._dense, self._L, x)
+            if plain:
+                kernels.solve_vector_l(self._parents, self._dense, self._L, x)
+        return x
 
 
 def dof_parents(model: Model) -> NDArray[np.int64]:
@@ -77,7 +85,7 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     """Factorise H = L^T L, H having the branch structure of the model's mass matrix.
 
     No entry that the tree makes zero becomes nonzero (Featherstone 2008, section 6.5), O(nv d^2) for branches of depth
-    d; deep chains, where nearly nothing is zero, are factorised as dense matrices.
+    d. Where those are most entries, as on chains, the same is done without asking for each which is next.
 
     Parameters
     ----------
@@ -92,18 +100,18 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
         A wrong shape, an entry that is not finite, an entry between two branches that is not zero, or a matrix that is
         not positive definite; the degree of freedom is named.
     """
-    L = np.tril(checked("H", H, model.nv, model.nv))
-    check_finite("H", L)
+    given = checked("H", H, model.nv, model.nv)
+    L = np.empty((model.nv, model.nv))
     dense = model.packed.chain
-    # Without the tree every degree of freedom has the one before it as its parent.
-    parents = np.arange(-1, model.nv - 1) if dense else dof_parents(model)
+    parents = dof_parents(model)
     kernels = _kernels()
-    if not dense:
-        at = kernels.off_branch(parents, L)
-        if at >= 0:
-            i, j = divmod(at, model.nv)
-            raise MultibodyError("H", f"entry [{i}, {j}] is {L[i, j]:g}, but no branch of the tree holds both")
+    if not kernels.copy_lower(given, L):
+        check_finite("H", L)
+    at = kernels.off_branch(parents, L)
+    if at >= 0:
+        i, j = divmod(at, model.nv)
+        raise MultibodyError("H", f"entry [{i}, {j}] is {L[i, j]:g}, but no branch of the tree holds both")
     code = kernels.factor_ltl(parents, dense, np.empty(model.nv), L)
     if code != GOOD:
         raise MultibodyError("H", f"is not positive definite: {singular_joint(model, SINGULAR - code).detail}")
-    return LTLFactor(read_only(L), L, parents)
+    return LTLFactor(read_only(L), L, parents, dense)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
-from contactlab.multibody.entries import strict
+from contactlab.multibody.entries import ON_STACK, Entry, strict
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import batched
@@ -23,12 +23,17 @@ from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["MassMatrixFactor", "factorize_mass_matrix", "mass_matrix", "solve_mass_matrix"]
 
+# One look-up less, 30 ns, in a call of a microsecond.
+_empty = np.empty
 
-@functools.cache
-def _quick() -> Any:
+
+def _load() -> Any:
     from contactlab.multibody.kernels.quick import quick_crba
 
     return strict(quick_crba, (1, 1, 1, 2))
+
+
+_quick = Entry(_load)
 
 
 @functools.cache
@@ -59,9 +64,10 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
     """
     packed, nv = model.packed, model.nv
     if not packed.custom:
-        M = np.empty((nv, nv))
+        M = _empty((nv, nv))
         try:
-            if _quick()(packed.ints, packed.floats, q, np.empty(crba_size(packed.nl, nv)), M) == GOOD:
+            work = ON_STACK if packed.compact else np.empty(crba_size(packed.nl, nv))
+            if _quick.call(packed.ints, packed.floats, q, work, M) == GOOD:
                 return M
         except TypeError:
             pass  # no plain array

@@ -63,6 +63,8 @@ class PackedModel:
         The custom joints with the slices of q and v they own, in the order of their rows.
     chain
         Whether the tree branches so little that a dense factorisation of M beats a sparse one.
+    compact
+        Whether the workspace of every algorithm fits on the stack.
     """
 
     ints: NDArray[np.int64]
@@ -70,6 +72,7 @@ class PackedModel:
     nl: int
     custom: tuple[tuple[CustomJoint, slice, slice], ...]
     chain: bool
+    compact: bool
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,7 +142,8 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
 
     if config.DISABLE_JIT:
         return function
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    # The entry for callers from C, which nobody uses, is not compiled.
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if not allocates:
         options["_nrt"] = False
     if inline:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.sizes import SCRATCH, head_size
+from contactlab.multibody.kernels.sizes import columns_start, head_size
 from contactlab.multibody.kinematics import Kinematics, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -142,7 +142,7 @@ def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
     nl, nv = model.packed.nl, model.nv
     head = at_state(model, kin, kin.v, head_size(nl, nv))[3]
     # As `contactlab.multibody.kernels.workspace.frames` cuts it.
-    cuts = np.cumsum([SCRATCH, 6 * nv, 9 * nl, 3 * nl, 6 * nl, 6 * nl])
+    cuts = np.cumsum([columns_start(nl), 6 * nv, 9 * nl, 3 * nl, 6 * nl, 6 * nl])
     S, R, p, V, C = (head[start:stop] for start, stop in pairwise(cuts.tolist()))
     tree = Branches.of(model)
     A = C.reshape(nl, 6).copy()

@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
@@ -50,7 +50,7 @@ def aba(
     B = rows_at(W, start + 12 * nl, nl, 10)
     K = rows_at(W, start + 22 * nl, nl, 23)
     U = rows_at(W, start + 45 * nl, nv, 6)
-    D = W[start + 45 * nl + 6 * nv : start + 45 * nl + 7 * nv]
+    D = part_at(W, start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
     code = articulate(t, f.S, B, K, U, D)
     if code != GOOD:

@@ -92,7 +92,7 @@ def body_forces(
         Fi[5] = fz
 
 
-@kernel(inline=True)
+@kernel
 def subtract_external(t: Tree, p: NDArray[np.float64], f_ext: NDArray[np.float64], F: NDArray[np.float64]) -> None:
     """F_i -= what acts from outside on the bodies fixed to link i.
 
@@ -104,9 +104,10 @@ def subtract_external(t: Tree, p: NDArray[np.float64], f_ext: NDArray[np.float64
         if i >= 0:
             o = p[t.root[i]]
             f = f_ext[b]
-            F[i, 0] -= f[0] - (o[1] * f[5] - o[2] * f[4])
-            F[i, 1] -= f[1] - (o[2] * f[3] - o[0] * f[5])
-            F[i, 2] -= f[2] - (o[0] * f[4] - o[1] * f[3])
-            F[i, 3] -= f[3]
-            F[i, 4] -= f[4]
-            F[i, 5] -= f[5]
+            Fi = F[i]
+            Fi[0] -= f[0] - (o[1] * f[5] - o[2] * f[4])
+            Fi[1] -= f[1] - (o[2] * f[3] - o[0] * f[5])
+            Fi[2] -= f[2] - (o[0] * f[4] - o[1] * f[3])
+            Fi[3] -= f[3]
+            Fi[4] -= f[4]
+            Fi[5] -= f[5]

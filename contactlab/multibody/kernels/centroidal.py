@@ -155,7 +155,7 @@ def body_sums(
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
     if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
     if ready < VELOCITIES and order > 0:
@@ -201,11 +201,10 @@ def centroidal_columns(
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
     B = rows_at(W, start, nl, 10)
-    column = W[start + 10 * nl : start + 10 * nl + 6]
     total = f.scratch[:4]
     sum_masses(t, f.R, f.p, fixed, total)
     world_inertias(t, f.R, f.p, B)
@@ -220,12 +219,13 @@ def centroidal_columns(
         y = f.p[root, 1] - total[2]
         z = f.p[root, 2] - total[3]
         for j in range(t.iv[i], t.iv[i + 1]):
-            inertia_times(B[i], f.S[j], column)
-            A[0, j] = column[0] + (y * column[5] - z * column[4])
-            A[1, j] = column[1] + (z * column[3] - x * column[5])
-            A[2, j] = column[2] + (x * column[4] - y * column[3])
-            for k in range(3, 6):
-                A[k, j] = column[k]
+            a, b, c, d, e, g = inertia_times(B[i], f.S[j])
+            A[0, j] = a + (y * g - z * e)
+            A[1, j] = b + (z * d - x * g)
+            A[2, j] = c + (x * e - y * d)
+            A[3, j] = d
+            A[4, j] = e
+            A[5, j] = g
             for k in range(6):
                 rest += 0.0 * A[k, j]
     return GOOD if rest == 0.0 else NOT_FINITE

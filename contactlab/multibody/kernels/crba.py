@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import FLOATING, GOOD
+from contactlab.multibody.kernels.free_root import free_root_block, project_on_free_root
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
@@ -36,35 +37,42 @@ def crba(
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
     B = rows_at(W, start, nl, 10)
-    out = W[start + 10 * nl : start + 10 * nl + 6]
     world_inertias(t, f.R, f.p, B)
     rest = 0.0
     for i in range(nl - 1, -1, -1):
         Bi = B[i]
         up = t.parent[i]
+        root = t.root[i]
+        at = t.iv[root]
+        free = t.kind[root] == FLOATING and at >= 0
         if up >= 0:
             Bu = B[up]
             for k in range(10):
                 Bu[k] += Bi[k]
+        elif free:
+            rest += 0.0 * free_root_block(Bi, f.S, at, M)
+            continue
+        # Paths to the root end before a free body, whose entries come in one go.
+        last = at + 6 if free else 0
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             # The force that moves everything beyond joint j at unit acceleration, felt by each joint on the way.
-            inertia_times(Bi, f.S[j], out)
-            a = out[0]
-            b = out[1]
-            c = out[2]
-            d = out[3]
-            e = out[4]
-            g = out[5]
+            a, b, c, d, e, g = inertia_times(Bi, f.S[j])
             rest += 0.0 * (a + b + c + d + e + g)
+            row = M[j]
             k = j
+            # Compared with 0 too: the compiler then knows that no index counts from the end.
             while k >= 0:
+                if k < last:
+                    break
                 s = f.S[k]
-                value = s[0] * a + s[1] * b + s[2] * c + s[3] * d + s[4] * e + s[5] * g
-                M[j, k] = value
+                value = s[0] * a + s[1] * b + s[2] * c + (s[3] * d + s[4] * e + s[5] * g)
+                row[k] = value
                 M[k, j] = value
                 k = t.dof_parent[k]
+            if free and j >= 0:
+                project_on_free_root(a, b, c, d, e, g, f.S, at, j, M)
     return GOOD if rest == 0.0 else NOT_FINITE

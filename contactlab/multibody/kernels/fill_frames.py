@@ -29,7 +29,7 @@ def fill_frames(
     t = tree(I, F)
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
     if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
     if ready < VELOCITIES and until >= VELOCITIES:

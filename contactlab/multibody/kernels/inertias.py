@@ -70,8 +70,8 @@ def world_inertias(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], B: N
 
 
 @kernel(inline=True)
-def inertia_times(B: NDArray[np.float64], s: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-    """out = B s for one row of ten numbers and a motion vector: (J w + h x v, m v - h x w)."""
+def inertia_times(B: NDArray[np.float64], s: NDArray[np.float64]) -> tuple[float, float, float, float, float, float]:
+    """B s for one row of ten numbers and a motion vector: (J w + h x v, m v - h x w)."""
     m = B[0]
     hx = B[1]
     hy = B[2]
@@ -82,9 +82,11 @@ def inertia_times(B: NDArray[np.float64], s: NDArray[np.float64], out: NDArray[n
     d = s[3]
     e = s[4]
     f = s[5]
-    out[0] = B[4] * a + B[7] * b + B[8] * c + (hy * f - hz * e)
-    out[1] = B[7] * a + B[5] * b + B[9] * c + (hz * d - hx * f)
-    out[2] = B[8] * a + B[9] * b + B[6] * c + (hx * e - hy * d)
-    out[3] = m * d - (hy * c - hz * b)
-    out[4] = m * e - (hz * a - hx * c)
-    out[5] = m * f - (hx * b - hy * a)
+    return (
+        B[4] * a + B[7] * b + B[8] * c + (hy * f - hz * e),
+        B[7] * a + B[5] * b + B[9] * c + (hz * d - hx * f),
+        B[8] * a + B[9] * b + B[6] * c + (hx * e - hy * d),
+        m * d - (hy * c - hz * b),
+        m * e - (hz * a - hx * c),
+        m * f - (hx * b - hy * a),
+    )

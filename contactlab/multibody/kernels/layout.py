@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.views import part_at, rows_at
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.
@@ -52,7 +52,7 @@ class Tree(NamedTuple):
     gravity: NDArray[np.float64]  # (3,) [m/s^2] world axes
 
 
-@kernel(inline=True)
+@kernel
 def tree(I: NDArray[np.int64], F: NDArray[np.float64]) -> Tree:
     """The views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
     nl = I[LINKS]
@@ -61,22 +61,22 @@ def tree(I: NDArray[np.int64], F: NDArray[np.float64]) -> Tree:
     a = HEAD
     b = 3
     return Tree(
-        I[a : a + nl],
-        I[a + nl : a + 2 * nl],
-        I[a + 2 * nl : a + 3 * nl],
-        I[a + 3 * nl : a + 4 * nl + 1],
-        I[a + 4 * nl + 1 : a + 5 * nl + 2],
-        I[a + 5 * nl + 2 : a + 6 * nl + 2],
-        I[a + 6 * nl + 2 : a + 6 * nl + 2 + nv],
-        I[a + 6 * nl + 2 + nv : a + 6 * nl + 2 + 2 * nv],
-        I[a + 6 * nl + 2 + 2 * nv : a + 6 * nl + 2 + 2 * nv + nb],
+        part_at(I, a, nl),
+        part_at(I, a + nl, nl),
+        part_at(I, a + 2 * nl, nl),
+        part_at(I, a + 3 * nl, nl + 1),
+        part_at(I, a + 4 * nl + 1, nl + 1),
+        part_at(I, a + 5 * nl + 2, nl),
+        part_at(I, a + 6 * nl + 2, nv),
+        part_at(I, a + 6 * nl + 2 + nv, nv),
+        part_at(I, a + 6 * nl + 2 + 2 * nv, nb),
         rows_at(F, b, nl, 9),
         rows_at(F, b + 9 * nl, nl, 3),
         rows_at(F, b + 12 * nl, nl, 6),
-        F[b + 18 * nl : b + 19 * nl],
+        part_at(F, b + 18 * nl, nl),
         rows_at(F, b + 19 * nl, nl, 3),
         rows_at(F, b + 22 * nl, nl, 6),
         rows_at(F, b + 28 * nl, nb, 9),
         rows_at(F, b + 28 * nl + 9 * nb, nb, 3),
-        F[0:3],
+        part_at(F, 0, 3),
     )

@@ -43,7 +43,10 @@ def factor_sparse(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
 
 @kernel
 def factor_dense(L: NDArray[np.float64]) -> int:
-    """Factorise in place as if every entry of the lower triangle could be nonzero: faster on deep chains."""
+    """Factorise in place, entries off the branches too, which stay zero: faster where there are few.
+
+    Rows are contiguous, and several entries are changed at a time.
+    """
     for k in range(L.shape[0] - 1, -1, -1):
         row = L[k]
         if not row[k] > 0.0:
@@ -113,10 +116,72 @@ def solve_l(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[np
 
 
 @kernel
+def solve_vector_lt(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    """x := L^-T x for one vector x (n,)."""
+    for i in range(L.shape[0] - 1, -1, -1):
+        row = L[i]
+        own = x[i] / row[i]
+        x[i] = own
+        if dense:
+            for j in range(i):
+                x[j] -= row[j] * own
+        else:
+            j = dof_parent[i]
+            while j >= 0:
+                x[j] -= row[j] * own
+                j = dof_parent[j]
+
+
+@kernel
+def solve_vector_l(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    """x := L^-1 x for one vector x (n,)."""
+    for i in range(L.shape[0]):
+        row = L[i]
+        rest = x[i]
+        if dense:
+            # Four sums: each addition of a single one would wait for the last.
+            a = b = c = d = 0.0
+            whole = i - i % 4
+            for j in range(0, whole, 4):
+                a += row[j] * x[j]
+                b += row[j + 1] * x[j + 1]
+                c += row[j + 2] * x[j + 2]
+                d += row[j + 3] * x[j + 3]
+            for j in range(whole, i):
+                a += row[j] * x[j]
+            rest -= (a + b) + (c + d)
+        else:
+            j = dof_parent[i]
+            while j >= 0:
+                rest -= row[j] * x[j]
+                j = dof_parent[j]
+        x[i] = rest / row[i]
+
+
+@kernel
+def copy_lower(H: NDArray[np.float64], L: NDArray[np.float64]) -> bool:
+    """Fill L with the lower triangle of H and zeros; whether all of it is finite."""
+    rest = 0.0
+    for i in range(H.shape[0]):
+        row = L[i]
+        given = H[i]
+        for j in range(i + 1):
+            row[j] = given[j]
+            rest += 0.0 * given[j]
+        for j in range(i + 1, row.shape[0]):
+            row[j] = 0.0
+    return rest == 0.0
+
+
+@kernel
 def off_branch(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
     """Place i n + j of the first entry of the lower triangle that is not zero although no branch holds both; -1."""
     n = L.shape[0]
-    for i in range(n):
+    first = 0
+    while first < n and dof_parent[first] == first - 1:
+        first += 1
+    # Everything before is one chain, and belongs together.
+    for i in range(first, n):
         j = i
         while j >= 0:
             below = dof_parent[j]

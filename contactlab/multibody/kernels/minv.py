@@ -34,7 +34,7 @@ def factor_inertia(
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
-        code = poses(t, q, custom, f.R, f.p, f.S, f.scratch)
+        code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
     B = rows_at(W, start, nl, 10)

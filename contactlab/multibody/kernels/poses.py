@@ -2,6 +2,9 @@
 
 Featherstone, Rigid Body Dynamics Algorithms (2008), section 4.4, with all spatial vectors in world axes about the
 origin of the root link of their tree: inertias and columns then add up along the tree without change of frame.
+
+The helpers of the rarer joints are compiled once each, not inlined wherever they are called: half a second of the first
+run, and no slower.
 """
 
 from __future__ import annotations
@@ -15,31 +18,23 @@ from contactlab.multibody.kernels.codes import (
     GOOD,
     PRISMATIC,
     REVOLUTE,
-    REVOLUTE_X,
-    REVOLUTE_Y,
     REVOLUTE_Z,
     SCREW,
     SPHERICAL,
     TRANSLATION,
 )
-from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.revolute import revolute_pose
+from contactlab.multibody.kernels.turns import turns
+from contactlab.multibody.kernels.views import part_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 # How far the square of a quaternion's length may be from 1.
 UNIT = 2e-6
 
 
-@kernel(inline=True)
-def rotate_columns(A: NDArray[np.float64], a: int, b: int, c: float, s: float) -> None:
-    """A := A R for a rotation in the plane of columns a, b of the flat matrix A (9,)."""
-    for row in range(0, 9, 3):
-        x = A[row + a]
-        y = A[row + b]
-        A[row + a] = x * c + y * s
-        A[row + b] = y * c - x * s
-
-
-@kernel(inline=True)
+@kernel
 def quaternion_matrix(q: NDArray[np.float64], at: int, B: NDArray[np.float64]) -> bool:
     """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False where it has none."""
     w = q[at]
@@ -62,11 +57,9 @@ def quaternion_matrix(q: NDArray[np.float64], at: int, B: NDArray[np.float64]) -
     return True
 
 
-@kernel(inline=True)
-def axis_matrix(x: float, y: float, z: float, angle: float, B: NDArray[np.float64]) -> None:
-    """Rotation matrix (9,) by rows about the unit axis (x, y, z)."""
-    c = np.cos(angle)
-    s = np.sin(angle)
+@kernel
+def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: NDArray[np.float64]) -> None:
+    """Rotation matrix (9,) by rows about the unit axis (x, y, z), from cosine and sine of the angle."""
     d = 1.0 - c
     B[0] = c + d * x * x
     B[1] = d * x * y - s * z
@@ -79,7 +72,7 @@ def axis_matrix(x: float, y: float, z: float, angle: float, B: NDArray[np.float6
     B[8] = c + d * z * z
 
 
-@kernel(inline=True)
+@kernel
 def times(A: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float64]) -> None:
     """out = A B for flat matrices (9,); out is neither of them."""
     for row in range(0, 9, 3):
@@ -93,25 +86,47 @@ def times(A: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float6
 
 @kernel
 def poses(
-    t: Tree,
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
     q: NDArray[np.float64],
     custom: NDArray[np.float64],
-    R: NDArray[np.float64],
-    p: NDArray[np.float64],
-    S: NDArray[np.float64],
-    scratch: NDArray[np.float64],
+    W: NDArray[np.float64],
 ) -> int:
-    """Fill R (nl, 9), p (nl, 3) and the motion columns S (nv, 6); `GOOD`, or where in q a quaternion is not one.
+    """Fill R, p and the motion columns S of a workspace; `GOOD`, or where in q a quaternion is not one.
 
-    ``custom`` (n, 54) holds the numbers of custom joints, ``scratch`` has 18 places.
+    ``custom`` (n, 54) holds the numbers of custom joints. The buffers are taken instead of their views: every field of
+    every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.
     """
-    A = scratch[:9]
-    B = scratch[9:18]
+    t = tree(I, F)
+    R, p, S, _, _, scratch, angles = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    A = part_at(scratch, 0, 9)
+    B = part_at(scratch, 9, 9)
+    cosines = turns(t, q, angles)
+    turning = 0
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
         X = t.R[i]
         Ri = R[i]
         pi = p[i]
+        kind = t.kind[i]
+        iq = t.iq[i]
+        iv = t.iv[i]
+        root = t.root[i]
+        if kind <= REVOLUTE_Z:
+            if up >= 0:
+                Ru = R[up]
+                pu = p[up]
+            else:
+                for k in range(9):
+                    A[k] = 0.0 if k % 4 else 1.0
+                    B[k] = 0.0
+                Ru = A
+                pu = B
+            s = angles[turning]
+            c = angles[cosines + turning]
+            revolute_pose(kind, c, s, Ru, pu, X, t.p[i], p[root], Ri, pi, S[iv])
+            turning += 1
+            continue
         px = t.p[i, 0]
         py = t.p[i, 1]
         pz = t.p[i, 2]
@@ -128,23 +143,7 @@ def poses(
             pi[0] = px
             pi[1] = py
             pi[2] = pz
-        kind = t.kind[i]
-        iq = t.iq[i]
-        iv = t.iv[i]
-        root = t.root[i]
-        if kind <= REVOLUTE_Z:
-            c = np.cos(q[iq])
-            s = np.sin(q[iq])
-            for k in range(9):
-                Ri[k] = A[k]
-            if kind == REVOLUTE_X:
-                rotate_columns(Ri, 1, 2, c, s)
-            elif kind == REVOLUTE_Y:
-                rotate_columns(Ri, 2, 0, c, s)
-            else:
-                rotate_columns(Ri, 0, 1, c, s)
-            turning_column(S[iv], A[kind], A[3 + kind], A[6 + kind], pi, p[root])
-        elif kind == PRISMATIC:
+        if kind == PRISMATIC:
             for k in range(9):
                 Ri[k] = A[k]
             x = t.axis[i, 3]
@@ -157,7 +156,8 @@ def poses(
             x = t.axis[i, 0]
             y = t.axis[i, 1]
             z = t.axis[i, 2]
-            axis_matrix(x, y, z, q[iq], B)
+            axis_matrix(x, y, z, angles[cosines + turning], angles[turning], B)
+            turning += 1
             times(A, B, Ri)
             wx = A[0] * x + A[1] * y + A[2] * z
             wy = A[3] * x + A[4] * y + A[5] * z
@@ -211,7 +211,7 @@ def poses(
     return GOOD
 
 
-@kernel(inline=True)
+@kernel
 def shift(A: NDArray[np.float64], d: NDArray[np.float64], at: int, pi: NDArray[np.float64]) -> None:
     """pi += A d[at:at + 3]."""
     x = d[at]
@@ -222,7 +222,7 @@ def shift(A: NDArray[np.float64], d: NDArray[np.float64], at: int, pi: NDArray[n
     pi[2] += A[6] * x + A[7] * y + A[8] * z
 
 
-@kernel(inline=True)
+@kernel
 def turning_column(
     column: NDArray[np.float64], x: float, y: float, z: float, at: NDArray[np.float64], about: NDArray[np.float64]
 ) -> None:
@@ -238,7 +238,7 @@ def turning_column(
     column[5] = dx * y - dy * x
 
 
-@kernel(inline=True)
+@kernel
 def moving_column(column: NDArray[np.float64], A: NDArray[np.float64], x: float, y: float, z: float) -> None:
     """Spatial velocity of shifting along (x, y, z), given in the axes A."""
     column[0] = 0.0

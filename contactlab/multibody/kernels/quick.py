@@ -1,6 +1,7 @@
 """The usual call from Python, in as few arguments as it needs: no external forces, no custom joints, nothing kept.
 
-Lengths are compared here, where it costs a nanosecond each. Whatever is unusual or wrong is only reported, by a code
+Lengths are compared here, where it costs a nanosecond each. A workspace ``W`` of length 0 stands for one on the stack,
+which serves models whose `aba_size` is at most `STACK`. Whatever is unusual or wrong is only reported, by a code
 other than `GOOD`: the caller then takes the long way, which says what it is.
 """
 
@@ -15,6 +16,7 @@ from contactlab.multibody.kernels.layout import NQ, NV
 from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
+from contactlab.multibody.kernels.stack import stack
 from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 
@@ -32,7 +34,8 @@ def quick_rnea(
     """`rnea`; ``a`` of length 0 stands for no accelerations."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
         return UNUSUAL
-    return rnea(I, F, q, v, a, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, tau)
+    work = W if W.shape[0] else stack()
+    return rnea(I, F, q, v, a, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, tau)
 
 
 @kernel
@@ -50,7 +53,8 @@ def quick_crba(
         row = M[i]
         for j in range(row.shape[0]):
             row[j] = 0.0
-    return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, M)
+    work = W if W.shape[0] else stack()
+    return crba(I, F, q, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, M)
 
 
 @kernel
@@ -66,4 +70,5 @@ def quick_aba(
     """`aba`."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return UNUSUAL
-    return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), W, NOTHING, a)
+    work = W if W.shape[0] else stack()
+    return aba(I, F, q, v, tau, rows_at(W, 0, 0, 6), rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a)

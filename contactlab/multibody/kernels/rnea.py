@@ -10,7 +10,7 @@ from contactlab.multibody.kernels.layout import HEAD, LINKS, NV
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.views import part_at, rows_at
 from lcp.kernels import kernel
 
 
@@ -36,9 +36,9 @@ def rnea(
         return code
     nl = I[LINKS]
     nv = I[NV]
-    parent = I[HEAD : HEAD + nl]
-    iv = I[HEAD + 4 * nl + 1 : HEAD + 5 * nl + 2]
-    S = rows_at(W, SCRATCH, nv, 6)
+    parent = part_at(I, HEAD, nl)
+    iv = part_at(I, HEAD + 4 * nl + 1, nl + 1)
+    S = rows_at(W, SCRATCH + 2 * nl, nv, 6)
     B = rows_at(W, SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv, nl, 6)
     # Inward: each joint bears what its link and everything beyond needs.
     rest = 0.0

@@ -13,40 +13,53 @@ NOTHING: Final = 0
 POSES: Final = 1
 VELOCITIES: Final = 2
 
-# The head: scratch of the joints, then so many places per link and so many per degree of freedom.
-SCRATCH: Final = 18
-PER_LINK: Final = 24
+# Sines and cosines are computed for so many joints at a time: the longest vectors of today's processors.
+TOGETHER: Final = 8
+
+# The head: scratch of the joints, then so many places per link and so many per degree of freedom. Scratch are two
+# matrices and, rounded up to full vectors, sines and cosines, of which there are two places per link.
+MATRICES: Final = 18
+SCRATCH: Final = MATRICES + 2 * (TOGETHER - 1)
+PER_LINK: Final = 26
 PER_DOF: Final = 6
+
+# Places that kernels called from Python have on the stack, for models of up to about 50 links; 32 KiB.
+STACK: Final = 4096
 
 # Row of a custom joint, as `contactlab.multibody.kernels.layout` has it.
 CUSTOM_ROW: Final = 54
 
 
+def columns_start(nl: int) -> int:
+    """Where the motion columns begin in the head; R, p, V and C follow, as `workspace.frames` cuts them."""
+    return 32 + 2 * nl
+
+
 def head_size(nl: int, nv: int) -> int:
     """Kinematics alone."""
-    return 18 + 24 * nl + 6 * nv
+    return 32 + 26 * nl + 6 * nv
 
 
 def rnea_size(nl: int, nv: int) -> int:
     """`rnea`: accelerations and forces of the links."""
-    return 18 + 36 * nl + 6 * nv
+    return 32 + 38 * nl + 6 * nv
 
 
 def crba_size(nl: int, nv: int) -> int:
-    """`crba`: composite inertias and one spatial force."""
-    return 24 + 34 * nl + 6 * nv
+    """`crba`: composite inertias."""
+    return 32 + 36 * nl + 6 * nv
 
 
 def aba_size(nl: int, nv: int) -> int:
     """`aba`: accelerations, forces, rigid and articulated inertias, U and 1 / D."""
-    return 18 + 69 * nl + 13 * nv
+    return 32 + 71 * nl + 13 * nv
 
 
 def factor_size(nl: int, nv: int) -> int:
     """`factor_inertia`: rigid and articulated inertias."""
-    return 18 + 57 * nl + 6 * nv
+    return 32 + 59 * nl + 6 * nv
 
 
 def point_size(nl: int, nv: int) -> int:
     """`point_motion` and `point_columns`: accelerations, a pose and a point."""
-    return 33 + 30 * nl + 6 * nv
+    return 47 + 32 * nl + 6 * nv

@@ -10,7 +10,7 @@ from contactlab.multibody.kernels.layout import Tree
 from lcp.kernels import kernel
 
 
-@kernel(inline=True)
+@kernel
 def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: float, out: NDArray[np.float64]) -> None:
     """out += factor v x s for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
     a = v[0] * factor
@@ -30,7 +30,7 @@ def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: flo
     out[5] += a * s[4] - b * s[3] + d * y - e * x
 
 
-@kernel(inline=True)
+@kernel
 def add_shift_of_axis(
     at: NDArray[np.float64], about: NDArray[np.float64], s: NDArray[np.float64], rate: float, out: NDArray[np.float64]
 ) -> None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.sizes import SCRATCH
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.sizes import MATRICES, SCRATCH
+from contactlab.multibody.kernels.views import part_at, rows_at
 from lcp.kernels import kernel
 
 __all__ = ["Frames", "frames", "rows_at"]
@@ -27,12 +27,13 @@ class Frames(NamedTuple):
     V: NDArray[np.float64]  # (nl, 6) spatial velocities
     C: NDArray[np.float64]  # (nl, 6) sums of (dS/dt) v
     scratch: NDArray[np.float64]  # (18,)
+    turns: NDArray[np.float64]  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
 
 
-@kernel(inline=True)
+@kernel
 def frames(W: NDArray[np.float64], nl: int, nv: int) -> Frames:
     """Views of the head of a workspace."""
-    a = SCRATCH
+    a = SCRATCH + 2 * nl
     b = a + 6 * nv
     return Frames(
         rows_at(W, b, nl, 9),
@@ -40,5 +41,6 @@ def frames(W: NDArray[np.float64], nl: int, nv: int) -> Frames:
         rows_at(W, a, nv, 6),
         rows_at(W, b + 12 * nl, nl, 6),
         rows_at(W, b + 18 * nl, nl, 6),
-        W[0:a],
+        part_at(W, 0, MATRICES),
+        part_at(W, MATRICES, a - MATRICES),
     )

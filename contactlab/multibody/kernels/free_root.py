@@ -1,0 +1,98 @@
+"""Rows and columns of the mass matrix that belong to a free body carrying a tree, the base of most robots.
+
+About the origin of that body its shifts bear no moment and its turns no force, so half of every product is zero: of the
+path from a joint to the root, the six entries that every path of the tree shares.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def project_on_free_root(
+    a: float,
+    b: float,
+    c: float,
+    d: float,
+    e: float,
+    g: float,
+    S: NDArray[np.float64],
+    at: int,
+    j: int,
+    M: NDArray[np.float64],
+) -> None:
+    """Entries of M between degree of freedom j, moved by the force (a, b, c, d, e, g), and the root's, ``at`` on."""
+    s = S[at]
+    shift_x = s[3] * d + s[4] * e + s[5] * g
+    s = S[at + 1]
+    shift_y = s[3] * d + s[4] * e + s[5] * g
+    s = S[at + 2]
+    shift_z = s[3] * d + s[4] * e + s[5] * g
+    s = S[at + 3]
+    turn_x = s[0] * a + s[1] * b + s[2] * c
+    s = S[at + 4]
+    turn_y = s[0] * a + s[1] * b + s[2] * c
+    s = S[at + 5]
+    turn_z = s[0] * a + s[1] * b + s[2] * c
+    row = M[j]
+    row[at] = shift_x
+    row[at + 1] = shift_y
+    row[at + 2] = shift_z
+    row[at + 3] = turn_x
+    row[at + 4] = turn_y
+    row[at + 5] = turn_z
+    M[at, j] = shift_x
+    M[at + 1, j] = shift_y
+    M[at + 2, j] = shift_z
+    M[at + 3, j] = turn_x
+    M[at + 4, j] = turn_y
+    M[at + 5, j] = turn_z
+
+
+@kernel
+def free_root_block(B: NDArray[np.float64], S: NDArray[np.float64], at: int, M: NDArray[np.float64]) -> float:
+    """Entries of M among the root's own, from its composite inertia B (10,); a sum that is finite where they are."""
+    m = B[0]
+    hx = B[1]
+    hy = B[2]
+    hz = B[3]
+    total = 0.0
+    for k in range(3):
+        shifted = M[at + k]
+        turned = M[at + 3 + k]
+        s = S[at + k]
+        x = s[3]
+        y = s[4]
+        z = s[5]
+        a = hy * z - hz * y
+        b = hz * x - hx * z
+        c = hx * y - hy * x
+        for l in range(3):
+            other = S[at + 3 + l]
+            value = a * other[0] + b * other[1] + c * other[2]
+            shifted[at + 3 + l] = value
+            M[at + 3 + l, at + k] = value
+        for l in range(k + 1):
+            other = S[at + l]
+            value = m * (x * other[3] + y * other[4] + z * other[5])
+            shifted[at + l] = value
+            M[at + l, at + k] = value
+        s = S[at + 3 + k]
+        x = s[0]
+        y = s[1]
+        z = s[2]
+        a = B[4] * x + B[7] * y + B[8] * z
+        b = B[7] * x + B[5] * y + B[9] * z
+        c = B[8] * x + B[9] * y + B[6] * z
+        for l in range(k + 1):
+            other = S[at + 3 + l]
+            value = a * other[0] + b * other[1] + c * other[2]
+            turned[at + 3 + l] = value
+            M[at + 3 + l, at + 3 + k] = value
+        # What is not finite in h shows on no diagonal.
+        total += hx + hy + hz + shifted[at + k] + turned[at + 3 + k]
+    return total

@@ -1,0 +1,92 @@
+"""Kernels of multibody called as a compiled loop would: layout, workspaces, sines, arrays of other kinds."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from every_joint import model_with_every_joint
+from test_multibody_dynamics import chain
+
+from contactlab.multibody.configuration import random_configuration
+from contactlab.multibody.forward_dynamics import forward_dynamics
+from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from contactlab.multibody.kernels import layout, sizes
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.turns import sines_cosines
+from contactlab.multibody.mass_matrix import mass_matrix
+from contactlab.multibody.workspace import workspace
+
+
+def test_lengths_agree_with_the_layout() -> None:
+    """The rows of custom joints are as long as the layout says, and the head is cut where Python believes it is."""
+    assert sizes.CUSTOM_ROW == layout.CUSTOM_ROW
+    assert sizes.columns_start(3) + 6 * 5 + 24 * 3 == sizes.head_size(3, 5)
+    assert sizes.head_size(3, 5) == sizes.SCRATCH + 3 * sizes.PER_LINK + 5 * sizes.PER_DOF
+
+
+def test_one_workspace_serves_every_kernel_of_a_model() -> None:
+    """Kernels called from a loop of the user's own, on one `workspace`, give what the public functions give."""
+    from contactlab.multibody.kernels.aba import aba
+    from contactlab.multibody.kernels.crba import crba
+    from contactlab.multibody.kernels.rnea import rnea
+
+    model = model_with_every_joint(custom=False)
+    I, F, work = model.packed.ints, model.packed.floats, workspace(model)
+    none, rows = np.zeros((0, 6)), np.zeros((0, sizes.CUSTOM_ROW))
+    rng = np.random.default_rng(4)
+    for _ in range(2):
+        q = random_configuration(model, rng)
+        v, a, out = rng.standard_normal((3, model.nv))
+        M = np.zeros((model.nv, model.nv))
+        assert rnea(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
+        np.testing.assert_array_equal(out, inverse_dynamics(model, q, v, a))
+        assert crba(I, F, q, rows, work, sizes.NOTHING, M) == GOOD
+        np.testing.assert_array_equal(M, mass_matrix(model, q))
+        assert aba(I, F, q, v, a, none, rows, work, sizes.NOTHING, out) == GOOD
+        np.testing.assert_array_equal(out, forward_dynamics(model, q, v, a))
+
+
+@pytest.mark.nojit
+def test_sines_and_cosines() -> None:
+    """Within one unit in the last place of the library's: all sizes, near the zeros of both, where it takes over."""
+    rng = np.random.default_rng(3)
+    quarters = rng.integers(-60000, 60000, 2000) * (np.pi / 2)
+    few = [0.0, -0.0, 1e-300, np.pi / 4, -np.pi / 4, np.nextafter(np.pi / 4, 1.0), 1e5, -1e5]
+    for angles in (*(rng.uniform(-s, s, 2000) for s in (1e-3, 1.0, 4.0, 1e5)), quarters, 0.5 * quarters, np.array(few)):
+        sines, cosines = angles.copy(), np.empty_like(angles)
+        sines_cosines(sines, cosines)
+        np.testing.assert_array_max_ulp(sines, np.sin(angles), 1)
+        np.testing.assert_array_max_ulp(cosines, np.cos(angles), 1)
+    beyond = np.array([1.0, 2e5, -1e22, np.pi])
+    sines, cosines = beyond.copy(), np.empty(4)
+    sines_cosines(sines, cosines)
+    np.testing.assert_array_max_ulp(sines, np.sin(beyond), 1)
+    np.testing.assert_array_max_ulp(cosines, np.cos(beyond), 1)
+
+
+def test_models_too_large_for_the_stack() -> None:
+    """The same functions with a workspace of their own: q and v come back through M, h and the accelerations."""
+    rng = np.random.default_rng(4)
+    for model in (chain(45), chain(60)):
+        q, v, a = rng.standard_normal((3, model.nv))
+        tau = mass_matrix(model, q) @ a + nonlinear_effects(model, q, v)
+        np.testing.assert_allclose(inverse_dynamics(model, q, v, a), tau, rtol=1e-10, atol=1e-9)
+        np.testing.assert_allclose(forward_dynamics(model, q, v, tau), a, rtol=1e-7, atol=1e-7)
+    assert chain(45).packed.compact
+    assert not chain(60).packed.compact
+
+
+def test_arrays_of_other_kinds_do_not_compile_again() -> None:
+    """Strided, read-only and integer arrays give the same numbers at once, not after seconds of compiling."""
+    model = chain(7)
+    q, v, a = np.random.default_rng(0).standard_normal((3, 7))
+    expected = inverse_dynamics(model, q, v, a)
+    strided = np.repeat(q, 2)[::2]
+    frozen = v.copy()
+    frozen.flags.writeable = False
+    start = time.perf_counter()
+    np.testing.assert_array_equal(inverse_dynamics(model, strided, frozen, list(a)), expected)
+    np.testing.assert_array_equal(forward_dynamics(model, strided, frozen, a), forward_dynamics(model, q, v, a))
+    assert time.perf_counter() - start < 0.5

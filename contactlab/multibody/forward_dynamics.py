@@ -76,8 +76,8 @@ def forward_dynamics(
         try:
             if _quick()(packed.ints, packed.floats, q, v, tau, np.empty(aba_size(packed.nl, nv)), a) == GOOD:
                 return a
-        except TypeError:
-            pass  # not plain arrays
+        except (TypeError, ValueError):
+            pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, tau, rows=f_ext):
         return forward_dynamics_batch(model, q, v, tau, f_ext)
     force = checked_vector("tau", tau, nv)

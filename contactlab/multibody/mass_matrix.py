@@ -63,7 +63,7 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
         try:
             if _quick()(packed.ints, packed.floats, q, np.empty(crba_size(packed.nl, nv)), M) == GOOD:
                 return M
-        except TypeError:
+        except (TypeError, ValueError):
             pass  # no plain array
     if batched(q):
         return mass_matrix_batch(model, q)

@@ -58,8 +58,8 @@ def problem_data_from(
     The acceleration level asks for the forces of this instant, M a = tau - h(q, v) + J^T f; the velocity level for
     those of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, for the impulses M (v+ - v) = J^T f. As
     the step goes to zero the answers of the two agree wherever no contact or limit is struck, with ``rows_at="end"``
-    also where bodies turn. The friction of what slides is that of the pyramid's edges at the velocity level: between two
-    edges the answers keep a difference that goes with more ``edges``, not with h.
+    also where bodies turn. The velocity level knows friction along the pyramid's edges only: of what slides between two
+    of them the answers keep a difference that falls with ``edges``, not with h.
 
     Parameters
     ----------

@@ -498,10 +498,14 @@ def test_ill_formed_arguments_of_velocities_are_named() -> None:
         with pytest.raises(ConstraintError) as caught:
             assemble_v(model, q, v0, cs, weights)
         assert caught.value.field == field
-    for call in (
-        lambda: assemble_v(bar.model(), q, np.ones(3), cs, np.ones(3)),
-        lambda: assemble_q(bar.model(), q, cs, np.ones(3)),
-    ):
-        with pytest.raises(ConstraintError) as caught:
-            call()
-        assert caught.value.field == "cs"
+    for other, given in ((bar.model(), cs), (model, list(cs.constraints)), (model, None)):
+        for call in (
+            lambda other=other, given=given: assemble_v(other, q, np.ones(3), given, np.ones(3)),
+            lambda other=other, given=given: assemble_q(other, q, given, np.ones(3)),
+        ):
+            with pytest.raises(ConstraintError) as caught:
+                call()
+            assert caught.value.field == "cs"
+    with pytest.raises(ConstraintError) as caught:
+        assemble_q(model, q, cs, np.ones(3), t=np.nan)
+    assert caught.value.field == "t"

@@ -13,6 +13,7 @@ from contactlab.constraints import (
     ConstraintError,
     ConstraintSet,
     ContactConstraint,
+    CustomConstraint,
     LoopConstraint,
     check_constraint,
 )
@@ -20,7 +21,9 @@ from contactlab.multibody import (
     Model,
     ModelBuilder,
     joints,
+    point_acceleration,
     point_bias_acceleration,
+    point_jacobian,
     point_velocity,
 )
 from contactlab.spatial import RigidInertia
@@ -132,6 +135,34 @@ def test_a_forgotten_time_term_is_found_out(tree: Model) -> None:
     report = check_constraint(tree, Unaware(), duration=0.0)
     assert report.check("position error's rate").ok
     assert not report.check("velocity error's rate").ok
+
+
+class Turning(CustomConstraint):
+    """A point does not move along a direction that turns with time: workless, of velocity level."""
+
+    rows = 1
+    level = "velocity"
+
+    def along(self, t: float, order: int) -> np.ndarray:
+        return 3.0**order * np.array([np.cos(3.0 * t + order * np.pi / 2), np.sin(3.0 * t + order * np.pi / 2), 0.0])
+
+    def jacobian(self, model: Model, q: np.ndarray, t: float = 0.0) -> np.ndarray:
+        return self.along(t, 0)[None, :] @ point_jacobian(model, q, "b1", A_POINT)
+
+    def velocity_error(self, model: Model, q: np.ndarray, v: np.ndarray, t: float = 0.0) -> np.ndarray:
+        return self.jacobian(model, q, t) @ v
+
+    def gamma(self, model: Model, q: np.ndarray, v: np.ndarray, t: float = 0.0) -> np.ndarray:
+        bias = point_acceleration(model, q, v, np.zeros(model.nv), "b1", A_POINT)
+        turn = self.along(t, 1) @ point_velocity(model, q, v, "b1", A_POINT)
+        return np.array([-self.along(t, 0) @ bias - turn])
+
+
+def test_workless_rows_that_turn_with_time_keep_the_energy(tree: Model) -> None:
+    """The free run begins at the time for which its state was put together."""
+    report = check_constraint(tree, Turning(), t=0.7)
+    assert not report.check("energy").skipped
+    assert report.ok, str(report)
 
 
 def test_the_report_is_a_frozen_table(tree: Model) -> None:

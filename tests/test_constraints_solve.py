@@ -90,6 +90,43 @@ def test_nearly_dependent_rows(method, angle):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("angle", [1e-4, 1e-5, 1e-6, 1e-7])
+def test_nearly_dependent_rows_that_leave_no_freedom(method, angle):
+    """As many rows as unknowns, two of them nearly alike: no method loses more digits than the rows themselves do."""
+    for seed in range(20):
+        H, G, c, _ = system(seed, 4, 4)
+        G[1] = G[0] + angle * G[1]
+        wanted = np.arange(1.0, 5.0)
+        found = method(H, G, c, G @ wanted)
+        assert found.rank == 4
+        assert np.abs(found.x - wanted).max() < 1e-12 / angle
+
+
+@pytest.mark.parametrize("linear_solver", SOLVERS)
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_in_very_different_units(method, linear_solver):
+    """Rows of lengths from 1e-6 to 1e6 are met as well as rows of one length."""
+    H, G, c, gamma = system(3, 8, 6)
+    units = 10.0 ** np.array([6.0, -6.0, 3.0, -3.0, 0.0, -5.0])
+    plain = method(H, G, c, gamma, linear_solver=linear_solver)
+    found = method(H, G * units[:, None], c, gamma * units, linear_solver=linear_solver)
+    np.testing.assert_allclose(found.x, plain.x, rtol=1e-10)
+    np.testing.assert_allclose(found.multipliers * units, plain.multipliers, rtol=1e-10)
+
+
+@pytest.mark.parametrize("linear_solver", SOLVERS)
+@pytest.mark.parametrize("method", METHODS)
+def test_singular_matrix_whose_last_pivot_is_rounding(method, linear_solver):
+    """A matrix of rank n - 1 in floats, as likely to pass for definite as not, is held by a row all the same."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        root, G, wanted = rng.standard_normal((6, 5)), rng.standard_normal((1, 6)), rng.standard_normal(6)
+        H = root @ root.T
+        found = method(H, G, H @ wanted - G[0], G @ wanted, linear_solver=linear_solver)
+        agrees(found, wanted, np.array([1.0]), 1e-8)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_rows_closer_than_the_tolerance_count_as_one(method):
     """An angle of 1e-13 between two rows is rounding, not a constraint of its own; the tolerance is the caller's."""
     H, G, c, gamma = system(5, 6, 2)

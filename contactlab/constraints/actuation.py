@@ -43,7 +43,10 @@ class Actuation:
 
 def checked_mask(model: Model, actuated: ArrayLike) -> NDArray[np.bool_]:
     """``actuated`` as a boolean mask (nv,); 0 and 1 are no booleans, lest lists of indices pass."""
-    mask = np.asarray(actuated)
+    try:
+        mask = np.asarray(actuated)
+    except ValueError as cause:
+        raise ConstraintError("actuated", f"cannot be read as a mask of booleans ({cause})") from cause
     if mask.shape != (model.nv,):
         raise ConstraintError("actuated", f"must have shape ({model.nv},), got {mask.shape}")
     if model.nv and mask.dtype != np.bool_:

@@ -13,6 +13,7 @@ from contactlab.constraints.assembly_conditions import conditions_of
 from contactlab.constraints.assembly_nearest import nearest_on_solutions
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import check_set, time_of
 from contactlab.multibody.configuration import difference
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -118,6 +119,7 @@ def assemble_q(
     nearest, and its steps are not limited.
     """
     _check(model, cs, tolerance, max_iterations)
+    t = time_of(t)
     wanted = checked_weights(model, weights)
     start = kinematics(model, q0.q if isinstance(q0, Kinematics) else q0).q
     conditions = Conditions(model, conditions_of(model, start, cs, t))
@@ -149,8 +151,7 @@ def _rounding(model: Model, q: FloatArray) -> float:
 
 
 def _check(model: Model, cs: ConstraintSet, tolerance: float, max_iterations: int) -> None:
-    if cs.model is not model:
-        raise ConstraintError("cs", "belongs to another model")
+    check_set(model, cs)
     if not finite_number(tolerance, "tolerance", ConstraintError) > 0.0:
         raise ConstraintError("tolerance", f"must be > 0, got {tolerance!r}")
     count: object = max_iterations  # whatever the caller's types say

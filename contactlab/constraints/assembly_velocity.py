@@ -13,6 +13,7 @@ from contactlab.constraints.assembly_conditions import conditions_of
 from contactlab.constraints.assembly_position import checked_weights
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import check_set, time_of
 from contactlab.constraints.jacobian import constraint_jacobian
 from contactlab.constraints.row_space import nearest_solution, row_space
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
@@ -79,8 +80,8 @@ def assemble_v(
     ConstraintError
         A weight that is negative, an entry that is not finite.
     """
-    if cs.model is not model:
-        raise ConstraintError("cs", "belongs to another model")
+    check_set(model, cs)
+    t = time_of(t)
     wanted = checked_weights(model, weights)
     start = finite_array(v0, "v0", (model.nv,), ConstraintError)
     at = q if isinstance(q, Kinematics) else kinematics(model, q)

@@ -231,11 +231,12 @@ def _energy(
         why = _work(model, cs, met[0])
     if why:
         return ConstraintCheck(name, np.nan, 1.0, note=why), ()
-    runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps) for steps in _STEPS)
+    runs = tuple(free_run(model, cs, met[0].q, met[0].v, duration, steps, met[0].t) for steps in _STEPS)
     first, last = runs[0], runs[-1]
     # What is left after halving twice, against what may be left.
     allowed = max(_GAIN**2 * first.energy_drift, _ROUNDING * last.energy_scale)
-    return ConstraintCheck(name, last.energy_drift / allowed, 1.0), runs
+    # What cannot move at all has no energy to lose.
+    return ConstraintCheck(name, last.energy_drift / allowed if allowed > 0.0 else 0.0, 1.0), runs
 
 
 def _work(model: Model, cs: ConstraintSet, state: State) -> str:

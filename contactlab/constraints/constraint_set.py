@@ -81,6 +81,8 @@ class ConstraintSet:
     def __init__(self, model: Model, constraints: Iterable[AnyConstraint | Any]) -> None:
         if not isinstance(model, Model):
             raise ConstraintError("model", f"must be a Model, got {type(model).__name__}")
+        if not isinstance(constraints, Iterable):
+            raise ConstraintError("constraints", f"must be several, in a list, got {type(constraints).__name__}")
         own = tuple(constraints)
         custom: list[CustomRows] = []
         places: list[slice] = []

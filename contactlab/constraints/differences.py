@@ -88,7 +88,7 @@ def worst(
     for state in states:
         one, two = compare(model, cs, state)
         size = 1.0 + np.maximum(np.abs(one), np.abs(two))
-        error = np.where(rows, np.max((np.abs(one - two) / size).reshape(cs.n_rows, -1), axis=1), 0.0)
+        error = np.where(rows, np.max((np.abs(one - two) / size).reshape(cs.n_rows, -1), axis=1, initial=0.0), 0.0)
         if error.max() > largest:
             largest, at = float(error.max()), int(error.argmax())
     return largest, at

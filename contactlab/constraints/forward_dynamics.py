@@ -164,8 +164,8 @@ def forward_dynamics_constraints(
                     )  # fmt: skip
                     if rank >= 0:
                         return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
-            except TypeError:
-                pass  # not plain arrays
+            except (TypeError, ValueError):
+                pass  # not plain arrays; of an empty list, even its type is unknown
     check_set(model, cs)
     check_method(method, (*METHODS,))
     check_linear_solver(linear_solver)

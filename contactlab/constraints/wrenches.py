@@ -94,6 +94,7 @@ def group_wrenches(
     check_set(model, cs)
     if frame not in get_args(WrenchFrame):
         raise ConstraintError("frame", f"must be one of {get_args(WrenchFrame)}, got {frame!r}")
+    t = time_of(t)
     values = finite_array(forces, "forces", (cs.n_rows,), ConstraintError)
     wanted = cs.group(group)
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
@@ -101,7 +102,7 @@ def group_wrenches(
     members = [(c, place) for c, place in zip(cs.constraints, cs._places, strict=True) if place.start in rows]
     if wanted.kind == "custom":
         own = [custom for custom in cs.packed.custom if custom.rows.start in rows]
-        acting = [entry for custom in own for entry in _of_custom(model, at, custom, values[custom.rows], time_of(t))]
+        acting = [entry for custom in own for entry in _of_custom(model, at, custom, values[custom.rows], t)]
     elif wanted.kind == "contact":
         acting = _of_contacts(model, at, [(c, float(values[place.start])) for c, place in members])
     else:

@@ -27,7 +27,10 @@ def checked(name: str, value: ArrayLike, *shape: int) -> FloatArray:
     # carray: C-contiguous, aligned and writeable.
     if type(value) is np.ndarray and value.dtype is _FLOAT64 and value.shape == shape and value.flags.carray:
         return value
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as cause:
+        raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
     if array.shape != shape:
         raise MultibodyError(name, f"must have shape {shape}, got {array.shape}")
     # A read-only array is another type to a compiled kernel, which does not write to it either.

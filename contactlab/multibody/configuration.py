@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -64,7 +66,7 @@ def random_configuration(model: Model, seed: int | np.random.Generator, *, sprea
 def normalize(model: Model, q: ArrayLike) -> FloatArray:
     """A copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
     out = finite_array(q, "q", (*np.shape(q)[:-1], model.nq), MultibodyError)
-    for row in out.reshape(-1, model.nq):
+    for row in out.reshape(math.prod(out.shape[:-1]), model.nq):
         for at in quaternion_places(model):
             row[at : at + 4] = quaternion.normalize(row[at : at + 4])
     return out

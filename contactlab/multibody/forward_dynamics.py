@@ -82,8 +82,8 @@ def forward_dynamics(
             work = ON_STACK if packed.compact else np.empty(aba_size(packed.nl, nv))
             if _quick.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:
                 return a
-        except TypeError:
-            pass  # not plain arrays
+        except (TypeError, ValueError):
+            pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, tau, rows=f_ext):
         return forward_dynamics_batch(model, q, v, tau, f_ext)
     force = checked_vector("tau", tau, nv)

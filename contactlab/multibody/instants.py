@@ -53,10 +53,12 @@ def operand(name: str, value: ArrayLike | Kinematics | None, *tail: int) -> tupl
     if value is None:
         raise MultibodyError(name, "is needed")
     given = value.q if isinstance(value, Kinematics) else value
-    if np.iscomplexobj(given):
-        raise MultibodyError(name, "must be real, got complex numbers")
     try:
+        if np.iscomplexobj(given):
+            raise MultibodyError(name, "must be real, got complex numbers")
         array = np.asarray(given, dtype=np.float64)
+    except MultibodyError:
+        raise
     except (TypeError, ValueError) as cause:
         raise MultibodyError(name, f"cannot be read as an array of floats ({cause})") from cause
     if array.ndim < len(tail) or array.shape[array.ndim - len(tail) :] != tail:

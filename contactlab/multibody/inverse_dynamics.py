@@ -83,8 +83,8 @@ def inverse_dynamics(
             work = ON_STACK if packed.compact else np.empty(rnea_size(packed.nl, nv))
             if _quick.call(packed.ints, packed.floats, q, v, a, work, tau) == GOOD:
                 return tau
-        except TypeError:
-            pass  # not plain arrays
+        except (TypeError, ValueError):
+            pass  # not plain arrays; of an empty list, even its type is unknown
     if batched(q, v, a, rows=f_ext):
         return inverse_dynamics_batch(model, q, v, a, f_ext)
     return _forces(model, q, v, checked_vector("a", a, nv), f_ext)

@@ -69,7 +69,7 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
             work = ON_STACK if packed.compact else np.empty(crba_size(packed.nl, nv))
             if _quick.call(packed.ints, packed.floats, q, work, M) == GOOD:
                 return M
-        except TypeError:
+        except (TypeError, ValueError):
             pass  # no plain array
     if batched(q):
         return mass_matrix_batch(model, q)

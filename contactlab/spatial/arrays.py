@@ -26,10 +26,12 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     error
         Class of the error raised for a wrong type, shape, or an entry that is not finite (the first one is named).
     """
-    if np.iscomplexobj(value):
-        raise error(field, "must be real, got complex numbers")
     try:
+        if np.iscomplexobj(value):
+            raise error(field, "must be real, got complex numbers")
         array = np.array(value, dtype=np.float64, order="C")
+    except error:
+        raise
     except (TypeError, ValueError) as cause:
         raise error(field, f"cannot be read as an array of floats ({cause})") from cause
     fits = array.ndim == len(shape) and all(want in (None, got) for want, got in zip(shape, array.shape, strict=True))

@@ -5,6 +5,9 @@
 
 Nocedal and Wright, Numerical Optimization (2006), section 16.2. Rows and columns are scaled to H having a unit diagonal
 and G rows of unit length.
+
+Pivots of the whole matrix do not tell how nearly rows depend on each other: two rows an angle e apart leave either one
+pivot of e^2 or two of e, and e^2 of the digits are lost both ways. The matrix of the rows' products tells, at m^2 n.
 """
 
 from __future__ import annotations
@@ -12,11 +15,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, DEPENDENT
+from contactlab.constraints.kernels.cholesky import factor
+from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT
 from contactlab.constraints.kernels.null_space import unit_columns
 from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
+from lcp.kernels.reductions import dot
+
+
+@kernel
+def independent(A: NDArray[np.float64], n: int, m: int, K: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+    """Whether the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
+    products = rows_at(K, 0, m, m)
+    for i in range(m):
+        own = products[i]
+        for j in range(i + 1):
+            own[j] = dot(A[n + i], A[n + j], n)
+        w[i] = CLEAR_PIVOT * own[i]
+    return factor(products, 0, m, w[:m], w[m : 5 * m]) < 0
 
 
 @kernel
@@ -54,16 +71,19 @@ def solve_direct(
         scale[n + i] = own
         for j in range(n):
             row[j] *= own
-            A[j, n + i] = row[j]
         for j in range(m):
             row[n + j] = 0.0
         b[n + i] = gamma[i] * own
+    if not independent(A, n, m, W[: m * m], W[k * k + 3 * k :]):
+        return DEPENDENT
     for i in range(n):
         row = A[i]
         given = H[i]
         own = scale[i]
         for j in range(n):
             row[j] = given[j] * own * scale[j]
+        for j in range(m):
+            row[n + j] = A[n + j, i]
         b[i] = c[i] * own
     if not lu_factor(A, k, order):
         return DEPENDENT

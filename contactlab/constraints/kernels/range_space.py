@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
-from contactlab.constraints.kernels.kkt_codes import CLEAR_PIVOT, DEPENDENT
+from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
-from contactlab.multibody.kernels.outcomes import PIVOT
 from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 
@@ -134,12 +133,16 @@ def solve_range_space(
     columns = W[b : b + 4 * max(n, m)]
     for j in range(n):
         diagonal[j] = H[j, j]
-        least[j] = PIVOT * H[j, j]
+        least[j] = CLEAR_LU_PIVOT * H[j, j]
     if dense:
         if factor(H, 0, n, least, columns) >= 0:
             return DEPENDENT
-    elif factor_ltl(parents, 0, least, H) != GOOD:
-        return DEPENDENT
+    else:
+        if factor_ltl(parents, 0, least, H) != GOOD:
+            return DEPENDENT
+        for j in range(n):
+            if not H[j, j] * H[j, j] > CLEAR_LU_PIVOT * diagonal[j]:
+                return DEPENDENT
     for j in range(n):
         own = Y[j]
         any_ = 0.0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT
 from contactlab.constraints.solve.row_basis import row_basis, unit_columns
 from contactlab.constraints.solve.solution import (
     KKTSolution,
@@ -17,8 +18,10 @@ from contactlab.constraints.solve.solution import (
     solved,
 )
 from contactlab.constraints.solve.square import LinearSolver, check_linear_solver, solve_square
+from contactlab.multibody.kernels.outcomes import PIVOT
 from contactlab.multibody.ltl import dof_parents
 from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["range_space_sparse"]
 
@@ -102,16 +105,25 @@ def _chosen(system: System, tolerance: float, linear_solver: LinearSolver) -> KK
     scale = unit_columns(system.H)
     basis = row_basis(system.G * scale, tolerance, linear_solver)
     H, load, y = system.H * scale * scale[:, None], system.c * scale, basis.targets(system.gamma)
-    try:
-        factor = linalg.cho_factor(H, lower=True)
-    except np.linalg.LinAlgError:
+    factor = _cholesky(H, CLEAR_LU_PIVOT)
+    if factor is None:
         # Q x = y may be added to H, multiplied by Q^T, without changing the solution (augmented Lagrangian).
         H, load = H + basis.Q.T @ basis.Q, load + basis.Q.T @ y
-        try:
-            factor = linalg.cho_factor(H, lower=True)
-        except np.linalg.LinAlgError:
-            raise loose() from None
+        factor = _cholesky(H, PIVOT * H.shape[0])
+        if factor is None:
+            raise loose()
     Y = linalg.cho_solve(factor, basis.Q.T)
     free = linalg.cho_solve(factor, load)
     mu = solve_square(basis.Q @ Y, y - basis.Q @ free, linear_solver)
     return finished(system, (free + Y @ mu) * scale, basis.multipliers(mu), basis.rank)
+
+
+def _cholesky(H: FloatArray, least: float) -> tuple[FloatArray, bool] | None:
+    """The factor of H (n, n), of about a unit diagonal; None where a pivot is below ``least``: rounding is, mostly."""
+    from scipy import linalg
+
+    try:
+        factor, lower = linalg.cho_factor(H, lower=True)
+    except np.linalg.LinAlgError:
+        return None
+    return (factor, lower) if np.diag(factor).min(initial=np.inf) ** 2 > least else None

@@ -77,5 +77,10 @@ def row_basis(G: FloatArray, tolerance: float, linear_solver: LinearSolver) -> R
         columns, left, _ = linalg.qr(unit.T, mode="economic", pivoting=True)
         rank = int((np.abs(np.diag(left)) > tolerance).sum())
         Q = np.asarray(columns.T[:rank])
-    U, triangle = linalg.qr(np.where(used[:, None], G, 0.0) @ Q.T, mode="economic")
-    return RowBasis(np.ascontiguousarray(Q), np.asarray(U), np.asarray(triangle))
+    # Long rows first and columns pivoted: then short rows keep their digits beside long ones (Cox and Higham 1998).
+    place = np.argsort(-sizes)
+    B = np.where(used[:, None], G, 0.0) @ Q.T
+    own, triangle, order = linalg.qr(B[place], mode="economic", pivoting=True)
+    U = np.empty_like(own)
+    U[place] = own
+    return RowBasis(np.ascontiguousarray(Q[order]), np.asarray(U, dtype=np.float64), np.asarray(triangle))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
+from typing import TypeVar
 
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.spatial.arrays import finite_number
 
-__all__ = ["at_least_zero", "close_names", "number", "share"]
+__all__ = ["at_least_zero", "close_names", "number", "several", "share"]
+
+T = TypeVar("T")
 
 
 def number(value: float, field: str, *, infinite: bool = False) -> float:
@@ -35,6 +38,13 @@ def share(value: float, field: str) -> float:
     if not 0.0 <= met <= 1.0:
         raise BridgeError(field, f"must lie between 0 and 1, got {met}")
     return met
+
+
+def several(values: Iterable[T], field: str) -> tuple[T, ...]:
+    """The values of a list, or of anything else that can be gone through."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise BridgeError(field, f"must be several, in a list, got {type(values).__name__}")
+    return tuple(values)
 
 
 def close_names(name: str, known: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from contactlab.constraints import ConstraintSet
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges
-from contactlab.formulation.bridge.arguments import number
+from contactlab.formulation.bridge.arguments import number, several
 from contactlab.formulation.bridge.bilateral_rows import loop_rows, mimic_rows
 from contactlab.formulation.bridge.branches import instantaneous
 from contactlab.formulation.bridge.contact_geometry import contact_geometry
@@ -58,7 +58,8 @@ def problem_data_from(
     The acceleration level asks for the forces of this instant, M a = tau - h(q, v) + J^T f; the velocity level for
     those of a step h, M (v+ - v) = h (tau - h(q, v) + J^T f), or, without h, for the impulses M (v+ - v) = J^T f. As
     the step goes to zero the answers of the two agree wherever no contact or limit is struck, with ``rows_at="end"``
-    also where bodies turn.
+    also where bodies turn. The velocity level knows friction along the pyramid's edges only: of what slides between two
+    of them the answers keep a difference that falls with ``edges``, not with h.
 
     Parameters
     ----------
@@ -133,7 +134,7 @@ def problem_data_from(
     at = Thresholds() if thresholds is None else thresholds
     if not isinstance(at, Thresholds):
         raise BridgeError("thresholds", f"must be Thresholds, got {type(at).__name__}")
-    listed, driven = tuple(contacts), tuple(drives)
+    listed, driven = several(contacts, "contacts"), several(drives, "drives")
     motion = instantaneous(model, kin)
     coordinates = Coordinates(model, motion.tree)
     return ModelProblem(

@@ -106,6 +106,9 @@ class ContactPoint:
             raise BridgeError(own + "frame", f"must be 'world' or 'body', got {frame!r}")
         if surface not in get_args(Surface):
             raise BridgeError(own + "surface", f"must be one of {get_args(Surface)}, got {surface!r}")
+        label: object = name  # whatever the caller's types say
+        if label is not None and (not isinstance(label, str) or not label):
+            raise BridgeError(own + "name", f"must be a non-empty string or None, got {name!r}")
         both = at_least_zero(mu, own + "mu")
         kinetic = both if mu_sliding is None else at_least_zero(mu_sliding, own + "mu_sliding")
         static = both if mu_non_sliding is None else at_least_zero(mu_non_sliding, own + "mu_non_sliding")

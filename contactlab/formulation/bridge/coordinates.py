@@ -65,6 +65,8 @@ class Coordinates:
     def coordinate(self, name: str, index: int, field: str) -> Coordinate:
         """Degree of freedom ``index`` of a joint."""
         found = self.joint(name, field)
+        if isinstance(index, bool) or not isinstance(index, int | np.integer):
+            raise BridgeError(field, f"coordinate of {name!r} must be a whole number, got {index!r}")
         if not 0 <= index < len(found):
             raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(found) - 1}, not {index}")
         return found[index]

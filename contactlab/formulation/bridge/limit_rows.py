@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from contactlab.formulation.bridge.arguments import several
 from contactlab.formulation.bridge.coordinates import Coordinate, Coordinates
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.joint_actions import JointLimit
@@ -66,7 +67,7 @@ def stops(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits)
             if joint.v.stop > joint.v.start and (math.isfinite(joint.lower) or math.isfinite(joint.upper))
         ]
     else:
-        given = list(limits)
+        given = [*several(limits, "limits")]
     found = []
     for i, limit in enumerate(given):
         field = f"limits[{i}]"

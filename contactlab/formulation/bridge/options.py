@@ -103,6 +103,8 @@ class Thresholds:
 def stabilisations(given: Mapping[str, Stabilisation] | None) -> Mapping[str, Stabilisation]:
     """One `Stabilisation` for each of `KINDS`."""
     chosen = dict.fromkeys(KINDS, Stabilisation())
+    if given is not None and not isinstance(given, Mapping):
+        raise BridgeError("stabilisation", f"must be a mapping from {KINDS}, got {type(given).__name__}")
     for kind, value in (given or {}).items():
         if kind not in chosen:
             raise BridgeError("stabilisation", f"no rows are of kind {kind!r}{close_names(kind, KINDS)}: {KINDS}")

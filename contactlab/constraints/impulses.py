@@ -82,7 +82,8 @@ def constraint_impulses(
         The set. Redundant rows are fine.
     v_plus
         (nc,) wanted velocities of the rows after the impact [m/s or rad/s], default zero: -e times those before for
-        Newton's law of restitution. Of a custom constraint that depends on time it is G v + phi_t that takes the value.
+        Newton's law of restitution. Of a custom constraint that depends on time it is G v + phi_t that takes the value;
+        one whose velocity condition is not linear in v is linearised at v_minus, once.
     method
         As for `forward_dynamics_constraints`, without "kokkevis".
     linear_solver

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import contactlab
-from contactlab import multibody, spatial
+from contactlab import constraints, multibody, spatial
 from contactlab.multibody import joints
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "from_rbdl.md"
@@ -33,21 +33,12 @@ KNOWN = {
 OPERANDS = {*"EHMWbcfimnrtwx", "q1", "q2", "T_stab", "first", "second", "key"}
 
 
-def constraints_are_there() -> bool:
-    """Whether this version has the package of constraints, and what its parts export."""
-    found = importlib.util.find_spec("contactlab.constraints")
-    if found is None or found.origin is None:
-        return False
-    parts = {"group_wrenches", "forward_dynamics_constraints", "assemble_q", "inverse_dynamics_constraints"}
-    return parts <= set(importlib.import_module("contactlab.constraints").__all__)
-
-
 def namespace(heading: str) -> dict[str, Any]:
     """The public names a section may use without saying where they are."""
     names: dict[str, Any] = {"contactlab": contactlab, "len": len, "ValueError": ValueError}
     modules = [spatial, multibody, joints]
-    if constraints_are_there() and heading.startswith(("Constraints", "What")):
-        modules.append(importlib.import_module("contactlab.constraints"))
+    if heading.startswith(("Constraints", "What")):
+        modules.append(constraints)
     for module in modules:
         names |= {name: getattr(module, name) for name in module.__all__}
     return names
@@ -150,8 +141,6 @@ TABLES = tables()
 @pytest.mark.parametrize(("heading", "head", "text"), TABLES, ids=lambda value: value if len(value) < 60 else "")
 def test_every_name_of_the_guide_exists(heading: str, head: str, text: str) -> None:
     """Each piece of code on our side of the tables names what is there, and calls it as it can be called."""
-    if heading.startswith("Constraints") and not constraints_are_there():
-        pytest.skip("contactlab.constraints is not complete in this version")
     reader = Reader(heading)
     pieces = CODE.findall(text)
     assert pieces
@@ -163,8 +152,6 @@ def test_every_name_of_the_guide_exists(heading: str, head: str, text: str) -> N
 def test_full_names_in_the_text_exist() -> None:
     """So do the modules and names that are spelled out."""
     for name in sorted(set(re.findall(r"`(contactlab[\w.]*)`", GUIDE.read_text(encoding="utf-8")))):
-        if name.startswith("contactlab.constraints") and not constraints_are_there():
-            continue
         module, _, last = name.rpartition(".")
         assert importlib.util.find_spec(name) if last.islower() else hasattr(importlib.import_module(module), last)
 

@@ -207,19 +207,21 @@ def test_half_space_contacts_are_numbered_as_the_shape_numbers_its_points():
 
 
 def test_half_space_gaps_have_the_bits_of_the_time_step():
-    """The kernel of the time step and this one give the same gap to the last bit."""
+    """The kernels of the time step and this one give the same gap to the last bit."""
     from contactlab.contact.kernels.half_space import collide_point
+    from contactlab.multibody.kernels.points import world_point
 
     rng = np.random.default_rng(5)
     for _ in range(50):
         floor = HalfSpace(rng.normal(size=3), rng.normal())
         pose = Transform.rotation(rng.normal(size=3), rng.uniform(0, 3), rng.normal(size=3))
         box = Box(rng.uniform(0.1, 1.0, 3))
-        p = np.empty(3)
-        R, x, normal = np.array(pose.R), np.array(pose.p), np.array(floor.normal)
+        p, center, normal = np.empty(3), np.empty(3), np.array(floor.normal)
+        flat = np.append(pose.R.ravel(), pose.p)
         for contact in collide(floor, HERE, box, pose, margin=10.0):
             corner = box.support_points()[0][contact.feature]
-            assert contact.gap == collide_point(corner, 0.0, R, x, normal, floor.offset, p)
+            world_point(flat, corner.copy(), center)
+            assert contact.gap == collide_point(center, 0.0, normal, floor.offset, p)
 
 
 def test_cylinder_stands_on_a_box():

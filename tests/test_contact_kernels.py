@@ -13,7 +13,23 @@ from contactlab.contact.kernels.friction_pyramid import edge, tangents
 from contactlab.contact.kernels.half_space import collide_point
 from contactlab.contact.kernels.restitution import normal_term
 from contactlab.contact.kernels.rows import contact_row
-from contactlab.multibody.kernels.free_body import integrate_body, rotation
+from contactlab.multibody import (
+    Kinematics,
+    Model,
+    ModelBuilder,
+    RigidInertia,
+    Transform,
+    body_pose,
+    integrate,
+    kinematics,
+    point_in_body,
+    point_jacobian,
+    point_position,
+    random_configuration,
+)
+from contactlab.multibody.joints import Fixed, FloatingBase, Prismatic, Revolute, Spherical
+from contactlab.multibody.kernels.sizes import columns_start
+from contactlab.multibody.structure import structure
 from contactlab.spatial import quaternion
 
 normals = (
@@ -23,31 +39,49 @@ normals = (
 )
 
 
-def random_pose(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Any q7 and its rotation matrix."""
-    q = np.random.default_rng(seed).normal(size=7)
-    q[3:] = quaternion.normalize(q[3:])
-    R = np.empty((3, 3))
-    rotation(q, R)
-    return q, R
+def free_body() -> Model:
+    """One body on its own."""
+    builder = ModelBuilder()
+    return builder.add_body("body", joint=FloatingBase(), inertia=RigidInertia.solid_sphere(1.0, 0.1)).build()
+
+
+def branched() -> Model:
+    """A floating base with two arms, the tip fixed to the end of one of them."""
+    builder, ball = ModelBuilder(), RigidInertia.solid_sphere(1.0, 0.1)
+    builder.add_body("base", joint=FloatingBase(), inertia=ball)
+    builder.add_body("other", parent="base", joint=Revolute((1, 0, 0)), inertia=ball)
+    builder.add_body("arm", parent="base", joint=Spherical(), placement=Transform(p=(0.1, 0.2, 0.3)), inertia=ball)
+    builder.add_body("slide", parent="arm", joint=Prismatic((1, 1, 0)), inertia=ball)
+    builder.add_body("tip", parent="slide", joint=Fixed(), placement=Transform.rotation((1, 2, 3), 0.7, (0, 0, 0.4)))
+    return builder.build()
+
+
+def row_of(kin: Kinematics, body: str, p: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Row (nv,) of the kernel, from the columns and origins that the kinematics hold."""
+    model = kin.model
+    shape, nl, link = structure(model), model.packed.nl, int(structure(model).body_link[model.index(body)])
+    begin = columns_start(nl)
+    S = kin._head[begin : begin + 6 * model.nv].reshape(model.nv, 6)
+    at = begin + 6 * model.nv + 9 * nl
+    origins = kin._head[at : at + 3 * nl].reshape(nl, 3)
+    row = np.zeros(model.nv)
+    last = int(shape.iv[link + 1]) - 1
+    contact_row(shape.dof_parent, S, last, origins[shape.root[link]], p, direction, 0, row)
+    return row
 
 
 @pytest.mark.nojit
 @pytest.mark.parametrize("seed", range(6))
 def test_a_row_times_v_is_the_speed_of_the_touching_point(seed):
-    """J v equals the finite difference, along the direction, of the body-fixed point's position."""
+    """J v is the finite difference, along the direction, of the body's point, on a free body and in a tree."""
     rng = np.random.default_rng(seed + 20)
-    q, R = random_pose(seed)
-    v, p, direction, row = rng.normal(size=6), rng.normal(size=3), rng.normal(size=3), np.empty(6)
-    contact_row(R, q[:3].copy(), p, direction, row)
-    local, d = R.T @ (p - q[:3]), 1e-6
-    ends = []
-    for step in (d, -d):
-        moved, turned = np.empty(7), np.empty((3, 3))
-        integrate_body(q, v, step, moved)
-        rotation(moved, turned)
-        ends.append(moved[:3] + turned @ local)
-    assert row @ v == pytest.approx(direction @ (ends[0] - ends[1]) / (2.0 * d), abs=1e-8)
+    for model, body in ((free_body(), "body"), (branched(), "tip")):
+        q, v = random_configuration(model, seed), rng.normal(size=model.nv)
+        p, direction, d = rng.normal(size=3), rng.normal(size=3), 1e-6
+        row, local = row_of(kinematics(model, q), body, p, direction), point_in_body(model, q, body, p)
+        ends = [point_position(model, integrate(model, q, v, step), body, local) for step in (d, -d)]
+        assert row @ v == pytest.approx(direction @ (ends[0] - ends[1]) / (2.0 * d), abs=1e-8)
+        np.testing.assert_allclose(row, direction @ point_jacobian(model, q, body, local), atol=1e-12)
 
 
 @pytest.mark.nojit
@@ -56,18 +90,18 @@ def test_the_rate_of_the_gap_is_the_normal_row(seed):
     """A sphere's gap and a corner's gap change at N v, rolling and tilting included."""
     rng = np.random.default_rng(seed)
     plane = HalfSpace(rng.normal(size=3), 0.3)
-    n, (q, R), v = plane.normal.copy(), random_pose(seed + 1), rng.normal(size=6)
-    local, p, row = rng.normal(size=3), np.empty(3), np.empty(6)
+    model = free_body()
+    n, q, v = plane.normal.copy(), random_configuration(model, seed + 1), rng.normal(size=6)
+    local, p = rng.normal(size=3), np.empty(3)
+
+    def gap_at(q: np.ndarray, radius: float) -> float:
+        return collide_point(body_pose(model, q, "body").apply(local), radius, n, plane.offset, p)
+
     for radius in (0.0, 0.25):
-        gap = collide_point(local, radius, R, q[:3].copy(), n, plane.offset, p)
+        gap = gap_at(q, radius)
         assert n @ p - plane.offset == pytest.approx(gap, abs=1e-14)
-        contact_row(R, q[:3].copy(), p, n, row)
-        gaps, d = [], 1e-6
-        for step in (d, -d):
-            moved, turned = np.empty(7), np.empty((3, 3))
-            integrate_body(q, v, step, moved)
-            rotation(moved, turned)
-            gaps.append(collide_point(local, radius, turned, moved[:3].copy(), n, plane.offset, p))
+        row, d = row_of(kinematics(model, q), "body", p.copy(), n), 1e-6
+        gaps = [gap_at(integrate(model, q, v, step), radius) for step in (d, -d)]
         assert (gaps[0] - gaps[1]) / (2.0 * d) == pytest.approx(row @ v, abs=1e-8)
 
 
@@ -76,7 +110,7 @@ def test_a_ball_on_an_incline_touches_below_its_centre():
     plane = HalfSpace.through((1.0, 0.0, 2.0), (0.6, 0.0, 0.8))
     points, radii = Sphere(0.25).support_points()
     x, p = np.array([1.0, 5.0, 2.0]) + plane.normal, np.empty(3)
-    gap = collide_point(points[0], radii[0], np.eye(3), x, plane.normal.copy(), plane.offset, p)
+    gap = collide_point(x + points[0], radii[0], plane.normal.copy(), plane.offset, p)
     assert gap == pytest.approx(0.75, abs=1e-15)
     np.testing.assert_allclose(p, x - 0.25 * plane.normal, atol=1e-15)
 
@@ -86,7 +120,7 @@ def test_the_lowest_corner_of_a_tilted_cube():
     points, radii = Box.cube(0.5).support_points()
     R, p = quaternion.to_matrix(quaternion.exp([math.pi / 4.0, 0.0, 0.0])), np.empty(3)
     x, up = np.array([0.0, 0.0, 0.7]), np.array([0.0, 0.0, 1.0])
-    gaps = [collide_point(points[i], radii[i], R, x, up, 0.0, p) for i in range(8)]
+    gaps = [collide_point(x + R @ points[i], radii[i], up, 0.0, p) for i in range(8)]
     assert min(gaps) == pytest.approx(0.7 - math.sqrt(0.5), abs=1e-15)
     assert sum(gap < 0.0 for gap in gaps) == 2
 

@@ -108,9 +108,9 @@ def test_kinds_of_normal_work_follow_the_problems(tumble):
             if recording.islands[i] != 1:
                 continue
             data, contacts = recording.problem(i), recording.contacts_at(i)
-            v = recording.v[i].reshape(-1, 6)[recording.bodies(i)].ravel()
+            v = recording.v[i][recording.dofs(i)]
             un, un_plus = data.N @ v, data.N @ recording.v_plus(i)
-            e = recording.world.model.pair_restitution[contacts.body_b, contacts.half_space]
+            e = recording.world.packed.pair_restitution[contacts.body_b, contacts.half_space]
             other = np.where(contacts.gap > 0.0, 1.0, recording.stepper.erp) * contacts.gap / recording.h[i]
             by_gap = (data.kN != e * un) & (data.kN == other)
             wanted = 0.5 * np.sum((contacts.impulse_normal * un_plus)[by_gap])

@@ -225,7 +225,7 @@ def test_the_whole_cascade_is_asked_before_the_step_shrinks():
 def test_a_velocity_out_of_range_shrinks_too():
     """A force under which the square of the speed overflows over h and not over half of it."""
     world = scenes.dropped_ball(1.0)
-    mass = world.bodies.mass[0]
+    mass = world.model.mass
     push = np.array([0.0, 0.0, mass * np.sqrt(np.finfo(float).max) / 12.0, 0.0, 0.0, 0.0])
     with pytest.raises(SimulationError, match="no longer finite"):
         simulate(world, TimeStepping(16.0), steps=1, tau=push)

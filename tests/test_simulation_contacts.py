@@ -9,8 +9,23 @@ import pytest
 import simulation_scenes as scenes
 
 from contactlab.contact import tangent_frame
-from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, simulate
+from contactlab.multibody import ModelBuilder, RigidInertia
+from contactlab.multibody.joints import Fixed, FloatingBase, Revolute, Spherical
+from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, WorldBuilder, simulate
 from contactlab.simulation.memory import new_work
+
+
+def random_trees(random):
+    """Up to eight bodies: free, hanging on one another in any order, or fixed to the world."""
+    model, names = ModelBuilder(), []
+    for i in range(int(random.integers(1, 9))):
+        parent = str(random.choice(["world", *names]))
+        joint = (FloatingBase(), Revolute((1, 0, 0)), Fixed(), Spherical())[random.integers(4)]
+        model.add_body(f"body {i}", parent=parent, joint=joint, inertia=RigidInertia.solid_sphere(1.0, 0.1))
+        names.append(f"body {i}")
+    builder = WorldBuilder()
+    builder.add_model(model.build())
+    return builder.build()
 
 
 @pytest.fixture(scope="module")
@@ -32,22 +47,23 @@ def test_rows_are_in_the_order_of_body_half_space_and_point(tumble):
 
 def test_momentum_balances(tumble):
     """Impulses on a body are the change of its momentum beyond gravity's: nothing else acts."""
-    bodies = tumble.world.bodies
+    model = tumble.world.model
     h = tumble.stepper.h
     for i in range(0, tumble.n_steps, 5):
         rows = tumble.contacts_at(i)
         com_before = _com_momentum(tumble, i)
         com_after = _com_momentum(tumble, i, after=True)
-        for b in range(bodies.nb):
-            total = rows.impulse[rows.body_b == b].sum(axis=0) + h * bodies.mass[b] * bodies.gravity
-            if not np.allclose(bodies.com[b], 0):
+        for b in range(model.nb):
+            total = rows.impulse[rows.body_b == b].sum(axis=0) + h * model.bodies[b].inertia.mass * model.gravity
+            if not np.allclose(model.bodies[b].inertia.com, 0):
                 continue  # the com's momentum at q+ is not the one at q: checked where they agree
             np.testing.assert_allclose(com_after[b] - com_before[b], total, atol=1e-12)
 
 
 def _com_momentum(recording, i, after=False):
     v = recording.v[i + 1 if after else i].reshape(-1, 6)
-    return recording.world.bodies.mass[:, None] * v[:, :3]
+    mass = np.array([body.inertia.mass for body in recording.world.model.bodies])
+    return mass[:, None] * v[:, :3]
 
 
 def test_impulses_agree_with_their_parts(tumble):
@@ -137,33 +153,38 @@ def test_warm_start_maps_contacts_by_number(tumble):
 
 
 @pytest.mark.nojit
-def test_islands_join_bodies_and_not_through_the_world():
-    """Against sets joined by hand, over all graphs of a few random bodies."""
+def test_islands_join_trees_and_not_through_the_world():
+    """Against sets joined by hand, over graphs of a few random trees."""
     from contactlab.simulation.kernels.islands import label_islands
     from contactlab.simulation.kernels.layout import BODY_A, BODY_B
 
     random = np.random.default_rng(5)
     for _ in range(60):
-        nb, nc = int(random.integers(1, 9)), int(random.integers(0, 10))
-        work = new_work(nb, 10, 4)
+        world = random_trees(random)
+        tree, starts = world.body_trees, world.tree_starts
+        movers = np.flatnonzero(tree >= 0)
+        if not movers.size:
+            continue
+        work = new_work(world, 10, 4)
         pairs = []
-        while len(pairs) < nc:
-            a, b = int(random.integers(-1, nb)), int(random.integers(0, nb))
-            if a != b:
-                pairs.append((a, b))
-        for i, (a, b) in enumerate(pairs):
-            work.contact_int[i, BODY_A], work.contact_int[i, BODY_B] = a, b
-        sets = [{body} for body in {body for pair in pairs for body in pair if body >= 0}]
-        for a, b in pairs:
+        for _ in range(int(random.integers(0, 10))):
+            a, b = int(random.integers(-1, tree.size)), int(random.choice(movers))
+            pairs.append((a, b))
+            work.contact_int[len(pairs) - 1, [BODY_A, BODY_B]] = a, b
+        ends = [tuple(int(tree[body]) if body >= 0 else -1 for body in pair) for pair in pairs]
+        sets = [{one} for one in {one for pair in ends for one in pair if one >= 0}]
+        for a, b in ends:
             if a >= 0:
                 joined = [s for s in sets if a in s or b in s]
                 sets = [s for s in sets if s not in joined] + [set(itertools.chain(*joined))]
         expected = sorted(sorted(s) for s in sets)
 
-        count = label_islands(work, nc)
-        found = [work.island_bodies[work.body_start[i] : work.body_start[i + 1]].tolist() for i in range(count)]
+        count = label_islands(world.packed, work, len(pairs))
+        found = [work.island_trees[work.tree_start[i] : work.tree_start[i + 1]].tolist() for i in range(count)]
         assert found == expected
-        for i, bodies in enumerate(found):
-            assert [int(work.local[b]) for b in bodies] == list(range(len(bodies)))
+        for i, trees in enumerate(found):
+            sizes = [int(starts[k + 1] - starts[k]) for k in trees]
+            assert [int(work.local[k]) for k in trees] == [sum(sizes[:n]) for n in range(len(sizes))]
+            assert work.island_nv[i] == sum(sizes)
             contacts = work.island_contacts[work.contact_start[i] : work.contact_start[i + 1]].tolist()
-            assert contacts == [c for c, (_, b) in enumerate(pairs) if b in bodies]
+            assert contacts == [c for c, (_, b) in enumerate(ends) if b in trees]

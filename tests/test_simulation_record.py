@@ -32,8 +32,8 @@ def test_save_and_open(tumble, tmp_path):
     assert opened.stepper == tumble.stepper
     assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
     assert opened.environment == tumble.environment
-    assert opened.world.bodies.names == ("cube", "ball", "tetrahedron")
-    for a, b in zip(opened.world.model, tumble.world.model, strict=True):
+    assert opened.world.model.names == ("cube", "ball", "tetrahedron")
+    for a, b in zip(opened.world.packed, tumble.world.packed, strict=True):
         assert np.array_equal(a, b)
 
 
@@ -173,11 +173,13 @@ def test_shapes_of_users_survive_as_support_points(tmp_path):
     known = scenes.cube_at_rest()
     builder = WorldBuilder()
     builder.add_half_space("ground", known.half_spaces[0], known.materials[0])
-    builder.add_free_body("capsule", known.bodies.inertias[0], Capsule(), known.materials[0], (0, 0, 0.05, 1, 0, 0, 0))
+    builder.add_free_body(
+        "capsule", known.model.bodies[0].inertia, Capsule(), known.materials[0], (0, 0, 0.05, 1, 0, 0, 0)
+    )
     recording = simulate(builder.build(), TimeStepping(1e-3), steps=3)
     recording.save(tmp_path / "a.npz")
     opened = Recording.open(tmp_path / "a.npz")
-    assert np.array_equal(opened.world.model.radii, [0.05, 0.05])
+    assert np.array_equal(opened.world.packed.radii, [0.05, 0.05])
     assert np.array_equal(opened.problem(2).blocks().J, recording.problem(2).blocks().J)
 
 

@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     world, stepper = demo_world(arguments.seed), demo_stepper()
-    names = ", ".join(world.bodies.names)
-    print(f"{world.bodies.nb} bodies ({names}), {arguments.duration:g} s at h = {stepper.h:g} s")
+    names = ", ".join(world.model.names)
+    print(f"{world.model.nb} bodies ({names}), {arguments.duration:g} s at h = {stepper.h:g} s")
     started = time.perf_counter()
     status = 0
     try:

@@ -39,7 +39,6 @@ from contactlab.multibody.energy import kinetic_energy, potential_energy
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.external_forces import PointForce, external_forces
 from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
-from contactlab.multibody.free_bodies import FreeBodies, PackedBodies
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.inverse_kinematics import (
     CenterOfMassTarget,
@@ -91,7 +90,6 @@ from contactlab.spatial import RigidInertia, Transform
 __all__ = [
     "BodySpec",
     "CenterOfMassTarget",
-    "FreeBodies",
     "IKResult",
     "JointData",
     "Kinematics",
@@ -103,7 +101,6 @@ __all__ = [
     "ModelBuilder",
     "MultibodyError",
     "OrientationTarget",
-    "PackedBodies",
     "PointForce",
     "PointTarget",
     "PoseTarget",

@@ -34,8 +34,9 @@ def potential_energy(model: Model, q: Instant) -> Any:
 
     Bodies fixed to the world count. Arguments as for `kinetic_energy`.
     """
-    sums = body_sums(model, q, None, None, 0)
-    return _number(-sums[..., 0] * (sums[..., 1:4] @ model.gravity))
+    sums, g = body_sums(model, q, None, None, 0), model.gravity
+    # Term by term: a matrix product may round in another order than the kernel `energies`.
+    return _number(-sums[..., 0] * (sums[..., 1] * g[0] + sums[..., 2] * g[1] + sums[..., 3] * g[2]))
 
 
 def _number(energy: FloatArray) -> Any:

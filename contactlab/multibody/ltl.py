@@ -15,6 +15,7 @@ from contactlab.multibody.failures import singular_joint
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import SINGULAR
 from contactlab.multibody.model import Model
+from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, read_only
 
 __all__ = ["LTLFactor", "factorize_ltl"]
@@ -77,8 +78,7 @@ class LTLFactor:
 
 def dof_parents(model: Model) -> NDArray[np.int64]:
     """For each degree of freedom (nv,) the one next to it towards the root, -1 for none."""
-    start = 8 + 6 * model.packed.nl + 2  # as `contactlab.multibody.kernels.layout.tree` cuts it
-    return model.packed.ints[start : start + model.nv]
+    return structure(model).dof_parent
 
 
 def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab.multibody.model import Model
+from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["world_mass"]
@@ -15,7 +16,7 @@ _NONE = np.zeros(4)
 def world_mass(model: Model) -> FloatArray:
     """Mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
     nb = model.nb
-    links = model.packed.ints[-nb:].tolist() if nb else []  # `body_link`, last in the buffer
+    links = structure(model).body_link.tolist()
     if -1 not in links:
         return _NONE
     floats = model.packed.floats[-12 * nb :]  # `body_R` and `body_p`, last in theirs

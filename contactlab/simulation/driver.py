@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.kernels import layout
@@ -30,6 +31,7 @@ Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 # First sizes of the buffers; they grow on demand. 16 contacts pose an LCP of 288 variables with 16 edges.
 FIRST_CONTACTS = 64
 FIRST_ISLAND_CONTACTS = 16
+FIRST_ISLAND_NV = 6
 
 
 class Driver:
@@ -64,7 +66,7 @@ class Driver:
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
-        bodies, edges = world.bodies.nb, stepper.edges
+        edges = stepper.edges
         width = lcp_width(edges)
         if state.contact_ids.size and state.z.shape[1] != width:
             detail = (
@@ -79,16 +81,16 @@ class Driver:
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | None = None
 
-        points = int(world.model.point_start[-1]) * world.model.offsets.size
+        points = world.packed.radii.size * world.packed.offsets.size
         contacts = max(state.contact_ids.size, min(points, FIRST_CONTACTS), 1)
-        self.work = new_work(bodies, contacts, edges)
-        self.work.q[:] = world.bodies.check_q(state.q)
-        self.work.v[:] = world.bodies.check_v(state.v)
+        self.work = new_work(world, contacts, edges)
+        self.work.q[:] = check_configuration(world.model, state.q)
+        self.work.v[:] = check_velocity(world.model, state.v)
         self.work.previous_id[: state.contact_ids.size] = state.contact_ids
         if state.contact_ids.size:
             self.work.previous_z[: state.contact_ids.size] = state.z
         options, inside = stepper.kernel_options()
-        self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), 1, edges, options)
+        self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV), edges, options)
         self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
         self.control[layout.TARGET] = np.iinfo(np.int64).max if steps is None else steps
         self.control[layout.ADAPTIVE] = stepper.adaptive
@@ -134,7 +136,7 @@ class Driver:
         """Enter the loop once and return its reason."""
         from contactlab.simulation.kernels.step import run
 
-        return int(run(self._world.model, self.work, self.island, self.chunk, self.control, self.parameters))
+        return int(run(self._world.packed, self.work, self.island, self.chunk, self.control, self.parameters))
 
     def advance(self) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason."""
@@ -250,12 +252,21 @@ class Driver:
         self.island.z[: result.z.size] = result.z
         self.control[layout.PIVOTS] = result.iterations
 
+    def island_trees(self) -> NDArray[np.int64]:
+        """Return the numbers of the trees of the island in progress."""
+        start, i = self.work.tree_start, int(self.control[layout.ISLAND])
+        return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
+
     def _inertia(self) -> IslandInertia:
-        work, model = self.work, self._world.model
-        i = int(self.control[layout.ISLAND])
-        members = work.island_bodies[int(work.body_start[i]) : int(work.body_start[i + 1])]
-        # Fancy indexing copies: the operator outlives the buffers.
-        return IslandInertia(model.mass[members], model.com[members], model.inertia_inv[members], work.R[members])
+        starts, packed = self._world.tree_starts, self._world.packed
+        parts = []
+        for tree in self.island_trees():
+            n = int(starts[tree + 1] - starts[tree])
+            block = int(packed.trees[tree, layout.TREE_BLOCK])
+            # Copies: the operator outlives the buffers.
+            factor = self.work.L[block : block + n * n].reshape(n, n).copy()
+            parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
+        return IslandInertia(tuple(parts))
 
     def _first_tau(self) -> int:
         if self._tau is None:
@@ -277,23 +288,23 @@ class Driver:
         if wanted > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
             return
-        contacts, bodies = self.island.r.size, self.island.Mv.size // 6
+        contacts, nv = self.island.r.size, self.island.Mv.size
         more_contacts = int(self.control[layout.WANT_ISLAND_CONTACTS])
-        more_bodies = int(self.control[layout.WANT_ISLAND_BODIES])
+        more_nv = int(self.control[layout.WANT_ISLAND_NV])
         if more_contacts > contacts:
             contacts = max(more_contacts, contacts * 3 // 2)
-        if more_bodies > bodies:
-            bodies = max(more_bodies, bodies * 3 // 2)
-        self.island = new_island(contacts, bodies, self._stepper.edges, self.island.options)
+        if more_nv > nv:
+            nv = max(more_nv, nv * 3 // 2)
+        self.island = new_island(contacts, nv, self._stepper.edges, self.island.options)
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
-        bodies = self._world.bodies.nb
+        trees = self.work.parent.size
         return new_chunk(
+            self._world,
             self._chunk_steps,
             max(contacts, self._chunk_steps * min(contacts, 8)),
-            max(bodies, self._chunk_steps * min(bodies, 8)),
-            bodies,
+            max(trees, self._chunk_steps * min(trees, 8)),
             self._stepper.edges,
             with_tau=self._tau is not None,
         )

@@ -38,13 +38,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.simulation.kernels.layout import CONTROL_SIZE
 from contactlab.simulation.memory import new_work
 from contactlab.spatial.arrays import FloatArray
-from contactlab.spatial.quaternion import to_matrix
 
 if TYPE_CHECKING:
-    from contactlab.multibody import FreeBodies
-    from contactlab.simulation.contact_table import IntArray
     from contactlab.simulation.record import Recording
 
 __all__ = ["ENTRIES", "EnergyLedger", "energy_ledger"]
@@ -143,46 +141,52 @@ class EnergyLedger:
 
 def energy_ledger(recording: Recording) -> EnergyLedger:
     """Compute the ledger of a record from its states, steps and contact impulses."""
-    bodies, n, nb = recording.world.bodies, recording.n_steps, recording.world.bodies.nb
-    q = recording.q.reshape(n + 1, nb, 7)[:-1]
-    v = recording.v.reshape(n + 1, nb, 6)
-    before, after = v[:-1], v[1:]
-    flat = 0.5 * (before + after).reshape(n, 6 * nb)
-    R = to_matrix(q[:, :, 3:])
-
-    bias = np.einsum("ij,ij->i", flat, _bias_impulses(recording))
-    kinetic_at_q = _kinetic(bodies, R, after)
-    tau = recording.rows["tau"]
-    applied = recording.h * np.einsum("ij,ij->i", flat, tau) if tau.shape[0] else np.zeros(n)
-    contact = _contact_entries(recording, q[:, :, :3], R, before, after)
+    h, tau = recording.h, recording.rows["tau"]
+    mean = 0.5 * (recording.v[:-1] + recording.v[1:])
+    bias, kinetic_at_q, u, u_plus = _recomputed(recording)
+    applied = h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps)
     return EnergyLedger(
         time=recording.time,
         kinetic=recording.kinetic,
         potential=recording.potential,
         applied=applied,
-        **contact,
-        integration_error=recording.kinetic[1:] - kinetic_at_q + np.diff(recording.potential) + bias,
+        **_contact_entries(recording, u, u_plus),
+        integration_error=recording.kinetic[1:]
+        - kinetic_at_q
+        + np.diff(recording.potential)
+        + np.einsum("ij,ij->i", mean, bias),
     )
 
 
-def _contact_entries(
-    recording: Recording, x: FloatArray, R: FloatArray, before: FloatArray, after: FloatArray
-) -> dict[str, FloatArray]:
+def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What the steps had and a record has not: see `contactlab.simulation.kernels.account`.
+
+    Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 3) of the touching points, B less A,
+    before and after the step.
+    """
+    from contactlab.simulation.kernels.account import account
+
+    world, n, table = recording.world, recording.n_steps, recording.contacts
+    bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
+    u, u_plus = np.zeros((len(table), 3)), np.zeros((len(table), 3))
+    # Copies: to the compiler the read-only arrays of a record are of another type.
+    q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
+    pairs, control = np.stack((table.body_a, table.body_b), axis=1), np.zeros(CONTROL_SIZE, dtype=np.int64)
+    step, point = np.array(table.step), np.array(table.point)
+    work = new_work(world, 1, 4)
+    account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
+    return bias, kinetic, u, u_plus
+
+
+def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) -> dict[str, FloatArray]:
     """Return the entries of the contacts, summed by step."""
     table, stepper = recording.contacts, recording.stepper
     step = table.step
-
-    def relative(v: FloatArray) -> FloatArray:
-        """Velocity of the point as one of B less that as one of A, at the start configuration (contacts, 3)."""
-        at_b = _point_velocity(x, R, v, step, table.body_b, table.point)
-        return at_b - _point_velocity(x, R, v, step, table.body_a, table.point)
-
-    u, u_plus = relative(before), relative(after)
     un, un_plus = (np.einsum("ij,ij->i", one, table.normal) for one in (u, u_plus))
     tangential = table.impulse - table.impulse_normal[:, None] * table.normal
 
     # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN.
-    e = recording.world.model.pair_restitution[table.body_b, table.half_space]
+    e = recording.world.packed.pair_restitution[table.body_b, table.half_space]
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
     bounced = (un < -stepper.v_min) & (np.abs(un_plus + e * un) <= np.abs(un_plus - by_gap))
     un_star = np.where(bounced, un_plus, 0.0)
@@ -211,38 +215,3 @@ def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     low = np.where(crossing, np.minimum(first, second), np.minimum(whole, 0.0))
     high = np.where(crossing, np.maximum(first, second), np.maximum(whole, 0.0))
     return low, high
-
-
-def _point_velocity(
-    x: FloatArray, R: FloatArray, v: FloatArray, step: IntArray, body: IntArray, point: FloatArray
-) -> FloatArray:
-    """Velocity of ``point`` (k, 3) as one of ``body`` (k,), in world axes; 0 for the world (-1)."""
-    spin = np.einsum("kij,kj->ki", R[step, body], v[step, body, 3:])
-    velocity = v[step, body, :3] + np.cross(spin, point - x[step, body])
-    return np.where(body[:, None] >= 0, velocity, 0.0)
-
-
-def _bias_impulses(recording: Recording) -> FloatArray:
-    """Impulses h b (n, nv) of gravity, centripetal and gyroscopic forces, from the stage that the steps used."""
-    from contactlab.simulation.kernels.bias import bias_impulses
-
-    world = recording.world
-    impulses = np.zeros((recording.n_steps, world.nv))
-    # Copies: to the compiler the read-only arrays of a record are of another type.
-    q, v, tau, h = (np.array(one) for one in (recording.q[:-1], recording.v[:-1], recording.rows["tau"], recording.h))
-    bias_impulses(world.model, new_work(world.bodies.nb, 1, 4), q, v, tau, h, impulses)
-    return impulses
-
-
-def _kinetic(bodies: FreeBodies, R: FloatArray, v: FloatArray) -> FloatArray:
-    """Kinetic energy (n,) of velocities v (n, nb, 6) at rotations R (n, nb, 3, 3)."""
-    omega = v[:, :, 3:]
-    centre = v[:, :, :3] + _turned(R, np.cross(omega, bodies.com))
-    translation = np.einsum("b,nbi,nbi->n", bodies.mass, centre, centre)
-    rotation = np.einsum("nbi,bij,nbj->n", omega, bodies.inertia, omega)
-    return np.asarray(0.5 * (translation + rotation))
-
-
-def _turned(R: FloatArray, vectors: FloatArray) -> FloatArray:
-    turned: FloatArray = np.einsum("nbij,nbj->nbi", R, vectors)
-    return turned

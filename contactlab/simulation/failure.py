@@ -7,7 +7,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 import problem_data
+from contactlab.multibody.failures import singular_joint
 from contactlab.simulation.errors import SimulationError
 from contactlab.simulation.kernels import layout
 
@@ -48,9 +51,15 @@ def simulation_error(
         return SimulationError(
             message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
         )
+    if driver.control[layout.FAILURE] == layout.FAILURE_SINGULAR:
+        dof = int(driver.control[layout.SINGULAR_DOF])
+        message = f"{where}: {singular_joint(world.model, dof).detail}"
+        return SimulationError(
+            message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
+        )
     island = int(driver.control[layout.ISLAND])
-    members = driver.work.island_bodies[int(driver.work.body_start[island]) : int(driver.work.body_start[island + 1])]
-    names = ", ".join(world.bodies.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
+    members = np.flatnonzero(np.isin(world.body_trees, driver.island_trees()))
+    names = ", ".join(world.model.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
     problem, _ = driver.posed()
     result = driver.last_result if driver.last_result is not None else driver.solve_again()
     saved, note = _save(problem, step, path)

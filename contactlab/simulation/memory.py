@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from contactlab.multibody import workspace
+from contactlab.multibody.kernels.sizes import columns_start
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.kernels.layout import Chunk, Island, Work
+
+if TYPE_CHECKING:
+    from contactlab.simulation.world import World
 
 __all__ = ["grow_contacts", "lcp_width", "new_chunk", "new_island", "new_work"]
 
@@ -17,29 +24,41 @@ def lcp_width(edges: int) -> int:
     return 2 + edges
 
 
-def new_work(bodies: int, contacts: int, edges: int) -> Work:
+def new_work(world: World, contacts: int, edges: int) -> Work:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width = lcp_width(edges)
-    nv = 6 * bodies
+    width, packed = lcp_width(edges), world.packed
+    nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
+    nl, W = world.model.packed.nl, workspace(world.model)
+    columns = columns_start(nl)
+    origins = columns + 6 * nv + 9 * nl  # as `frames` cuts the head
     return Work(
-        q=np.zeros(7 * bodies),
+        q=np.zeros(nq),
         v=np.zeros(nv),
         tau=np.zeros(nv),
-        R=np.zeros((bodies, 3, 3)),
+        W=W,
+        S=W[columns : columns + 6 * nv].reshape(nv, 6),
+        origins=W[origins : origins + 3 * nl].reshape(nl, 3),
+        bias=np.zeros(nv),
+        momentum=np.zeros(nv),
+        L=np.zeros(int(packed.trees[-1, layout.TREE_BLOCK])),
+        centers=np.zeros(packed.points.shape),
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
+        q_plus=np.zeros(nq),
+        energy=np.zeros(2),
         contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
         contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
         contact_z=np.zeros((contacts, width)),
         previous_id=np.zeros(contacts, dtype=np.int64),
         previous_z=np.zeros((contacts, width)),
-        parent=np.zeros(bodies, dtype=np.int64),
-        island_of=np.zeros(bodies, dtype=np.int64),
-        local=np.zeros(bodies, dtype=np.int64),
-        body_start=np.zeros(bodies + 1, dtype=np.int64),
-        island_bodies=np.zeros(bodies, dtype=np.int64),
-        contact_start=np.zeros(bodies + 1, dtype=np.int64),
+        parent=np.zeros(trees, dtype=np.int64),
+        island_of=np.zeros(trees, dtype=np.int64),
+        local=np.zeros(trees, dtype=np.int64),
+        tree_start=np.zeros(trees + 1, dtype=np.int64),
+        island_trees=np.zeros(trees, dtype=np.int64),
+        island_nv=np.zeros(trees, dtype=np.int64),
+        contact_start=np.zeros(trees + 1, dtype=np.int64),
         island_contacts=np.zeros(contacts, dtype=np.int64),
         scratch=np.zeros(layout.SCRATCH),
     )
@@ -56,13 +75,12 @@ def grow_contacts(work: Work, contacts: int) -> Work:
     return work._replace(**grown)
 
 
-def new_island(contacts: int, bodies: int, edges: int, options: layout.FloatArray) -> Island:
-    """Arrays of the island in progress, for at most ``contacts`` contacts on ``bodies`` bodies."""
+def new_island(contacts: int, nv: int, edges: int, options: layout.FloatArray) -> Island:
+    """Arrays of the island in progress, for at most ``contacts`` contacts on trees of ``nv`` velocities in all."""
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = contacts * (1 + edges // 2)
     n = contacts * lcp_width(edges)
-    nv = 6 * bodies
     return Island(
         r=np.zeros(contacts, dtype=np.int64),
         mu=np.zeros(contacts),
@@ -90,13 +108,13 @@ def new_island(contacts: int, bodies: int, edges: int, options: layout.FloatArra
     )
 
 
-def new_chunk(steps: int, contacts: int, islands: int, bodies: int, edges: int, *, with_tau: bool) -> Chunk:
+def new_chunk(world: World, steps: int, contacts: int, islands: int, edges: int, *, with_tau: bool) -> Chunk:
     """Rows for ``steps`` steps with ``contacts`` contacts and ``islands`` islands in all."""
     return Chunk(
         scalars=np.zeros((steps, layout.SCALARS)),
-        q=np.zeros((steps, 7 * bodies)),
-        v=np.zeros((steps, 6 * bodies)),
-        tau=np.zeros((steps if with_tau else 0, 6 * bodies)),
+        q=np.zeros((steps, world.nq)),
+        v=np.zeros((steps, world.nv)),
+        tau=np.zeros((steps if with_tau else 0, world.nv)),
         contact_int=np.zeros((contacts, layout.ROW_INTS), dtype=np.int64),
         contact_float=np.zeros((contacts, layout.ROW_FLOATS)),
         contact_z=np.zeros((contacts, lcp_width(edges))),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody import workspace
 from contactlab.simulation.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
 from contactlab.simulation.driver import Driver
 from contactlab.simulation.memory import lcp_width
@@ -57,7 +58,7 @@ class Recording:
         from contactlab.simulation.record_io import environment
 
         width = lcp_width(stepper.edges)
-        rows = join_rows([start_rows(world.model, start, width), *pieces], row_lengths(world, stepper))
+        rows = join_rows([start_rows(world, start, width), *pieces], row_lengths(world, stepper))
         for array in rows.values():
             array.flags.writeable = False
         return cls(world, stepper, rows, environment(), repr(stepper.lcp_solver))
@@ -196,15 +197,34 @@ class Recording:
         return ConstraintForces(z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr])
 
     def v_plus(self, i: int, island: int = 0) -> FloatArray:
-        """Return the velocities of the island's bodies after step ``i``, in the order of its problem."""
-        v_plus: FloatArray = self.v[i + 1].reshape(-1, 6)[self.bodies(i, island)].ravel()
+        """Return the velocities of the island's trees after step ``i``, in the order of its problem."""
+        v_plus: FloatArray = self.v[i + 1][self.dofs(i, island)]
         return v_plus
 
     def bodies(self, i: int, island: int = 0) -> IntArray:
-        """Return the numbers of the bodies of an island of step ``i``."""
-        b = np.unique(self._island_rows("contact_body_b", i, island))
-        a = np.unique(self._island_rows("contact_body_a", i, island))
-        return np.union1d(a[a >= 0], b)
+        """Return the numbers of the bodies of an island of step ``i``: those that touch and those joined to them."""
+        return np.flatnonzero(np.isin(self.world.body_trees, self._trees(i, island)))
+
+    def dofs(self, i: int, island: int = 0) -> IntArray:
+        """Return where the velocities of an island of step ``i`` stand in v, in the order of its problem."""
+        starts = self.world.tree_starts
+        return np.concatenate([np.arange(starts[tree], starts[tree + 1]) for tree in self._trees(i, island)])
+
+    def poses(self) -> tuple[FloatArray, FloatArray]:
+        """Return rotations (n_steps + 1, nb, 3, 3), body axes to world axes, and origins (n_steps + 1, nb, 3) [m]."""
+        from contactlab.simulation.kernels.poses import state_poses
+
+        flat = np.zeros((self.n_steps + 1, self.world.model.nb, 12))
+        # A copy: to the compiler the read-only arrays of a record are of another type.
+        state_poses(self.world.packed, workspace(self.world.model), self.q.copy(), flat)
+        return flat[:, :, :9].reshape(*flat.shape[:2], 3, 3), flat[:, :, 9:].copy()
+
+    def _trees(self, i: int, island: int) -> IntArray:
+        """Ascending, as the islands list them."""
+        names = ("contact_body_a", "contact_body_b")
+        touching = np.concatenate([self._island_rows(name, i, island) for name in names])
+        trees: IntArray = np.unique(self.world.body_trees[touching[touching >= 0]])
+        return trees[trees >= 0]
 
     def _posed(self, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
         self._check_step(i)
@@ -239,7 +259,7 @@ class Recording:
     def __repr__(self) -> str:
         return (
             f"Recording({self.n_steps} steps, {self.time[0]:g} .. {self.time[-1]:g} s, "
-            f"{self.world.bodies.nb} bodies, {len(self.contacts)} contact rows)"
+            f"{self.world.model.nb} bodies, {len(self.contacts)} contact rows)"
         )
 
 

@@ -8,14 +8,19 @@ one per step; ``start_h`` the one that led to the start, on which an adaptive st
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.multibody import workspace
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.simulation.errors import RecordError
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.state import StepperState
+
+if TYPE_CHECKING:
+    from contactlab.simulation.world import World
 
 __all__ = ["FIELDS", "SCHEMA", "Rows", "check_rows", "chunk_rows", "join_rows", "start_rows"]
 
@@ -99,12 +104,15 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
     return {name: np.array(array, order="C") for name, array in rows.items()}
 
 
-def start_rows(model: layout.Model, state: StepperState, width: int) -> Rows:
+def start_rows(world: World, state: StepperState, width: int) -> Rows:
     """Return the first piece of a record: the start and its warm basis."""
-    from contactlab.simulation.kernels.finish import total_energy
+    from contactlab.multibody.kernels.fill_frames import fill_frames
+    from contactlab.simulation.kernels.finish import measure
 
-    energy = np.zeros(2)
-    total_energy(model, state.q.copy(), state.v.copy(), np.zeros(2), energy)
+    packed, W, energy = world.packed, workspace(world.model), np.zeros(2)
+    q, v = state.q.copy(), state.v.copy()
+    fill_frames(packed.ints, packed.floats, q, v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, W)
+    measure(packed, W, q, np.zeros(11), energy)
     ids = np.array(state.contact_ids)
     return {
         "time": np.array([state.time]),

@@ -93,7 +93,7 @@ def simulate(
     target = Path(path)
     writer = RecordWriter(target, world, stepper)
     try:
-        writer.add(start_rows(world.model, start, lcp_width(stepper.edges)))
+        writer.add(start_rows(world, start, lcp_width(stepper.edges)))
         writer.flush()
         _run(driver, writer.add, report)
     finally:

@@ -52,8 +52,10 @@ class StepResult:
 class TimeStepping:
     """Semi-implicit first-order step of Stewart and Trinkle (1996) and Anitescu and Potra (1997).
 
-    M (v+ - v) = h (tau + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h. Every
-    island of bodies joined by contacts is one LCP.
+    M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
+    The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
+    is one free or ball-jointed link: the implicit midpoint rule, which neither gains nor loses energy. Every island of
+    kinematic trees joined by contacts is one LCP.
 
     Parameters
     ----------
@@ -172,8 +174,8 @@ class TimeStepping:
         world, state
             Where, and from what; `World.initial_state` gives the first state.
         tau
-            Applied generalized force (nv,): force at the body origins in world axes [N], torque in body axes [N m];
-            or a function of (time, q, v) that returns it.
+            Applied generalized force (nv,), dual to v: of a free body the force at its origin in world axes [N] and the
+            torque in body axes [N m]; or a function of (time, q, v) that returns it.
 
         Raises
         ------

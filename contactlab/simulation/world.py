@@ -1,4 +1,4 @@
-"""A world: free bodies with shapes and materials, half-spaces, gravity and a start."""
+"""A world: a multibody model with shapes and materials, half-spaces, gravity and a start."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from contactlab.contact import BodyShape, HalfSpace, Material, combine
-from contactlab.multibody import FreeBodies
-from contactlab.simulation.kernels.layout import Model
+from contactlab.contact import BodyShape, HalfSpace, Material
+from contactlab.multibody import Model
+from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.simulation.kernels.layout import PackedWorld
+from contactlab.simulation.packing import body_trees, check_model, first_dofs, pack_world
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray
 
@@ -23,34 +25,38 @@ class World:
 
     Attributes
     ----------
-    bodies
-        The `FreeBodies`: names, inertias, gravity.
+    model
+        The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Links that hang together
+        form a tree; the bodies of one tree stand together.
     shapes, materials
-        One per body, in the order of ``bodies.names``.
+        One per body, in the order of ``model.names``; None for a body that touches nothing.
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
     initial_q, initial_v
         (nq,) and (nv,) start, read-only.
     """
 
-    bodies: FreeBodies
-    shapes: tuple[BodyShape, ...]
-    materials: tuple[Material, ...]
+    model: Model
+    shapes: tuple[BodyShape | None, ...]
+    materials: tuple[Material | None, ...]
     half_space_names: tuple[str, ...]
     half_spaces: tuple[HalfSpace, ...]
     half_space_materials: tuple[Material, ...]
     initial_q: FloatArray
     initial_v: FloatArray
 
+    def __post_init__(self) -> None:
+        check_model(self.model)
+
     @property
     def nq(self) -> int:
-        """Length of q, 7 per body."""
-        return self.bodies.nq
+        """Length of q."""
+        return self.model.nq
 
     @property
     def nv(self) -> int:
-        """Length of v, 6 per body."""
-        return self.bodies.nv
+        """Length of v."""
+        return self.model.nv
 
     def initial_state(self, h: float = 0.0, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> StepperState:
         """Return the start at time 0, with another q (nq,) or v (nv,) where given and no warm start.
@@ -58,33 +64,25 @@ class World:
         ``h`` [s], where not 0, is the step an adaptive stepper sets out from; one with a fixed step takes its own.
         """
         return StepperState(
-            q=self.initial_q if q is None else self.bodies.check_q(q),
-            v=self.initial_v if v is None else self.bodies.check_v(v),
+            q=self.initial_q if q is None else check_configuration(self.model, q),
+            v=self.initial_v if v is None else check_velocity(self.model, v),
             h=h,
         )
 
     @cached_property
-    def model(self) -> Model:
+    def tree_starts(self) -> NDArray[np.int64]:
+        """Where the velocities of each kinematic tree begin in v (nt + 1,); the last entry is nv."""
+        return first_dofs(self.model)
+
+    @cached_property
+    def body_trees(self) -> NDArray[np.int64]:
+        """Number of the kinematic tree of each body (nb,); -1 for one that is fixed to the world."""
+        return body_trees(self.model)
+
+    @cached_property
+    def packed(self) -> PackedWorld:
         """The arrays the kernels take. They are writable only for the compiler's sake: never modify them."""
-        packed = self.bodies.packed
-        supports = [shape.support_points() for shape in self.shapes]
-        counts = [len(radii) for _, radii in supports]
-        pairs = [[combine(surface, own) for surface in self.half_space_materials] for own in self.materials]
-        pair_array = np.array(pairs, dtype=np.float64).reshape(self.bodies.nb, len(self.half_spaces), 2)
-        return Model(
-            mass=packed.mass,
-            com=packed.com,
-            inertia=packed.inertia,
-            inertia_inv=packed.inertia_inv,
-            gravity=packed.gravity,
-            point_start=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64),
-            points=np.array([p for points, _ in supports for p in points], dtype=np.float64).reshape(-1, 3),
-            radii=np.array([radius for _, radii in supports for radius in radii], dtype=np.float64),
-            normals=np.array([half_space.normal for half_space in self.half_spaces]).reshape(-1, 3).copy(),
-            offsets=np.array([half_space.offset for half_space in self.half_spaces], dtype=np.float64),
-            pair_mu=np.ascontiguousarray(pair_array[:, :, 0]),
-            pair_restitution=np.ascontiguousarray(pair_array[:, :, 1]),
-        )
+        return pack_world(self)
 
     def __repr__(self) -> str:
-        return f"World(bodies={list(self.bodies.names)}, half_spaces={list(self.half_space_names)})"
+        return f"World(bodies={list(self.model.names)}, half_spaces={list(self.half_space_names)})"

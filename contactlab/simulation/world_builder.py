@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import BodyShape, HalfSpace, Material
-from contactlab.multibody import FreeBodies
+from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
+from contactlab.multibody.model import WORLD
+from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.packing import body_trees
 from contactlab.simulation.world import World
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -39,12 +46,13 @@ class WorldBuilder:
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
         self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
-        self._bodies: dict[str, tuple[RigidInertia, BodyShape, Material, FloatArray, FloatArray]] = {}
+        self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
+        self._surfaces: dict[str, tuple[BodyShape, Material]] = {}
         self._half_spaces: dict[str, tuple[HalfSpace, Material]] = {}
 
     def add_half_space(self, name: str, half_space: HalfSpace, material: Material) -> None:
         """Add a fixed half-space under a name no other half-space has."""
-        self._check_name(name, self._half_spaces)
+        _check_name(name, self._half_spaces)
         _check_type("half_space", half_space, HalfSpace)
         _check_type("material", material, Material)
         if len(self._half_spaces) >= LIMIT:
@@ -60,7 +68,7 @@ class WorldBuilder:
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
     ) -> None:
-        """Add a free body.
+        """Add a free body: one with the joint `FloatingBase`.
 
         Parameters
         ----------
@@ -73,47 +81,127 @@ class WorldBuilder:
         v
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0.
         """
-        self._check_name(name, self._bodies)
+        _check_name(name, self._bodies)
         _check_type("inertia", inertia, RigidInertia)
-        _check_type("material", material, Material)
-        if not isinstance(shape, BodyShape):
-            raise SimulationConfigError("shape", f"must offer support_points(), got {type(shape).__name__}")
-        points, radii = shape.support_points()
-        radii = finite_array(radii, "shape.radii", (None,), SimulationConfigError)
-        finite_array(points, "shape.points", (radii.size, 3), SimulationConfigError)
-        if radii.size == 0:
-            raise SimulationConfigError("shape", "has no support point")
-        if np.any(radii < 0.0):
-            raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
-        if radii.size > LIMIT or len(self._bodies) >= LIMIT:
-            raise SimulationConfigError("shape", f"at most {LIMIT} bodies and points per body fit a contact id")
-        one = FreeBodies([name], [inertia], self._gravity)
-        start_q = one.neutral() if q is None else one.check_q(q)
-        start_v = np.zeros(6) if v is None else one.check_v(v)
-        self._bodies[name] = (inertia, shape, material, start_q, start_v)
+        _check_surface(shape, material)
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
+        self._add(one.bodies, one, q, v)
+        self._surfaces[name] = (shape, material)
+
+    def add_model(
+        self, model: Model, q: ArrayLike | None = None, v: ArrayLike | None = None, *, prefix: str = ""
+    ) -> None:
+        """Add the bodies of a model with their joints; `add_shape` lets them touch something.
+
+        Parameters
+        ----------
+        model
+            Any model without custom and coupled (mimic) joints. Its gravity must be the builder's. Limits, damping and
+            friction of its joints are not acted on.
+        q, v
+            (nq,), (nv,) start; default neutral and at rest.
+        prefix
+            Put before the bodies' names, none of which may be taken.
+
+        Notes
+        -----
+        The world's model holds the bodies in the order added, tree by tree: where the model mixes the bodies of several
+        trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
+        """
+        _check_type("model", model, Model)
+        if not np.array_equal(model.gravity, self._gravity):
+            detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
+            raise SimulationConfigError("model", detail)
+        if isinstance(model, UrdfModel) and model.mimics:
+            raise SimulationConfigError("model", f"joint {next(iter(model.mimics))!r} follows another: not supported")
+        if model.packed.custom:
+            raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
+        for body in model.bodies:
+            _check_name(prefix + body.name, self._bodies)
+        self._add([_renamed(body, prefix) for body in model.bodies], model, q, v)
+
+    def add_shape(self, body: str, shape: BodyShape, material: Material) -> None:
+        """Give a body of an added model its shape, about the body's own origin and axes; one per body."""
+        if body not in self._bodies:
+            raise SimulationConfigError("body", f"no body is called {body!r}")
+        if body in self._surfaces:
+            raise SimulationConfigError("body", f"{body!r} has a shape already")
+        _check_surface(shape, material)
+        self._surfaces[body] = (shape, material)
 
     def build(self) -> World:
         """Return the world; the builder may be used on, without effect on it."""
         if not self._bodies:
             raise SimulationConfigError("bodies", "a world needs at least one body, got none")
-        inertias, shapes, materials, q, v = zip(*self._bodies.values(), strict=True)
+        specs = _by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
+        names = [spec.name for spec in specs]
+        surfaces = [self._surfaces.get(name, (None, None)) for name in names]
         return World(
-            bodies=FreeBodies(self._bodies, inertias, self._gravity),
-            shapes=tuple(shapes),
-            materials=tuple(materials),
+            model=_model(specs, self._gravity),
+            shapes=tuple(shape for shape, _ in surfaces),
+            materials=tuple(material for _, material in surfaces),
             half_space_names=tuple(self._half_spaces),
             half_spaces=tuple(half_space for half_space, _ in self._half_spaces.values()),
             half_space_materials=tuple(material for _, material in self._half_spaces.values()),
-            initial_q=read_only(np.concatenate(q)),
-            initial_v=read_only(np.concatenate(v)),
+            initial_q=read_only(np.concatenate([self._bodies[name][1] for name in names])),
+            initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
         )
 
-    def _check_name(self, name: object, taken: dict[str, object] | object) -> None:
-        if not isinstance(name, str) or not name:
-            raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
-        assert isinstance(taken, dict)
-        if name in taken:
-            raise SimulationConfigError("name", f"{name!r} is used already")
+    def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
+        """Keep checked bodies, each with its own share of the start."""
+        if len(self._bodies) + model.nb > LIMIT:
+            raise SimulationConfigError("bodies", f"at most {LIMIT} fit a contact id")
+        start_q = model.neutral if q is None else check_configuration(model, q)
+        start_v = np.zeros(model.nv) if v is None else check_velocity(model, v)
+        for spec, body in zip(specs, model.bodies, strict=True):
+            own_q, own_v = start_q[model.q_slice(body.name)], start_v[model.v_slice(body.name)]
+            self._bodies[spec.name] = (spec, own_q, own_v)
+
+
+def _renamed(body: BodySpec, prefix: str) -> BodySpec:
+    parent = body.parent if body.parent == WORLD else prefix + body.parent
+    return dataclasses.replace(body, name=prefix + body.name, parent=parent)
+
+
+def _model(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
+    builder = ModelBuilder(gravity)
+    for body in specs:
+        builder.add_body(
+            body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia
+        )
+    return builder.build()
+
+
+def _by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
+    """Return the bodies in this order where their trees stand together, else sorted, those fixed to the world first."""
+    model = _model(specs, gravity)
+    if np.all(np.diff(structure(model).root) >= 0):
+        return specs
+    # The sort is stable: parents stay before their children.
+    return [specs[i] for i in np.argsort(body_trees(model), kind="stable")]
+
+
+def _check_name(name: object, taken: Iterable[str]) -> None:
+    if not isinstance(name, str) or not name:
+        raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
+    if name in taken:
+        raise SimulationConfigError("name", f"{name!r} is used already")
+
+
+def _check_surface(shape: BodyShape, material: Material) -> None:
+    """Refuse what is no shape, or one whose support points are no numbers."""
+    _check_type("material", material, Material)
+    if not isinstance(shape, BodyShape):
+        raise SimulationConfigError("shape", f"must offer support_points(), got {type(shape).__name__}")
+    points, radii = shape.support_points()
+    radii = finite_array(radii, "shape.radii", (None,), SimulationConfigError)
+    finite_array(points, "shape.points", (radii.size, 3), SimulationConfigError)
+    if radii.size == 0:
+        raise SimulationConfigError("shape", "has no support point")
+    if np.any(radii < 0.0):
+        raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
+    if radii.size > LIMIT:
+        raise SimulationConfigError("shape", f"at most {LIMIT} points per body fit a contact id")
 
 
 def _check_type(field: str, value: object, wanted: type) -> None:

@@ -9,7 +9,10 @@ import numpy as np
 
 import lcp
 from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.multibody import ModelBuilder, Transform, joints
+from contactlab.multibody.model import WORLD
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.joint_io import joint_from_json, joint_to_json
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
@@ -26,9 +29,8 @@ def world_to_json(world: World) -> Json:
 
     A shape of another kind than the library's own is kept as its support points and radii.
     """
-    bodies = world.bodies
     return {
-        "gravity": bodies.gravity.tolist(),
+        "gravity": world.model.gravity.tolist(),
         "half_spaces": [
             {
                 "name": name,
@@ -40,19 +42,7 @@ def world_to_json(world: World) -> Json:
                 world.half_space_names, world.half_spaces, world.half_space_materials, strict=True
             )
         ],
-        "bodies": [
-            {
-                "name": name,
-                "mass": inertia.mass,
-                "com": inertia.com.tolist(),
-                "inertia": inertia.inertia.tolist(),
-                "shape": _shape_to_json(world.shapes[i]),
-                "material": dataclasses.asdict(world.materials[i]),
-                "q": world.initial_q[7 * i : 7 * i + 7].tolist(),
-                "v": world.initial_v[6 * i : 6 * i + 6].tolist(),
-            }
-            for i, (name, inertia) in enumerate(zip(bodies.names, bodies.inertias, strict=True))
-        ],
+        "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
     }
 
 
@@ -62,16 +52,49 @@ def world_from_json(data: Json) -> World:
     for entry in data["half_spaces"]:
         half_space = HalfSpace(entry["normal"], entry["offset"])
         builder.add_half_space(entry["name"], half_space, Material(**entry["material"]))
+    bodies = ModelBuilder(data["gravity"])
     for entry in data["bodies"]:
-        builder.add_free_body(
+        # A free body says nothing of its joint, as in records from before there were others.
+        bodies.add_body(
             entry["name"],
-            RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"]),
-            _shape_from_json(entry["shape"]),
-            Material(**entry["material"]),
-            entry["q"],
-            entry["v"],
+            parent=entry.get("parent", WORLD),
+            joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
+            placement=Transform(*entry["placement"]) if "placement" in entry else None,
+            inertia=None if entry["mass"] is None else _inertia(entry),
         )
+    q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
+    builder.add_model(bodies.build(), q, v)
+    for entry in data["bodies"]:
+        if entry["shape"] is not None:
+            builder.add_shape(entry["name"], _shape_from_json(entry["shape"]), Material(**entry["material"]))
     return builder.build()
+
+
+def _body_to_json(world: World, i: int) -> Json:
+    """Return one body with its surface and its share of the start."""
+    body, shape, material = world.model.bodies[i], world.shapes[i], world.materials[i]
+    inertia, place = body.inertia, body.placement
+    entry: Json = {
+        "name": body.name,
+        "mass": None if inertia is None else inertia.mass,
+        "com": None if inertia is None else inertia.com.tolist(),
+        "inertia": None if inertia is None else inertia.inertia.tolist(),
+        "shape": None if shape is None else _shape_to_json(shape),
+        "material": None if material is None else dataclasses.asdict(material),
+        "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
+        "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
+    }
+    if body.parent != WORLD:
+        entry["parent"] = body.parent
+    if not isinstance(body.joint, joints.FloatingBase):
+        entry["joint"] = joint_to_json(body.joint)
+    if place.p.any() or not np.array_equal(place.R, np.eye(3)):
+        entry["placement"] = [place.R.tolist(), place.p.tolist()]
+    return entry
+
+
+def _inertia(entry: Json) -> RigidInertia:
+    return RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"])
 
 
 def stepper_to_json(stepper: TimeStepping) -> Json:

@@ -36,10 +36,11 @@ class ForceFrames:
         contacts = recording.contacts
         steps = np.asarray(contacts.step)
         self._bounds: NDArray[np.int64] = np.searchsorted(steps, np.arange(recording.n_steps + 1))
-        bodies = recording.world.bodies
-        supports = [shape.support_points() for shape in recording.world.shapes]
-        unit = max(float((np.linalg.norm(points, axis=1) + radii).max()) for points, radii in supports)
-        weight = float(np.mean(bodies.mass)) * float(np.linalg.norm(bodies.gravity))
+        model = recording.world.model
+        supports = [shape.support_points() for shape in recording.world.shapes if shape is not None]
+        # Without any shape there is no force to draw.
+        unit = max((float((np.linalg.norm(points, axis=1) + radii).max()) for points, radii in supports), default=1.0)
+        weight = model.mass / max(model.nb, 1) * float(np.linalg.norm(model.gravity))
         force = np.asarray(contacts.impulse) / np.diff(recording.time)[steps][:, None]
         size = np.linalg.norm(force, axis=1)
         drawn = unit * np.minimum(LENGTH_PER_WEIGHT * size / max(weight, np.finfo(float).tiny), LONGEST)

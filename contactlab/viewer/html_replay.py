@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.spatial.quaternion import from_matrix
 from contactlab.viewer.forces import ForceFrames
 from contactlab.viewer.scene import add_bodies, add_half_spaces
 
@@ -46,15 +47,23 @@ def write_html_replay(recording: Recording, path: str | Path, *, fps: float = 40
     """
     import viser
 
+    rotations, origins = recording.poses()
+
+    def show(frames: list[viser.FrameHandle], i: int) -> None:
+        for frame, R, p in zip(frames, rotations[i], origins[i], strict=True):
+            frame.position = p
+            frame.wxyz = from_matrix(R)
+
     # viser announces its server on standard output, where results go; nobody is meant to connect to this one.
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host="127.0.0.1", port=_free_port(), verbose=False)
     try:
         scene = server.scene
         scene.set_up_direction("+z")
-        _aim_camera(server.initial_camera, recording)
-        add_half_spaces(scene, recording)
+        _aim_camera(server.initial_camera, origins)
+        add_half_spaces(scene, recording, origins)
         frames = add_bodies(scene, recording)
+        show(frames, 0)
         arrows = ForceFrames(scene, recording) if forces else None
 
         # From here on every change of a handle is a message of the film; the scene so far is its first frame.
@@ -62,9 +71,7 @@ def write_html_replay(recording: Recording, path: str | Path, *, fps: float = 40
         shown = _shown_steps(recording.time, fps)
         for previous, i in zip([0, *shown[:-1]], shown, strict=True):
             serializer.insert_sleep(float(recording.time[i] - recording.time[previous]))
-            for frame, pose in zip(frames, recording.q[i].reshape(-1, 7), strict=True):
-                frame.position = pose[:3]
-                frame.wxyz = pose[3:]
+            show(frames, i)
             if arrows is not None:
                 arrows.show(i)
         page = serializer.as_html()
@@ -93,9 +100,9 @@ def _shown_steps(time: NDArray[np.float64], fps: float) -> list[int]:
     return [int(i) for i in np.unique(np.minimum(indices, time.size - 1))]
 
 
-def _aim_camera(camera: InitialCameraConfig, recording: Recording) -> None:
+def _aim_camera(camera: InitialCameraConfig, origins: NDArray[np.float64]) -> None:
     """Look at the middle of the motion from the side, far enough to see nearly all of it."""
-    centres = recording.q.reshape(-1, 7)[:, :3]
+    centres = origins.reshape(-1, 3)
     low, high = centres.min(axis=0), centres.max(axis=0)
     middle = 0.5 * (low + high)
     distance = 0.72 * float(np.linalg.norm(high - low)) + 0.3

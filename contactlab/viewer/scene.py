@@ -27,10 +27,10 @@ GRID: Color = (150, 148, 142)
 EDGE: Color = (40, 40, 40)
 
 
-def add_half_spaces(scene: viser.SceneApi, recording: Recording) -> None:
-    """Draw the surface of each half-space around the motion, with a grid on it."""
+def add_half_spaces(scene: viser.SceneApi, recording: Recording, origins: NDArray[np.float64]) -> None:
+    """Draw the surface of each half-space around the motion of the origins (n, nb, 3), with a grid on it."""
     half_spaces = recording.world.half_spaces
-    centres = recording.q.reshape(-1, 7)[:, :3]
+    centres = origins.reshape(-1, 3)
     margin = 0.1 * float(np.linalg.norm(np.ptp(centres, axis=0))) + 0.2
     spacing = float(10.0 ** np.floor(np.log10(4.0 * margin)))
     planes = [(half_space.normal, half_space.offset) for half_space in half_spaces]
@@ -53,15 +53,15 @@ def add_half_spaces(scene: viser.SceneApi, recording: Recording) -> None:
 
 
 def add_bodies(scene: viser.SceneApi, recording: Recording) -> list[viser.FrameHandle]:
-    """Add a frame per body with its shape under it; return the frames, in the order of the world's bodies."""
+    """Add a frame per body with its shape, if any, under it; return the frames, in the order of the world's bodies."""
     world = recording.world
     frames = []
-    for i, (name, shape) in enumerate(zip(world.bodies.names, world.shapes, strict=True)):
-        pose = recording.q[0, 7 * i : 7 * i + 7]
+    for i, (name, shape) in enumerate(zip(world.model.names, world.shapes, strict=True)):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
         node = f"/bodies/{i} {name.replace('/', ' ')}"
-        frames.append(scene.add_frame(node, show_axes=False, position=pose[:3], wxyz=pose[3:]))
-        add_shape(shape, scene, f"{node}/shape", PALETTE[i % len(PALETTE)])
+        frames.append(scene.add_frame(node, show_axes=False))
+        if shape is not None:
+            add_shape(shape, scene, f"{node}/shape", PALETTE[i % len(PALETTE)])
     return frames
 
 

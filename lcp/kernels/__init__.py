@@ -115,8 +115,8 @@ def _announce() -> None:
 @overload
 def kernel(function: F) -> F: ...
 @overload
-def kernel(*, allocates: bool = ..., inline: bool = ...) -> Callable[[F], F]: ...
-def kernel(function: F | None = None, *, allocates: bool = False, inline: bool = False) -> Any:
+def kernel(*, allocates: bool = ..., inline: bool = ..., inner: bool = ...) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, allocates: bool = False, inline: bool = False, inner: bool = False) -> Any:
     """Compile a function of arrays and scalars with the project's options.
 
     Parameters
@@ -127,6 +127,9 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
         True for the few drivers that create arrays. Others are compiled without reference counting and must not.
     inline
         True for leaf helpers called in inner loops: they are inlined before optimisation.
+    inner
+        True for kernels that only other kernels call: what Python would need to call them is not compiled, which for
+        arguments of many arrays takes as long as the kernel itself.
 
     Notes
     -----
@@ -135,7 +138,7 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
     environment variable ``NUMBA_DISABLE_JIT=1`` the function is returned as it is.
     """
     if function is None:
-        return functools.partial(kernel, allocates=allocates, inline=inline)
+        return functools.partial(kernel, allocates=allocates, inline=inline, inner=inner)
 
     import numba
     from numba.core import config
@@ -144,6 +147,8 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
         return function
     # The entry for callers from C, which nobody uses, is not compiled.
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    if inner:
+        options["no_cpython_wrapper"] = True
     if not allocates:
         options["_nrt"] = False
     if inline:

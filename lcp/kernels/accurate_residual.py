@@ -55,7 +55,7 @@ def sum_twice(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> f
     return total + low
 
 
-@kernel
+@kernel(inner=True)
 def terms_size(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> float:
     """|start| + sum_j |a_j x_j|: what the rounding of the sum, and of x itself, is a multiple of."""
     total = abs(start)

@@ -84,7 +84,7 @@ def insert(
     return True
 
 
-@kernel
+@kernel(inner=True)
 def discard(
     p: int,
     L: NDArray[np.float64],
@@ -113,7 +113,7 @@ def discard(
     return sound
 
 
-@kernel
+@kernel(inner=True)
 def block_solve(
     L: NDArray[np.float64],
     V: NDArray[np.float64],

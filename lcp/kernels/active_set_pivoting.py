@@ -235,7 +235,7 @@ def settled(
     return is_solved(measures, strict)
 
 
-@kernel
+@kernel(inner=True)
 def last_resort(
     M: NDArray[np.float64],
     q: NDArray[np.float64],

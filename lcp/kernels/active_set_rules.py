@@ -44,7 +44,7 @@ MEMORY: Final = 64
 PIVOT: Final = 1e-9
 
 
-@kernel
+@kernel(inner=True)
 def block_round(
     M: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -110,7 +110,7 @@ def block_round(
     return RUNNING
 
 
-@kernel
+@kernel(inner=True)
 def primal_round(
     M: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -221,7 +221,7 @@ def primal_round(
     return RUNNING
 
 
-@kernel
+@kernel(inner=True)
 def single_round(
     M: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -294,7 +294,7 @@ def single_round(
     return RUNNING
 
 
-@kernel
+@kernel(inner=True)
 def signature_of(active: NDArray[np.int64], k: int) -> int:
     """A number that depends on the set, not on its order; a rare coincidence costs a slower rule, nothing else."""
     signature = 0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
 def columns_product(
     C: NDArray[np.float64], q: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float64]
 ) -> None:
@@ -42,7 +42,7 @@ def columns_product(
         i += 1
 
 
-@kernel
+@kernel(inner=True)
 def rows_product(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int64],

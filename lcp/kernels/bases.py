@@ -13,7 +13,7 @@ CANDIDATE: Final = 1
 SINGULAR: Final = 2
 
 
-@kernel
+@kernel(inner=True)
 def full_pivot_lu(
     A: NDArray[np.float64],
     p: int,

@@ -16,7 +16,7 @@ PANEL: Final = 8
 FEW: Final = 64
 
 
-@kernel
+@kernel(inner=True)
 def subtract_rows(A: NDArray[np.float64], i: int, c: int, k: int) -> None:
     """Row i of A right of the panel c .. c + 7, up to column k, less its multiples of the panel's rows, in order."""
     a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
@@ -35,7 +35,7 @@ def subtract_rows(A: NDArray[np.float64], i: int, c: int, k: int) -> None:
         y[j] = (((s - f * u4[j]) - g * u5[j]) - h * u6[j]) - p * u7[j]
 
 
-@kernel
+@kernel(inner=True)
 def eliminate(A: NDArray[np.float64], k: int, perm: NDArray[np.int64], source: NDArray[np.float64]) -> bool:
     """As `lu_factor`, for few rows, which are padded with zeros to a multiple of eight; the same digits, sooner.
 

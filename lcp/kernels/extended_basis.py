@@ -17,7 +17,7 @@ Whole = NDArray[np.int64]
 SINGULAR: Final = 1e-29
 
 
-@kernel
+@kernel(inner=True)
 def dd_lu_factor(A: Array, A_low: Array, k: int, perm: Whole) -> bool:
     """LU of the leading k x k block in place; False where a pivot vanishes."""
     largest = 0.0
@@ -46,7 +46,7 @@ def dd_lu_factor(A: Array, A_low: Array, k: int, perm: Whole) -> bool:
     return True
 
 
-@kernel
+@kernel(inner=True)
 def dd_lu_solve(A: Array, A_low: Array, k: int, perm: Whole, b: Array, b_low: Array, x: Array, x_low: Array) -> None:
     """x = A^-1 b from `dd_lu_factor`."""
     for i in range(k):

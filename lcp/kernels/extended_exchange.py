@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 CERTAIN: Final = 32.0  # uncertainties an entry must exceed to be told from zero
 
 
-@kernel
+@kernel(inner=True)
 def update_row(
     f: float, f_low: float, f_error: float, p: Array, p_low: Array, p_error: Array, y: Array, y_low: Array, error: Array
 ) -> None:
@@ -50,7 +50,7 @@ def update_row(
         y_low[j] = (e - (h - s)) * known
 
 
-@kernel
+@kernel(inner=True)
 def exchange_extended(
     T: Array, T_low: Array, E: Array, r: int, c: int, row: Array, row_low: Array, row_error: Array
 ) -> None:
@@ -93,7 +93,7 @@ def is_short(x: float) -> bool:
     return c - (c - x) == x
 
 
-@kernel
+@kernel(inner=True)
 def first_dictionary_extended(
     M: Array,
     q: Array,
@@ -124,7 +124,7 @@ def first_dictionary_extended(
     nonbasis[n] = 2 * n
 
 
-@kernel
+@kernel(inner=True)
 def rebuild_extended(
     M: Array,
     q: Array,

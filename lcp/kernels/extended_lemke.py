@@ -128,7 +128,7 @@ def extended_drive(
     return RUNNING
 
 
-@kernel
+@kernel(inner=True)
 def index_variables(basis: Whole, nonbasis: Whole, position: Whole) -> None:
     """position[variable] = column of a nonbasic variable, -1 for a basic one."""
     for i in range(basis.shape[0]):

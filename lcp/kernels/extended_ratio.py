@@ -17,7 +17,7 @@ from lcp.kernels.extended_exchange import CERTAIN
 Array = NDArray[np.float64]
 
 
-@kernel
+@kernel(inner=True)
 def quotients(
     T: Array,
     T_low: Array,
@@ -52,7 +52,7 @@ def quotients(
         values[2 * n + t] = max(a_error / abs(T[i, c]), abs(h) * max(E[i, c] / abs(T[i, c]), ROUNDING))
 
 
-@kernel
+@kernel(inner=True)
 def keep_least(rows: NDArray[np.int64], count: int, values: Array) -> int:
     """Shorten ``rows[:count]`` to those whose value may be the least; returns how many are kept."""
     n = values.shape[0] // 3
@@ -73,7 +73,7 @@ def keep_least(rows: NDArray[np.int64], count: int, values: Array) -> int:
     return kept
 
 
-@kernel
+@kernel(inner=True)
 def leaving_row_extended(
     T: Array,
     T_low: Array,

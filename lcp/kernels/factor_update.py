@@ -126,7 +126,7 @@ def split(L: NDArray[np.float64], V: NDArray[np.float64], k: int) -> None:
             V[j, i] = L[j, i]
 
 
-@kernel
+@kernel(inner=True)
 def close_gap(T: NDArray[np.float64], k: int, p: int, out: NDArray[np.float64]) -> None:
     """Copy column p of a factor to ``out`` (k - p - 1,) and move everything behind index p one place forward."""
     for i in range(k - p - 1):

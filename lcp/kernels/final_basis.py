@@ -50,7 +50,7 @@ def judge(
     return is_solved(measures, tolerance)
 
 
-@kernel
+@kernel(inner=True)
 def keep_best(
     z: NDArray[np.float64],
     measures: NDArray[np.float64],

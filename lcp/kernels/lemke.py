@@ -264,7 +264,7 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: NDArray[np.int64]) -> 
         info[ENTERING] = leaving + n
 
 
-@kernel
+@kernel(inner=True)
 def ray_direction(t: Tableau, entering: int, wf: NDArray[np.float64]) -> None:
     """Write the secondary ray (w, z, t), in the problem's own units, over the head of the workspace."""
     n = t.basis.shape[0]

@@ -15,7 +15,7 @@ from lcp.kernels.basis_solve import factored, lu_solve
 from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, fuse_one, strips
 
 
-@kernel
+@kernel(inner=True)
 def original_column(
     M: NDArray[np.float64],
     row: NDArray[np.float64],
@@ -37,7 +37,7 @@ def original_column(
         y[i] = 0.0
 
 
-@kernel
+@kernel(inner=True)
 def through_base(
     A: NDArray[np.float64],
     perm: NDArray[np.int64],
@@ -65,7 +65,7 @@ def through_base(
         y[active[j]] = s[j]
 
 
-@kernel
+@kernel(inner=True)
 def based_column(
     M: NDArray[np.float64],
     row: NDArray[np.float64],

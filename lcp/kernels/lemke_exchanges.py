@@ -79,7 +79,7 @@ def fuse_one(
         y[j] = s + h * u[7 * STRIP + j]
 
 
-@kernel
+@kernel(inner=True)
 def fuse_two(
     u: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64], v: NDArray[np.float64], at: int
 ) -> None:
@@ -208,7 +208,7 @@ def advance(
             fuse_one(u, part, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
 
 
-@kernel
+@kernel(inner=True)
 def advance_many(
     U: NDArray[np.float64],
     table: NDArray[np.float64],
@@ -290,7 +290,7 @@ def append(
     places[at + m] = r
 
 
-@kernel
+@kernel(inner=True)
 def column_left_behind(
     U: NDArray[np.float64],
     table: NDArray[np.float64],

@@ -43,7 +43,7 @@ def path_limit(limit: float, restart: int, restarts: float, n: int, pivots: int)
     return limit if restart >= restarts else min(limit, pivots + max(100, 8 * n))
 
 
-@kernel
+@kernel(inner=True)
 def cover_vector(
     restart: int, covered: bool, given: NDArray[np.float64], row: NDArray[np.float64], cover: NDArray[np.float64]
 ) -> None:

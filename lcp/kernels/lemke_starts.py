@@ -36,7 +36,7 @@ from lcp.kernels.reductions import dot
 WORTH: Final = 1
 
 
-@kernel
+@kernel(inner=True)
 def cold_start(t: Tableau, q: NDArray[np.float64], restart: int, covered: bool, given: NDArray[np.float64]) -> int:
     """The first dictionary, its artificial column as ``entry``; returns the row in which that variable enters."""
     n = q.shape[0]
@@ -100,7 +100,7 @@ def form_basis(
     return missing
 
 
-@kernel
+@kernel(inner=True)
 def store_wanted(t: Tableau, M: NDArray[np.float64], wanted: NDArray[np.int64], c: int) -> None:
     """Bring column c and the next wanted ones that are as far behind up to date together."""
     columns = 0
@@ -111,7 +111,7 @@ def store_wanted(t: Tableau, M: NDArray[np.float64], wanted: NDArray[np.int64], 
     store_together(t, M, columns)
 
 
-@kernel
+@kernel(inner=True)
 def rebuild(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], wanted: NDArray[np.int64]) -> bool:
     """Form the dictionary of the present basis anew; False where that is singular to working precision."""
     for j in range(wanted.shape[0]):

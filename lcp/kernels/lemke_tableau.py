@@ -197,7 +197,7 @@ def stored_column(t: Tableau, M: NDArray[np.float64], c: int) -> None:
         t.stamp[c] = t.counts[PENDING]
 
 
-@kernel
+@kernel(inner=True)
 def store_together(t: Tableau, M: NDArray[np.float64], columns: int) -> None:
     """Bring the columns slots[:columns] up to date in their rows of T."""
     for s in range(columns):
@@ -233,7 +233,7 @@ def update_tableau(t: Tableau, M: NDArray[np.float64]) -> None:
     t.counts[UPDATES] += 1
 
 
-@kernel
+@kernel(inner=True)
 def store_with_successors(t: Tableau, M: NDArray[np.float64], entering: int) -> None:
     """Bring the entering column up to date, and those of the variables that are likely to enter next.
 

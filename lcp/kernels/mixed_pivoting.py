@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
 def exchange_columns(
     T: NDArray[np.float64],
     x: NDArray[np.float64],

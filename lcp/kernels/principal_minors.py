@@ -23,7 +23,7 @@ _EPS: Final = 2.0**-52
 _TINY: Final = 2.0**-1022
 
 
-@kernel
+@kernel(inner=True)
 def schur_complement(
     A: NDArray[np.float64],
     R: NDArray[np.float64],

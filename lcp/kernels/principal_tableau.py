@@ -41,7 +41,7 @@ def first_tableau(
         x[i] = q[i] * scale
 
 
-@kernel
+@kernel(inner=True)
 def swap_one(
     T: NDArray[np.float64],
     x: NDArray[np.float64],
@@ -59,7 +59,7 @@ def swap_one(
     inside[i] = 1 - inside[i]
 
 
-@kernel
+@kernel(inner=True)
 def swap_two(
     T: NDArray[np.float64],
     x: NDArray[np.float64],

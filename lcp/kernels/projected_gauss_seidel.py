@@ -26,7 +26,7 @@ FORWARD: Final = 0
 SYMMETRIC: Final = 1
 
 
-@kernel
+@kernel(inner=True)
 def columns_sweep(
     C: NDArray[np.float64],
     diagonal: NDArray[np.float64],
@@ -54,7 +54,7 @@ def columns_sweep(
     return moved
 
 
-@kernel
+@kernel(inner=True)
 def rows_sweep(
     indptr: NDArray[np.int64],
     indices: NDArray[np.int64],

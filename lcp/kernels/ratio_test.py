@@ -54,7 +54,7 @@ def leaving_row(
     return lexicographic_row(t, M, step, floor, tie_tolerance, tied)
 
 
-@kernel
+@kernel(inner=True)
 def lexicographic_row(
     t: Tableau, M: NDArray[np.float64], step: float, floor: float, tie_tolerance: float, tied: NDArray[np.int64]
 ) -> int:

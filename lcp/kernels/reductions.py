@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
 def largest_size(x: NDArray[np.float64]) -> float:
     """Largest magnitude in a vector, by eight independent maxima."""
     n = x.shape[0]
@@ -42,7 +42,7 @@ def largest_size(x: NDArray[np.float64]) -> float:
     return max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
 
 
-@kernel
+@kernel(inner=True)
 def least_of(x: NDArray[np.float64]) -> float:
     """Smallest entry of a vector, by eight independent minima."""
     n = x.shape[0]
@@ -71,7 +71,7 @@ def least_of(x: NDArray[np.float64]) -> float:
     return min(min(min(a, b), min(c, d)), min(min(e, f), min(g, h)))
 
 
-@kernel
+@kernel(inner=True)
 def dot(a: NDArray[np.float64], b: NDArray[np.float64], k: int) -> float:
     """Sum of a_j b_j over j < k."""
     s0 = 0.0

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel
-def contact_row(R: FloatArray, x: FloatArray, p: FloatArray, direction: FloatArray, row6: FloatArray) -> None:
-    """Fill ``row6`` with J such that J v6 is the speed, along ``direction``, of the body's point now at ``p``.
+def contact_row(
+    dof_parent: NDArray[np.int64],
+    S: FloatArray,
+    last: int,
+    o: FloatArray,
+    x: FloatArray,
+    direction: FloatArray,
+    first: int,
+    row: FloatArray,
+) -> None:
+    """Fill ``row`` so that row . v is the speed, along ``direction``, of a body's point now at ``x``.
 
-    J = [d, r x (R^T d)] with r = R^T (p - x): the body's velocity has its linear part in world axes, its angular part
-    in body axes. ``p`` and ``direction`` (3,) are in world axes; (R, x) is the body's pose.
+    Entry j is the power of a unit force along d at x on motion column j: S_j . (r x d, d), r = x - o. Only degrees of
+    freedom between the body and the root of its tree are written: the others do not move the point.
+
+    Parameters
+    ----------
+    dof_parent, S
+        (nv,) the next degree of freedom towards the root, -1 for none; motion columns (nv, 6).
+    last
+        The degree of freedom next to the body.
+    o
+        (3,) origin of the tree's root link, about which the columns are.
+    x, direction
+        (3,) world axes.
+    first
+        Degree of freedom that row[0] belongs to: the first of the tree.
     """
+    rx, ry, rz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
     dx, dy, dz = direction[0], direction[1], direction[2]
-    px, py, pz = p[0] - x[0], p[1] - x[1], p[2] - x[2]
-    rx = R[0, 0] * px + R[1, 0] * py + R[2, 0] * pz
-    ry = R[0, 1] * px + R[1, 1] * py + R[2, 1] * pz
-    rz = R[0, 2] * px + R[1, 2] * py + R[2, 2] * pz
-    bx = R[0, 0] * dx + R[1, 0] * dy + R[2, 0] * dz
-    by = R[0, 1] * dx + R[1, 1] * dy + R[2, 1] * dz
-    bz = R[0, 2] * dx + R[1, 2] * dy + R[2, 2] * dz
-    row6[0] = dx
-    row6[1] = dy
-    row6[2] = dz
-    row6[3] = ry * bz - rz * by
-    row6[4] = rz * bx - rx * bz
-    row6[5] = rx * by - ry * bx
+    mx, my, mz = ry * dz - rz * dy, rz * dx - rx * dz, rx * dy - ry * dx
+    j = last
+    while j >= 0:
+        s = S[j]
+        row[j - first] = s[0] * mx + s[1] * my + s[2] * mz + s[3] * dx + s[4] * dy + s[5] * dz
+        j = dof_parent[j]

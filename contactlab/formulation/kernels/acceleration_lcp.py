@@ -22,7 +22,7 @@ from lcp.kernels import kernel
 __all__ = ["assemble_acceleration_lcp"]
 
 
-@kernel
+@kernel(inner=True)
 def _fill_sliding_column(
     c: int,
     nc: int,

@@ -68,7 +68,7 @@ def boxed_variables(lo: NDArray[np.float64], hi: NDArray[np.float64]) -> tuple[i
     return xs, ys
 
 
-@kernel
+@kernel(inner=True)
 def _couple(
     M: NDArray[np.float64], a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float
 ) -> None:
@@ -88,7 +88,7 @@ def _couple(
         M[a_less, b_less] = M[b_less, a_less] = w
 
 
-@kernel
+@kernel(inner=True)
 def _shift(q: NDArray[np.float64], a: int, a_less: int, a_sign: float, rate: float) -> None:
     """Add a rate to the rows of a force; places as for `_couple`."""
     if a >= 0:

@@ -60,7 +60,7 @@ def _ratio(violation: float, scale: float) -> float:
     return 0.0 if violation == 0.0 else float("inf")
 
 
-@kernel
+@kernel(inner=True)
 def keep_worst(cert: NDArray[np.float64], condition: int, violation: float, scale: float) -> None:
     """Keep of a condition the row with the largest ratio, in a certificate array that starts as zeros."""
     at = 2 * condition
@@ -70,7 +70,7 @@ def keep_worst(cert: NDArray[np.float64], condition: int, violation: float, scal
         cert[at + 1] = scale
 
 
-@kernel
+@kernel(inner=True)
 def row_rate(
     h: float,
     i: int,
@@ -97,7 +97,7 @@ def row_rate(
     return rate, scale, force
 
 
-@kernel
+@kernel(inner=True)
 def _unilateral(
     cert: NDArray[np.float64], gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
 ) -> None:

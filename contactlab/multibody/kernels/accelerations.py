@@ -9,7 +9,7 @@ from contactlab.multibody.kernels.layout import Tree
 from lcp.kernels import kernel
 
 
-@kernel(inline=True)
+@kernel(inner=True)
 def accelerations(
     t: Tree, S: NDArray[np.float64], C: NDArray[np.float64], a: NDArray[np.float64], g: float, A: NDArray[np.float64]
 ) -> None:

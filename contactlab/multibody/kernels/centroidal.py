@@ -37,7 +37,7 @@ def center_of_link(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], i: i
     )
 
 
-@kernel
+@kernel(inner=True)
 def sum_masses(
     t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], fixed: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:
@@ -60,7 +60,7 @@ def sum_masses(
     out[3] = z / m if m > 0.0 else 0.0
 
 
-@kernel
+@kernel(inner=True)
 def sum_momenta(
     t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], V: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:

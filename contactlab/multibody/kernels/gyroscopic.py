@@ -1,4 +1,4 @@
-"""Euler's equation over one step by the implicit midpoint rule.
+"""Euler's equation over one step by the implicit midpoint rule, for bodies that turn freely.
 
 Solves, for the angular velocity w+ after the step (body axes),
 
@@ -7,10 +7,16 @@ Solves, for the angular velocity w+ after the step (body axes),
 Without torque the rule keeps the kinetic energy 1/2 w.I w and the length of I w exactly, whatever the step: multiply by
 wm, or by I wm. The explicit rule gains energy in every step, without bound for plates and rods. E. Hairer, C. Lubich,
 G. Wanner, Geometric Numerical Integration (2006), section IV.2.1 (quadratic invariants).
+
+The equation holds as it stands for a tree of one link: floating, about its centre of mass, or on a spherical joint that
+is fixed to the world, about the joint. In a tree of several links, joints pass torques on that depend on all velocities
+at once; there the bias force of `rnea`, taken at the start of the step, stands alone.
 """
 
 from __future__ import annotations
 
+from contactlab.multibody.kernels.codes import FLOATING, SPHERICAL
+from contactlab.multibody.kernels.layout import Tree
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -19,7 +25,17 @@ ITERATIONS = 50
 HALVINGS = 30
 
 
-@kernel(inline=True)
+@kernel(inner=True)
+def turned(inertia: FloatArray, x: float, y: float, z: float) -> tuple[float, float, float]:
+    """I (x, y, z) for the six numbers xx, yy, zz, xy, xz, yz of I."""
+    return (
+        inertia[0] * x + inertia[3] * y + inertia[4] * z,
+        inertia[3] * x + inertia[1] * y + inertia[5] * z,
+        inertia[4] * x + inertia[5] * y + inertia[2] * z,
+    )
+
+
+@kernel(inner=True)
 def residual(
     inertia: FloatArray,
     hx: float,
@@ -35,24 +51,23 @@ def residual(
 ) -> tuple[float, float, float]:
     """I d + h wm x I wm - h torque for w+ = w + d; (hx, hy, hz) is h torque."""
     ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
-    lx = inertia[0, 0] * ax + inertia[0, 1] * ay + inertia[0, 2] * az
-    ly = inertia[1, 0] * ax + inertia[1, 1] * ay + inertia[1, 2] * az
-    lz = inertia[2, 0] * ax + inertia[2, 1] * ay + inertia[2, 2] * az
+    lx, ly, lz = turned(inertia, ax, ay, az)
+    ex, ey, ez = turned(inertia, dx, dy, dz)
     return (
-        inertia[0, 0] * dx + inertia[0, 1] * dy + inertia[0, 2] * dz + h * (ay * lz - az * ly) - hx,
-        inertia[1, 0] * dx + inertia[1, 1] * dy + inertia[1, 2] * dz + h * (az * lx - ax * lz) - hy,
-        inertia[2, 0] * dx + inertia[2, 1] * dy + inertia[2, 2] * dz + h * (ax * ly - ay * lx) - hz,
+        ex + h * (ay * lz - az * ly) - hx,
+        ey + h * (az * lx - ax * lz) - hy,
+        ez + h * (ax * ly - ay * lx) - hz,
     )
 
 
-@kernel
+@kernel(inner=True)
 def midpoint_spin(
     inertia: FloatArray, tx: float, ty: float, tz: float, wx: float, wy: float, wz: float, h: float
 ) -> tuple[float, float, float]:
     """Change w+ - w of the angular velocity [rad/s] over a step h [s] under a torque [N m], all in body axes.
 
-    ``inertia`` (3, 3) [kg m^2] is about the centre of mass. Newton's method with its step halved until the residual
-    falls; it ends when the residual no longer does, at rounding.
+    ``inertia`` (6,) [kg m^2]: xx, yy, zz, xy, xz, yz about the point that the torque is about. Newton's method with its
+    step halved until the residual falls; it ends when the residual no longer does, at rounding.
     """
     hx, hy, hz = h * tx, h * ty, h * tz
     dx, dy, dz = 0.0, 0.0, 0.0
@@ -64,20 +79,16 @@ def midpoint_spin(
         # Jacobian I + h/2 ([wm]x I - [I wm]x).
         g = 0.5 * h
         ax, ay, az = wx + 0.5 * dx, wy + 0.5 * dy, wz + 0.5 * dz
-        i00, i01, i02 = inertia[0, 0], inertia[0, 1], inertia[0, 2]
-        i10, i11, i12 = inertia[1, 0], inertia[1, 1], inertia[1, 2]
-        i20, i21, i22 = inertia[2, 0], inertia[2, 1], inertia[2, 2]
-        lx = i00 * ax + i01 * ay + i02 * az
-        ly = i10 * ax + i11 * ay + i12 * az
-        lz = i20 * ax + i21 * ay + i22 * az
-        j00 = i00 + g * (ay * i20 - az * i10)
-        j01 = i01 + g * (ay * i21 - az * i11 + lz)
+        i00, i11, i22, i01, i02, i12 = inertia[0], inertia[1], inertia[2], inertia[3], inertia[4], inertia[5]
+        lx, ly, lz = turned(inertia, ax, ay, az)
+        j00 = i00 + g * (ay * i02 - az * i01)
+        j01 = i01 + g * (ay * i12 - az * i11 + lz)
         j02 = i02 + g * (ay * i22 - az * i12 - ly)
-        j10 = i10 + g * (az * i00 - ax * i20 - lz)
-        j11 = i11 + g * (az * i01 - ax * i21)
+        j10 = i01 + g * (az * i00 - ax * i02 - lz)
+        j11 = i11 + g * (az * i01 - ax * i12)
         j12 = i12 + g * (az * i02 - ax * i22 + lx)
-        j20 = i20 + g * (ax * i10 - ay * i00 + ly)
-        j21 = i21 + g * (ax * i11 - ay * i01 - lx)
+        j20 = i02 + g * (ax * i01 - ay * i00 + ly)
+        j21 = i12 + g * (ax * i11 - ay * i01 - lx)
         j22 = i22 + g * (ax * i12 - ay * i02)
         c00 = j11 * j22 - j12 * j21
         c01 = j12 * j20 - j10 * j22
@@ -100,3 +111,81 @@ def midpoint_spin(
         if not smaller:
             break
     return dx, dy, dz
+
+
+@kernel(inline=True)
+def turns_freely(t: Tree, first: int, last: int) -> bool:
+    """Whether links first ... last - 1, a whole tree, are one link to which the midpoint rule applies."""
+    return last - first == 1 and t.kind[first] in (FLOATING, SPHERICAL)
+
+
+@kernel(inline=True)
+def midpoint_impulse(
+    t: Tree,
+    R: FloatArray,
+    S: FloatArray,
+    i: int,
+    v: FloatArray,
+    tau: FloatArray,
+    h: float,
+    inertia: FloatArray,
+    Mv: FloatArray,
+) -> None:
+    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule.
+
+    Parameters
+    ----------
+    t, R, S
+        The model, rotations (nl, 9) and motion columns (nv, 6) at the start of the step.
+    i
+        A link that is a tree of its own, for which `turns_freely` holds.
+    v, tau
+        (nv,) velocity and applied force, of the whole model.
+    inertia
+        (6,) scratch.
+    Mv
+        (nv,) whose three entries of the link's angular velocity are corrected, by I dw - h torque + h w x I w.
+    """
+    Ri = R[i]
+    own = t.inertia[i]
+    m = t.mass[i]
+    x = t.com[i, 0]
+    y = t.com[i, 1]
+    z = t.com[i, 2]
+    a = t.iv[i]
+    fx = fy = fz = 0.0
+    for k in range(6):
+        inertia[k] = own[k]
+    if t.kind[i] == FLOATING:
+        # The applied force about the centre of mass; the weight has no torque there.
+        for k in range(3):
+            fx -= S[a + k, 3] * tau[a + k]
+            fy -= S[a + k, 4] * tau[a + k]
+            fz -= S[a + k, 5] * tau[a + k]
+        a += 3
+    else:
+        # About the joint, whose force is unknown; the weight has a torque.
+        fx = m * t.gravity[0]
+        fy = m * t.gravity[1]
+        fz = m * t.gravity[2]
+        inertia[0] += m * (y * y + z * z)
+        inertia[1] += m * (x * x + z * z)
+        inertia[2] += m * (x * x + y * y)
+        inertia[3] -= m * x * y
+        inertia[4] -= m * x * z
+        inertia[5] -= m * y * z
+    bx = Ri[0] * fx + Ri[3] * fy + Ri[6] * fz
+    by = Ri[1] * fx + Ri[4] * fy + Ri[7] * fz
+    bz = Ri[2] * fx + Ri[5] * fy + Ri[8] * fz
+    qx = tau[a] + (y * bz - z * by)
+    qy = tau[a + 1] + (z * bx - x * bz)
+    qz = tau[a + 2] + (x * by - y * bx)
+    wx = v[a]
+    wy = v[a + 1]
+    wz = v[a + 2]
+    dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
+    lx, ly, lz = turned(inertia, wx, wy, wz)
+    ex, ey, ez = turned(inertia, dx, dy, dz)
+    Mv[a] += ex - h * qx + h * (wy * lz - wz * ly)
+    Mv[a + 1] += ey - h * qy + h * (wz * lx - wx * lz)
+    Mv[a + 2] += ez - h * qz + h * (wx * ly - wy * lx)

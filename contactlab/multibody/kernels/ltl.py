@@ -14,7 +14,7 @@ from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
 def factor_sparse(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
     """Factorise in place: only the entries on branches of the lower triangle are read and written."""
     for k in range(L.shape[0] - 1, -1, -1):
@@ -41,7 +41,7 @@ def factor_sparse(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
     return GOOD
 
 
-@kernel
+@kernel(inner=True)
 def factor_dense(L: NDArray[np.float64]) -> int:
     """Factorise in place, entries off the branches too, which stay zero: faster where there are few.
 
@@ -171,6 +171,22 @@ def copy_lower(H: NDArray[np.float64], L: NDArray[np.float64]) -> bool:
         for j in range(i + 1, row.shape[0]):
             row[j] = 0.0
     return rest == 0.0
+
+
+@kernel
+def branch_times(
+    dof_parent: NDArray[np.int64], H: NDArray[np.float64], x: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """out := H x from the branches of the lower triangle alone; out is not x."""
+    for i in range(H.shape[0]):
+        row = H[i]
+        own = row[i] * x[i]
+        j = dof_parent[i]
+        while j >= 0:
+            own += row[j] * x[j]
+            out[j] += row[j] * x[i]
+            j = dof_parent[j]
+        out[i] = own
 
 
 @kernel

@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
 def newton_euler(
     I: NDArray[np.int64],
     F: NDArray[np.float64],
@@ -36,6 +36,19 @@ def newton_euler(
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES, W)
     if code != GOOD:
         return code
+    link_forces(I, F, a, f_ext, W)
+    return GOOD
+
+
+@kernel(inner=True)
+def link_forces(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    a: NDArray[np.float64],
+    f_ext: NDArray[np.float64],
+    W: NDArray[np.float64],
+) -> None:
+    """Accelerations and forces of the links, for a workspace whose head is filled."""
     t = tree(I, F)
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
@@ -47,4 +60,3 @@ def newton_euler(
     body_forces(t, f.R, f.p, f.V, A, B)
     if f_ext.shape[0] > 0:
         subtract_external(t, f.p, f_ext, B)
-    return GOOD

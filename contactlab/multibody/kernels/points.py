@@ -15,7 +15,7 @@ from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
 def body_pose(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], body: int, out: NDArray[np.float64]) -> None:
     """out (12,): rotation by rows and origin of an added body in the world; body -1 is the world itself."""
     for k in range(12):
@@ -51,7 +51,7 @@ def world_point(pose: NDArray[np.float64], point: NDArray[np.float64], out: NDAr
         )
 
 
-@kernel
+@kernel(inner=True)
 def jacobian_at(
     t: Tree,
     p: NDArray[np.float64],
@@ -84,7 +84,7 @@ def jacobian_at(
         j = t.dof_parent[j]
 
 
-@kernel
+@kernel(inner=True)
 def velocity_at(
     t: Tree, p: NDArray[np.float64], V: NDArray[np.float64], link: int, x: NDArray[np.float64], out: NDArray[np.float64]
 ) -> None:
@@ -93,11 +93,15 @@ def velocity_at(
         for k in range(6):
             out[k] = 0.0
         return
-    o = p[t.root[link]]
+    field_at(V[link], p[t.root[link]], x, out)
+
+
+@kernel(inner=True)
+def field_at(s: NDArray[np.float64], o: NDArray[np.float64], x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """out (6,): angular velocity, and velocity at the point x, of what moves with the spatial velocity s about o."""
     dx = x[0] - o[0]
     dy = x[1] - o[1]
     dz = x[2] - o[2]
-    s = V[link]
     out[0] = s[0]
     out[1] = s[1]
     out[2] = s[2]
@@ -106,7 +110,36 @@ def velocity_at(
     out[5] = s[5] + (s[0] * dy - s[1] * dx)
 
 
-@kernel
+@kernel(inner=True)
+def velocity_of(
+    dof_parent: NDArray[np.int64],
+    S: NDArray[np.float64],
+    last: int,
+    o: NDArray[np.float64],
+    x: NDArray[np.float64],
+    v: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """out (3,): velocity, at any v (nv,), of the point at x of what degree of freedom ``last`` moves; -1: nothing.
+
+    ``o`` is the origin of the tree's root link, about which the motion columns are.
+    """
+    for k in range(3):
+        out[k] = 0.0
+    dx = x[0] - o[0]
+    dy = x[1] - o[1]
+    dz = x[2] - o[2]
+    j = last
+    while j >= 0:
+        s = S[j]
+        rate = v[j]
+        out[0] += (s[3] + (s[1] * dz - s[2] * dy)) * rate
+        out[1] += (s[4] + (s[2] * dx - s[0] * dz)) * rate
+        out[2] += (s[5] + (s[0] * dy - s[1] * dx)) * rate
+        j = dof_parent[j]
+
+
+@kernel(inner=True)
 def acceleration_at(
     t: Tree,
     p: NDArray[np.float64],

@@ -34,13 +34,18 @@ def rnea(
     code = newton_euler(I, F, q, v, a, f_ext, custom, W, ready)
     if code != GOOD:
         return code
+    return joint_forces(I, W, tau)
+
+
+@kernel(inner=True)
+def joint_forces(I: NDArray[np.int64], W: NDArray[np.float64], tau: NDArray[np.float64]) -> int:
+    """Inward: each joint bears what its link and everything beyond needs. The forces in W become those sums."""
     nl = I[LINKS]
     nv = I[NV]
     parent = part_at(I, HEAD, nl)
     iv = part_at(I, HEAD + 4 * nl + 1, nl + 1)
     S = rows_at(W, SCRATCH + 2 * nl, nv, 6)
     B = rows_at(W, SCRATCH + (PER_LINK + 6) * nl + PER_DOF * nv, nl, 6)
-    # Inward: each joint bears what its link and everything beyond needs.
     rest = 0.0
     for i in range(nl - 1, -1, -1):
         Bi = B[i]

@@ -1,7 +1,7 @@
-"""Stage 3: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
+"""Stage 4: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
 
 Rows [N; F]: one normal row per contact, then the r friction directions contact by contact. J is the Jacobian on the
-island's own velocities, Y has row i = M^-1 J[i].
+island's own velocities, those of its trees one after the other; Y has row i = M^-1 J[i].
 """
 
 from __future__ import annotations
@@ -9,48 +9,79 @@ from __future__ import annotations
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
 from contactlab.contact.kernels.restitution import normal_term
 from contactlab.contact.kernels.rows import contact_row
-from contactlab.multibody.kernels.free_body import solve_inertia_row
-from contactlab.simulation.kernels.contacts import dot6
+from contactlab.multibody.kernels.ltl import solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.views import rows_at
 from contactlab.simulation.kernels.layout import (
     BODY_B,
+    BODY_DOF,
+    BODY_ROOT,
+    BODY_TREE,
     GAP,
     MU,
     NORMAL,
     POINT,
     PREVIOUS,
     RESTITUTION,
+    TREE_BLOCK,
+    TREE_DOF,
     VN_MINUS,
+    FloatArray,
+    IntArray,
     Island,
-    Model,
+    PackedWorld,
     Work,
 )
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(inner=True)
+def row_pair(
+    dof_parent: IntArray,
+    branch: IntArray,
+    L: FloatArray,
+    S: FloatArray,
+    last: int,
+    o: FloatArray,
+    x: FloatArray,
+    direction: FloatArray,
+    first: int,
+    J: FloatArray,
+    Y: FloatArray,
+) -> None:
+    """Fill the share (n,) that one tree has in a row of J, zero so far, and in that of Y = M^-1 J; see `contact_row`.
+
+    ``branch`` (n,) and ``L`` (n, n) are the tree's factorised mass matrix.
+    """
+    contact_row(dof_parent, S, last, o, x, direction, first, J)
+    for j in range(J.shape[0]):
+        Y[j] = J[j]
+    solve_vector_lt(branch, 0, L, Y)
+    solve_vector_l(branch, 0, L, Y)
+
+
+@kernel(inner=True)
 def build_blocks(
-    model: Model, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, edges: int
+    world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, edges: int
 ) -> None:
     """Fill r, mu, J, Y, k, gamma, gammaE, Mv and v_free of island ``i``."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
-    first_body = work.body_start[i]
-    bodies = work.body_start[i + 1] - first_body
-    nv = 6 * bodies
+    nv = work.island_nv[i]
     r = edges // 2
     m = nc * (1 + r)
-    J = island.J[: m * nv].reshape((m, nv))
-    Y = island.Y[: m * nv].reshape((m, nv))
+    J = rows_at(island.J, 0, m, nv)
+    Y = rows_at(island.Y, 0, m, nv)
     normal = work.scratch[0:3]
     t1 = work.scratch[3:6]
     t2 = work.scratch[6:9]
     direction = work.scratch[9:12]
 
-    for a in range(bodies):
-        b = work.island_bodies[first_body + a]
-        for j in range(6):
-            island.Mv[6 * a + j] = work.Mv[6 * b + j]
-            island.v_free[6 * a + j] = work.v_free[6 * b + j]
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        a = world.trees[k, TREE_DOF]
+        for j in range(world.trees[k + 1, TREE_DOF] - a):
+            island.Mv[work.local[k] + j] = work.Mv[a + j]
+            island.v_free[work.local[k] + j] = work.v_free[a + j]
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
@@ -61,31 +92,35 @@ def build_blocks(
     for c in range(nc):
         index = work.island_contacts[first + c]
         floats = work.contact_float[index]
-        b = work.contact_int[index, BODY_B]
-        at = 6 * work.local[b]
-        R = work.R[b]
-        x = work.q[7 * b : 7 * b + 3]
+        body = world.bodies[work.contact_int[index, BODY_B]]
+        k = body[BODY_TREE]
+        a = world.trees[k, TREE_DOF]
+        b = world.trees[k + 1, TREE_DOF]
+        branch = world.branch[a:b]
+        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        o = work.origins[body[BODY_ROOT]]
+        at = work.local[k]
+        to = at + b - a
         point = floats[POINT : POINT + 3]
         for j in range(3):
             normal[j] = floats[NORMAL + j]
         tangents(normal, t1, t2)
-        contact_row(R, x, point, normal, J[c, at : at + 6])
-        solve_inertia_row(model.mass[b], model.com[b], model.inertia_inv[b], R, J[c, at : at + 6], Y[c, at : at + 6])
+        row_pair(world.dof_parent, branch, L, work.S, body[BODY_DOF], o, point, normal, a, J[c, at:to], Y[c, at:to])
         for e in range(r):
             row = nc + c * r + e
             edge(e, edges, t1, t2, direction)
-            contact_row(R, x, point, direction, J[row, at : at + 6])
-            solve_inertia_row(
-                model.mass[b], model.com[b], model.inertia_inv[b], R, J[row, at : at + 6], Y[row, at : at + 6]
-            )
-        vn_free = dot6(J[c, at : at + 6], work.v_free[6 * b : 6 * b + 6])
+            own_J, own_Y = J[row, at:to], Y[row, at:to]
+            row_pair(world.dof_parent, branch, L, work.S, body[BODY_DOF], o, point, direction, a, own_J, own_Y)
+        vn_free = 0.0
+        for j in range(nv):
+            vn_free += J[c, j] * island.v_free[j]
         island.k[c] = normal_term(floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp)
         island.r[c] = r
         island.mu[c] = floats[MU]
         island.gammaE[c] = 0.0
 
 
-@kernel
+@kernel(inner=True)
 def warm_vector(work: Work, island: Island, i: int, edges: int) -> bool:
     """Fill z0 with the previous step's variables of the same contacts (0 for new ones); False when none matched."""
     first = work.contact_start[i]

@@ -3,8 +3,12 @@
 Everything the loop knows lives in these arrays, the loop position included. A run can therefore return to Python at
 any point named by a reason and be entered again, and a stage can be called alone on the same arrays.
 
-Sizes: nb bodies, nv = 6 nb, ns half-spaces, r = edges/2 friction directions per contact, w = 2 + 2 r LCP variables per
-contact; within an island nc contacts, nr = r nc, m = nc + nr rows, n = 2 nc + 2 nr LCP variables.
+Sizes: nb bodies, nl links, nt trees of links, nq and nv of the model, np support points, ns half-spaces, r = edges/2
+friction directions per contact, w = 2 + 2 r LCP variables per contact; within an island nc contacts, nr = r nc,
+m = nc + nr rows, n = 2 nc + 2 nr LCP variables.
+
+Links, and with them degrees of freedom, stand tree by tree. The mass matrix has nothing in the rows and columns of a
+tree but the tree's own.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ NEED_CALLBACK: Final = 2  # tau at (time, q, v) is wanted: write it, enter again
 SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller H and enter at DETECT, or give up
 FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
 DONE: Final = 5  # the target number of steps is reached
-NEED_SPACE: Final = 6  # a buffer is too small: see WANT_CONTACTS, WANT_ISLAND_CONTACTS, WANT_ISLAND_BODIES
+NEED_SPACE: Final = 6  # a buffer is too small: see WANT_CONTACTS, WANT_ISLAND_CONTACTS, WANT_ISLAND_NV
 PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
 
 # Pivots between two such pauses.
@@ -62,8 +66,9 @@ WARM_HIT: Final = 18
 FAILURE: Final = 19
 WANT_CONTACTS: Final = 20
 WANT_ISLAND_CONTACTS: Final = 21
-WANT_ISLAND_BODIES: Final = 22
+WANT_ISLAND_NV: Final = 22
 ADAPTIVE: Final = 23  # whether a failed step is tried again with a smaller h
+SINGULAR_DOF: Final = 24  # degree of freedom that moves no mass
 CONTROL_SIZE: Final = 32
 
 # Values of SOLVER, TAU_MODE and FAILURE.
@@ -76,6 +81,7 @@ TAU_CALLBACK: Final = 2
 FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
+FAILURE_SINGULAR: Final = 3  # SINGULAR_DOF says where
 
 # Parameters.
 H: Final = 0  # the step in progress, or of the next one
@@ -97,6 +103,18 @@ SLIDE: Final = 2
 
 # A contact is sticking when its slip speed is below this fraction of the speed its point would have without contacts.
 STICK_FRACTION: Final = 1e-8
+
+# Columns of the trees.
+TREE_LINK: Final = 0  # first link
+TREE_DOF: Final = 1  # first degree of freedom
+TREE_BLOCK: Final = 2  # place of the mass matrix in Work.L
+TREE_INTS: Final = 3
+
+# Columns of the bodies, -1 for one that is fixed to the world.
+BODY_TREE: Final = 0
+BODY_ROOT: Final = 1  # root link of the tree
+BODY_DOF: Final = 2  # the degree of freedom next to it on its way to the root
+BODY_INTS: Final = 3
 
 # Columns of the current contacts (integers, floats).
 BODY_A: Final = 0
@@ -152,14 +170,16 @@ CERTIFICATE: Final = 16
 SCRATCH: Final = 64
 
 
-class Model(NamedTuple):
+class PackedWorld(NamedTuple):
     """What does not change during a run."""
 
-    mass: FloatArray  # (nb,) kg
-    com: FloatArray  # (nb, 3) m, body axes
-    inertia: FloatArray  # (nb, 3, 3) kg m^2 about the com, body axes
-    inertia_inv: FloatArray  # (nb, 3, 3)
-    gravity: FloatArray  # (3,) m/s^2
+    ints: IntArray  # the model's buffers: `contactlab.multibody.kernels.layout.tree` cuts them
+    floats: FloatArray
+    fixed: FloatArray  # (4,) mass of bodies fixed to the world [kg], its first moment [kg m]
+    trees: IntArray  # (nt + 1, TREE_INTS) where each tree begins
+    bodies: IntArray  # (nb, BODY_INTS) where each body hangs
+    dof_parent: IntArray  # (nv,) the next degree of freedom towards the root, -1 for none
+    branch: IntArray  # (nv,) the same, counted within the tree
     point_start: IntArray  # (nb + 1,) support points of body b: point_start[b] .. point_start[b + 1]
     points: FloatArray  # (np, 3) m, body axes
     radii: FloatArray  # (np,) m
@@ -172,24 +192,33 @@ class Model(NamedTuple):
 class Work(NamedTuple):
     """State, contacts and islands of the step in progress."""
 
-    q: FloatArray  # (7 nb,)
+    q: FloatArray  # (nq,)
     v: FloatArray  # (nv,)
     tau: FloatArray  # (nv,)
-    R: FloatArray  # (nb, 3, 3) body axes to world axes
+    W: FloatArray  # workspace of the multibody kernels; its head holds the kinematics at (q, v) until FINISH
+    S: FloatArray  # (nv, 6) motion columns: a view of that head
+    origins: FloatArray  # (nl, 3) m, origins of the links: another one
+    bias: FloatArray  # (nv,) forces of gravity and velocities, on the left-hand side, until M is factorised
+    momentum: FloatArray  # (nv,) M v
+    L: FloatArray  # the trees' mass matrices, factorised, one after the other
+    centers: FloatArray  # (np, 3) m, support points in world axes
     Mv: FloatArray  # (nv,) M v + h tau_total
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
+    q_plus: FloatArray  # (nq,) q moved along v_plus, and the energies there
+    energy: FloatArray  # (2,) kinetic, potential [J]
     contact_int: IntArray  # (capacity, CONTACT_INTS)
     contact_float: FloatArray  # (capacity, CONTACT_FLOATS)
     contact_z: FloatArray  # (capacity, w) LCP variables by contact: fN, r of fF+, r of fF-, lambda
     previous_id: IntArray  # (capacity,)
     previous_z: FloatArray  # (capacity, w)
-    parent: IntArray  # (nb,) union-find
-    island_of: IntArray  # (nb,) -1 without contacts
-    local: IntArray  # (nb,) place of the body in its island
-    body_start: IntArray  # (nb + 1,) bodies of island i: island_bodies[body_start[i] : body_start[i + 1]]
-    island_bodies: IntArray  # (nb,)
-    contact_start: IntArray  # (nb + 1,) the same for contacts
+    parent: IntArray  # (nt,) union-find
+    island_of: IntArray  # (nt,) -1 without contacts
+    local: IntArray  # (nt,) where the tree's velocities begin in its island
+    tree_start: IntArray  # (nt + 1,) trees of island i: island_trees[tree_start[i] : tree_start[i + 1]]
+    island_trees: IntArray  # (nt,)
+    island_nv: IntArray  # (nt,) velocities of island i
+    contact_start: IntArray  # (nt + 1,) as tree_start, for contacts
     island_contacts: IntArray  # (capacity,)
     scratch: FloatArray  # (SCRATCH,)
 
@@ -226,7 +255,7 @@ class Chunk(NamedTuple):
     """Rows recorded since the chunk was last taken."""
 
     scalars: FloatArray  # (steps, SCALARS)
-    q: FloatArray  # (steps, 7 nb)
+    q: FloatArray  # (steps, nq)
     v: FloatArray  # (steps, nv)
     tau: FloatArray  # (steps, nv)
     contact_int: IntArray  # (contacts, ROW_INTS)

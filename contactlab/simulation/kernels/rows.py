@@ -1,15 +1,16 @@
-"""Stage 5: what is kept of a solved island: contact rows, LCP variables by contact, residuals and certificate."""
+"""Stage 6: what is kept of a solved island: contact rows, LCP variables by contact, residuals and certificate."""
 
 from __future__ import annotations
 
 import math
 
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
-from contactlab.contact.kernels.rows import contact_row
-from contactlab.simulation.kernels.contacts import dot6
+from contactlab.multibody.kernels.points import velocity_of
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
+    BODY_DOF,
+    BODY_ROOT,
     CERTIFICATE,
     CONTACT_ID,
     GAP,
@@ -44,13 +45,16 @@ from contactlab.simulation.kernels.layout import (
     STICK_FRACTION,
     Chunk,
     Island,
+    PackedWorld,
     Work,
 )
 from lcp.kernels import kernel
 
 
-@kernel
-def write_rows(work: Work, island: Island, chunk: Chunk, i: int, step: int, h: float, edges: int, row0: int) -> None:
+@kernel(inner=True)
+def write_rows(
+    world: PackedWorld, work: Work, island: Island, chunk: Chunk, i: int, step: int, h: float, edges: int, row0: int
+) -> None:
     """Write the contact rows of island ``i``, contact c of the step in row row0 + c, and keep its z by contact."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
@@ -61,7 +65,8 @@ def write_rows(work: Work, island: Island, chunk: Chunk, i: int, step: int, h: f
     t2 = work.scratch[6:9]
     direction = work.scratch[9:12]
     impulse = work.scratch[12:15]
-    line = work.scratch[15:21]
+    moving = work.scratch[15:18]
+    unhindered = work.scratch[18:21]
     for c in range(nc):
         index = work.island_contacts[first + c]
         floats = work.contact_float[index]
@@ -90,21 +95,15 @@ def write_rows(work: Work, island: Island, chunk: Chunk, i: int, step: int, h: f
 
         # Slip after the step, and the speed the point would have without contacts as its measure.
         b = ints[BODY_B]
-        R = work.R[b]
-        x = work.q[7 * b : 7 * b + 3]
+        last = world.bodies[b, BODY_DOF]
+        o = work.origins[world.bodies[b, BODY_ROOT]]
         point = floats[POINT : POINT + 3]
-        v_plus = work.v_plus[6 * b : 6 * b + 6]
-        v_free = work.v_free[6 * b : 6 * b + 6]
-        contact_row(R, x, point, t1, line)
-        slip1 = dot6(line, v_plus)
-        free1 = dot6(line, v_free)
-        contact_row(R, x, point, t2, line)
-        slip2 = dot6(line, v_plus)
-        free2 = dot6(line, v_free)
-        contact_row(R, x, point, normal, line)
-        free0 = dot6(line, v_free)
+        velocity_of(world.dof_parent, work.S, last, o, point, work.v_plus, moving)
+        velocity_of(world.dof_parent, work.S, last, o, point, work.v_free, unhindered)
+        slip1 = moving[0] * t1[0] + moving[1] * t1[1] + moving[2] * t1[2]
+        slip2 = moving[0] * t2[0] + moving[1] * t2[1] + moving[2] * t2[2]
         slip = math.sqrt(slip1 * slip1 + slip2 * slip2)
-        free = math.sqrt(free0 * free0 + free1 * free1 + free2 * free2)
+        free = math.sqrt(unhindered[0] ** 2 + unhindered[1] ** 2 + unhindered[2] ** 2)
         mode = OPEN
         if force > 0.0:
             mode = SLIDE if slip > STICK_FRACTION * free else STICK
@@ -132,7 +131,7 @@ def write_rows(work: Work, island: Island, chunk: Chunk, i: int, step: int, h: f
             chunk.contact_z[row0 + index, j] = by_contact[j]
 
 
-@kernel
+@kernel(inner=True)
 def write_island(island: Island, chunk: Chunk, row: int, step: int, i: int, nc: int, pivots: int, warm: int) -> None:
     """Write the row of island ``i``: pivots, warm start, residual measures and mechanical certificate."""
     chunk.island_int[row, ISLAND_ROW_STEP] = step

@@ -34,10 +34,10 @@ def _point(
 ) -> int:
     """Contact of one point of the body, with a radius, at (lx, ly, lz) in the body's axes."""
     nx, ny, nz = normal
-    x = pose[9] + pose[0] * lx + pose[1] * ly + pose[2] * lz
-    y = pose[10] + pose[3] * lx + pose[4] * ly + pose[5] * lz
-    z = pose[11] + pose[6] * lx + pose[7] * ly + pose[8] * lz
-    # The order of operations is that of `half_space.collide_point`: both give the same bits.
+    # The order of operations is that of the core's `world_point` and of `half_space.collide_point`: the same bits.
+    x = pose[9] + (pose[0] * lx + pose[1] * ly + pose[2] * lz)
+    y = pose[10] + (pose[3] * lx + pose[4] * ly + pose[5] * lz)
+    z = pose[11] + (pose[6] * lx + pose[7] * ly + pose[8] * lz)
     gap = nx * x + ny * y + nz * z - radius - offset
     if not gap <= margin:
         return count

@@ -1,0 +1,44 @@
+"""Configurations and velocities from a user's hand, checked with the body at fault named."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.multibody.arguments import bad_configuration
+from contactlab.multibody.configuration import quaternion_places
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, finite_array
+
+__all__ = ["check_configuration", "check_velocity"]
+
+# How far a quaternion's length may be from 1; rounding alone stays below 1e-15 per step.
+UNIT_TOLERANCE = 1e-6
+
+
+def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
+    """Return a copy of ``q`` (nq,); a `MultibodyError` names a bad entry, or the body of a quaternion not of length 1.
+
+    Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
+    """
+    owners = [(body.name, model.q_slice(body.name)) for body in model.bodies]
+    array = _checked(q, "q", model.nq, owners)
+    for at in quaternion_places(model):
+        if not abs(float(np.linalg.norm(array[at : at + 4])) - 1.0) <= UNIT_TOLERANCE:
+            raise bad_configuration(model, array, at)
+    return array
+
+
+def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
+    """Return a copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
+    return _checked(v, field, model.nv, [(body.name, model.v_slice(body.name)) for body in model.bodies])
+
+
+def _checked(value: ArrayLike, field: str, n: int, owners: list[tuple[str, slice]]) -> FloatArray:
+    array = np.asarray(value)
+    if array.dtype.kind == "f" and array.shape == (n,) and not np.all(np.isfinite(array)):
+        entry = int(np.argmin(np.isfinite(array)))
+        name = next(name for name, place in owners if place.start <= entry < place.stop)
+        raise MultibodyError(field, f"entry [{entry}] (body {name!r}) is {array[entry]}, not finite")
+    return finite_array(value, field, (n,), MultibodyError)

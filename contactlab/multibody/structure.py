@@ -1,0 +1,39 @@
+"""How links, degrees of freedom and bodies hang together, read from a model's buffers without a compiler."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.model import Model
+
+__all__ = ["Structure", "structure"]
+
+IntArray = NDArray[np.int64]
+
+
+class Structure(NamedTuple):
+    """Views of the integer buffer; the same as in `contactlab.multibody.kernels.layout.Tree`. Not to be modified."""
+
+    parent: IntArray  # (nl,) parent link, -1 for the world
+    root: IntArray  # (nl,) root link of the link's tree
+    iv: IntArray  # (nl + 1,) first entry of v
+    dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
+    dof_link: IntArray  # (nv,)
+    body_link: IntArray  # (nb,) link an added body is fixed to, -1 for the world
+
+
+def structure(model: Model) -> Structure:
+    """Cut the integer buffer as the kernels do."""
+    ints, nl, nv, nb = model.packed.ints, model.packed.nl, model.nv, model.nb
+    dofs = 8 + 6 * nl + 2
+    return Structure(
+        parent=ints[8 : 8 + nl],
+        root=ints[8 + nl : 8 + 2 * nl],
+        iv=ints[8 + 4 * nl + 1 : 8 + 5 * nl + 2],
+        dof_parent=ints[dofs : dofs + nv],
+        dof_link=ints[dofs + nv : dofs + 2 * nv],
+        body_link=ints[dofs + 2 * nv : dofs + 2 * nv + nb],
+    )

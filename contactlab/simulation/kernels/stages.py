@@ -1,0 +1,166 @@
+"""The stages of a step for all of it, or for one island, with what they say to the loop that strings them together.
+
+Inlined into that loop: a level of calls less is compiled in less time.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.formulation.kernels.certify import certify
+from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+from contactlab.formulation.kernels.recover import recover
+from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
+from contactlab.simulation.kernels.contacts import detect, match_previous
+from contactlab.simulation.kernels.finish import scatter_velocity
+from contactlab.simulation.kernels.free_motion import free_motion
+from contactlab.simulation.kernels.islands import label_islands
+from contactlab.simulation.kernels.layout import (
+    ADAPTIVE,
+    EDGES,
+    ERP,
+    FAILED,
+    FAILURE,
+    FAILURE_NONE,
+    HAS_Z0,
+    ISLAND,
+    ISLAND_CONTACTS,
+    ISLAND_NV,
+    MARGIN,
+    N_CONTACTS,
+    N_ISLANDS,
+    N_PREVIOUS,
+    NEED_SPACE,
+    PIVOTS,
+    SHRINK_H,
+    TOLERANCE,
+    V_MIN,
+    WANT_CONTACTS,
+    WANT_ISLAND_CONTACTS,
+    WANT_ISLAND_NV,
+    WARM_HIT,
+    WARM_START,
+    H,
+    Island,
+    PackedWorld,
+    Work,
+)
+from lcp.kernels import kernel
+from lcp.kernels.residuals import is_solved, lcp_residuals
+
+
+@kernel(inline=True)
+def failed(control: NDArray[np.int64], failure: int) -> int:
+    """Note why the step failed and return FAILED, or SHRINK_H where it may be tried again."""
+    control[FAILURE] = failure
+    return SHRINK_H if control[ADAPTIVE] != 0 else FAILED
+
+
+@kernel(inline=True)
+def find_contacts(world: PackedWorld, work: Work, control: NDArray[np.int64], parameters: NDArray[np.float64]) -> int:
+    """Stages 1 to 3: free motion, contacts, their rows in the previous step, islands; 0, NEED_SPACE or as `failed`."""
+    failure = free_motion(world, work, parameters[H], control)
+    if failure != FAILURE_NONE:
+        return failed(control, failure)
+    count = detect(world, work, parameters[H], parameters[MARGIN])
+    if count > work.contact_int.shape[0]:
+        control[WANT_CONTACTS] = count
+        return NEED_SPACE
+    control[N_CONTACTS] = count
+    match_previous(work, count, control[N_PREVIOUS])
+    control[N_ISLANDS] = label_islands(world, work, count)
+    control[ISLAND] = 0
+    return 0
+
+
+@kernel(inline=True)
+def pose_island(
+    world: PackedWorld, work: Work, island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]
+) -> int:
+    """Stage 4: blocks, LCP and warm start of island control[ISLAND]. Returns 0 or NEED_SPACE."""
+    i = control[ISLAND]
+    nc = work.contact_start[i + 1] - work.contact_start[i]
+    r = control[EDGES] // 2
+    nr = nc * r
+    nv = work.island_nv[i]
+    m = nc + nr
+    n = 2 * nc + 2 * nr
+    if nc > island.r.shape[0] or nv > island.Mv.shape[0]:
+        control[WANT_ISLAND_CONTACTS] = nc
+        control[WANT_ISLAND_NV] = nv
+        return NEED_SPACE
+    control[ISLAND_CONTACTS] = nc
+    control[ISLAND_NV] = nv
+    build_blocks(world, work, island, i, parameters[H], parameters[V_MIN], parameters[ERP], control[EDGES])
+    assemble_lcp(
+        parameters[H],
+        nc,
+        nr,
+        0,
+        island.r[:nc],
+        island.mu[:nc],
+        island.J[: m * nv].reshape((m, nv)),
+        island.Y[: m * nv].reshape((m, nv)),
+        island.k[:m],
+        island.gamma[:m],
+        island.gammaE[:nc],
+        island.v_free[:nv],
+        island.M[: n * n].reshape((n, n)),
+        island.q[:n],
+    )
+    control[HAS_Z0] = 0
+    if control[WARM_START] != 0 and warm_vector(work, island, i, control[EDGES]):
+        control[HAS_Z0] = 1
+    return 0
+
+
+@kernel(inline=True)
+def judge_island(
+    world: PackedWorld, work: Work, island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]
+) -> bool:
+    """Stage 5: decide on z by its residuals; where it solves the LCP recover forces and velocities and certify them."""
+    nc = control[ISLAND_CONTACTS]
+    nv = control[ISLAND_NV]
+    nr = nc * (control[EDGES] // 2)
+    m = nc + nr
+    n = 2 * nc + 2 * nr
+    z = island.z[:n]
+    q = island.q[:n]
+    lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
+    if not is_solved(island.measures, parameters[TOLERANCE]):
+        return False
+    # Solved without a pivot although z = 0 is no solution: the previous step's basis did it.
+    least = 0.0
+    for i in range(n):
+        least = min(least, q[i])
+    control[WARM_HIT] = 1 if control[HAS_Z0] != 0 and control[PIVOTS] == 0 and least < 0.0 else 0
+
+    h = parameters[H]
+    J = island.J[: m * nv].reshape((m, nv))
+    Y = island.Y[: m * nv].reshape((m, nv))
+    v_free = island.v_free[:nv]
+    f = island.f[:m]
+    v_plus = island.v_plus[:nv]
+    recover(h, nc, nr, 0, z, Y, v_free, f, v_plus)
+    certify(
+        h,
+        nc,
+        nr,
+        0,
+        island.r[:nc],
+        island.mu[:nc],
+        J,
+        Y,
+        island.k[:m],
+        island.gamma[:m],
+        island.gammaE[:nc],
+        v_free,
+        z,
+        f,
+        v_plus,
+        island.certificate_work[:nv],
+        island.certificate,
+    )
+    scatter_velocity(world, work, island, control[ISLAND])
+    return True

@@ -1,0 +1,343 @@
+"""Articulated bodies in the compiled step: links, hinges and fixed bases, next to free bodies."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+from every_joint import model_with_every_joint
+
+import lcp
+from contactlab import ConstraintSolver
+from contactlab.contact import Box, HalfSpace, Material, Sphere, edge_directions
+from contactlab.multibody import (
+    Model,
+    ModelBuilder,
+    RigidInertia,
+    Transform,
+    body_pose,
+    kinetic_energy,
+    mass_matrix,
+    nonlinear_effects,
+    point_in_body,
+    point_jacobian,
+    potential_energy,
+)
+from contactlab.multibody.joints import Composite, EulerZYX, Fixed, FloatingBase, Prismatic, Revolute, Spherical
+from contactlab.simulation import (
+    Recording,
+    SimulationConfigError,
+    SimulationError,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+)
+from problem_data import ConstraintVelProblemData
+
+G = 9.81
+ROD = RigidInertia.solid_box(1.2, (0.02, 0.02, 0.25))
+BALL = RigidInertia.solid_sphere(0.4, 0.1)
+
+
+def pendulum(restitution: float = 0.0) -> World:
+    """Two rods below a hinge that is fixed to the world, a ball at the lower end, falling onto the ground."""
+    model = ModelBuilder()
+    model.add_body("stand", joint=Fixed(), placement=Transform(p=(0.0, 0.0, 1.0)))
+    model.add_body("upper", parent="stand", joint=Revolute((0, 1, 0)), inertia=ROD)
+    model.add_body(
+        "lower", parent="upper", joint=Revolute((0, 1, 0.2)), placement=Transform(p=(0, 0, -0.6)), inertia=ROD
+    )
+    model.add_body("ball", parent="lower", joint=Fixed(), placement=Transform(p=(0, 0, -0.6)), inertia=BALL)
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.4, restitution))
+    builder.add_model(model.build(), q=(1.0, 0.7), v=(0.5, -1.0))
+    builder.add_shape("ball", Sphere(0.1), Material(0.4, restitution))
+    return builder.build()
+
+
+def hinged_pair() -> World:
+    """A thrown pair of boxes joined by a hinge."""
+    box = RigidInertia.solid_box(0.8, (0.15, 0.1, 0.05))
+    model = ModelBuilder()
+    model.add_body("left", joint=FloatingBase(), inertia=box)
+    model.add_body("right", parent="left", joint=Revolute((0, 1, 0)), placement=Transform(p=(0.2, 0, 0)), inertia=box)
+    builder, rough = WorldBuilder(), Material(0.5, 0.2)
+    builder.add_half_space("ground", HalfSpace((0.1, 0.0, 1.0), 0.0), rough)
+    start = np.array([0.0, 0.0, 0.4, 0.9, 0.1, -0.3, 0.3, 0.5])
+    start[3:7] /= np.linalg.norm(start[3:7])
+    builder.add_model(model.build(), q=start, v=(1.0, 0.2, -1.0, 2.0, -3.0, 1.0, 4.0))
+    builder.add_shape("left", Box((0.15, 0.1, 0.05)), rough)
+    builder.add_shape("right", Box((0.15, 0.1, 0.05)), rough)
+    return builder.build()
+
+
+def crowd() -> World:
+    """Trees of every make, their bodies mixed, and a free cube: sorted by tree when the world is built."""
+    model, tilted = ModelBuilder(), Transform.rotation((1, 0, 0), 0.2, (2.0, 0.0, 0.4))
+    model.add_body(
+        "crane", joint=Composite([Prismatic((1, 0, 0)), Revolute((0, 0, 1))]), placement=tilted, inertia=BALL
+    )
+    model.add_body("top", joint=Spherical(), placement=Transform(p=(-2, 0, 0.22)), inertia=ROD)
+    model.add_body("hook", parent="crane", joint=EulerZYX(), placement=Transform(p=(0, 0.4, -0.1)), inertia=ROD)
+    model.add_body("base", joint=FloatingBase(), inertia=BALL)
+    model.add_body("weight", parent="hook", joint=Fixed(), placement=Transform(p=(0, 0, -0.3)), inertia=BALL)
+    model.add_body("leg", parent="base", joint=Revolute((1, 1, 0)), placement=Transform(p=(0, 0.1, 0)), inertia=ROD)
+    builder, rough = WorldBuilder(), Material(0.5, 0.1)
+    builder.add_half_space("ground", HalfSpace(), rough)
+    built = model.build()
+    q = built.neutral.copy()
+    q[built.q_slice("base")][:3] = (0.0, 1.0, 0.3)
+    q[built.q_slice("hook")] = (0.3, 0.4, 0.2)
+    q[built.q_slice("top")] = (np.cos(0.55), np.sin(0.55), 0.0, 0.0)
+    v = np.zeros(built.nv)
+    v[built.v_slice("base")] = (0.5, 0.0, -1.0, 1.0, 2.0, 3.0)
+    builder.add_model(built, q, v, prefix="my ")
+    for name, shape in (("top", Box((0.02, 0.02, 0.25))), ("weight", Sphere(0.1)), ("leg", Box((0.02, 0.02, 0.25)))):
+        builder.add_shape(f"my {name}", shape, rough)
+    cube = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    builder.add_free_body("cube", cube, Box.cube(0.1), rough, (0, -1, 0.15, 1, 0, 0, 0), (1, 0, 0, 0, 2, 0))
+    return builder.build()
+
+
+WORLDS = {"pendulum": pendulum, "hinged pair": hinged_pair, "crowd": crowd}
+each_world = pytest.mark.parametrize("name", WORLDS)
+
+
+def independent(recording: Recording, i: int, island: int) -> ConstraintVelProblemData:
+    """Build the problem of an island from the public functions of the model; only kN is the record's."""
+    model, h = recording.world.model, recording.h[i]
+    q, v, dofs = recording.q[i], recording.v[i], recording.dofs(i, island)
+    contacts = recording.contacts_at(i)
+    contacts = contacts.rows(contacts.island == island)
+    normals, edges = [], []
+    for body, point, normal in zip(contacts.body_b, contacts.point, contacts.normal, strict=True):
+        name = model.names[body]
+        J = point_jacobian(model, q, name, point_in_body(model, q, name, point))[:, dofs]
+        normals.append(normal @ J)
+        edges.append(edge_directions(normal, recording.stepper.edges) @ J)
+    M = mass_matrix(model, q)
+    Mv = M @ v - h * nonlinear_effects(model, q, v)
+    return ConstraintVelProblemData(
+        M=M[np.ix_(dofs, dofs)],
+        Mv=Mv[dofs],
+        N=np.array(normals),
+        F=np.concatenate(edges),
+        mu=contacts.mu,
+        r=[recording.stepper.edges // 2] * len(contacts),
+        kN=recording.problem(i, island).kN,
+    )
+
+
+@pytest.mark.parametrize("name", ["pendulum", "hinged pair"])
+def test_problems_are_those_of_the_public_functions(name):
+    """Rows, momentum and inertia from point_jacobian, mass_matrix and nonlinear_effects; solved, the same motion."""
+    recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.8)
+    solver, compared = ConstraintSolver(lcp.Lemke()), 0
+    for i in range(0, recording.n_steps, 7):
+        for island in range(recording.islands[i]):
+            ours, data = recording.problem(i, island), independent(recording, i, island)
+            blocks, other = ours.blocks(), data.blocks()
+            for field in ("J", "Y", "Mv", "v_free"):
+                scale = max(1.0, np.abs(getattr(other, field)).max())
+                np.testing.assert_allclose(getattr(blocks, field), getattr(other, field), atol=1e-10 * scale, rtol=0)
+            solution = solver.solve_discretized_problem(data, recording.h[i])
+            assert solution.certificate.worst < 1e-9
+            np.testing.assert_allclose(solution.v_plus, recording.v_plus(i, island), atol=1e-7)
+            compared += 1
+    assert compared > 20
+
+
+@each_world
+def test_public_path_gives_the_recorded_bits(name):
+    """As for free bodies: z and velocities of the public solver are the record's."""
+    recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.5)
+    compared = 0
+    for i in range(0, recording.n_steps, 5):
+        for j in range(recording.islands[i]):
+            solution = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(
+                recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
+            )
+            assert np.array_equal(solution.result.z, recording.z(i, j))
+            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
+            compared += 1
+    assert compared > 10
+    assert recording.worst_certificate().scaled <= 1e-9
+    assert recording.worst_certificate().mechanical < 1e-9
+
+
+@each_world
+def test_a_solver_outside_and_a_restart_give_the_same_record(name):
+    """One arithmetic, two drivers; and the state between two steps is all there is."""
+    world = WORLDS[name]()
+    recording = simulate(world, TimeStepping(2e-3), steps=200)
+    outside = simulate(world, TimeStepping(2e-3, solver=scenes.Outside()), steps=200)
+    for field, rows in recording.rows.items():
+        assert np.array_equal(rows, outside.rows[field]), field
+    again = simulate(world, TimeStepping(2e-3), steps=80, state=recording.state(120))
+    assert np.array_equal(again.q, recording.q[120:])
+    assert np.array_equal(again.contacts.impulse, recording.contacts.rows(recording.contacts.step >= 120).impulse)
+
+
+@each_world
+def test_the_ledger_closes(name):
+    """Its entries are the change of the energy, to rounding, in every step; the energies are the model's."""
+    recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.6)
+    scale = np.abs(recording.kinetic).max() + np.abs(recording.potential).max()
+    assert np.abs(recording.ledger.residual).max() <= 1e-12 * scale
+    assert recording.ledger.friction_sliding.max() <= 1e-14 * scale
+    model, last = recording.world.model, (recording.q[-1], recording.v[-1])
+    assert recording.kinetic[-1] == kinetic_energy(model, *last)
+    assert recording.potential[-1] == potential_energy(model, last[0])
+
+
+@pytest.mark.nojit
+def test_a_hinged_rod_leans_on_its_end_with_half_its_weight():
+    """Moments about the hinge: m g L/2 = N L, at rest on a ball under the free end."""
+    length, h = 0.8, 1e-3
+    rod = RigidInertia(1.5, (0.5 * length, 0.0, 0.0), inertia=np.diag([1e-4, 0.08, 0.08]))
+    model = ModelBuilder().add_body("rod", joint=Revolute((0, 1, 0)), placement=Transform(p=(0, 0, 0.1)), inertia=rod)
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.0))
+    builder.add_model(model.build())
+    builder.add_shape("rod", Sphere(0.1, (length, 0.0, 0.0)), Material(0.0))
+    recording = simulate(builder.build(), TimeStepping(h, edges=4), steps=4)
+    np.testing.assert_allclose(recording.contacts.impulse_normal, 0.5 * h * 1.5 * G, rtol=1e-9)
+    np.testing.assert_allclose(recording.q[:, 0], 0.0, atol=1e-12)
+
+
+@pytest.mark.nojit
+def test_a_carriage_stops_at_a_wall_with_all_it_carries():
+    """Frictionless and inelastic, the first impulse takes the whole momentum along the rail; the load hangs on."""
+    model = ModelBuilder((0, 0, 0))
+    model.add_body("carriage", joint=Prismatic((1, 0, 0)), inertia=RigidInertia.solid_box(2.0, (0.1, 0.1, 0.1)))
+    model.add_body("load", parent="carriage", joint=Fixed(), inertia=RigidInertia.solid_box(3.0, (0.1, 0.1, 0.1)))
+    builder = WorldBuilder((0, 0, 0))
+    builder.add_half_space("wall", HalfSpace((-1, 0, 0), -0.1), Material(0.0, 0.5))
+    builder.add_model(model.build(), v=[2.0])
+    builder.add_shape("load", Sphere(0.1), Material(0.0, 0.5))
+    recording = simulate(builder.build(), TimeStepping(1e-3, edges=4), steps=1)
+    assert recording.v[1, 0] == pytest.approx(-1.0, rel=1e-12)
+    assert recording.contacts.impulse_normal.sum() == pytest.approx(5.0 * 3.0, rel=1e-12)
+
+
+def test_energy_of_a_swinging_pendulum_is_kept_as_h_shrinks():
+    """No contact: the explicit bias of articulated trees errs in proportion to h."""
+    world = pendulum()
+    alone = dataclasses.replace(world, half_spaces=(), half_space_names=(), half_space_materials=())
+    errors = []
+    for h in (1e-3, 5e-4, 2.5e-4):
+        energy = (recording := simulate(alone, TimeStepping(h), 1.0)).kinetic + recording.potential
+        errors.append(abs(energy[-1] - energy[0]))
+    assert np.all(np.divide(errors[:-1], errors[1:]) > 1.6)
+    assert errors[-1] < 0.02 * recording.kinetic.max()
+
+
+def test_a_crowd_is_sorted_by_tree_and_keeps_its_start():
+    """Bodies of one tree stand together; names, starts and poses are those given."""
+    world = crowd()
+    model = world.model
+    assert model.names == ("my crane", "my hook", "my weight", "my top", "my base", "my leg", "cube")
+    assert world.body_trees.tolist() == [0, 0, 0, 1, 2, 2, 3]
+    assert world.tree_starts.tolist() == [0, 5, 8, 15, 21]
+    assert world.initial_q[model.q_slice("my hook")].tolist() == [0.3, 0.4, 0.2]
+    assert world.initial_q[model.q_slice("cube")].tolist() == [0, -1, 0.15, 1, 0, 0, 0]
+    recording = simulate(world, TimeStepping(1e-3), 0.4)
+    assert recording.islands.max() >= 3
+    R, p = recording.poses()
+    for i, name in enumerate(model.names):
+        pose = body_pose(model, recording.q[-1], name)
+        assert np.array_equal(pose.R, R[-1, i])
+        assert np.array_equal(pose.p, p[-1, i])
+    touching = recording.contacts.body_b
+    step = int(recording.contacts.step[touching == 5][0])
+    island = int(recording.contacts_at(step).island[recording.contacts_at(step).body_b == 5][0])
+    assert recording.bodies(step, island).tolist() == [4, 5]
+    assert recording.dofs(step, island).tolist() == list(range(8, 15))
+
+
+@each_world
+def test_records_of_articulated_worlds_reopen(name, tmp_path):
+    """Joints, placements and starts keep their bits; problems are posed again from the file."""
+    recording = simulate(WORLDS[name](), TimeStepping(2e-3), 0.4, path=tmp_path / "run.npz")
+    opened = Recording.open(tmp_path / "run.npz")
+    for ours, theirs in zip(opened.world.packed, recording.world.packed, strict=True):
+        assert np.array_equal(ours, theirs)
+    assert np.array_equal(opened.world.initial_q, recording.world.initial_q)
+    step = int(opened.contacts.step[-1])
+    assert np.array_equal(opened.problem(step).blocks().J, recording.problem(step).blocks().J)
+
+
+def interleaved() -> Model:
+    """Two hinged chains whose bodies alternate."""
+    builder = ModelBuilder()
+    for name, parent in (("a", "world"), ("b", "world"), ("a2", "a"), ("b2", "b")):
+        builder.add_body(name, parent=parent, joint=Revolute(), inertia=BALL)
+    return builder.build()
+
+
+@pytest.mark.nojit
+def test_models_that_cannot_be_stepped_are_refused():
+    """Another gravity, names taken, bodies unknown or shaped twice, trees mixed in a world built by hand."""
+    builder, model = WorldBuilder(), pendulum().model
+    builder.add_model(model)
+    before = builder.build()
+    cases = [
+        (lambda: builder.add_model(ModelBuilder((0, 0, 0)).build()), "model"),
+        (lambda: builder.add_model(model), "name"),
+        (lambda: builder.add_model(BALL), "model"),
+        (lambda: builder.add_shape("tail", Sphere(0.1), Material(0.5)), "body"),
+        (lambda: builder.add_shape("ball", "round", Material(0.5)), "shape"),
+        (lambda: dataclasses.replace(before, model=interleaved()), "model"),
+    ]
+    for call, field in cases:
+        with pytest.raises(SimulationConfigError) as caught:
+            call()
+        assert caught.value.field == field
+    assert builder.build().model.names == before.model.names
+    builder.add_shape("ball", Sphere(0.1), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="'ball' has a shape already"):
+        builder.add_shape("ball", Sphere(0.1), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="'a2' does not"):
+        dataclasses.replace(before, model=interleaved())
+
+
+def test_custom_and_coupled_joints_are_refused():
+    """The loop can evaluate neither; both are named."""
+    every = model_with_every_joint()
+    with pytest.raises(SimulationConfigError, match="custom"):
+        WorldBuilder(every.gravity).add_model(every)
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    links = "".join(f'<link name="{name}">{inertial}</link>' for name in "abc")
+    hinge = '<joint name="{0}" type="continuous"><parent link="{1}"/><child link="{2}"/>{3}</joint>'
+    joints = hinge.format("j", "a", "b", "") + hinge.format("k", "b", "c", '<mimic joint="j"/>')
+    with pytest.raises(SimulationConfigError, match="'k' follows another"):
+        WorldBuilder().add_model(Model.from_urdf(f'<robot name="r">{links}{joints}</robot>'))
+
+
+def test_a_singular_place_stops_the_run_and_names_the_joint():
+    """Euler angles at their singularity: no finite force moves the body, and the error says where."""
+    model = ModelBuilder().add_body("head", joint=EulerZYX(), inertia=RigidInertia.solid_sphere(1.0, 0.1)).build()
+    builder = WorldBuilder()
+    builder.add_model(model, q=(0.0, 0.5 * np.pi, 0.0))
+    with pytest.raises(SimulationError, match="singular.*EulerZYX joint of 'head'") as caught:
+        simulate(builder.build(), TimeStepping(1e-3), steps=1)
+    assert caught.value.problem is None
+
+
+@pytest.mark.nojit
+def test_what_is_fixed_to_the_world_touches_nothing():
+    """A shape on a stand takes no part; the ball that moves does."""
+    model = ModelBuilder()
+    model.add_body("stand", joint=Fixed(), placement=Transform(p=(0, 0, 0.05)), inertia=BALL)
+    model.add_body("ball", joint=FloatingBase(), placement=Transform(p=(0, 0, 0.1)), inertia=BALL)
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.5))
+    builder.add_model(model.build())
+    for name in ("stand", "ball"):
+        builder.add_shape(name, Sphere(0.1), Material(0.5))
+    recording = simulate(builder.build(), TimeStepping(1e-3, edges=4), steps=3)
+    assert recording.contacts.body_b.tolist() == [1, 1, 1]
+    assert recording.potential[0] == pytest.approx(0.4 * G * (0.05 + 0.1), rel=1e-12)

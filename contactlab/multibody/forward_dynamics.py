@@ -77,7 +77,7 @@ def forward_dynamics(
     """
     packed, nv = model.packed, model.nv
     a = _empty(nv)
-    if f_ext is None and not packed.custom:
+    if type(q) is np.ndarray and f_ext is None and not packed.custom:
         try:
             work = ON_STACK if packed.compact else np.empty(aba_size(packed.nl, nv))
             if _quick.call(packed.ints, packed.floats, q, v, tau, work, a) == GOOD:

@@ -77,7 +77,7 @@ def inverse_dynamics(
         A wrong length, an entry that is not finite, a quaternion without unit length.
     """
     packed, nv = model.packed, model.nv
-    if f_ext is None and not packed.custom:
+    if type(q) is np.ndarray and f_ext is None and not packed.custom:
         tau = _empty(nv)
         try:
             work = ON_STACK if packed.compact else np.empty(rnea_size(packed.nl, nv))

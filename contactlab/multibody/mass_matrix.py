@@ -63,7 +63,7 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
         (nq,) configuration, or a `Kinematics`.
     """
     packed, nv = model.packed, model.nv
-    if not packed.custom:
+    if type(q) is np.ndarray and not packed.custom:
         M = _empty((nv, nv))
         try:
             work = ON_STACK if packed.compact else np.empty(crba_size(packed.nl, nv))

@@ -138,7 +138,7 @@ def readme_examples() -> list[str]:
 def test_readme_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     """The README's examples run as they stand and print what their comments say."""
     examples = readme_examples()
-    assert len(examples) == 4
+    assert len(examples) == 5
     for source in examples:
         exec(compile(source, str(README), "exec"), {"__name__": "readme"})
         expected = re.findall(r"^# -> (.*)$", source, flags=re.MULTILINE)

@@ -1,10 +1,10 @@
 """Rows of contacts and loops: Jacobian, bias and errors. The one place where these numbers are computed.
 
-``constraint_rows(t, f, CI, CF, A, weight, want, w, G, gamma, phi, phid)``
+``constraint_rows(t, f, r, A, weight, want, w, G, gamma, phi, phid)``
 
 * ``t, f``: the model's `tree` and the `frames` of the instant; poses must be filled, velocities where ``want`` has a
   bit of `wanted.MOVING`.
-* ``CI, CF``: ``cs.packed.ints``, ``cs.packed.floats``.
+* ``r``: the set's `layout.Rows`.
 * ``A`` (nl, 6): accelerations of the links at zero joint accelerations (`accelerations` with a of length 0), read where
   ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by Newton-Euler).
 * ``want``: sum of the bits of `contactlab.constraints.kernels.wanted`. Arrays of what is not wanted are not touched and
@@ -25,6 +25,8 @@ A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w
 For a `SLIDING_LOOP` the predecessor's point is its material point that is at x_s now, which adds the Coriolis term of
 the point moving over the predecessor: G v is then the derivative of t . R_p^T (x_s - x_p), and both bodies feel the
 force along one line.
+
+Rows of a point are computed together, by `contact_rows`: all its directions see the same motion of the point.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ from contactlab.constraints.kernels.layout import (
     PREDECESSOR,
     SLIDING_LOOP,
     SUCCESSOR,
-    rows_view,
+    Rows,
 )
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
 from contactlab.multibody.kernels.layout import Tree
@@ -131,6 +133,76 @@ def fill_row(
         j = t.dof_parent[j]
 
 
+@kernel(inline=True)
+def contact_rows(
+    t: Tree,
+    f: Frames,
+    r: Rows,
+    block: int,
+    A: NDArray[np.float64],
+    weight: float,
+    want: int,
+    G: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    phid: NDArray[np.float64],
+) -> None:
+    """Fill what is wanted of the rows of one point; its position error is zero and left to the caller."""
+    at = BLOCK_INTS * block
+    link = r.block[at + SUCCESSOR]
+    first = r.block[at + FIRST]
+    last = first + r.block[at + COUNT]
+    # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
+    dx = 0.0
+    dy = 0.0
+    dz = 0.0
+    ux = 0.0
+    uy = 0.0
+    uz = 0.0
+    ax = 0.0
+    ay = 0.0
+    az = 0.0
+    if link >= 0:
+        X = r.frame[block]
+        R = f.R[link]
+        p = f.p[link]
+        o = f.p[t.root[link]]
+        dx = (p[0] - o[0]) + (R[0] * X[9] + R[1] * X[10] + R[2] * X[11])
+        dy = (p[1] - o[1]) + (R[3] * X[9] + R[4] * X[10] + R[5] * X[11])
+        dz = (p[2] - o[2]) + (R[6] * X[9] + R[7] * X[10] + R[8] * X[11])
+        if want & MOVING:
+            V = f.V[link]
+            ux = V[3] + (V[1] * dz - V[2] * dy)
+            uy = V[4] + (V[2] * dx - V[0] * dz)
+            uz = V[5] + (V[0] * dy - V[1] * dx)
+            if want & GAMMA:
+                B = A[link]
+                ax = (B[3] + (B[1] * dz - B[2] * dy)) + (V[1] * uz - V[2] * uy) + weight * t.gravity[0]
+                ay = (B[4] + (B[2] * dx - B[0] * dz)) + (V[2] * ux - V[0] * uz) + weight * t.gravity[1]
+                az = (B[5] + (B[0] * dy - B[1] * dx)) + (V[0] * uy - V[1] * ux) + weight * t.gravity[2]
+    for place in range(first, last):
+        i = r.order[place]
+        n = r.row[i]
+        rate = n[3] * ux + n[4] * uy + n[5] * uz
+        if want & VELOCITY_ERROR:
+            phid[i] = rate
+        if want & GAMMA:
+            gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
+            if want & BAUMGARTE:
+                gamma[i] -= 2.0 * n[ALPHA] * rate
+    if want & JACOBIAN and link >= 0:
+        j = t.iv[link + 1] - 1
+        while j >= 0:
+            s = f.S[j]
+            x = s[3] + (s[1] * dz - s[2] * dy)
+            y = s[4] + (s[2] * dx - s[0] * dz)
+            z = s[5] + (s[0] * dy - s[1] * dx)
+            for place in range(first, last):
+                i = r.order[place]
+                n = r.row[i]
+                G[i, j] = n[3] * x + n[4] * y + n[5] * z
+            j = t.dof_parent[j]
+
+
 @kernel
 def bias_at(
     t: Tree,
@@ -182,8 +254,7 @@ def turned(R: NDArray[np.float64], v: NDArray[np.float64], at: int, out: NDArray
 def constraint_rows(
     t: Tree,
     f: Frames,
-    CI: NDArray[np.int64],
-    CF: NDArray[np.float64],
+    r: Rows,
     A: NDArray[np.float64],
     weight: float,
     want: int,
@@ -194,7 +265,6 @@ def constraint_rows(
     phid: NDArray[np.float64],
 ) -> None:
     """Fill what is wanted of the rows of contacts and loops; see the head of this file."""
-    r = rows_view(CI, CF)
     a = w[0:6]  # the row's wrench
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration
@@ -209,19 +279,21 @@ def constraint_rows(
         kind = r.block[at + KIND]
         one = r.block[at + SUCCESSOR]
         two = r.block[at + PREDECESSOR]
+        first = r.block[at + FIRST]
+        last = first + r.block[at + COUNT]
+        if kind == CONTACT:
+            contact_rows(t, f, r, block, A, weight, want, G, gamma, phid)
+            if want & POSITION_ERROR:
+                for place in range(first, last):
+                    phi[r.order[place]] = 0.0
+            continue
         X = r.frame[block]
         frame_at(f, one, X[0:12], Rs, xs)
-        for k in range(6):
-            e[k] = 0.0
-        if kind == CONTACT:
+        frame_at(f, two, X[12:24], Rp, xp)
+        relative_pose(Rs, xs, Rp, xp, e)
+        if kind == SLIDING_LOOP:
             for k in range(3):
                 xp[k] = xs[k]
-        else:
-            frame_at(f, two, X[12:24], Rp, xp)
-            relative_pose(Rs, xs, Rp, xp, e)
-            if kind == SLIDING_LOOP:
-                for k in range(3):
-                    xp[k] = xs[k]
         wx = 0.0
         wy = 0.0
         wz = 0.0
@@ -246,16 +318,11 @@ def constraint_rows(
             c[3] += more * (u[4] * wz - u[5] * wy)
             c[4] += more * (u[5] * wx - u[3] * wz)
             c[5] += more * (u[3] * wy - u[4] * wx)
-        first = r.block[at + FIRST]
-        for place in range(first, first + r.block[at + COUNT]):
+        for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
-            if kind == CONTACT:
-                for k in range(6):
-                    a[k] = s[k]
-            else:
-                turned(Rp, s, 0, a)
-                turned(Rp, s, 3, a)
+            turned(Rp, s, 0, a)
+            turned(Rp, s, 3, a)
             if want & JACOBIAN:
                 fill_row(t, f, one, two, xs, xp, a, G[i])
             error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]

@@ -129,9 +129,32 @@ def forward_dynamics_constraints(
         singular (Euler angles at their singularity) where the constraints leave the model free.
     """
     if f_ext is None and linear_solver is None and t == 0.0:
-        motion = _quick(model, q, v, tau, cs, method)
-        if motion is not None:
-            return motion
+        try:
+            owner, ints, floats, nv, m, size = cs._quick
+        except AttributeError:
+            owner = None  # no set
+        if owner is model:
+            a = _empty(nv)
+            forces = _empty(m)
+            rank = DEPENDENT
+            try:
+                if size >= 0 and method == "kokkevis":
+                    work = _empty(size) if size else ON_STACK
+                    residual = quick_test_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    rank = m if residual >= 0.0 else int(residual)
+                if rank == DEPENDENT:
+                    rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
+            except TypeError:
+                rank = DEPENDENT  # not plain arrays
+            if rank >= 0:
+                # Its own __init__ takes half a microsecond, frozen fields being set one by one.
+                motion = _new(ConstrainedMotion)
+                fields = motion.__dict__
+                fields["a"] = a
+                fields["forces"] = forces
+                fields["rank"] = rank
+                fields["residual"] = residual
+                return motion
     check_set(model, cs)
     check_method(method, (*METHODS,))
     check_linear_solver(linear_solver)
@@ -142,46 +165,23 @@ def forward_dynamics_constraints(
     return _considered(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
 
 
-def _quick(model: Model, q: Any, v: Any, tau: Any, cs: Any, method: Any) -> ConstrainedMotion | None:
-    """The usual call, or None: arrays as the kernels want them, nothing of the user's own, no failure."""
-    try:
-        owner, ints, floats, nv, m, size = cs._quick
-    except AttributeError:
-        return None
-    if owner is not model:
-        return None
-    a = _empty(nv)
-    forces = _empty(m)
-    try:
-        rank = DEPENDENT
-        if method == "kokkevis":
-            if size >= 0:
-                work = _empty(size) if size else ON_STACK
-                residual = quick_test_forces.call(ints, floats, q, v, tau, work, a, forces)
-                rank = m if residual >= 0.0 else int(residual)
-            elif not cs.packed.contacts_only:
-                return None
-        if rank == DEPENDENT:
-            number = NULL_SPACE if method == "kokkevis" else METHODS.get(method, -1)
-            if number < 0:
-                return None
-            order = np.empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
-            size = work_size(number, model.packed.nl, nv, m, 0)
-            rank, residual = quick_mass_matrix.call(
-                ints, order, floats, q, v, tau, _empty(size), a, forces, model.packed.chain, number
-            )
-    except TypeError:
-        return None  # not plain arrays
-    if rank < 0:
-        return None
-    # Its own __init__ takes half a microsecond, frozen fields being set one by one.
-    motion = _new(ConstrainedMotion)
-    fields = motion.__dict__
-    fields["a"] = a
-    fields["forces"] = forces
-    fields["rank"] = rank
-    fields["residual"] = residual
-    return motion
+def _by_mass_matrix(
+    model: Model, q: Any, v: Any, tau: Any, cs: ConstraintSet, method: str, a: FloatArray, forces: FloatArray
+) -> tuple[int, float]:
+    """Rank and residual; `DEPENDENT` also for what has to be looked at more closely."""
+    number = METHODS.get(method, TEST_FORCES)
+    if number == TEST_FORCES:
+        # No test force tells dependent rows apart.
+        if method != "kokkevis" or not cs.packed.contacts_only:
+            return DEPENDENT, 0.0
+        number = NULL_SPACE
+    nv, m, packed = a.shape[0], forces.shape[0], cs.packed
+    order = _empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
+    work = _empty(work_size(number, model.packed.nl, nv, m, 0))
+    rank, residual = quick_mass_matrix.call(
+        packed.model_ints, order, packed.model_floats, q, v, tau, work, a, forces, model.packed.chain, number
+    )
+    return rank, residual
 
 
 def check_method(method: str, known: tuple[str, ...]) -> None:

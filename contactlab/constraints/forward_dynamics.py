@@ -140,7 +140,7 @@ def forward_dynamics_constraints(
             try:
                 if size >= 0 and method == "kokkevis":
                     work = _empty(size) if size else ON_STACK
-                    residual = quick_test_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    residual: float = quick_test_forces.call(ints, floats, q, v, tau, work, a, forces)
                     rank = m if residual >= 0.0 else int(residual)
                 if rank == DEPENDENT:
                     rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)

@@ -105,9 +105,9 @@ def pack_rows(
         ints += [kind, s, p, len(order), len(rows)]
         if kind == _CONTACT:
             tip = _tip(model, s)
-            for place in range(len(order), len(order) + len(rows)):
-                if not groups or groups[-1][0] != tip or groups[-1][2] == 4 or sum(groups[-1][1:]) != place:
-                    groups.append([tip, place, 0])
+            for first in range(len(order), len(order) + len(rows)):
+                if not groups or groups[-1][0] != tip or groups[-1][2] == 4 or groups[-1][1] + groups[-1][2] != first:
+                    groups.append([tip, first, 0])
                 groups[-1][2] += 1
         order += rows
     ints[3] = len(groups)

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.checked import checked
-from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
+from contactlab.constraints.kernels.cholesky import SMALL, factor, solve_lower, solve_small, solve_upper
 from contactlab.constraints.kernels.contact_responses import add_contact_forces, contact_climbs, contact_products
 from contactlab.constraints.kernels.kkt_codes import CLEAR_PIVOT, DEPENDENT, ELSEWHERE
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, rows_view
 from contactlab.constraints.kernels.rows import contact_rows
-from contactlab.constraints.kernels.sweeps import inward, outward
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
@@ -26,6 +25,7 @@ from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.stack import stack
+from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
@@ -64,7 +64,9 @@ def by_test_forces(
     U = rows_at(W, start + 45 * nl, nv, 6)
     D = part_at(W, start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
-    if articulate(t, f.S, B, rows_at(W, start + 22 * nl, nl, 23), U, D) != GOOD:
+    for j in range(nv):
+        a[j] = tau[j]
+    if articulate(t, f.S, B, rows_at(W, start + 22 * nl, nl, 23), U, D, P, a) != GOOD:
         return float(DEPENDENT)
     b = start + 45 * nl + 7 * nv
     G = rows_at(W, b, m, nv)
@@ -76,9 +78,6 @@ def by_test_forces(
     b += 3 * m
     for block in range(r.frame.shape[0]):
         contact_rows(t, f, r, block, A, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms)
-    for j in range(nv):
-        a[j] = tau[j]
-    inward(t, f.S, U, D, P, a)
     width = 4 * (r.group.shape[0] // GROUP_INTS)
     X = rows_at(W, b, nv, width)
     b += nv * width
@@ -98,10 +97,14 @@ def by_test_forces(
         for k in range(r.group[GROUP_INTS * group + SIZE]):
             load[first + k] = gamma[r.order[first + k]] - free[4 * group + k]
             least[first + k] = CLEAR_PIVOT * K[first + k, first + k]
-    if factor(K, 0, m, least, columns) >= 0:
+    if m <= SMALL:
+        if solve_small(K, least, columns, load) >= 0:
+            return float(DEPENDENT)
+    elif factor(K, 0, m, least, columns) >= 0:
         return float(DEPENDENT)
-    solve_lower(K, 0, m, load)
-    solve_upper(K, 0, m, load)
+    else:
+        solve_lower(K, 0, m, load)
+        solve_upper(K, 0, m, load)
     for j in range(nv):
         taken[j] = abs(a[j]) * D[j]
     add_contact_forces(t.dof_parent, X, r.group, load, a)

@@ -1,4 +1,7 @@
-"""The two halves of `contactlab.multibody.kernels.articulated.sweep`: between them, constraint forces come in."""
+"""The two sweeps that solve with articulated inertias, M^-1 = E^T D^-1 E; constraint forces come in between them.
+
+Inward u = x - S.p, p_up += p + U u / D; outward x = (u - U.a) / D, a += S x.
+"""
 
 from __future__ import annotations
 

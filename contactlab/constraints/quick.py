@@ -33,10 +33,10 @@ def _refuse(*_: object) -> tuple[int, float]:
 
 @functools.cache
 def full_mass_matrix() -> Any:
-    """`by_mass_matrix` of the kernels."""
-    from contactlab.constraints.kernels.constrained_motion import by_mass_matrix
+    """`full_mass_matrix` of the kernels."""
+    from contactlab.constraints.kernels.constrained_motion import full_mass_matrix as entry
 
-    return by_mass_matrix
+    return entry
 
 
 @functools.cache

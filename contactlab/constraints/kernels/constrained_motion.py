@@ -11,34 +11,32 @@ from numpy.typing import NDArray
 from contactlab.constraints.kernels.checked import checked
 from contactlab.constraints.kernels.kkt import solve_kkt
 from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, RANK_TOLERANCE
-from contactlab.constraints.kernels.layout import Rows, rows_view
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.constraints.kernels.wanted import SCRATCH as OF_ROWS
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.crba import crba
-from contactlab.multibody.kernels.layout import NQ, NV, Tree, tree
+from contactlab.multibody.kernels.layout import NQ, NV, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import Frames, frames
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
 @kernel
 def constraint_data(
-    t: Tree,
-    f: Frames,
-    r: Rows,
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    W: NDArray[np.float64],
     given: NDArray[np.float64],
-    A: NDArray[np.float64],
     scratch: NDArray[np.float64],
     G: NDArray[np.float64],
     gamma: NDArray[np.float64],
     errors: NDArray[np.float64],
 ) -> None:
-    """G (m, nv) and gamma (m,), stabilisation included, the links' accelerations A holding the weights.
+    """G (m, nv) and gamma (m,), stabilisation included, the links' accelerations in W holding the weights.
 
     ``given`` (m, nv + 1): rows of custom constraints with their gamma in the last column; length 0 stands for none.
     """
@@ -54,10 +52,10 @@ def constraint_data(
             for j in range(nv):
                 row[j] = 0.0
     want = JACOBIAN | GAMMA | BAUMGARTE
-    constraint_rows(t, f, r, A, 1.0, want, scratch, G, gamma, errors[:m], errors[m:])
+    constraint_rows(I, F, W, 1.0, want, scratch, G, gamma, errors[:m], errors[m:])
 
 
-@kernel
+@kernel(inline=True)
 def by_mass_matrix(
     I: NDArray[np.int64],
     order: NDArray[np.int64],
@@ -97,7 +95,7 @@ def by_mass_matrix(
     b += OF_ROWS + m * nv
     gamma = W[b : b + m]
     errors = W[b + m : b + 3 * m]
-    constraint_data(t, f, rows_view(I, F), given, rows_at(W, start, nl, 6), scratch, G, gamma, errors)
+    constraint_data(I, F, W, given, scratch, G, gamma, errors)
     b += 3 * m
     H = rows_at(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
@@ -148,3 +146,25 @@ def quick_mass_matrix(
     custom = rows_at(W, 0, 0, CUSTOM_ROW)
     none = rows_at(W, 0, 0, 6)
     return by_mass_matrix(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, dense, method)
+
+
+@kernel
+def full_mass_matrix(
+    I: NDArray[np.int64],
+    order: NDArray[np.int64],
+    F: NDArray[np.float64],
+    q: NDArray[np.float64],
+    v: NDArray[np.float64],
+    tau: NDArray[np.float64],
+    f_ext: NDArray[np.float64],
+    custom: NDArray[np.float64],
+    given: NDArray[np.float64],
+    W: NDArray[np.float64],
+    a: NDArray[np.float64],
+    forces: NDArray[np.float64],
+    ready: int,
+    dense: int,
+    method: int,
+) -> tuple[int, float]:
+    """`by_mass_matrix` in all arguments."""
+    return by_mass_matrix(I, order, F, q, v, tau, f_ext, custom, given, W, a, forces, ready, dense, method)

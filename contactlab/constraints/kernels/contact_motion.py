@@ -58,7 +58,6 @@ def by_test_forces(
     m = forces.shape[0]
     f = frames(W, nl, nv)
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    A = rows_at(W, start, nl, 6)
     P = rows_at(W, start + 6 * nl, nl, 6)
     B = rows_at(W, start + 12 * nl, nl, 10)
     U = rows_at(W, start + 45 * nl, nv, 6)
@@ -76,8 +75,7 @@ def by_test_forces(
     gamma = part_at(W, b, m)
     terms = part_at(W, b + m, 2 * m)
     b += 3 * m
-    for block in range(r.frame.shape[0]):
-        contact_rows(t, f, r, block, A, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms)
+    contact_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, G, gamma, terms)
     width = 4 * (r.group.shape[0] // GROUP_INTS)
     X = rows_at(W, b, nv, width)
     b += nv * width

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.constraints.kernels.layout import rows_view
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import GAMMA, MOVING, SCRATCH
 from contactlab.multibody.kernels.accelerations import accelerations
@@ -46,6 +45,5 @@ def evaluate_rows(
     A = rows_at(W, start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)
-    r = rows_view(I, F)
-    constraint_rows(t, f, r, A, 0.0, want, W[start + 6 * nl : start + 6 * nl + SCRATCH], G, gamma, phi, phid)
+    constraint_rows(I, F, W, 0.0, want, W[start + 6 * nl : start + 6 * nl + SCRATCH], G, gamma, phi, phid)
     return GOOD

@@ -1,12 +1,12 @@
 """Rows of contacts and loops: Jacobian, bias and errors. The one place where these numbers are computed.
 
-``constraint_rows(t, f, r, A, weight, want, w, G, gamma, phi, phid)``
+``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid)``
 
-* ``t, f``: the model's `tree` and the `frames` of the instant; poses must be filled, velocities where ``want`` has a
-  bit of `wanted.MOVING`.
-* ``r``: the set's `layout.Rows`.
-* ``A`` (nl, 6): accelerations of the links at zero joint accelerations (`accelerations` with a of length 0), read where
-  ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by Newton-Euler).
+* ``I, F``: ``cs.packed.model_ints``, ``cs.packed.model_floats``.
+* ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `wanted.MOVING`. Behind the
+  head stand the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
+  read where ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
+  Newton-Euler).
 * ``want``: sum of the bits of `contactlab.constraints.kernels.wanted`. Arrays of what is not wanted are not touched and
   may have length 0.
 * ``w`` (wanted.SCRATCH,): scratch.
@@ -46,92 +46,100 @@ from contactlab.constraints.kernels.layout import (
     PREDECESSOR,
     SLIDING_LOOP,
     SUCCESSOR,
-    Rows,
+    rows_view,
 )
 from contactlab.constraints.kernels.pairs_of_frames import bias_at, fill_row, frame_at, relative_pose, turned
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
-from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at
-from contactlab.multibody.kernels.workspace import Frames
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
-@kernel(inline=True)
+@kernel
 def contact_rows(
-    t: Tree,
-    f: Frames,
-    r: Rows,
-    block: int,
-    A: NDArray[np.float64],
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    W: NDArray[np.float64],
     weight: float,
     want: int,
     G: NDArray[np.float64],
     gamma: NDArray[np.float64],
     phid: NDArray[np.float64],
 ) -> None:
-    """Fill what is wanted of the rows of one point; its position error is zero and left to the caller."""
-    at = BLOCK_INTS * block
-    link = r.block[at + SUCCESSOR]
-    first = r.block[at + FIRST]
-    last = first + r.block[at + COUNT]
-    # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
-    dx = 0.0
-    dy = 0.0
-    dz = 0.0
-    ux = 0.0
-    uy = 0.0
-    uz = 0.0
-    ax = 0.0
-    ay = 0.0
-    az = 0.0
-    if link >= 0:
-        X = r.frame[block]
-        R = f.R[link]
-        p = f.p[link]
-        o = f.p[t.root[link]]
-        dx = (p[0] - o[0]) + (R[0] * X[9] + R[1] * X[10] + R[2] * X[11])
-        dy = (p[1] - o[1]) + (R[3] * X[9] + R[4] * X[10] + R[5] * X[11])
-        dz = (p[2] - o[2]) + (R[6] * X[9] + R[7] * X[10] + R[8] * X[11])
-        if want & MOVING:
-            V = f.V[link]
-            ux = V[3] + (V[1] * dz - V[2] * dy)
-            uy = V[4] + (V[2] * dx - V[0] * dz)
-            uz = V[5] + (V[0] * dy - V[1] * dx)
+    """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
+    t = tree(I, F)
+    r = rows_view(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    A = rows_at(W, SCRATCH + PER_LINK * nl + PER_DOF * nv, nl, 6)
+    for block in range(r.frame.shape[0]):
+        at = BLOCK_INTS * block
+        if r.block[at + KIND] != CONTACT:
+            continue
+        link = r.block[at + SUCCESSOR]
+        first = r.block[at + FIRST]
+        last = first + r.block[at + COUNT]
+        # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
+        dx = 0.0
+        dy = 0.0
+        dz = 0.0
+        ux = 0.0
+        uy = 0.0
+        uz = 0.0
+        ax = 0.0
+        ay = 0.0
+        az = 0.0
+        if link >= 0:
+            X = r.frame[block]
+            R = f.R[link]
+            p = f.p[link]
+            o = f.p[t.root[link]]
+            dx = (p[0] - o[0]) + (R[0] * X[9] + R[1] * X[10] + R[2] * X[11])
+            dy = (p[1] - o[1]) + (R[3] * X[9] + R[4] * X[10] + R[5] * X[11])
+            dz = (p[2] - o[2]) + (R[6] * X[9] + R[7] * X[10] + R[8] * X[11])
+            if want & MOVING:
+                V = f.V[link]
+                ux = V[3] + (V[1] * dz - V[2] * dy)
+                uy = V[4] + (V[2] * dx - V[0] * dz)
+                uz = V[5] + (V[0] * dy - V[1] * dx)
+                if want & GAMMA:
+                    B = A[link]
+                    ax = (B[3] + (B[1] * dz - B[2] * dy)) + (V[1] * uz - V[2] * uy) + weight * t.gravity[0]
+                    ay = (B[4] + (B[2] * dx - B[0] * dz)) + (V[2] * ux - V[0] * uz) + weight * t.gravity[1]
+                    az = (B[5] + (B[0] * dy - B[1] * dx)) + (V[0] * uy - V[1] * ux) + weight * t.gravity[2]
+        for place in range(first, last):
+            i = r.order[place]
+            n = r.row[i]
+            rate = n[3] * ux + n[4] * uy + n[5] * uz
+            if want & VELOCITY_ERROR:
+                phid[i] = rate
             if want & GAMMA:
-                B = A[link]
-                ax = (B[3] + (B[1] * dz - B[2] * dy)) + (V[1] * uz - V[2] * uy) + weight * t.gravity[0]
-                ay = (B[4] + (B[2] * dx - B[0] * dz)) + (V[2] * ux - V[0] * uz) + weight * t.gravity[1]
-                az = (B[5] + (B[0] * dy - B[1] * dx)) + (V[0] * uy - V[1] * ux) + weight * t.gravity[2]
-    for place in range(first, last):
-        i = r.order[place]
-        n = r.row[i]
-        rate = n[3] * ux + n[4] * uy + n[5] * uz
-        if want & VELOCITY_ERROR:
-            phid[i] = rate
-        if want & GAMMA:
-            gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
-            if want & BAUMGARTE:
-                gamma[i] -= 2.0 * n[ALPHA] * rate
-    if want & JACOBIAN and link >= 0:
-        j = t.iv[link + 1] - 1
-        while j >= 0:
-            s = f.S[j]
-            x = s[3] + (s[1] * dz - s[2] * dy)
-            y = s[4] + (s[2] * dx - s[0] * dz)
-            z = s[5] + (s[0] * dy - s[1] * dx)
-            for place in range(first, last):
-                i = r.order[place]
-                n = r.row[i]
-                G[i, j] = n[3] * x + n[4] * y + n[5] * z
-            j = t.dof_parent[j]
+                gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
+                if want & BAUMGARTE:
+                    gamma[i] -= 2.0 * n[ALPHA] * rate
+        if want & JACOBIAN and link >= 0:
+            j = t.iv[link + 1] - 1
+            while j >= 0:
+                s = f.S[j]
+                x = s[3] + (s[1] * dz - s[2] * dy)
+                y = s[4] + (s[2] * dx - s[0] * dz)
+                z = s[5] + (s[0] * dy - s[1] * dx)
+                for place in range(first, last):
+                    i = r.order[place]
+                    n = r.row[i]
+                    G[i, j] = n[3] * x + n[4] * y + n[5] * z
+                j = t.dof_parent[j]
 
 
 @kernel
 def constraint_rows(
-    t: Tree,
-    f: Frames,
-    r: Rows,
-    A: NDArray[np.float64],
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    W: NDArray[np.float64],
     weight: float,
     want: int,
     w: NDArray[np.float64],
@@ -141,6 +149,13 @@ def constraint_rows(
     phid: NDArray[np.float64],
 ) -> None:
     """Fill what is wanted of the rows of contacts and loops; see the head of this file."""
+    contact_rows(I, F, W, weight, want, G, gamma, phid)
+    t = tree(I, F)
+    r = rows_view(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    A = rows_at(W, SCRATCH + PER_LINK * nl + PER_DOF * nv, nl, 6)
     a = w[0:6]  # the row's wrench
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration
@@ -158,7 +173,6 @@ def constraint_rows(
         first = r.block[at + FIRST]
         last = first + r.block[at + COUNT]
         if kind == CONTACT:
-            contact_rows(t, f, r, block, A, weight, want, G, gamma, phid)
             if want & POSITION_ERROR:
                 for place in range(first, last):
                     phi[r.order[place]] = 0.0

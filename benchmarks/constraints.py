@@ -178,15 +178,29 @@ def first_calls() -> list[str]:
     return lines
 
 
+def processor() -> str:
+    """The processor's model, where the system says it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    found = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return found[0] if found else platform.machine()
+
+
 def main() -> None:
     """Print and keep the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--pairs", type=int, default=41)
     arguments = parser.parse_args()
-    import pinocchio as pin
-
-    machine = f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, pin {pin.__version__}"
+    try:
+        import pinocchio as pin
+    except ImportError:
+        pin = None
+    machine = f"{processor()}, Python {platform.python_version()}, numpy {np.__version__}"
+    if pin is not None:
+        machine += f", pin {pin.__version__}"
     print(machine)
     found = [row for name in CASES for rows in (4, 12) for row in compared(name, rows, arguments.pairs, pin)]
     add_rbdl(found)

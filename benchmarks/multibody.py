@@ -101,8 +101,8 @@ CASES: dict[str, list[Body]] = {
 
 
 def models(bodies: list[Body], pin: Any) -> tuple[Model, Any]:
-    """The same robot in both libraries."""
-    rng, builder, theirs, ids = np.random.default_rng(0), ModelBuilder(), pin.Model(), {"world": 0}
+    """The same robot in both libraries; in ours alone where ``pin`` is None."""
+    rng, builder, theirs, ids = np.random.default_rng(0), ModelBuilder(), pin and pin.Model(), {"world": 0}
     for name, parent, kind in bodies:
         R, p = quaternion.to_matrix(rng.standard_normal(4)), rng.uniform(-0.3, 0.3, 3)
         half, mass, com = rng.uniform(0.05, 0.2, 3), rng.uniform(0.5, 2.0), rng.uniform(-0.1, 0.1, 3)
@@ -115,6 +115,8 @@ def models(bodies: list[Body], pin: Any) -> tuple[Model, Any]:
             placement=Transform(R, p),
             inertia=RigidInertia(mass, com, inertia=inertia),
         )
+        if pin is None:
+            continue
         other = {"free": pin.JointModelFreeFlyer, "x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}
         ids[name] = theirs.addJoint(ids[parent], other[kind](), pin.SE3(R, p), name)
         theirs.appendBodyToJoint(ids[name], pin.Inertia(mass, com, inertia), pin.SE3.Identity())

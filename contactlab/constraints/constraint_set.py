@@ -77,6 +77,9 @@ class ConstraintSet:
     packed: PackedConstraints = field(repr=False)
     _keys: dict[Hashable, int] = field(repr=False)
     _places: tuple[slice, ...] = field(repr=False)
+    # For the usual calls, in one look-up: the model (None where there is something of the user's own), its buffers with
+    # the set's behind, nv, number of rows, and the length of test forces' workspace as in `packed`.
+    _quick: tuple[Model | None, NDArray[np.int64], FloatArray, int, int, int] = field(repr=False)
 
     def __init__(self, model: Model, constraints: Iterable[AnyConstraint | Any]) -> None:
         if not isinstance(model, Model):
@@ -114,7 +117,9 @@ class ConstraintSet:
                 labels[row] = group.name if len(group) == 1 else f"{group.name}[{number}]"
                 pull[row] = group.baumgarte
         packed = pack_rows(model, constraints, places, custom, pull)
-        values = (model, constraints, n, groups, tuple(labels), packed, keys, places)
+        owner = None if custom or model.packed.custom else model
+        quick = (owner, packed.model_ints, packed.model_floats, model.nv, n, packed.work)
+        values = (model, constraints, n, groups, tuple(labels), packed, keys, places, quick)
         for name, value in zip(self.__dataclass_fields__, values, strict=True):
             object.__setattr__(self, name, value)
 

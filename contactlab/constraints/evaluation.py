@@ -89,7 +89,7 @@ def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, 
         np.zeros(n if want & VELOCITY_ERROR else 0),
     )
     rows = cs.packed
-    code = _evaluate()(packed.ints, packed.floats, rows.ints, rows.floats, q_, v_, custom, work, ready, want, *out)
+    code = _evaluate()(rows.model_ints, rows.model_floats, q_, v_, custom, work, ready, want, *out)
     if code != GOOD or not all(np.isfinite(array).all() for array in out) or not np.isfinite(v_).all():
         raise failure(model, code, q_, ("v", v_))
     if cs.packed.custom:

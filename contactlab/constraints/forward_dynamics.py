@@ -34,10 +34,11 @@ from contactlab.constraints.solve.solution import KKTSolution
 from contactlab.constraints.solve.square import LinearSolver, check_linear_solver
 from contactlab.constraints.system import constrained_system
 from contactlab.multibody.arguments import check_finite, checked, checked_vector
+from contactlab.multibody.entries import ON_STACK
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -51,6 +52,9 @@ _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, 0))
 _NO_JOINTS = np.zeros((0, CUSTOM_ROW))
 _NO_ORDER = np.zeros(0, dtype=np.int64)
+
+_empty = np.empty
+_new = object.__new__
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,17 +80,6 @@ class ConstrainedMotion:
     forces: FloatArray
     rank: int
     residual: float
-
-
-def _made(a: FloatArray, forces: FloatArray, rank: int, residual: float, new: Any = object.__new__) -> Any:
-    """A `ConstrainedMotion`; its own __init__ takes half a microsecond, frozen fields being set one by one."""
-    motion = new(ConstrainedMotion)
-    fields = motion.__dict__
-    fields["a"] = a
-    fields["forces"] = forces
-    fields["rank"] = rank
-    fields["residual"] = residual
-    return motion
 
 
 def forward_dynamics_constraints(
@@ -136,36 +129,32 @@ def forward_dynamics_constraints(
         singular (Euler angles at their singularity) where the constraints leave the model free.
     """
     if f_ext is None and linear_solver is None and t == 0.0:
-        number = METHODS.get(method, -1)
-        packed = model.packed
-        nv = model.nv
-        if number >= 0 and type(cs) is ConstraintSet and cs.model is model and not packed.custom:
-            rows = cs.packed
-            m = rows.n
-            a, forces = np.empty(nv), np.empty(m)
-            work = np.empty(work_size(number, packed.nl, nv, m))
+        try:
+            owner, ints, floats, nv, m, size = cs._quick
+        except AttributeError:
+            owner = None  # no set
+        if owner is model and type(q) is np.ndarray:
+            a = _empty(nv)
+            forces = _empty(m)
+            rank = DEPENDENT
             try:
-                if number == TEST_FORCES and rows.contacts_only:
-                    rank = DEPENDENT
-                    if m <= nv:
-                        rank, residual = quick_test_forces()(
-                            packed.ints, rows.ints, packed.floats, rows.floats, q, v, tau, work, a, forces
-                        )
-                        if rank >= 0:
-                            return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
-                    if rank == DEPENDENT:
-                        number = NULL_SPACE
-                        work = np.empty(work_size(number, packed.nl, nv, m))
-                if number != TEST_FORCES and not rows.custom:
-                    order = np.empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
-                    rank, residual = quick_mass_matrix()(
-                        packed.ints, rows.ints, order, packed.floats, rows.floats, q, v, tau, _NO_FORCES, _NO_JOINTS,
-                        _NO_ROWS, work, a, forces, NOTHING, packed.chain, number,
-                    )  # fmt: skip
-                    if rank >= 0:
-                        return _made(a, forces, rank, residual)  # type: ignore[no-any-return]
+                if size >= 0 and method == "kokkevis":
+                    work = _empty(size) if size else ON_STACK
+                    residual: float = quick_test_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    rank = m if residual >= 0.0 else int(residual)
+                if rank == DEPENDENT:
+                    rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
             except (TypeError, ValueError):
-                pass  # not plain arrays; of an empty list, even its type is unknown
+                rank = DEPENDENT  # not plain arrays; of an empty list, even its type is unknown
+            if rank >= 0:
+                # Its own __init__ takes half a microsecond, frozen fields being set one by one.
+                motion = _new(ConstrainedMotion)
+                fields = motion.__dict__
+                fields["a"] = a
+                fields["forces"] = forces
+                fields["rank"] = rank
+                fields["residual"] = residual
+                return motion
     check_set(model, cs)
     check_method(method, (*METHODS,))
     check_linear_solver(linear_solver)
@@ -174,6 +163,25 @@ def forward_dynamics_constraints(
     if linear_solver is not None:
         return _chosen(model, q, v, tau, cs, method, f_ext, linear_solver, t)
     return _considered(model, q, v, tau, cs, METHODS[method], f_ext, time_of(t))
+
+
+def _by_mass_matrix(
+    model: Model, q: Any, v: Any, tau: Any, cs: ConstraintSet, method: str, a: FloatArray, forces: FloatArray
+) -> tuple[int, float]:
+    """Rank and residual; `DEPENDENT` also for what has to be looked at more closely."""
+    number = METHODS.get(method, TEST_FORCES)
+    if number == TEST_FORCES:
+        # No test force tells dependent rows apart.
+        if method != "kokkevis" or not cs.packed.contacts_only:
+            return DEPENDENT, 0.0
+        number = NULL_SPACE
+    nv, m, packed = a.shape[0], forces.shape[0], cs.packed
+    order = _empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
+    work = _empty(work_size(number, model.packed.nl, nv, m, 0))
+    rank, residual = quick_mass_matrix.call(
+        packed.model_ints, order, packed.model_floats, q, v, tau, work, a, forces, model.packed.chain, number
+    )
+    return rank, residual
 
 
 def check_method(method: str, known: tuple[str, ...]) -> None:
@@ -201,9 +209,10 @@ def _considered(
 ) -> ConstrainedMotion:
     """Everything allowed, everything checked."""
     packed, rows, nv, m = model.packed, cs.packed, model.nv, cs.n_rows
+    ints, floats = rows.model_ints, rows.model_floats
     force = checked_vector("tau", tau, nv)
     forces_ext = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m))
+    q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m, rows.groups))
     given = _NO_ROWS
     if cs.packed.custom:
         for name, array in (("q", q_), ("v", v_)):
@@ -215,29 +224,16 @@ def _considered(
         given[:, :nv], given[:, nv] = out.G, out.gamma
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
     rank, residual = DEPENDENT, 0.0
-    if method == TEST_FORCES:
-        rank, residual = full_test_forces()(
-            packed.ints,
-            rows.ints,
-            packed.floats,
-            rows.floats,
-            q_,
-            v_,
-            force,
-            forces_ext,
-            custom,
-            work,
-            ready,
-            a,
-            forces,
-        )
-        if rank == DEPENDENT:
-            # No test force tells dependent rows apart, and none can be applied to what has no inertia.
-            method = NULL_SPACE
-            q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m))
+    if method == TEST_FORCES and m <= nv:
+        residual = full_test_forces()(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
+        rank = m if residual >= 0.0 else int(residual)
+    if method == TEST_FORCES and rank == DEPENDENT:
+        # No test force tells dependent rows apart, and none can be applied to what has no inertia.
+        method = NULL_SPACE
+        q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m, 0))
     if rank == DEPENDENT:
         rank, residual = full_mass_matrix()(
-            packed.ints, rows.ints, order, packed.floats, rows.floats, q_, v_, force, forces_ext, custom, given, work,
+            ints, order, floats, q_, v_, force, forces_ext, custom, given, work,
             a, forces, ready, int(packed.chain), method,
         )  # fmt: skip
     if rank >= 0:

@@ -13,8 +13,10 @@ from contactlab.constraints.baumgarte import Baumgarte
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom_values import CustomRows
 from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.kernels.kkt_codes import test_forces_size
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.kernels.sizes import STACK
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, read_only
 
@@ -33,22 +35,33 @@ class PackedConstraints:
     ----------
     ints, floats
         Blocks and rows.
+    model_ints, model_floats
+        The model's buffers with these behind: two arrays less to hand over.
     n
         Number of rows.
+    groups
+        Number of groups of contact rows that are carried through the tree together.
     baumgarte
         (n, 2) alpha and beta of each row [1/s], zero where drift is left alone.
     custom
         The user's constraints with their rows, ready to be asked.
     contacts_only
         Whether every row is a contact's.
+    work
+        Length of the workspace that test forces need, 0 where the stack's will do; -1 where there are rows that are no
+        contact's, or more of them than degrees of freedom.
     """
 
     ints: NDArray[np.int64]
     floats: FloatArray
+    model_ints: NDArray[np.int64]
+    model_floats: FloatArray
     n: int
+    groups: int
     baumgarte: FloatArray
     custom: tuple[CustomRows, ...]
     contacts_only: bool
+    work: int
 
 
 def pack_rows(
@@ -87,18 +100,39 @@ def pack_rows(
         blocks.setdefault(key, (both, []))[1].append(i)
     ints: list[int] = [n, len(blocks), sum(len(rows) for _, rows in blocks.values()), 0]
     order: list[int] = []
+    groups: list[list[int]] = []
     for (kind, s, p, _), (_, rows) in blocks.items():
         ints += [kind, s, p, len(order), len(rows)]
+        if kind == _CONTACT:
+            tip = _tip(model, s)
+            for first in range(len(order), len(order) + len(rows)):
+                if not groups or groups[-1][0] != tip or groups[-1][2] == 4 or groups[-1][1] + groups[-1][2] != first:
+                    groups.append([tip, first, 0])
+                groups[-1][2] += 1
         order += rows
+    ints[3] = len(groups)
     floats = np.concatenate([*(both for both, _ in blocks.values()), row.ravel(), np.zeros(0)])
+    own_ints = np.array(ints + order + [entry for group in groups for entry in group], dtype=np.int64)
+    contacts_only = all(key[0] == _CONTACT for key in blocks) and not custom
+    size = test_forces_size(model.packed.nl, model.nv, n, len(groups))
     return PackedConstraints(
-        np.array(ints + order, dtype=np.int64),
-        np.ascontiguousarray(floats),
+        own_ints,
+        floats,
+        np.concatenate([model.packed.ints, own_ints]),
+        np.concatenate([model.packed.floats, floats]),
         n,
+        len(groups),
         read_only(row[:, _ALPHA : _BETA + 1]),
         tuple(custom),
-        all(key[0] == _CONTACT for key in blocks) and not custom,
+        contacts_only,
+        -1 if not contacts_only or n > model.nv else size if size > STACK else 0,
     )
+
+
+def _tip(model: Model, link: int) -> int:
+    """Last degree of freedom that moves a link, -1 for none."""
+    nl = model.packed.nl
+    return int(model.packed.ints[8 + 4 * nl + 1 + link + 1]) - 1 if link >= 0 else -1
 
 
 def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p: FloatArray) -> tuple[int, FloatArray]:

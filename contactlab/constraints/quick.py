@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 
 from contactlab.constraints.kernels.kkt_codes import motion_size
+from contactlab.multibody.entries import Entry
 
 __all__ = ["full_mass_matrix", "full_test_forces", "quick_mass_matrix", "quick_test_forces", "work_size"]
 
-# Sizes depend on four small numbers, and few combinations occur in a program.
+# Sizes depend on a few small numbers, and few combinations occur in a program.
 work_size = functools.lru_cache(maxsize=1024)(motion_size)
 
 
-def _strict(function: Any, ints: int, ndims: tuple[int, ...], *numbers: int) -> Any:
-    """``function`` for exactly these arrays, `TypeError` for others; see `contactlab.multibody.entries.strict`."""
+def _strict(function: Any, ints: int, floats: int, *numbers: int) -> Any:
+    """``function`` for exactly such vectors, `TypeError` for others; see `contactlab.multibody.entries.strict`."""
     if isinstance(function, types.FunctionType):
         return _refuse
     # The first call fixes the one signature: lengths of -1 fit nothing, and nothing is computed.
-    function(*(np.zeros(8, dtype=np.int64) - 1 for _ in range(ints)), *(np.zeros((0,) * n) for n in ndims), *numbers)
+    function(*(np.zeros(8, dtype=np.int64) - 1 for _ in range(ints)), *(np.zeros(0) for _ in range(floats)), *numbers)
     function.disable_compile()
     return function
 
@@ -31,30 +32,34 @@ def _refuse(*_: object) -> tuple[int, float]:
 
 
 @functools.cache
-def quick_mass_matrix() -> Any:
-    """`by_mass_matrix` of the kernels: model, set, pivots; floats; then whether the head is filled, and two flags."""
-    return _strict(full_mass_matrix(), 3, (1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1), 0, 0, 0)
-
-
-@functools.cache
 def full_mass_matrix() -> Any:
-    """The same without refusing where nothing is compiled."""
-    from contactlab.constraints.kernels.constrained_motion import by_mass_matrix
+    """`full_mass_matrix` of the kernels."""
+    from contactlab.constraints.kernels.constrained_motion import full_mass_matrix as entry
 
-    return by_mass_matrix
-
-
-@functools.cache
-def quick_test_forces() -> Any:
-    """`quick_test_forces` of the kernels."""
-    from contactlab.constraints.kernels.constrained_motion import quick_test_forces as entry
-
-    return _strict(entry, 2, (1,) * 8)
+    return entry
 
 
 @functools.cache
 def full_test_forces() -> Any:
     """`full_test_forces` of the kernels."""
-    from contactlab.constraints.kernels.constrained_motion import full_test_forces as entry
+    from contactlab.constraints.kernels.contact_motion import full_test_forces as entry
 
     return entry
+
+
+def _mass_matrix() -> Any:
+    from contactlab.constraints.kernels.constrained_motion import quick_mass_matrix as entry
+
+    return _strict(entry, 2, 7, 0, 0)
+
+
+def _test_forces() -> Any:
+    from contactlab.constraints.kernels.contact_motion import quick_test_forces as entry
+
+    return _strict(entry, 1, 7)
+
+
+#: `quick_mass_matrix` of the kernels: integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
+quick_mass_matrix = Entry(_mass_matrix)
+#: `quick_test_forces` of the kernels: integers, floats, q, v, tau, workspace, a, forces.
+quick_test_forces = Entry(_test_forces)

@@ -29,9 +29,9 @@ class Entry:
 
     def __init__(self, load: Callable[[], Any]) -> None:
         self._load = load
-        self.call: Callable[..., int] = self._first
+        self.call: Callable[..., Any] = self._first
 
-    def _first(self, *arguments: object) -> int:
+    def _first(self, *arguments: object) -> Any:
         self.call = self._load()
         return self.call(*arguments)
 

@@ -22,8 +22,6 @@ from lcp.kernels import kernel
 def evaluate_rows(
     I: NDArray[np.int64],
     F: NDArray[np.float64],
-    CI: NDArray[np.int64],
-    CF: NDArray[np.float64],
     q: NDArray[np.float64],
     v: NDArray[np.float64],
     custom: NDArray[np.float64],
@@ -35,7 +33,7 @@ def evaluate_rows(
     phi: NDArray[np.float64],
     phid: NDArray[np.float64],
 ) -> int:
-    """`constraint_rows` at q and v; `GOOD`, or where in q a quaternion is not one."""
+    """`constraint_rows` at q and v, I and F holding the model and the set; `GOOD`, or where a quaternion is not one."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
     if code != GOOD:
         return code
@@ -47,5 +45,5 @@ def evaluate_rows(
     A = rows_at(W, start, nl, 6)
     if want & GAMMA:
         accelerations(t, f.S, f.C, W[0:0], 0.0, A)
-    constraint_rows(t, f, CI, CF, A, 0.0, want, W[start + 6 * nl : start + 6 * nl + SCRATCH], G, gamma, phi, phid)
+    constraint_rows(I, F, W, 0.0, want, W[start + 6 * nl : start + 6 * nl + SCRATCH], G, gamma, phi, phid)
     return GOOD

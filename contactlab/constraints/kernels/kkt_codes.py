@@ -72,14 +72,14 @@ def row_block(nv: int, m: int) -> int:
     return SCRATCH + m * nv + 3 * m
 
 
-def test_forces_size(nl: int, nv: int, m: int) -> int:
-    """`by_test_forces`: rows, their responses, and what `aba` needs."""
-    return articulated_start(nl, nv) + row_block(nv, m) + nv * (m + 5) + m * (m + 6) + 24
+def test_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
+    """`by_test_forces`: what `aba` needs, rows, their responses."""
+    return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
 
 
-def motion_size(method: int, nl: int, nv: int, m: int) -> int:
+def motion_size(method: int, nl: int, nv: int, m: int, groups: int) -> int:
     """Either, by the number of the method."""
-    return test_forces_size(nl, nv, m) if method == TEST_FORCES else mass_matrix_size(nl, nv, m)
+    return test_forces_size(nl, nv, m, groups) if method == TEST_FORCES else mass_matrix_size(nl, nv, m)
 
 
 def mass_matrix_size(nl: int, nv: int, m: int) -> int:

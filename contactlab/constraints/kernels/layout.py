@@ -12,13 +12,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.layout import BODIES, LINKS, NV
+from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
+from contactlab.multibody.kernels.views import part_at, rows_at
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.
 ROWS: Final = 0  # rows of the set, custom ones included
 BLOCKS: Final = 1
 LISTED: Final = 2  # rows in blocks
+GROUPS: Final = 3  # groups of listed rows for test forces; contacts only
 HEAD: Final = 4
 
 # Integers of a block: kind, link of the successor (a contact's body), of the predecessor (-1 is the world), first
@@ -29,6 +32,13 @@ PREDECESSOR: Final = 2
 FIRST: Final = 3
 COUNT: Final = 4
 BLOCK_INTS: Final = 5
+
+# Integers of a group, at most four contact rows of one link that are listed one after the other: last degree of freedom
+# that moves the link (-1), first place in `order`, how many.
+TIP: Final = 0
+START: Final = 1
+SIZE: Final = 2
+GROUP_INTS: Final = 3
 
 # Kinds of block.
 CONTACT: Final = 0
@@ -52,19 +62,28 @@ class Rows(NamedTuple):
 
     block: NDArray[np.int64]  # (5 nb,) integers of the blocks, one after the other
     order: NDArray[np.int64]  # (listed,) rows, block by block
+    group: NDArray[np.int64]  # (3 groups,)
     frame: NDArray[np.float64]  # (nb, 24)
     row: NDArray[np.float64]  # (n, 9)
 
 
 @kernel(inline=True)
-def rows_view(CI: NDArray[np.int64], CF: NDArray[np.float64]) -> Rows:
-    """The views. Order and sizes are those of `contactlab.constraints.packing.pack_rows`."""
-    n = CI[ROWS]
-    nb = CI[BLOCKS]
-    listed = CI[LISTED]
+def rows_view(I: NDArray[np.int64], F: NDArray[np.float64]) -> Rows:
+    """The views, the buffers standing behind the model's in the same two arrays.
+
+    Order and sizes are those of `contactlab.constraints.packing.pack_rows`.
+    """
+    nl = I[LINKS]
+    bodies = I[BODIES]
+    a = MODEL_HEAD + 6 * nl + 2 + 2 * I[NV] + bodies
+    b = 3 + 28 * nl + 12 * bodies
+    nb = I[a + BLOCKS]
+    listed = I[a + LISTED]
+    c = a + HEAD + BLOCK_INTS * nb
     return Rows(
-        CI[HEAD : HEAD + BLOCK_INTS * nb],
-        CI[HEAD + BLOCK_INTS * nb : HEAD + BLOCK_INTS * nb + listed],
-        rows_at(CF, 0, nb, BLOCK_FLOATS),
-        rows_at(CF, BLOCK_FLOATS * nb, n, ROW_FLOATS),
+        part_at(I, a + HEAD, BLOCK_INTS * nb),
+        part_at(I, c, listed),
+        part_at(I, c + listed, GROUP_INTS * I[a + GROUPS]),
+        rows_at(F, b, nb, BLOCK_FLOATS),
+        rows_at(F, b + BLOCK_FLOATS * nb, I[a + ROWS], ROW_FLOATS),
     )

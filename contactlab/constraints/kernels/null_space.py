@@ -12,6 +12,8 @@ Optimization (2006), section 16.2. H need only be definite on the null space.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +41,9 @@ def unit_columns(H: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
         own = abs(H[j, j])
         # Below rounding of the rest it says nothing about units.
         used = own if own > 1e-26 * largest else largest
-        scale[j] = 2.0 ** (-np.floor(0.5 * np.log2(used)))
+        # used = part 2^exponent, part being in [1/2, 1).
+        _, exponent = math.frexp(used)
+        scale[j] = math.ldexp(1.0, -((exponent - 1) // 2))
 
 
 @kernel
@@ -77,25 +81,32 @@ def solve_null_space(
             row[j] *= own * scale[j]
     rank = reduce_rows(G, scale, tolerance, s)
     targets(s, rank, gamma, y)
-    for k in range(rank):
-        reflect_both(s.A, s.tau, k, v, w, H)
-        reflect(s.A, s.tau, k, load)
-    for i in range(rank, n):
-        y[i] = load[i] - dot(H[i], y, rank)
-        least[i] = PIVOT * (1.0 + n / 16.0)
-    # The trailing block, in place: the rows above it and the columns before it are still to be used.
-    at = factor(H, rank, n, least, columns)
-    if at >= 0:
-        return LOOSE - at
-    solve_lower(H, rank, n, y)
-    solve_upper(H, rank, n, y)
     mu = w[:rank]
-    for k in range(rank):
-        mu[k] = dot(H[k], y, n) - load[k]
+    if rank < n:
+        for k in range(rank):
+            reflect_both(s.A, s.tau, k, v, w, H)
+            reflect(s.A, s.tau, k, load)
+        for i in range(rank, n):
+            y[i] = load[i] - dot(H[i], y, rank)
+            least[i] = PIVOT * (1.0 + n / 16.0)
+        # The trailing block, in place: the rows above it and the columns before it are still to be used.
+        at = factor(H, rank, n, least, columns)
+        if at >= 0:
+            return LOOSE - at
+        solve_lower(H, rank, n, y)
+        solve_upper(H, rank, n, y)
+        for k in range(rank):
+            mu[k] = dot(H[k], y, n) - load[k]
     for j in range(n):
         x[j] = y[j]
     for k in range(rank - 1, -1, -1):
         reflect(s.A, s.tau, k, x)
+    if rank == n:
+        # Nothing is free to move: the motion is known before H is looked at.
+        for i in range(n):
+            mu[i] = dot(H[i], x, n) - load[i]
+        for k in range(rank):
+            reflect(s.A, s.tau, k, mu)
     for j in range(n):
         x[j] *= scale[j]
     multipliers(s, rank, mu, forces)

@@ -1,12 +1,12 @@
 """Rows of contacts and loops: Jacobian, bias and errors. The one place where these numbers are computed.
 
-``constraint_rows(t, f, CI, CF, A, weight, want, w, G, gamma, phi, phid)``
+``constraint_rows(I, F, W, weight, want, w, G, gamma, phi, phid)``
 
-* ``t, f``: the model's `tree` and the `frames` of the instant; poses must be filled, velocities where ``want`` has a
-  bit of `wanted.MOVING`.
-* ``CI, CF``: ``cs.packed.ints``, ``cs.packed.floats``.
-* ``A`` (nl, 6): accelerations of the links at zero joint accelerations (`accelerations` with a of length 0), read where
-  ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by Newton-Euler).
+* ``I, F``: ``cs.packed.model_ints``, ``cs.packed.model_floats``.
+* ``W``: a workspace; its head must hold poses, and velocities where ``want`` has a bit of `wanted.MOVING`. Behind the
+  head stand the accelerations (nl, 6) of the links at zero joint accelerations (`accelerations` with a of length 0),
+  read where ``want`` has `GAMMA` alone; ``weight``: the g they were computed with, 0.0 or 1.0 (as left behind by
+  Newton-Euler).
 * ``want``: sum of the bits of `contactlab.constraints.kernels.wanted`. Arrays of what is not wanted are not touched and
   may have length 0.
 * ``w`` (wanted.SCRATCH,): scratch.
@@ -25,6 +25,8 @@ A row of axis (w, t), given in the predecessor's frame, is the wrench a = (R_p w
 For a `SLIDING_LOOP` the predecessor's point is its material point that is at x_s now, which adds the Coriolis term of
 the point moving over the predecessor: G v is then the derivative of t . R_p^T (x_s - x_p), and both bodies feel the
 force along one line.
+
+Rows of a point are computed together, by `contact_rows`: all its directions see the same motion of the point.
 """
 
 from __future__ import annotations
@@ -46,145 +48,98 @@ from contactlab.constraints.kernels.layout import (
     SUCCESSOR,
     rows_view,
 )
+from contactlab.constraints.kernels.pairs_of_frames import bias_at, fill_row, frame_at, relative_pose, turned
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
-from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.points import acceleration_at, velocity_at
-from contactlab.multibody.kernels.workspace import Frames
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.points import velocity_at
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
 
 
 @kernel
-def frame_at(f: Frames, link: int, X: NDArray[np.float64], R: NDArray[np.float64], x: NDArray[np.float64]) -> None:
-    """R (9,) and x (3,) in the world of a frame X (12,) given in a link; link -1 is the world itself."""
-    if link < 0:
-        for k in range(9):
-            R[k] = X[k]
-        for k in range(3):
-            x[k] = X[9 + k]
-        return
-    B = f.R[link]
-    for i in range(3):
-        a = B[3 * i]
-        b = B[3 * i + 1]
-        c = B[3 * i + 2]
-        R[3 * i] = a * X[0] + b * X[3] + c * X[6]
-        R[3 * i + 1] = a * X[1] + b * X[4] + c * X[7]
-        R[3 * i + 2] = a * X[2] + b * X[5] + c * X[8]
-        x[i] = f.p[link, i] + (a * X[9] + b * X[10] + c * X[11])
-
-
-@kernel
-def fill_row(
-    t: Tree,
-    f: Frames,
-    one: int,
-    two: int,
-    xs: NDArray[np.float64],
-    xp: NDArray[np.float64],
-    a: NDArray[np.float64],
-    row: NDArray[np.float64],
-) -> None:
-    """row (nv,) := a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
-
-    Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. Where both links share
-    degrees of freedom the two wrenches are subtracted first: what cancels is then exactly zero.
-    """
-    x = a[3]
-    y = a[4]
-    z = a[5]
-    j = -1
-    l = 0.0
-    m = 0.0
-    n = 0.0
-    if one >= 0:
-        j = t.iv[one + 1] - 1
-        o = f.p[t.root[one]]
-        l = a[0] + ((xs[1] - o[1]) * z - (xs[2] - o[2]) * y)
-        m = a[1] + ((xs[2] - o[2]) * x - (xs[0] - o[0]) * z)
-        n = a[2] + ((xs[0] - o[0]) * y - (xs[1] - o[1]) * x)
-    k = -1
-    b = 0.0
-    c = 0.0
-    d = 0.0
-    if two >= 0:
-        k = t.iv[two + 1] - 1
-        o = f.p[t.root[two]]
-        b = a[0] + ((xp[1] - o[1]) * z - (xp[2] - o[2]) * y)
-        c = a[1] + ((xp[2] - o[2]) * x - (xp[0] - o[0]) * z)
-        d = a[2] + ((xp[0] - o[0]) * y - (xp[1] - o[1]) * x)
-    # Towards the root by turns, until the paths meet (at -1, beyond the root, if nowhere else).
-    while j != k:
-        if j > k:
-            s = f.S[j]
-            row[j] = l * s[0] + m * s[1] + n * s[2] + x * s[3] + y * s[4] + z * s[5]
-            j = t.dof_parent[j]
-        else:
-            s = f.S[k]
-            row[k] = -(b * s[0] + c * s[1] + d * s[2] + x * s[3] + y * s[4] + z * s[5])
-            k = t.dof_parent[k]
-    l = (xs[1] - xp[1]) * z - (xs[2] - xp[2]) * y
-    m = (xs[2] - xp[2]) * x - (xs[0] - xp[0]) * z
-    n = (xs[0] - xp[0]) * y - (xs[1] - xp[1]) * x
-    while j >= 0:
-        s = f.S[j]
-        row[j] = l * s[0] + m * s[1] + n * s[2]
-        j = t.dof_parent[j]
-
-
-@kernel
-def bias_at(
-    t: Tree,
-    f: Frames,
-    A: NDArray[np.float64],
+def contact_rows(
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    W: NDArray[np.float64],
     weight: float,
-    link: int,
-    x: NDArray[np.float64],
-    out: NDArray[np.float64],
+    want: int,
+    G: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    phid: NDArray[np.float64],
 ) -> None:
-    """out (6,): accelerations of a link and of its point at x, the world at rest."""
-    acceleration_at(t, f.p, f.V, A, link, x, out)
-    if link >= 0:
-        for k in range(3):
-            out[3 + k] += weight * t.gravity[k]
-
-
-@kernel
-def relative_pose(
-    Rs: NDArray[np.float64],
-    xs: NDArray[np.float64],
-    Rp: NDArray[np.float64],
-    xp: NDArray[np.float64],
-    e: NDArray[np.float64],
-) -> None:
-    """e (6,) := sin(angle) axis of D = R_p^T R_s, then R_p^T (x_s - x_p)."""
-    for i in range(3):
-        # D[j, k] - D[k, j], each column of R_p times each of R_s.
-        j = (i + 2) % 3
-        k = (i + 1) % 3
-        skew = 0.0
-        shift = 0.0
-        for row in range(0, 9, 3):
-            skew += Rp[row + j] * Rs[row + k] - Rp[row + k] * Rs[row + j]
-        for row in range(3):
-            shift += Rp[3 * row + i] * (xs[row] - xp[row])
-        e[i] = 0.5 * skew
-        e[3 + i] = shift
-
-
-@kernel(inline=True)
-def turned(R: NDArray[np.float64], v: NDArray[np.float64], at: int, out: NDArray[np.float64]) -> None:
-    """out[at:at + 3] := R v[at:at + 3]."""
-    for i in range(3):
-        out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]
+    """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
+    t = tree(I, F)
+    r = rows_view(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    A = rows_at(W, SCRATCH + PER_LINK * nl + PER_DOF * nv, nl, 6)
+    for block in range(r.frame.shape[0]):
+        at = BLOCK_INTS * block
+        if r.block[at + KIND] != CONTACT:
+            continue
+        link = r.block[at + SUCCESSOR]
+        first = r.block[at + FIRST]
+        last = first + r.block[at + COUNT]
+        # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
+        dx = 0.0
+        dy = 0.0
+        dz = 0.0
+        ux = 0.0
+        uy = 0.0
+        uz = 0.0
+        ax = 0.0
+        ay = 0.0
+        az = 0.0
+        if link >= 0:
+            X = r.frame[block]
+            R = f.R[link]
+            p = f.p[link]
+            o = f.p[t.root[link]]
+            dx = (p[0] - o[0]) + (R[0] * X[9] + R[1] * X[10] + R[2] * X[11])
+            dy = (p[1] - o[1]) + (R[3] * X[9] + R[4] * X[10] + R[5] * X[11])
+            dz = (p[2] - o[2]) + (R[6] * X[9] + R[7] * X[10] + R[8] * X[11])
+            if want & MOVING:
+                V = f.V[link]
+                ux = V[3] + (V[1] * dz - V[2] * dy)
+                uy = V[4] + (V[2] * dx - V[0] * dz)
+                uz = V[5] + (V[0] * dy - V[1] * dx)
+                if want & GAMMA:
+                    B = A[link]
+                    ax = (B[3] + (B[1] * dz - B[2] * dy)) + (V[1] * uz - V[2] * uy) + weight * t.gravity[0]
+                    ay = (B[4] + (B[2] * dx - B[0] * dz)) + (V[2] * ux - V[0] * uz) + weight * t.gravity[1]
+                    az = (B[5] + (B[0] * dy - B[1] * dx)) + (V[0] * uy - V[1] * ux) + weight * t.gravity[2]
+        for place in range(first, last):
+            i = r.order[place]
+            n = r.row[i]
+            rate = n[3] * ux + n[4] * uy + n[5] * uz
+            if want & VELOCITY_ERROR:
+                phid[i] = rate
+            if want & GAMMA:
+                gamma[i] = n[ACCELERATION] - (n[3] * ax + n[4] * ay + n[5] * az)
+                if want & BAUMGARTE:
+                    gamma[i] -= 2.0 * n[ALPHA] * rate
+        if want & JACOBIAN and link >= 0:
+            j = t.iv[link + 1] - 1
+            while j >= 0:
+                s = f.S[j]
+                x = s[3] + (s[1] * dz - s[2] * dy)
+                y = s[4] + (s[2] * dx - s[0] * dz)
+                z = s[5] + (s[0] * dy - s[1] * dx)
+                for place in range(first, last):
+                    i = r.order[place]
+                    n = r.row[i]
+                    G[i, j] = n[3] * x + n[4] * y + n[5] * z
+                j = t.dof_parent[j]
 
 
 @kernel
 def constraint_rows(
-    t: Tree,
-    f: Frames,
-    CI: NDArray[np.int64],
-    CF: NDArray[np.float64],
-    A: NDArray[np.float64],
+    I: NDArray[np.int64],
+    F: NDArray[np.float64],
+    W: NDArray[np.float64],
     weight: float,
     want: int,
     w: NDArray[np.float64],
@@ -194,7 +149,13 @@ def constraint_rows(
     phid: NDArray[np.float64],
 ) -> None:
     """Fill what is wanted of the rows of contacts and loops; see the head of this file."""
-    r = rows_view(CI, CF)
+    contact_rows(I, F, W, weight, want, G, gamma, phid)
+    t = tree(I, F)
+    r = rows_view(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    A = rows_at(W, SCRATCH + PER_LINK * nl + PER_DOF * nv, nl, 6)
     a = w[0:6]  # the row's wrench
     u = w[6:12]  # relative velocity
     c = w[12:18]  # relative acceleration
@@ -209,19 +170,20 @@ def constraint_rows(
         kind = r.block[at + KIND]
         one = r.block[at + SUCCESSOR]
         two = r.block[at + PREDECESSOR]
+        first = r.block[at + FIRST]
+        last = first + r.block[at + COUNT]
+        if kind == CONTACT:
+            if want & POSITION_ERROR:
+                for place in range(first, last):
+                    phi[r.order[place]] = 0.0
+            continue
         X = r.frame[block]
         frame_at(f, one, X[0:12], Rs, xs)
-        for k in range(6):
-            e[k] = 0.0
-        if kind == CONTACT:
+        frame_at(f, two, X[12:24], Rp, xp)
+        relative_pose(Rs, xs, Rp, xp, e)
+        if kind == SLIDING_LOOP:
             for k in range(3):
                 xp[k] = xs[k]
-        else:
-            frame_at(f, two, X[12:24], Rp, xp)
-            relative_pose(Rs, xs, Rp, xp, e)
-            if kind == SLIDING_LOOP:
-                for k in range(3):
-                    xp[k] = xs[k]
         wx = 0.0
         wy = 0.0
         wz = 0.0
@@ -246,16 +208,11 @@ def constraint_rows(
             c[3] += more * (u[4] * wz - u[5] * wy)
             c[4] += more * (u[5] * wx - u[3] * wz)
             c[5] += more * (u[3] * wy - u[4] * wx)
-        first = r.block[at + FIRST]
-        for place in range(first, first + r.block[at + COUNT]):
+        for place in range(first, last):
             i = r.order[place]
             s = r.row[i]
-            if kind == CONTACT:
-                for k in range(6):
-                    a[k] = s[k]
-            else:
-                turned(Rp, s, 0, a)
-                turned(Rp, s, 3, a)
+            turned(Rp, s, 0, a)
+            turned(Rp, s, 3, a)
             if want & JACOBIAN:
                 fill_row(t, f, one, two, xs, xp, a, G[i])
             error = s[0] * e[0] + s[1] * e[1] + s[2] * e[2] + s[3] * e[3] + s[4] * e[4] + s[5] * e[5]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.articulated import articulate, sweep
+from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
+from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
@@ -52,12 +53,12 @@ def aba(
     U = rows_at(W, start + 45 * nl, nv, 6)
     D = part_at(W, start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
-    code = articulate(t, f.S, B, K, U, D)
-    if code != GOOD:
-        return code
     for j in range(nv):
         a[j] = tau[j]
-    sweep(t, f.S, U, D, P, a)
+    code = articulate(t, f.S, B, K, U, D, P, a)
+    if code != GOOD:
+        return code
+    outward(t, f.S, U, D, P, a)
     rest = 0.0
     for j in range(nv):
         rest += 0.0 * a[j]

@@ -1,4 +1,4 @@
-"""Articulated-body inertias, one degree of freedom eliminated at a time, and the two sweeps that solve with them.
+"""Articulated-body inertias, one degree of freedom eliminated at a time; `sweeps` solve with them.
 
 Featherstone 2008, section 7.3, in world axes about the origin of the root link: an articulated inertia passes from
 child to parent as it is. A joint of several degrees of freedom is eliminated as a chain of one-axis joints, by updates
@@ -24,13 +24,17 @@ def articulate(
     K: NDArray[np.float64],
     U: NDArray[np.float64],
     D: NDArray[np.float64],
+    P: NDArray[np.float64],
+    load: NDArray[np.float64],
 ) -> int:
     """Fill U (nv, 6) = K S and D (nv,) = 1 / S.U from the rigid inertias B (nl, 10); `GOOD` or `SINGULAR` - j.
 
     K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace and mass of the rigid composite,
-    whose rounding a pivot is measured against.
+    whose rounding a pivot is measured against. Where P (nl, 6) has not length 0, `sweeps.inward` is done
+    to load (nv,) on the way: beside the inertias it costs little.
     """
     nl = t.parent.shape[0]
+    loaded = P.shape[0] > 0
     for i in range(nl):
         Ki = K[i]
         Bi = B[i]
@@ -84,6 +88,20 @@ def articulate(
         k44 = Ki[18]
         k45 = Ki[19]
         k55 = Ki[20]
+        p0 = 0.0
+        p1 = 0.0
+        p2 = 0.0
+        p3 = 0.0
+        p4 = 0.0
+        p5 = 0.0
+        if loaded:
+            Pi = P[i]
+            p0 = Pi[0]
+            p1 = Pi[1]
+            p2 = Pi[2]
+            p3 = Pi[3]
+            p4 = Pi[4]
+            p5 = Pi[5]
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             s = S[j]
             a = s[0]
@@ -111,6 +129,16 @@ def articulate(
             Uj[4] = u4
             Uj[5] = u5
             D[j] = inverse
+            if loaded:
+                rest = load[j] - (a * p0 + b * p1 + c * p2 + (d * p3 + e * p4 + f * p5))
+                load[j] = rest
+                rest *= inverse
+                p0 += u0 * rest
+                p1 += u1 * rest
+                p2 += u2 * rest
+                p3 += u3 * rest
+                p4 += u4 * rest
+                p5 += u5 * rest
             g = u0 * inverse
             k00 -= g * u0
             k01 -= g * u1
@@ -163,79 +191,12 @@ def articulate(
             Ku[20] += k55
             Ku[21] += Ki[21]
             Ku[22] += Ki[22]
+            if loaded:
+                Pu = P[up]
+                Pu[0] += p0
+                Pu[1] += p1
+                Pu[2] += p2
+                Pu[3] += p3
+                Pu[4] += p4
+                Pu[5] += p5
     return GOOD
-
-
-@kernel(inline=True)
-def sweep(
-    t: Tree,
-    S: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    P: NDArray[np.float64],
-    x: NDArray[np.float64],
-) -> None:
-    """x (nv,) := M^-1 (x - S^T p), the links needing the forces p = P (nl, 6) to stay without acceleration.
-
-    Inward u = tau - S.p, p_up += p + U u / D; outward x = (u - U.a) / D, a += S x. P ends as the accelerations.
-    """
-    nl = t.parent.shape[0]
-    for i in range(nl - 1, -1, -1):
-        Pi = P[i]
-        a = Pi[0]
-        b = Pi[1]
-        c = Pi[2]
-        d = Pi[3]
-        e = Pi[4]
-        f = Pi[5]
-        for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
-            s = S[j]
-            u = U[j]
-            rest = x[j] - (s[0] * a + s[1] * b + s[2] * c + (s[3] * d + s[4] * e + s[5] * f))
-            x[j] = rest
-            rest *= D[j]
-            a += u[0] * rest
-            b += u[1] * rest
-            c += u[2] * rest
-            d += u[3] * rest
-            e += u[4] * rest
-            f += u[5] * rest
-        up = t.parent[i]
-        if up >= 0:
-            Pu = P[up]
-            Pu[0] += a
-            Pu[1] += b
-            Pu[2] += c
-            Pu[3] += d
-            Pu[4] += e
-            Pu[5] += f
-    for i in range(nl):
-        Pi = P[i]
-        up = t.parent[i]
-        if up >= 0:
-            Pu = P[up]
-            a = Pu[0]
-            b = Pu[1]
-            c = Pu[2]
-            d = Pu[3]
-            e = Pu[4]
-            f = Pu[5]
-        else:
-            a = b = c = d = e = f = 0.0
-        for j in range(t.iv[i], t.iv[i + 1]):
-            s = S[j]
-            u = U[j]
-            rate = (x[j] - (u[0] * a + u[1] * b + u[2] * c + (u[3] * d + u[4] * e + u[5] * f))) * D[j]
-            x[j] = rate
-            a += s[0] * rate
-            b += s[1] * rate
-            c += s[2] * rate
-            d += s[3] * rate
-            e += s[4] * rate
-            f += s[5] * rate
-        Pi[0] = a
-        Pi[1] = b
-        Pi[2] = c
-        Pi[3] = d
-        Pi[4] = e
-        Pi[5] = f

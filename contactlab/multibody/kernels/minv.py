@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody.kernels.articulated import articulate, sweep
+from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
+from contactlab.multibody.kernels.sweeps import inward, outward
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from lcp.kernels import kernel
@@ -44,7 +45,8 @@ def factor_inertia(
         for k in range(6):
             S[j, k] = f.S[j, k]
     world_inertias(t, f.R, f.p, B)
-    return articulate(t, S, B, K, rows_at(factor, 6 * nv, nv, 6), factor[12 * nv : 13 * nv])
+    D = factor[12 * nv : 13 * nv]
+    return articulate(t, S, B, K, rows_at(factor, 6 * nv, nv, 6), D, rows_at(W, 0, 0, 6), D)
 
 
 @kernel
@@ -67,7 +69,8 @@ def solve_inertia(
             for k in range(6):
                 P[i, k] = 0.0
         row = x[number]
-        sweep(t, S, U, D, P, row)
+        inward(t, S, U, D, P, row)
+        outward(t, S, U, D, P, row)
         for j in range(nv):
             rest += 0.0 * row[j]
     return GOOD if rest == 0.0 else NOT_FINITE

@@ -1,0 +1,136 @@
+"""What `rows.constraint_rows` needs of the two frames of a loop."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.points import acceleration_at
+from contactlab.multibody.kernels.workspace import Frames
+from lcp.kernels import kernel
+
+
+@kernel
+def frame_at(f: Frames, link: int, X: NDArray[np.float64], R: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+    """R (9,) and x (3,) in the world of a frame X (12,) given in a link; link -1 is the world itself."""
+    if link < 0:
+        for k in range(9):
+            R[k] = X[k]
+        for k in range(3):
+            x[k] = X[9 + k]
+        return
+    B = f.R[link]
+    for i in range(3):
+        a = B[3 * i]
+        b = B[3 * i + 1]
+        c = B[3 * i + 2]
+        R[3 * i] = a * X[0] + b * X[3] + c * X[6]
+        R[3 * i + 1] = a * X[1] + b * X[4] + c * X[7]
+        R[3 * i + 2] = a * X[2] + b * X[5] + c * X[8]
+        x[i] = f.p[link, i] + (a * X[9] + b * X[10] + c * X[11])
+
+
+@kernel
+def fill_row(
+    t: Tree,
+    f: Frames,
+    one: int,
+    two: int,
+    xs: NDArray[np.float64],
+    xp: NDArray[np.float64],
+    a: NDArray[np.float64],
+    row: NDArray[np.float64],
+) -> None:
+    """row (nv,) := a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
+
+    Column j is the power of the wrench a, taken about the root's origin, on the motion S_j. Where both links share
+    degrees of freedom the two wrenches are subtracted first: what cancels is then exactly zero.
+    """
+    x = a[3]
+    y = a[4]
+    z = a[5]
+    j = -1
+    l = 0.0
+    m = 0.0
+    n = 0.0
+    if one >= 0:
+        j = t.iv[one + 1] - 1
+        o = f.p[t.root[one]]
+        l = a[0] + ((xs[1] - o[1]) * z - (xs[2] - o[2]) * y)
+        m = a[1] + ((xs[2] - o[2]) * x - (xs[0] - o[0]) * z)
+        n = a[2] + ((xs[0] - o[0]) * y - (xs[1] - o[1]) * x)
+    k = -1
+    b = 0.0
+    c = 0.0
+    d = 0.0
+    if two >= 0:
+        k = t.iv[two + 1] - 1
+        o = f.p[t.root[two]]
+        b = a[0] + ((xp[1] - o[1]) * z - (xp[2] - o[2]) * y)
+        c = a[1] + ((xp[2] - o[2]) * x - (xp[0] - o[0]) * z)
+        d = a[2] + ((xp[0] - o[0]) * y - (xp[1] - o[1]) * x)
+    # Towards the root by turns, until the paths meet (at -1, beyond the root, if nowhere else).
+    while j != k:
+        if j > k:
+            s = f.S[j]
+            row[j] = l * s[0] + m * s[1] + n * s[2] + x * s[3] + y * s[4] + z * s[5]
+            j = t.dof_parent[j]
+        else:
+            s = f.S[k]
+            row[k] = -(b * s[0] + c * s[1] + d * s[2] + x * s[3] + y * s[4] + z * s[5])
+            k = t.dof_parent[k]
+    l = (xs[1] - xp[1]) * z - (xs[2] - xp[2]) * y
+    m = (xs[2] - xp[2]) * x - (xs[0] - xp[0]) * z
+    n = (xs[0] - xp[0]) * y - (xs[1] - xp[1]) * x
+    while j >= 0:
+        s = f.S[j]
+        row[j] = l * s[0] + m * s[1] + n * s[2]
+        j = t.dof_parent[j]
+
+
+@kernel
+def bias_at(
+    t: Tree,
+    f: Frames,
+    A: NDArray[np.float64],
+    weight: float,
+    link: int,
+    x: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """out (6,): accelerations of a link and of its point at x, the world at rest."""
+    acceleration_at(t, f.p, f.V, A, link, x, out)
+    if link >= 0:
+        for k in range(3):
+            out[3 + k] += weight * t.gravity[k]
+
+
+@kernel
+def relative_pose(
+    Rs: NDArray[np.float64],
+    xs: NDArray[np.float64],
+    Rp: NDArray[np.float64],
+    xp: NDArray[np.float64],
+    e: NDArray[np.float64],
+) -> None:
+    """e (6,) := sin(angle) axis of D = R_p^T R_s, then R_p^T (x_s - x_p)."""
+    for i in range(3):
+        # D[j, k] - D[k, j], each column of R_p times each of R_s.
+        j = (i + 2) % 3
+        k = (i + 1) % 3
+        skew = 0.0
+        shift = 0.0
+        for row in range(0, 9, 3):
+            skew += Rp[row + j] * Rs[row + k] - Rp[row + k] * Rs[row + j]
+        for row in range(3):
+            shift += Rp[3 * row + i] * (xs[row] - xp[row])
+        e[i] = 0.5 * skew
+        e[3 + i] = shift
+
+
+@kernel(inline=True)
+def turned(R: NDArray[np.float64], v: NDArray[np.float64], at: int, out: NDArray[np.float64]) -> None:
+    """out[at:at + 3] := R v[at:at + 3]."""
+    for i in range(3):
+        out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]

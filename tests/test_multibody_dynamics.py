@@ -410,6 +410,20 @@ def test_bad_states_are_named() -> None:
         inverse_dynamics(model, q, np.full(7, 1e200), v)
 
 
+def test_bad_states_of_custom_joints_are_not_blamed_on_the_joint() -> None:
+    """A NaN that a user's joint would have seen is named as the entry of q or v that it is."""
+    _, iq, iv = EVERY.packed.custom[-1]
+    q, v = EVERY.neutral, np.zeros(EVERY.nv)
+    bad_q, bad_v = q.copy(), v.copy()
+    bad_q[iq.start], bad_v[iv.start] = np.nan, np.inf
+    with pytest.raises(MultibodyError, match=rf"q: entry \[{iq.start}\] is nan"):
+        inverse_dynamics(EVERY, bad_q, v, v)
+    with pytest.raises(MultibodyError, match=rf"v: entry \[{iv.start}\] is inf"):
+        nonlinear_effects(EVERY, q, bad_v)
+    with pytest.raises(MultibodyError, match=rf"q: entry \[{iq.start}\] is nan"):
+        mass_matrix(EVERY, bad_q)
+
+
 def test_what_a_factorisation_refuses() -> None:
     """A matrix of the wrong shape, with an entry between two branches, or not positive definite."""
     builder = ModelBuilder().add_body("base", joint=joints.Prismatic(), inertia=BALL)

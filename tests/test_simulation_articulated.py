@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+import urdf_texts
 from every_joint import model_with_every_joint
 
 import lcp
@@ -288,6 +289,8 @@ def test_models_that_cannot_be_stepped_are_refused():
         (lambda: builder.add_model(ModelBuilder((0, 0, 0)).build()), "model"),
         (lambda: builder.add_model(model), "name"),
         (lambda: builder.add_model(BALL), "model"),
+        (lambda: builder.add_model(ModelBuilder().add_body("ld", joint=Fixed()).build(), prefix="wor"), "name"),
+        (lambda: builder.add_model(model, prefix=3), "prefix"),
         (lambda: builder.add_shape("tail", Sphere(0.1), Material(0.5)), "body"),
         (lambda: builder.add_shape("ball", "round", Material(0.5)), "shape"),
         (lambda: dataclasses.replace(before, model=interleaved()), "model"),
@@ -302,6 +305,34 @@ def test_models_that_cannot_be_stepped_are_refused():
         builder.add_shape("ball", Sphere(0.1), Material(0.5))
     with pytest.raises(SimulationConfigError, match="'a2' does not"):
         dataclasses.replace(before, model=interleaved())
+
+
+@pytest.mark.nojit
+def test_a_world_in_which_nothing_moves_stands_still():
+    """Bodies fixed to the world alone: steps pass, nothing touches, the energy is that of the start."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.5))
+    builder.add_model(ModelBuilder().add_body("post", joint=Fixed(), inertia=BALL).build())
+    builder.add_shape("post", Sphere(0.1), Material(0.5))
+    recording = simulate(builder.build(), TimeStepping(1e-2), steps=2)
+    assert recording.time[-1] == pytest.approx(2e-2)
+    assert len(recording.contacts) == 0
+    assert not recording.ledger.change.any()
+
+
+@pytest.mark.parametrize("moments", [(1.0, 1.0, 0.0), (5.0, 1.0, 1.0)], ids=["thin rod", "none that can exist"])
+@pytest.mark.filterwarnings("ignore::contactlab.multibody.UrdfWarning")
+def test_records_keep_the_inertias_that_descriptions_get_away_with(moments, tmp_path):
+    """What `from_urdf` lets through, a record on disk gives back with the same bits."""
+    arm = urdf_texts.inertial(1.0, *moments)
+    text = urdf_texts.robot(urdf_texts.link("a"), urdf_texts.link("b", arm), urdf_texts.joint(kind="continuous"))
+    builder = WorldBuilder()
+    builder.add_model(Model.from_urdf(text, floating_base=True))
+    simulate(builder.build(), TimeStepping(1e-2), steps=2, path=tmp_path / "run.npz")
+    opened = Recording.open(tmp_path / "run.npz")
+    assert np.array_equal(opened.world.packed.floats, builder.build().packed.floats)
+    opened.save(tmp_path / "again.npz")
+    assert np.array_equal(Recording.open(tmp_path / "again.npz").world.packed.floats, opened.world.packed.floats)
 
 
 def test_custom_and_coupled_joints_are_refused():

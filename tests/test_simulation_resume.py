@@ -56,6 +56,16 @@ def test_many_contacts_at_once():
     assert np.abs(recording.v).max() < 1e-12
 
 
+def test_one_step_has_room_for_many_contacts():
+    """A single step, and a problem posed again, of more contacts than the first buffers hold."""
+    world, stepper = plates(3, 30), TimeStepping(1e-3, edges=4)
+    recording = simulate(world, stepper, steps=2)
+    result = stepper.step(world, world.initial_state())
+    assert np.array_equal(result.state.q, recording.q[1])
+    assert np.array_equal(result.contacts.impulse, recording.contacts_at(0).impulse)
+    assert recording.problem(0, 2).blocks().nc == 30
+
+
 def test_a_long_solve_pauses_and_goes_on():
     """More pivots than one entry of the loop spends: the loop returns in mid-solve, without effect on the record."""
     world = plates(1, 100)

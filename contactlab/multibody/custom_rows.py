@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from contactlab.multibody.arguments import check_finite
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.model import Model
@@ -20,6 +21,10 @@ def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> Flo
     joints = model.packed.custom
     if not joints:
         return _NONE
+    # Before the joint sees them: what it makes of a NaN would be blamed on the joint.
+    check_finite("q", q)
+    if v is not None:
+        check_finite("v", v)
     rows = np.zeros((len(joints), CUSTOM_ROW))
     for row, (joint, iq, iv) in zip(rows, joints, strict=True):
         name = type(joint).__name__

@@ -225,13 +225,16 @@ class Driver:
         return lcp.solve(problem, self._solver, z0=z0, tolerance=self._stepper.tolerance)
 
     def _enter_served(self) -> int:
-        """Enter the loop until it wants something else than space, tau or a breath."""
+        """Enter the loop until it wants something else than space, rows for one step, tau or a breath."""
         while True:
             reason = self.enter()
             if reason == layout.NEED_CALLBACK:
                 self._ask_tau()
             elif reason == layout.NEED_SPACE:
                 self._grow()
+            elif reason == layout.CHUNK_FULL and self.control[layout.CHUNK_STEPS] == 0:
+                # Nothing to take: this one step has more contacts than there are rows.
+                self.chunk = self._new_chunk(self.work.contact_int.shape[0])
             elif reason != layout.PAUSED:
                 return reason
 

@@ -57,8 +57,10 @@ def pack_world(world: World) -> PackedWorld:
     first, roots = first_dofs(model), np.append(np.flatnonzero(parent < 0), parent.size)
     blocks = np.concatenate(([0], np.cumsum(np.diff(first) ** 2)))
     tree_of_body = body_trees(model)
-    hanging = [(tree, root[link], iv[link + 1] - 1) for tree, link in zip(tree_of_body, body_link, strict=True)]
-    bodies = [where if where[0] >= 0 else (-1, -1, -1) for where in hanging]
+    bodies = [
+        (tree, root[link], iv[link + 1] - 1) if link >= 0 else (-1, -1, -1)
+        for tree, link in zip(tree_of_body, body_link, strict=True)
+    ]
     begins = first[np.searchsorted(roots, dof_link, side="right") - 1]
     supports = [(np.zeros((0, 3)), np.zeros(0)) if shape is None else shape.support_points() for shape in world.shapes]
     counts = [len(radii) for _, radii in supports]

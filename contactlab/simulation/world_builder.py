@@ -109,6 +109,7 @@ class WorldBuilder:
         trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
         """
         _check_type("model", model, Model)
+        _check_type("prefix", prefix, str)
         if not np.array_equal(model.gravity, self._gravity):
             detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
             raise SimulationConfigError("model", detail)
@@ -116,8 +117,10 @@ class WorldBuilder:
             raise SimulationConfigError("model", f"joint {next(iter(model.mimics))!r} follows another: not supported")
         if model.packed.custom:
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
+        # A body that the prefix makes "world" would be taken for what the roots hang on.
+        taken = {WORLD, *self._bodies}
         for body in model.bodies:
-            _check_name(prefix + body.name, self._bodies)
+            _check_name(prefix + body.name, taken)
         self._add([_renamed(body, prefix) for body in model.bodies], model, q, v)
 
     def add_shape(self, body: str, shape: BodyShape, material: Material) -> None:

@@ -11,13 +11,14 @@ import lcp
 from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
+from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.joint_io import joint_from_json, joint_to_json
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 
 __all__ = ["stepper_from_json", "stepper_to_json", "world_from_json", "world_to_json"]
 
@@ -84,6 +85,8 @@ def _body_to_json(world: World, i: int) -> Json:
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
     }
+    if isinstance(inertia, InertiaAsWritten):
+        entry["inertia_as_written"] = True
     if body.parent != WORLD:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
@@ -94,6 +97,12 @@ def _body_to_json(world: World, i: int) -> Json:
 
 
 def _inertia(entry: Json) -> RigidInertia:
+    if entry.get("inertia_as_written", False):
+        # `RigidInertia` would refuse here what the reader of robot descriptions let through.
+        mass = finite_number(entry["mass"], "mass", SimulationConfigError)
+        com = finite_array(entry["com"], "com", (3,), SimulationConfigError)
+        inertia = finite_array(entry["inertia"], "inertia", (3, 3), SimulationConfigError)
+        return InertiaAsWritten(mass, com, inertia=inertia)
     return RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"])
 
 

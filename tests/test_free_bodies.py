@@ -174,6 +174,36 @@ def test_tumbling_keeps_its_energy_at_any_step(extents, omega, h):
     assert np.linalg.norm(inertia @ v[3:]) == pytest.approx(momentum, rel=1e-9)
 
 
+@pytest.mark.parametrize("turn", [3.0, 6.0, 20.0])
+@pytest.mark.parametrize("seed", range(12))
+def test_several_turns_in_one_step_keep_the_energy(seed, turn):
+    """Bodies that turn by more than a radian per step, without torque: Newton's method may need smaller parts."""
+    rng = np.random.default_rng(seed)
+    body = lopsided(seed, offset=0.0)
+    omega = rng.normal(size=3)
+    omega *= turn / np.linalg.norm(omega)
+    model = free_bodies(body, gravity=(0, 0, 0))
+    _, v = free_flight(model, model.neutral, np.concatenate((np.zeros(3), omega)), 1.0, 20)
+    assert v[3:] @ body.inertia @ v[3:] == pytest.approx(omega @ body.inertia @ omega, rel=1e-7)
+    assert np.linalg.norm(body.inertia @ v[3:]) == pytest.approx(np.linalg.norm(body.inertia @ omega), rel=1e-7)
+
+
+def test_a_thin_body_sped_up_within_one_step():
+    """Great torque about any axis of a needle: no more energy than torque and speed can give within the step."""
+    inertia = np.diag([1e-4, 1.0, 1.0])
+    model = free_bodies(RigidInertia(1.0, inertia=inertia), gravity=(0, 0, 0))
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        torque, omega = 10.0 * rng.normal(size=3), rng.normal(size=3)
+        start = np.concatenate((np.zeros(3), omega))
+        after = free_velocity(model, model.neutral, start, np.concatenate((np.zeros(3), torque)), 0.01)[3:]
+        assert np.isfinite(after).all()
+        gained = 0.5 * (after @ inertia @ after - omega @ inertia @ omega)
+        assert gained > -1e-9 * (omega @ inertia @ omega) - 0.01 * np.linalg.norm(torque) * np.linalg.norm(
+            omega + after
+        )
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_momentum_changes_at_the_rate_of_the_applied_wrench(seed):
     """Finite differences of both momenta along the motion are the force and moment about the world origin."""

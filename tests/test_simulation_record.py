@@ -120,7 +120,7 @@ def test_bad_files_are_named(tumble, tmp_path):
         "contact_step": arrays["contact_step"][::-1],
         "contact_z": arrays["contact_z"].astype(np.float32),
         "time": np.where(np.arange(251) == 7, np.nan, arrays["time"]),
-        "meta": np.array(str(arrays["meta"]).replace('"schema": 2', '"schema": 99')),
+        "meta": np.array(str(arrays["meta"]).replace('"schema": 3', '"schema": 99')),
         "island_pivots": None,
     }
     for name, value in changes.items():
@@ -172,9 +172,9 @@ def test_shapes_of_users_survive_as_support_points(tmp_path):
 
     known = scenes.cube_at_rest()
     builder = WorldBuilder()
-    builder.add_half_space("ground", known.half_spaces[0], known.materials[0])
+    builder.add_half_space("ground", known.half_spaces[0], known.surfaces[0].material)
     builder.add_free_body(
-        "capsule", known.model.bodies[0].inertia, Capsule(), known.materials[0], (0, 0, 0.05, 1, 0, 0, 0)
+        "capsule", known.model.bodies[0].inertia, Capsule(), known.surfaces[0].material, (0, 0, 0.05, 1, 0, 0, 0)
     )
     recording = simulate(builder.build(), TimeStepping(1e-3), steps=3)
     recording.save(tmp_path / "a.npz")

@@ -34,7 +34,7 @@ def demo_world(seed: int = 0) -> World:
     from contactlab.spatial import RigidInertia
 
     random = np.random.default_rng(seed)
-    builder = WorldBuilder()
+    builder = WorldBuilder(body_contacts=False)
     incline = HalfSpace.through((FOOT, 0.0, 0.0), (-math.sin(SLOPE), 0.0, math.cos(SLOPE)))
     builder.add_half_space("plane", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(0.35, 0.2))
     builder.add_half_space("incline", incline, Material(0.5, 0.2))

@@ -18,22 +18,26 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContactTable:
-    """Columns of contacts; row order: step, body, half-space, support point.
+    """Columns of contacts; row order: step, then pair of shapes and feature, then body, half-space, support point.
 
-    The normal points from A into B; impulses act on body B, over the step, in N s. A is the world (-1) throughout.
+    The normal points from A into B; impulses act on body B, and turned round on body A, over the step, in N s. B moves;
+    A is another body, which may be fixed to the world, or the world (-1) itself, of which a half-space is touched.
 
     Attributes
     ----------
     step, island
         The step (from state ``step`` to ``step + 1``) and the island of that step.
     body_a, body_b, half_space
-        Numbers of the bodies (-1: the world) and of the half-space touched.
+        Numbers of the bodies (-1: the world) and of the half-space touched (-1: none).
+    shape_a, shape_b
+        Numbers of the shapes (`World.surfaces`); -1 for a half-space.
     id
         Persistent number of the contact.
     mode
         `OPEN` (no impulse), `STICK` or `SLIDE`.
     point, normal
-        (n, 3) world axes [m], [1]: the body's point and the unit normal, at the start of the step.
+        (n, 3) world axes [m], [1], at the start of the step: the body's point, between bodies the one midway between
+        the surfaces; the unit normal.
     gap
         Distance at the start of the step [m].
     mu
@@ -43,7 +47,7 @@ class ContactTable:
     impulse_normal, impulse_tangential
         (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s].
     slip
-        Tangential speed of the point at the end of the step, at the step's start configuration [m/s].
+        Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
     """
 
     step: IntArray
@@ -61,6 +65,8 @@ class ContactTable:
     impulse_normal: FloatArray
     impulse_tangential: FloatArray
     slip: FloatArray
+    shape_a: IntArray
+    shape_b: IntArray
 
     @classmethod
     def from_rows(cls, rows: Rows) -> ContactTable:
@@ -69,6 +75,11 @@ class ContactTable:
 
     def __len__(self) -> int:
         return self.step.size
+
+    def impulse_on(self, body: int) -> FloatArray:
+        """Return the impulses (n, 3) on a body given by number, world axes [N s]: 0 where it takes no part."""
+        sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
+        return sign[:, None] * self.impulse
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
         """Return the table of some rows."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.simulation.collision_packing import new_collision
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.kernels import layout
@@ -82,6 +83,9 @@ class Driver:
         self.last_result: lcp.Result | None = None
 
         points = world.packed.radii.size * world.packed.offsets.size
+        self.collision = None if world.collision is None else new_collision(world.collision)
+        if self.collision is not None:
+            points = max(points, FIRST_CONTACTS)
         contacts = max(state.contact_ids.size, min(points, FIRST_CONTACTS), 1)
         self.work = new_work(world, contacts, edges)
         self.work.q[:] = check_configuration(world.model, state.q)
@@ -99,6 +103,7 @@ class Driver:
         self.control[layout.TAU_MODE] = self._first_tau()
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
+        self.control[layout.REDUCE] = stepper.reduce_contacts
         self.chunk = self._new_chunk(contacts)
         self.parameters = np.zeros(layout.PARAMETER_SIZE)
         self.parameters[layout.H] = stepper.next_h(state.h) if h is None else h
@@ -136,7 +141,8 @@ class Driver:
         """Enter the loop once and return its reason."""
         from contactlab.simulation.kernels.step import run
 
-        return int(run(self._world.packed, self.work, self.island, self.chunk, self.control, self.parameters))
+        work, chunk = self.work, self.chunk
+        return int(run(self._world.packed, work, self.island, chunk, self.control, self.parameters, self.collision))
 
     def advance(self) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason."""
@@ -287,6 +293,14 @@ class Driver:
 
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
+        if self.collision is not None:
+            pairs, found = self.collision.pairs.size, self.collision.features.size
+            more_pairs = int(self.control[layout.WANT_PAIRS])
+            more_found = int(self.control[layout.WANT_PAIR_CONTACTS])
+            if more_pairs > pairs or more_found > found:
+                pairs = max(more_pairs, pairs * 3 // 2) if more_pairs > pairs else pairs
+                self.collision = new_collision(self.collision, pairs, max(more_found, found))
+                return
         wanted = int(self.control[layout.WANT_CONTACTS])
         if wanted > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))

@@ -62,13 +62,11 @@ def pack_world(world: World) -> PackedWorld:
         for tree, link in zip(tree_of_body, body_link, strict=True)
     ]
     begins = first[np.searchsorted(roots, dof_link, side="right") - 1]
-    supports = [(np.zeros((0, 3)), np.zeros(0)) if shape is None else shape.support_points() for shape in world.shapes]
-    counts = [len(radii) for _, radii in supports]
-    pairs = [
-        [(0.0, 0.0) if own is None else combine(surface, own) for surface in world.half_space_materials]
-        for own in world.materials
-    ]
-    pair_array = np.array(pairs, dtype=np.float64).reshape(nb, len(world.half_spaces), 2)
+    supports = [surface.support_points() for surface in world.surfaces]
+    counts = np.zeros(nb, dtype=np.int64)
+    np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
+    pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
+    pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
     return PackedWorld(
         ints=model.packed.ints,
         floats=model.packed.floats,
@@ -77,11 +75,12 @@ def pack_world(world: World) -> PackedWorld:
         bodies=np.array(bodies, dtype=np.int64).reshape(nb, BODY_INTS),
         dof_parent=dof_parent,
         branch=np.where(dof_parent < 0, -1, dof_parent - begins).astype(np.int64),
-        point_start=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64),
+        point_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         points=np.array([p for points, _ in supports for p in points], dtype=np.float64).reshape(-1, 3),
         radii=np.array([radius for _, radii in supports for radius in radii], dtype=np.float64),
         normals=np.array([half_space.normal for half_space in world.half_spaces]).reshape(-1, 3).copy(),
         offsets=np.array([half_space.offset for half_space in world.half_spaces], dtype=np.float64),
+        point_shape=np.repeat(np.arange(len(supports)), [len(radii) for _, radii in supports]).astype(np.int64),
         pair_mu=np.ascontiguousarray(pair_array[:, :, 0]),
         pair_restitution=np.ascontiguousarray(pair_array[:, :, 1]),
     )

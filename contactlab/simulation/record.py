@@ -135,6 +135,12 @@ class Recording:
         """Return the contacts of step ``i``."""
         return self.contacts.rows(self._of_step("contact_step", i))
 
+    def force_on(self, body: str) -> FloatArray:
+        """Return the sum of the contact forces on a body, mean over each step, world axes (n_steps, 3) [N]."""
+        total = np.zeros((self.n_steps, 3))
+        np.add.at(total, self.contacts.step, self.contacts.impulse_on(self.world.model.names.index(body)))
+        return total / self.h[:, None]
+
     @cached_property
     def certificates(self) -> CertificateTable:
         """How well each island of each step was solved."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIELDS", "SCHEMA", "Rows", "check_rows", "chunk_rows", "join_rows", "start_rows"]
 
-SCHEMA = 2
+SCHEMA = 3
 
 Rows = dict[str, NDArray[Any]]
 
@@ -50,6 +50,7 @@ FIELDS: dict[str, Field] = {
     "h": Field("steps", np.float64, ()),
     "tau": Field("taus", np.float64, ("nv",)),
     **_columns("contact", np.int64, step=(), island=(), body_a=(), body_b=(), half_space=(), id=(), mode=()),
+    **_columns("contact", np.int64, shape_a=(), shape_b=()),
     **_columns("contact", np.float64, point=(3,), normal=(3,), gap=(), mu=(), impulse=(3,), impulse_normal=()),
     **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), z=("w",)),
     **_columns("island", np.int64, step=(), index=(), contacts=(), pivots=(), warm=()),
@@ -84,6 +85,8 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
         "contact_half_space": ints[:, layout.ROW_HALF_SPACE],
         "contact_id": ints[:, layout.ROW_ID],
         "contact_mode": ints[:, layout.ROW_MODE],
+        "contact_shape_a": ints[:, layout.ROW_SHAPE_A],
+        "contact_shape_b": ints[:, layout.ROW_SHAPE_B],
         "contact_point": floats[:, layout.ROW_POINT : layout.ROW_POINT + 3],
         "contact_normal": floats[:, layout.ROW_NORMAL : layout.ROW_NORMAL + 3],
         "contact_gap": floats[:, layout.ROW_GAP],

@@ -76,6 +76,9 @@ class TimeStepping:
         order h per bounce (the ledger shows it).
     erp
         Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing.
+    reduce_contacts
+        Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
+        eight, terrain any number; four carry the same load with a smaller LCP.
     warm_start
         Start each LCP from the previous step's forces of the same contacts.
     tolerance
@@ -110,6 +113,7 @@ class TimeStepping:
     v_min: float = 1e-2
     erp: float = 0.0
     warm_start: bool = True
+    reduce_contacts: bool = False
     tolerance: float = 1e-9
     adaptive: bool = False
     shrink: float = 0.5
@@ -132,7 +136,7 @@ class TimeStepping:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:
             raise SimulationConfigError("edges", error.detail) from error
-        for name in ("warm_start", "adaptive"):
+        for name in ("warm_start", "reduce_contacts", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
         self._check_adaptive()

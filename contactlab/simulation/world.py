@@ -8,12 +8,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.contact import BodyShape, HalfSpace, Material
+from contactlab.contact import HalfSpace, Material
 from contactlab.multibody import Model
 from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.simulation.collision_packing import pack_collision
+from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.layout import PackedWorld
 from contactlab.simulation.packing import body_trees, check_model, first_dofs, pack_world
 from contactlab.simulation.state import StepperState
+from contactlab.simulation.surface import Surface
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["World"]
@@ -28,22 +31,29 @@ class World:
     model
         The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Links that hang together
         form a tree; the bodies of one tree stand together.
-    shapes, materials
-        One per body, in the order of ``model.names``; None for a body that touches nothing.
+    surfaces, surface_bodies
+        Shapes with their materials, in the order of the bodies they are on, and the numbers of those bodies. A body may
+        have any number of them.
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
     initial_q, initial_v
         (nq,) and (nv,) start, read-only.
+    ignored
+        Pairs of numbers of bodies that never touch each other.
+    body_contacts
+        Whether bodies touch one another at all. Those of one weld and those that a joint joins never do.
     """
 
     model: Model
-    shapes: tuple[BodyShape | None, ...]
-    materials: tuple[Material | None, ...]
+    surfaces: tuple[Surface, ...]
+    surface_bodies: tuple[int, ...]
     half_space_names: tuple[str, ...]
     half_spaces: tuple[HalfSpace, ...]
     half_space_materials: tuple[Material, ...]
     initial_q: FloatArray
     initial_v: FloatArray
+    ignored: tuple[tuple[int, int], ...] = ()
+    body_contacts: bool = True
 
     def __post_init__(self) -> None:
         check_model(self.model)
@@ -83,6 +93,11 @@ class World:
     def packed(self) -> PackedWorld:
         """The arrays the kernels take. They are writable only for the compiler's sake: never modify them."""
         return pack_world(self)
+
+    @cached_property
+    def collision(self) -> Collision | None:
+        """The shapes that can touch one another, None where none can; not to be modified either."""
+        return pack_collision(self)
 
     def __repr__(self) -> str:
         return f"World(bodies={list(self.model.names)}, half_spaces={list(self.half_space_names)})"

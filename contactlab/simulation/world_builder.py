@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, Material
+from contactlab.contact import BodyShape, HalfSpace, Material, Placed, Shape
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.packing import body_trees
+from contactlab.simulation.surface import Surface, as_surfaces, is_ground
 from contactlab.simulation.world import World
-from contactlab.spatial import RigidInertia
+from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["WorldBuilder"]
+__all__ = ["AnyShape", "WorldBuilder"]
+
+#: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
+AnyShape = Shape | BodyShape | Placed
 
 # Numbers of a contact's parts share one 64-bit id: 21 bits each for body, half-space and support point.
 LIMIT = 1 << 21
@@ -32,6 +36,9 @@ class WorldBuilder:
     ----------
     gravity
         (3,) [m/s^2], world axes.
+    body_contacts
+        Whether bodies touch one another; False where it is known that they do not meet: nothing is then compiled or
+        spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `ignore`.
 
     Examples
     --------
@@ -44,10 +51,12 @@ class WorldBuilder:
     World(bodies=['cube'], half_spaces=['floor'])
     """
 
-    def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81)) -> None:
+    def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True) -> None:
         self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
         self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
-        self._surfaces: dict[str, tuple[BodyShape, Material]] = {}
+        self._body_contacts = bool(body_contacts)
+        self._surfaces: dict[str, tuple[Surface, ...]] = {}
+        self._ignored: dict[tuple[str, str], None] = {}
         self._half_spaces: dict[str, tuple[HalfSpace, Material]] = {}
 
     def add_half_space(self, name: str, half_space: HalfSpace, material: Material) -> None:
@@ -63,7 +72,7 @@ class WorldBuilder:
         self,
         name: str,
         inertia: RigidInertia,
-        shape: BodyShape,
+        shape: AnyShape | Sequence[AnyShape],
         material: Material,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
@@ -75,7 +84,7 @@ class WorldBuilder:
         name
             One no other body has.
         inertia, shape, material
-            All about the body's own origin and axes.
+            All about the body's own origin and axes. Several shapes are a sequence; `Placed` gives one a pose.
         q
             (7,) start: origin [m] and unit quaternion (w, x, y, z); default the world origin, unturned.
         v
@@ -83,10 +92,24 @@ class WorldBuilder:
         """
         _check_name(name, self._bodies)
         _check_type("inertia", inertia, RigidInertia)
-        _check_surface(shape, material)
+        surfaces = as_surfaces(shape, material, None, LIMIT)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
         self._add(one.bodies, one, q, v)
-        self._surfaces[name] = (shape, material)
+        self._surfaces[name] = surfaces
+
+    def add_fixed_body(
+        self,
+        name: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        placement: Transform | None = None,
+    ) -> None:
+        """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
+        _check_name(name, self._bodies)
+        surfaces = as_surfaces(shape, material, None, LIMIT)
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
+        self._add(one.bodies, one, None, None)
+        self._surfaces[name] = surfaces
 
     def add_model(
         self, model: Model, q: ArrayLike | None = None, v: ArrayLike | None = None, *, prefix: str = ""
@@ -123,14 +146,23 @@ class WorldBuilder:
             _check_name(prefix + body.name, taken)
         self._add([_renamed(body, prefix) for body in model.bodies], model, q, v)
 
-    def add_shape(self, body: str, shape: BodyShape, material: Material) -> None:
-        """Give a body of an added model its shape, about the body's own origin and axes; one per body."""
-        if body not in self._bodies:
-            raise SimulationConfigError("body", f"no body is called {body!r}")
-        if body in self._surfaces:
-            raise SimulationConfigError("body", f"{body!r} has a shape already")
-        _check_surface(shape, material)
-        self._surfaces[body] = (shape, material)
+    def add_shape(
+        self,
+        body: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        *,
+        placement: Transform | None = None,
+    ) -> None:
+        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's."""
+        self._check_body(body)
+        self._surfaces[body] = (*self._surfaces.get(body, ()), *as_surfaces(shape, material, placement, LIMIT))
+
+    def ignore(self, a: str, b: str) -> None:
+        """Let two bodies pass through each other."""
+        for body in (a, b):
+            self._check_body(body)
+        self._ignored[(a, b)] = None
 
     def build(self) -> World:
         """Return the world; the builder may be used on, without effect on it."""
@@ -138,17 +170,28 @@ class WorldBuilder:
             raise SimulationConfigError("bodies", "a world needs at least one body, got none")
         specs = _by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
         names = [spec.name for spec in specs]
-        surfaces = [self._surfaces.get(name, (None, None)) for name in names]
+        surfaces = [(i, surface) for i, name in enumerate(names) for surface in self._surfaces.get(name, ())]
+        model = _model(specs, self._gravity)
+        for i, surface in surfaces:
+            if is_ground(surface.shape) and structure(model).body_link[i] >= 0:
+                kind = type(surface.shape).__name__
+                raise SimulationConfigError("shape", f"{names[i]!r} moves: a {kind} must stand fixed to the world")
         return World(
-            model=_model(specs, self._gravity),
-            shapes=tuple(shape for shape, _ in surfaces),
-            materials=tuple(material for _, material in surfaces),
+            model=model,
+            surfaces=tuple(surface for _, surface in surfaces),
+            surface_bodies=tuple(i for i, _ in surfaces),
             half_space_names=tuple(self._half_spaces),
             half_spaces=tuple(half_space for half_space, _ in self._half_spaces.values()),
             half_space_materials=tuple(material for _, material in self._half_spaces.values()),
             initial_q=read_only(np.concatenate([self._bodies[name][1] for name in names])),
             initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
+            ignored=tuple((names.index(a), names.index(b)) for a, b in self._ignored),
+            body_contacts=self._body_contacts,
         )
+
+    def _check_body(self, body: str) -> None:
+        if body not in self._bodies:
+            raise SimulationConfigError("body", f"no body is called {body!r}")
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Keep checked bodies, each with its own share of the start."""
@@ -189,22 +232,6 @@ def _check_name(name: object, taken: Iterable[str]) -> None:
         raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
     if name in taken:
         raise SimulationConfigError("name", f"{name!r} is used already")
-
-
-def _check_surface(shape: BodyShape, material: Material) -> None:
-    """Refuse what is no shape, or one whose support points are no numbers."""
-    _check_type("material", material, Material)
-    if not isinstance(shape, BodyShape):
-        raise SimulationConfigError("shape", f"must offer support_points(), got {type(shape).__name__}")
-    points, radii = shape.support_points()
-    radii = finite_array(radii, "shape.radii", (None,), SimulationConfigError)
-    finite_array(points, "shape.points", (radii.size, 3), SimulationConfigError)
-    if radii.size == 0:
-        raise SimulationConfigError("shape", "has no support point")
-    if np.any(radii < 0.0):
-        raise SimulationConfigError("shape.radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
-    if radii.size > LIMIT:
-        raise SimulationConfigError("shape", f"at most {LIMIT} points per body fit a contact id")
 
 
 def _check_type(field: str, value: object, wanted: type) -> None:

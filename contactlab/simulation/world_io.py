@@ -8,12 +8,24 @@ from typing import Any
 import numpy as np
 
 import lcp
-from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.contact import (
+    BodyShape,
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Shape,
+    Sphere,
+)
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.joint_io import joint_from_json, joint_to_json
+from contactlab.simulation.surface import Surface
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
@@ -43,13 +55,15 @@ def world_to_json(world: World) -> Json:
                 world.half_space_names, world.half_spaces, world.half_space_materials, strict=True
             )
         ],
+        "body_contacts": world.body_contacts,
+        "ignored": [list(pair) for pair in world.ignored],
         "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
     }
 
 
 def world_from_json(data: Json) -> World:
     """Build the world again; every value is checked as on the first time."""
-    builder = WorldBuilder(data["gravity"])
+    builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"])
     for entry in data["half_spaces"]:
         half_space = HalfSpace(entry["normal"], entry["offset"])
         builder.add_half_space(entry["name"], half_space, Material(**entry["material"]))
@@ -66,22 +80,26 @@ def world_from_json(data: Json) -> World:
     q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
     builder.add_model(bodies.build(), q, v)
     for entry in data["bodies"]:
-        if entry["shape"] is not None:
-            builder.add_shape(entry["name"], _shape_from_json(entry["shape"]), Material(**entry["material"]))
+        for one in entry["shapes"]:
+            placement = Transform(*one["placement"]) if "placement" in one else None
+            shape = _shape_from_json(one["shape"])
+            builder.add_shape(entry["name"], shape, Material(**one["material"]), placement=placement)
+    for pair in data["ignored"]:
+        builder.ignore(*(data["bodies"][i]["name"] for i in pair))
     return builder.build()
 
 
 def _body_to_json(world: World, i: int) -> Json:
     """Return one body with its surface and its share of the start."""
-    body, shape, material = world.model.bodies[i], world.shapes[i], world.materials[i]
+    body = world.model.bodies[i]
+    surfaces = [s for s, owner in zip(world.surfaces, world.surface_bodies, strict=True) if owner == i]
     inertia, place = body.inertia, body.placement
     entry: Json = {
         "name": body.name,
         "mass": None if inertia is None else inertia.mass,
         "com": None if inertia is None else inertia.com.tolist(),
         "inertia": None if inertia is None else inertia.inertia.tolist(),
-        "shape": None if shape is None else _shape_to_json(shape),
-        "material": None if material is None else dataclasses.asdict(material),
+        "shapes": [_surface_to_json(surface) for surface in surfaces],
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
     }
@@ -91,9 +109,18 @@ def _body_to_json(world: World, i: int) -> Json:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
         entry["joint"] = joint_to_json(body.joint)
+    return entry | _placement_to_json(place)
+
+
+def _surface_to_json(surface: Surface) -> Json:
+    entry = {"shape": _shape_to_json(surface.shape), "material": dataclasses.asdict(surface.material)}
+    return entry | _placement_to_json(surface.placement)
+
+
+def _placement_to_json(place: Transform) -> Json:
     if place.p.any() or not np.array_equal(place.R, np.eye(3)):
-        entry["placement"] = [place.R.tolist(), place.p.tolist()]
-    return entry
+        return {"placement": [place.R.tolist(), place.p.tolist()]}
+    return {}
 
 
 def _inertia(entry: Json) -> RigidInertia:
@@ -179,26 +206,37 @@ class SupportPoints:
         return self.points.copy(), self.radii.copy()
 
 
-def _shape_to_json(shape: BodyShape) -> Json:
+def _shape_to_json(shape: Shape | BodyShape) -> Json:
     if isinstance(shape, Box):
         return {"type": "Box", "half_extents": shape.half_extents.tolist()}
     if isinstance(shape, Sphere):
         return {"type": "Sphere", "radius": shape.radius, "center": shape.center.tolist()}
     if isinstance(shape, ConvexPoints):
         return {"type": "ConvexPoints", "points": shape.points.tolist()}
+    if isinstance(shape, Capsule | Cylinder):
+        return {"type": type(shape).__name__, "radius": shape.radius, "half_length": shape.half_length}
+    if isinstance(shape, HeightField):
+        return {"type": "HeightField", "heights": shape.heights.tolist(), "spacing": list(shape.spacing)}
+    if isinstance(shape, HalfSpace):
+        return {"type": "HalfSpace", "normal": shape.normal.tolist(), "offset": shape.offset}
+    assert isinstance(shape, BodyShape)
     points, radii = shape.support_points()
     return {"type": "SupportPoints", "points": points.tolist(), "radii": radii.tolist()}
 
 
-def _shape_from_json(data: Json) -> BodyShape:
+def _shape_from_json(data: Json) -> Shape | BodyShape:
     arguments = {name: value for name, value in data.items() if name != "type"}
     shapes: dict[str, Any] = {
         "Box": Box,
         "Sphere": Sphere,
         "ConvexPoints": ConvexPoints,
+        "Capsule": Capsule,
+        "Cylinder": Cylinder,
+        "HeightField": HeightField,
+        "HalfSpace": HalfSpace,
         "SupportPoints": SupportPoints,
     }
     if data["type"] not in shapes:
         raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
-    shape: BodyShape = shapes[data["type"]](**arguments)
+    shape: Shape | BodyShape = shapes[data["type"]](**arguments)
     return shape

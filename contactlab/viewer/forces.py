@@ -37,9 +37,12 @@ class ForceFrames:
         steps = np.asarray(contacts.step)
         self._bounds: NDArray[np.int64] = np.searchsorted(steps, np.arange(recording.n_steps + 1))
         model = recording.world.model
-        supports = [shape.support_points() for shape in recording.world.shapes if shape is not None]
+        supports = [surface.support_points() for surface in recording.world.surfaces]
         # Without any shape there is no force to draw.
-        unit = max((float((np.linalg.norm(points, axis=1) + radii).max()) for points, radii in supports), default=1.0)
+        unit = max(
+            (float((np.linalg.norm(points, axis=1) + radii).max()) for points, radii in supports if len(radii)),
+            default=1.0,
+        )
         weight = model.mass / max(model.nb, 1) * float(np.linalg.norm(model.gravity))
         force = np.asarray(contacts.impulse) / np.diff(recording.time)[steps][:, None]
         size = np.linalg.norm(force, axis=1)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import BodyShape, Box, ConvexPoints, Sphere
+from contactlab.contact import BodyShape, Box, ConvexPoints, Cylinder, HalfSpace, HeightField, Sphere
+from contactlab.spatial import quaternion
 from contactlab.viewer.patch import fan, grid_lines, patch
 
 if TYPE_CHECKING:
@@ -56,12 +57,16 @@ def add_bodies(scene: viser.SceneApi, recording: Recording) -> list[viser.FrameH
     """Add a frame per body with its shape, if any, under it; return the frames, in the order of the world's bodies."""
     world = recording.world
     frames = []
-    for i, (name, shape) in enumerate(zip(world.model.names, world.shapes, strict=True)):
+    for i, name in enumerate(world.model.names):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
         node = f"/bodies/{i} {name.replace('/', ' ')}"
         frames.append(scene.add_frame(node, show_axes=False))
-        if shape is not None:
-            add_shape(shape, scene, f"{node}/shape", PALETTE[i % len(PALETTE)])
+        own = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
+        for k, surface in enumerate(own):
+            place = f"{node}/{k}"
+            turn = quaternion.from_matrix(surface.placement.R)
+            scene.add_frame(place, show_axes=False, wxyz=turn, position=surface.placement.p)
+            add_shape(surface.shape, scene, f"{place}/shape", PALETTE[i % len(PALETTE)])
     return frames
 
 
@@ -93,6 +98,28 @@ def _(shape: Sphere, scene: viser.SceneApi, name: str, color: Color) -> None:
     circles = [np.stack(axes, axis=1) for axes in ((zero, cosine, sine), (sine, zero, cosine), (cosine, sine, zero))]
     lines = np.concatenate([np.stack((circle[:-1], circle[1:]), axis=1) for circle in circles])
     _add_lines(scene, f"{name}/circles", 1.005 * shape.radius * lines)
+
+
+@add_shape.register(Cylinder)
+def _(shape: Cylinder, scene: viser.SceneApi, name: str, color: Color) -> None:
+    turn = np.linspace(0.0, 2.0 * np.pi, 32, endpoint=False)
+    rim = np.stack((shape.radius * np.cos(turn), shape.radius * np.sin(turn), np.full(32, shape.half_length)), axis=1)
+    add_shape(ConvexPoints(np.concatenate((rim, rim * (1.0, 1.0, -1.0)))), scene, name, color)
+
+
+@add_shape.register(HeightField)
+def _(shape: HeightField, scene: viser.SceneApi, name: str, color: Color) -> None:
+    nx, ny = shape.heights.shape
+    x, y = np.meshgrid(shape.spacing[0] * np.arange(nx), shape.spacing[1] * np.arange(ny), indexing="ij")
+    corner = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+    faces = np.concatenate([corner[:, None] + np.array([0, ny, ny + 1]), corner[:, None] + np.array([0, ny + 1, 1])])
+    points = np.stack((x, y, shape.heights), axis=-1).reshape(-1, 3)
+    scene.add_mesh_simple(name, points.astype(np.float32), faces.astype(np.uint32), color=GROUND, flat_shading=True)
+
+
+@add_shape.register(HalfSpace)
+def _(shape: HalfSpace, scene: viser.SceneApi, name: str, color: Color) -> None:
+    """It has no end, and the world's own half-spaces alone are drawn where the motion is."""
 
 
 @add_shape.register(ConvexPoints)

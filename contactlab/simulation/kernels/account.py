@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.fill_frames import fill_frames
-from contactlab.multibody.kernels.points import velocity_of
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.simulation.kernels.finish import measure
 from contactlab.simulation.kernels.free_motion import free_motion
-from contactlab.simulation.kernels.layout import BODY_DOF, BODY_ROOT, FloatArray, IntArray, PackedWorld, Work
+from contactlab.simulation.kernels.layout import FloatArray, IntArray, PackedWorld, Work
+from contactlab.simulation.kernels.relative import relative_velocity
 from lcp.kernels import kernel
-
-
-@kernel(inline=True)
-def body_velocity(world: PackedWorld, work: Work, body: int, point: FloatArray, v: FloatArray, out: FloatArray) -> None:
-    """`velocity_of` a point of a body, zero for one that is fixed to the world and for the world (-1) itself."""
-    if body >= 0 and world.bodies[body, BODY_DOF] >= 0:
-        last = world.bodies[body, BODY_DOF]
-        o = work.origins[world.bodies[body, BODY_ROOT]]
-        velocity_of(world.dof_parent, work.S, last, o, point, v, out)
-    else:
-        for k in range(3):
-            out[k] = 0.0
 
 
 @kernel
@@ -62,8 +50,7 @@ def account(
         and under v[i + 1].
     """
     c = 0
-    at_a = work.scratch[0:3]
-    at_b = work.scratch[3:6]
+    other = work.scratch[0:3]
     for i in range(h.shape[0]):
         for j in range(q.shape[1]):
             work.q[j] = q[i, j]
@@ -80,13 +67,8 @@ def account(
             a = contact_body[c, 0]
             b = contact_body[c, 1]
             for moment in range(2):
-                body_velocity(world, work, a, contact_point[c], v[i + moment], at_a)
-                body_velocity(world, work, b, contact_point[c], v[i + moment], at_b)
-                for j in range(3):
-                    if moment == 0:
-                        before[c, j] = at_b[j] - at_a[j]
-                    else:
-                        after[c, j] = at_b[j] - at_a[j]
+                velocity = before[c] if moment == 0 else after[c]
+                relative_velocity(world, work, a, b, contact_point[c], v[i + moment], other, velocity)
             c += 1
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W

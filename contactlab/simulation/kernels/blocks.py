@@ -12,6 +12,7 @@ from contactlab.contact.kernels.rows import contact_row
 from contactlab.multibody.kernels.ltl import solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.simulation.kernels.layout import (
+    BODY_A,
     BODY_B,
     BODY_DOF,
     BODY_ROOT,
@@ -26,7 +27,6 @@ from contactlab.simulation.kernels.layout import (
     TREE_DOF,
     VN_MINUS,
     FloatArray,
-    IntArray,
     Island,
     PackedWorld,
     Work,
@@ -35,28 +35,51 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def row_pair(
-    dof_parent: IntArray,
-    branch: IntArray,
-    L: FloatArray,
-    S: FloatArray,
-    last: int,
-    o: FloatArray,
-    x: FloatArray,
-    direction: FloatArray,
-    first: int,
-    J: FloatArray,
-    Y: FloatArray,
-) -> None:
-    """Fill the share (n,) that one tree has in a row of J, zero so far, and in that of Y = M^-1 J; see `contact_row`.
-
-    ``branch`` (n,) and ``L`` (n, n) are the tree's factorised mass matrix.
-    """
-    contact_row(dof_parent, S, last, o, x, direction, first, J)
-    for j in range(J.shape[0]):
-        Y[j] = J[j]
+def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
+    """Replace the share of tree ``k`` in a row of J by that in M^-1 J."""
+    a = world.trees[k, TREE_DOF]
+    n = world.trees[k + 1, TREE_DOF] - a
+    branch = world.branch[a : a + n]
+    L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
     solve_vector_lt(branch, 0, L, Y)
     solve_vector_l(branch, 0, L, Y)
+
+
+@kernel(inner=True)
+def row_pair(
+    world: PackedWorld, work: Work, a: int, b: int, x: FloatArray, direction: FloatArray, J: FloatArray, Y: FloatArray
+) -> None:
+    """Fill a row of J, zero so far, with direction . (velocity at x of body b less that of body a), and Y = M^-1 J.
+
+    J and Y (n,) are on the island's velocities. Body b moves; body a may be the world (-1), or fixed to it.
+    """
+    k = world.bodies[b, BODY_TREE]
+    first = world.trees[k, TREE_DOF]
+    at = work.local[k]
+    to = at + world.trees[k + 1, TREE_DOF] - first
+    o = work.origins[world.bodies[b, BODY_ROOT]]
+    contact_row(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, direction, first, J[at:to])
+    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
+    if other == k:
+        # Degrees of freedom below both bodies cancel. Y serves as scratch for the other body's share.
+        for j in range(at, to):
+            Y[j] = 0.0
+        contact_row(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, direction, first, Y[at:to])
+        for j in range(at, to):
+            J[j] -= Y[j]
+    for j in range(at, to):
+        Y[j] = J[j]
+    solve_tree(world, work, k, Y[at:to])
+    if other >= 0 and other != k:
+        first = world.trees[other, TREE_DOF]
+        at = work.local[other]
+        to = at + world.trees[other + 1, TREE_DOF] - first
+        o = work.origins[world.bodies[a, BODY_ROOT]]
+        contact_row(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, direction, first, J[at:to])
+        for j in range(at, to):
+            J[j] = -J[j]
+            Y[j] = J[j]
+        solve_tree(world, work, other, Y[at:to])
 
 
 @kernel(inner=True)
@@ -92,25 +115,17 @@ def build_blocks(
     for c in range(nc):
         index = work.island_contacts[first + c]
         floats = work.contact_float[index]
-        body = world.bodies[work.contact_int[index, BODY_B]]
-        k = body[BODY_TREE]
-        a = world.trees[k, TREE_DOF]
-        b = world.trees[k + 1, TREE_DOF]
-        branch = world.branch[a:b]
-        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
-        o = work.origins[body[BODY_ROOT]]
-        at = work.local[k]
-        to = at + b - a
+        body_a = work.contact_int[index, BODY_A]
+        body_b = work.contact_int[index, BODY_B]
         point = floats[POINT : POINT + 3]
         for j in range(3):
             normal[j] = floats[NORMAL + j]
         tangents(normal, t1, t2)
-        row_pair(world.dof_parent, branch, L, work.S, body[BODY_DOF], o, point, normal, a, J[c, at:to], Y[c, at:to])
+        row_pair(world, work, body_a, body_b, point, normal, J[c], Y[c])
         for e in range(r):
             row = nc + c * r + e
             edge(e, edges, t1, t2, direction)
-            own_J, own_Y = J[row, at:to], Y[row, at:to]
-            row_pair(world.dof_parent, branch, L, work.S, body[BODY_DOF], o, point, direction, a, own_J, own_Y)
+            row_pair(world, work, body_a, body_b, point, direction, J[row], Y[row])
         vn_free = 0.0
         for j in range(nv):
             vn_free += J[c, j] * island.v_free[j]

@@ -1,4 +1,4 @@
-"""Stage 2: the contacts that take part in the step."""
+"""Stage 2: the contacts with half-spaces that take part in the step; those between shapes are in `pairs`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from contactlab.simulation.kernels.layout import (
     POINT,
     PREVIOUS,
     RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
     VN_MINUS,
     PackedWorld,
     Work,
@@ -31,11 +33,11 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 
 @kernel(inner=True)
-def detect(world: PackedWorld, work: Work, h: float, margin: float) -> int:
-    """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point.
+def detect(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+    """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
-    Returns their number; those beyond the capacity of the buffers are counted, not stored. What is fixed to the world
-    touches nothing: there is no motion to solve for.
+    Returns the number of all; those beyond the capacity of the buffers are counted, not stored. What is fixed to the
+    world touches nothing: there is no motion to solve for.
     """
     t = tree(world.ints, world.floats)
     f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
@@ -43,7 +45,6 @@ def detect(world: PackedWorld, work: Work, h: float, margin: float) -> int:
     pose = work.scratch[0:12]
     p = work.scratch[12:15]
     motion = work.scratch[15:21]
-    count = 0
     for b in range(t.body_link.shape[0]):
         link = t.body_link[b]
         first = world.point_start[b]
@@ -69,12 +70,15 @@ def detect(world: PackedWorld, work: Work, h: float, margin: float) -> int:
                         ints[HALF_SPACE] = s
                         ints[CONTACT_ID] = contact_id(b, s, i - first)
                         ints[PREVIOUS] = -1
+                        shape = world.point_shape[i]
+                        ints[SHAPE_A] = -1
+                        ints[SHAPE_B] = shape
                         for j in range(3):
                             floats[POINT + j] = p[j]
                             floats[NORMAL + j] = normal[j]
                         floats[GAP] = gap
-                        floats[MU] = world.pair_mu[b, s]
-                        floats[RESTITUTION] = world.pair_restitution[b, s]
+                        floats[MU] = world.pair_mu[shape, s]
+                        floats[RESTITUTION] = world.pair_restitution[shape, s]
                         floats[VN_MINUS] = vn
                     count += 1
     return count

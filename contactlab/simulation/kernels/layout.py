@@ -28,7 +28,7 @@ NEED_CALLBACK: Final = 2  # tau at (time, q, v) is wanted: write it, enter again
 SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller H and enter at DETECT, or give up
 FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
 DONE: Final = 5  # the target number of steps is reached
-NEED_SPACE: Final = 6  # a buffer is too small: see WANT_CONTACTS, WANT_ISLAND_CONTACTS, WANT_ISLAND_NV
+NEED_SPACE: Final = 6  # a buffer is too small: see the words of CONTROL that begin with WANT
 PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
 
 # Pivots between two such pauses.
@@ -69,6 +69,9 @@ WANT_ISLAND_CONTACTS: Final = 21
 WANT_ISLAND_NV: Final = 22
 ADAPTIVE: Final = 23  # whether a failed step is tried again with a smaller h
 SINGULAR_DOF: Final = 24  # degree of freedom that moves no mass
+REDUCE: Final = 25  # whether a pair of shapes keeps four contacts at most
+WANT_PAIRS: Final = 26
+WANT_PAIR_CONTACTS: Final = 27
 CONTROL_SIZE: Final = 32
 
 # Values of SOLVER, TAU_MODE and FAILURE.
@@ -119,10 +122,12 @@ BODY_INTS: Final = 3
 # Columns of the current contacts (integers, floats).
 BODY_A: Final = 0
 BODY_B: Final = 1
-HALF_SPACE: Final = 2
+HALF_SPACE: Final = 2  # -1 between bodies
 CONTACT_ID: Final = 3
 PREVIOUS: Final = 4  # row of the same contact in the previous step, -1 when new
-CONTACT_INTS: Final = 5
+SHAPE_A: Final = 5  # -1 for a half-space of the world
+SHAPE_B: Final = 6
+CONTACT_INTS: Final = 7
 POINT: Final = 0  # 3
 NORMAL: Final = 3  # 3
 GAP: Final = 6
@@ -139,7 +144,9 @@ ROW_BODY_B: Final = 3
 ROW_HALF_SPACE: Final = 4
 ROW_ID: Final = 5
 ROW_MODE: Final = 6
-ROW_INTS: Final = 7
+ROW_SHAPE_A: Final = 7
+ROW_SHAPE_B: Final = 8
+ROW_INTS: Final = 9
 ROW_POINT: Final = 0  # 3
 ROW_NORMAL: Final = 3  # 3
 ROW_GAP: Final = 6
@@ -185,8 +192,9 @@ class PackedWorld(NamedTuple):
     radii: FloatArray  # (np,) m
     normals: FloatArray  # (ns, 3) outward
     offsets: FloatArray  # (ns,) m
-    pair_mu: FloatArray  # (nb, ns)
-    pair_restitution: FloatArray  # (nb, ns)
+    point_shape: IntArray  # (np,) the shape each point is of
+    pair_mu: FloatArray  # (shapes, ns)
+    pair_restitution: FloatArray  # (shapes, ns)
 
 
 class Work(NamedTuple):

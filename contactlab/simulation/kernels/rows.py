@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
-from contactlab.multibody.kernels.points import velocity_of
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
-    BODY_DOF,
-    BODY_ROOT,
     CERTIFICATE,
     CONTACT_ID,
     GAP,
@@ -38,8 +35,12 @@ from contactlab.simulation.kernels.layout import (
     ROW_MU,
     ROW_NORMAL,
     ROW_POINT,
+    ROW_SHAPE_A,
+    ROW_SHAPE_B,
     ROW_SLIP,
     ROW_STEP,
+    SHAPE_A,
+    SHAPE_B,
     SLIDE,
     STICK,
     STICK_FRACTION,
@@ -48,6 +49,7 @@ from contactlab.simulation.kernels.layout import (
     PackedWorld,
     Work,
 )
+from contactlab.simulation.kernels.relative import relative_velocity
 from lcp.kernels import kernel
 
 
@@ -67,6 +69,7 @@ def write_rows(
     impulse = work.scratch[12:15]
     moving = work.scratch[15:18]
     unhindered = work.scratch[18:21]
+    other = work.scratch[21:24]
     for c in range(nc):
         index = work.island_contacts[first + c]
         floats = work.contact_float[index]
@@ -94,12 +97,11 @@ def write_rows(
                 along2 += push * direction[j] * t2[j]
 
         # Slip after the step, and the speed the point would have without contacts as its measure.
+        a = ints[BODY_A]
         b = ints[BODY_B]
-        last = world.bodies[b, BODY_DOF]
-        o = work.origins[world.bodies[b, BODY_ROOT]]
         point = floats[POINT : POINT + 3]
-        velocity_of(world.dof_parent, work.S, last, o, point, work.v_plus, moving)
-        velocity_of(world.dof_parent, work.S, last, o, point, work.v_free, unhindered)
+        relative_velocity(world, work, a, b, point, work.v_plus, other, moving)
+        relative_velocity(world, work, a, b, point, work.v_free, other, unhindered)
         slip1 = moving[0] * t1[0] + moving[1] * t1[1] + moving[2] * t1[2]
         slip2 = moving[0] * t2[0] + moving[1] * t2[1] + moving[2] * t2[2]
         slip = math.sqrt(slip1 * slip1 + slip2 * slip2)
@@ -112,11 +114,13 @@ def write_rows(
         row = chunk.contact_float[row0 + index]
         row_int[ROW_STEP] = step
         row_int[ROW_ISLAND] = i
-        row_int[ROW_BODY_A] = ints[BODY_A]
+        row_int[ROW_BODY_A] = a
         row_int[ROW_BODY_B] = b
         row_int[ROW_HALF_SPACE] = ints[HALF_SPACE]
         row_int[ROW_ID] = ints[CONTACT_ID]
         row_int[ROW_MODE] = mode
+        row_int[ROW_SHAPE_A] = ints[SHAPE_A]
+        row_int[ROW_SHAPE_B] = ints[SHAPE_B]
         for j in range(3):
             row[ROW_POINT + j] = point[j]
             row[ROW_NORMAL + j] = normal[j]

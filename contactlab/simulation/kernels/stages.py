@@ -12,6 +12,7 @@ from contactlab.formulation.kernels.certify import certify
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.recover import recover
 from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
+from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.contacts import detect, match_previous
 from contactlab.simulation.kernels.finish import scatter_velocity
 from contactlab.simulation.kernels.free_motion import free_motion
@@ -46,6 +47,7 @@ from contactlab.simulation.kernels.layout import (
     PackedWorld,
     Work,
 )
+from contactlab.simulation.kernels.pairs import pair_contacts
 from lcp.kernels import kernel
 from lcp.kernels.residuals import is_solved, lcp_residuals
 
@@ -58,12 +60,21 @@ def failed(control: NDArray[np.int64], failure: int) -> int:
 
 
 @kernel(inline=True)
-def find_contacts(world: PackedWorld, work: Work, control: NDArray[np.int64], parameters: NDArray[np.float64]) -> int:
+def find_contacts(
+    world: PackedWorld,
+    work: Work,
+    collision: Collision | None,
+    control: NDArray[np.int64],
+    parameters: NDArray[np.float64],
+) -> int:
     """Stages 1 to 3: free motion, contacts, their rows in the previous step, islands; 0, NEED_SPACE or as `failed`."""
     failure = free_motion(world, work, parameters[H], control)
     if failure != FAILURE_NONE:
         return failed(control, failure)
-    count = detect(world, work, parameters[H], parameters[MARGIN])
+    count = pair_contacts(world, work, collision, parameters[H], parameters[MARGIN], control)
+    if count < 0:
+        return NEED_SPACE
+    count = detect(world, work, parameters[H], parameters[MARGIN], count)
     if count > work.contact_int.shape[0]:
         control[WANT_CONTACTS] = count
         return NEED_SPACE

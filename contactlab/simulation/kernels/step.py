@@ -19,6 +19,7 @@ from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.finish import commit, measure, write_state
 from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
@@ -87,8 +88,12 @@ def run(
     chunk: Chunk,
     control: NDArray[np.int64],
     parameters: NDArray[np.float64],
+    collision: Collision | None,
 ) -> int:
-    """Step until control[TARGET] steps are finished or Python is needed; the reason (see `layout`) is returned."""
+    """Step until control[TARGET] steps are finished or Python is needed; the reason (see `layout`) is returned.
+
+    ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
+    """
     h = parameters[H]
     while True:
         place = control[PROGRAM]
@@ -108,7 +113,7 @@ def run(
             )
             if code != GOOD:
                 return failed(control, FAILURE_NOT_FINITE)
-            reason = find_contacts(world, work, control, parameters)
+            reason = find_contacts(world, work, collision, control, parameters)
             if reason != 0:
                 return reason
             control[PROGRAM] = ROOM

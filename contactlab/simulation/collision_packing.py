@@ -128,9 +128,9 @@ def _excluded(world: World, n: int) -> IntArray:
     """Pairs i n + j of shapes on bodies that a joint joins, and of bodies that ignore each other."""
     of_body, of_weld = defaultdict(list), defaultdict(list)
     welds = _welds(world.model)
-    for i, body in enumerate(world.surface_bodies):
-        of_body[body].append(i)
-        of_weld[welds[body]].append(i)
+    for i, owner in enumerate(world.surface_bodies):
+        of_body[owner].append(i)
+        of_weld[welds[owner]].append(i)
     joined = set()
     for weld, body in zip(welds, world.model.bodies, strict=True):
         if body.parent != WORLD:

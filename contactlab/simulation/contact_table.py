@@ -79,7 +79,8 @@ class ContactTable:
     def impulse_on(self, body: int) -> FloatArray:
         """Return the impulses (n, 3) on a body given by number, world axes [N s]: 0 where it takes no part."""
         sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
-        return sign[:, None] * self.impulse
+        impulse: FloatArray = sign[:, None] * self.impulse
+        return impulse
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
         """Return the table of some rows."""

@@ -62,7 +62,8 @@ def as_surfaces(shape: object, material: object, placement: Transform | None, mo
         return tuple(one for part in shape for one in as_surfaces(part, material, placement, most_points))
     place = Transform() if placement is None else placement
     if isinstance(shape, Placed):
-        shape, place = shape.shape, place @ shape.pose if placement is not None else shape.pose
+        place = shape.pose if placement is None else place @ shape.pose
+        shape = shape.shape
     if isinstance(shape, Mesh):
         raise SimulationConfigError("shape", "is a Mesh, which the compiled step does not take: give its convex parts")
     if isinstance(shape, Shape):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import BodyShape, Box, ConvexPoints, Cylinder, HalfSpace, HeightField, Sphere
+from contactlab.contact import BodyShape, Box, ConvexPoints, Cylinder, HeightField, Shape, Sphere
 from contactlab.spatial import quaternion
 from contactlab.viewer.patch import fan, grid_lines, patch
 
@@ -71,8 +71,10 @@ def add_bodies(scene: viser.SceneApi, recording: Recording) -> list[viser.FrameH
 
 
 @singledispatch
-def add_shape(shape: BodyShape, scene: viser.SceneApi, name: str, color: Color) -> None:
+def add_shape(shape: Shape | BodyShape, scene: viser.SceneApi, name: str, color: Color) -> None:
     """Add a shape in its body's frame. A shape not known here is drawn as the balls it touches with."""
+    if not isinstance(shape, BodyShape):
+        return
     points, radii = shape.support_points()
     smallest = 0.01 * (1.0 + float(np.abs(points).max()))
     for i, (point, radius) in enumerate(zip(points, radii, strict=True)):
@@ -115,11 +117,6 @@ def _(shape: HeightField, scene: viser.SceneApi, name: str, color: Color) -> Non
     faces = np.concatenate([corner[:, None] + np.array([0, ny, ny + 1]), corner[:, None] + np.array([0, ny + 1, 1])])
     points = np.stack((x, y, shape.heights), axis=-1).reshape(-1, 3)
     scene.add_mesh_simple(name, points.astype(np.float32), faces.astype(np.uint32), color=GROUND, flat_shading=True)
-
-
-@add_shape.register(HalfSpace)
-def _(shape: HalfSpace, scene: viser.SceneApi, name: str, color: Color) -> None:
-    """It has no end, and the world's own half-spaces alone are drawn where the motion is."""
 
 
 @add_shape.register(ConvexPoints)

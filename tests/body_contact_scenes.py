@@ -1,0 +1,96 @@
+"""Scenes of bodies that touch one another; each returns a world with its start set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
+from contactlab.multibody import ModelBuilder
+from contactlab.multibody.joints import Fixed, Revolute
+from contactlab.simulation import World, WorldBuilder
+from contactlab.spatial import RigidInertia, Transform
+
+CUBE = RigidInertia.solid_box(1.0, (0.1,) * 3)
+BALL = RigidInertia.solid_sphere(0.5, 0.1)
+ROUND = RigidInertia(0.8, inertia=np.diag([0.02, 0.02, 0.005]))
+LYING = np.array([np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0])
+ROUGH = Material(0.5)
+
+
+def stack(count: int) -> World:
+    """Equal cubes, one on the other, on the ground."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    for i in range(count):
+        builder.add_free_body(f"cube {i}", CUBE, Box.cube(0.1), ROUGH, (0, 0, 0.1 + 0.2 * i, 1, 0, 0, 0))
+    return builder.build()
+
+
+def ball_on_a_moving_box() -> World:
+    """A ball dropped onto a flat box that slides on the ground."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(0.2))
+    half = (0.4, 0.3, 0.05)
+    start = (0, 0, 0.05, 1, 0, 0, 0)
+    builder.add_free_body("box", RigidInertia.solid_box(2.0, half), Box(half), ROUGH, start, (1.5, 0.2, 0, 0, 0, 0))
+    builder.add_free_body("ball", BALL, Sphere(0.1), Material(0.5, 0.4), (0.1, 0, 0.23, 1, 0, 0, 0))
+    return builder.build()
+
+
+def capsule_on_a_cylinder() -> World:
+    """A capsule that falls across a lying cylinder on the ground."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    builder.add_free_body("cylinder", ROUND, Cylinder(0.1, 0.3), ROUGH, (0, 0, 0.1, *LYING))
+    across = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)
+    builder.add_free_body("capsule", ROUND, Capsule(0.05, 0.2), ROUGH, (0.03, 0.05, 0.26, *across), (0, 0, -1, 0, 1, 0))
+    return builder.build()
+
+
+def pendulum_and_box() -> World:
+    """Two rods below a fixed hinge, their lower end hitting a cube on the ground; every link has a shape."""
+    rod = RigidInertia.solid_box(1.2, (0.02, 0.02, 0.25))
+    model = ModelBuilder()
+    model.add_body("stand", joint=Fixed(), placement=Transform(p=(0.0, 0.0, 1.1)))
+    model.add_body("upper", parent="stand", joint=Revolute((0, 1, 0)), inertia=rod)
+    below = Transform(p=(0, 0, -0.5))
+    model.add_body("lower", parent="upper", joint=Revolute((0, 1, 0)), placement=below, inertia=rod)
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    builder.add_model(model.build(), q=(1.0, 0.2))
+    builder.add_shape("stand", Box.cube(0.05), ROUGH)
+    for name in ("upper", "lower"):
+        builder.add_shape(name, Capsule(0.03, 0.22), ROUGH, placement=Transform(p=(0, 0, -0.25)))
+    builder.add_free_body("cube", CUBE, Box.cube(0.1), ROUGH, (0.15, 0, 0.1, 1, 0, 0, 0))
+    return builder.build()
+
+
+def collision_in_space(mu: float = 0.3, restitution: float = 0.5) -> World:
+    """Two turning boxes, alike about all axes, that fly into each other; no gravity, no ground."""
+    builder = WorldBuilder((0.0, 0.0, 0.0))
+    material = Material(mu, restitution)
+    half = (0.2, 0.1, 0.15)
+    inertia = RigidInertia(1.3, inertia=0.02 * np.eye(3))
+    turned = np.array([0.9, 0.1, 0.3, -0.2])
+    turned /= np.linalg.norm(turned)
+    builder.add_free_body("left", inertia, Box(half), material, (-0.4, 0, 0, 1, 0, 0, 0), (2, 0.1, 0, 0.5, 1, -0.3))
+    builder.add_free_body("right", CUBE, Box.cube(0.1), material, (0.3, 0.05, 0.02, *turned), (-1, 0, 0, 1, -2, 3))
+    return builder.build()
+
+
+def two_balls(restitution: float) -> World:
+    """A ball that flies into one at rest, centre to centre."""
+    builder = WorldBuilder((0.0, 0.0, 0.0))
+    material = Material(0.0, restitution)
+    builder.add_free_body("first", BALL, Sphere(0.1), material, (-0.3, 0, 0, 1, 0, 0, 0), (1, 0, 0, 0, 0, 0))
+    builder.add_free_body("second", BALL, Sphere(0.1), material, (0.0, 0, 0, 1, 0, 0, 0))
+    return builder.build()
+
+
+SCENES = {
+    "stack of three": (lambda: stack(3), 0.1),
+    "ball on a moving box": (ball_on_a_moving_box, 0.4),
+    "capsule on a cylinder": (capsule_on_a_cylinder, 0.4),
+    "pendulum and box": (pendulum_and_box, 0.6),
+    "collision in space": (collision_in_space, 0.3),
+}

@@ -1,0 +1,220 @@
+"""Bodies that touch one another in the compiled step: one arithmetic, and mechanics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from body_contact_scenes import SCENES, capsule_on_a_cylinder, collision_in_space, stack, two_balls
+from simulation_scenes import Outside
+
+import lcp
+from contactlab import ConstraintSolver
+from contactlab.contact import edge_directions
+from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects, point_in_body, point_jacobian
+from contactlab.simulation import TimeStepping, collision_packing, driver, simulate
+from problem_data import ConstraintVelProblemData
+
+G = 9.81
+each_scene = pytest.mark.parametrize("scene", SCENES)
+
+
+@pytest.fixture(scope="module")
+def recordings():
+    """Every scene, run once."""
+    return {name: simulate(make(), TimeStepping(1e-3), duration) for name, (make, duration) in SCENES.items()}
+
+
+def steps_between(recording):
+    """Return steps to look at: up to 40 in which bodies touch, spread over the run, and every seventh."""
+    touching = np.unique(recording.contacts.step[recording.contacts.body_a >= 0])
+    chosen = touching[:: max(1, touching.size // 40)]
+    assert chosen.size
+    return np.union1d(chosen, np.arange(0, recording.n_steps, 7))
+
+
+def same(a, b):
+    """Whether two recordings hold the same bits."""
+    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
+
+
+@each_scene
+def test_public_path_gives_the_recorded_bits(scene, recordings):
+    """LCP solution and velocities, from the problem posed again."""
+    recording = recordings[scene]
+    for i in steps_between(recording):
+        for j in range(recording.islands[i]):
+            solution = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(
+                recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
+            )
+            assert np.array_equal(solution.result.z, recording.z(i, j))
+            assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
+    assert recording.worst_certificate().scaled <= 1e-9
+    assert recording.worst_certificate().mechanical <= 1e-9
+
+
+@each_scene
+def test_a_solver_outside_a_restart_and_a_second_run_give_the_same_record(scene, recordings):
+    """NEED_SOLVE, the state between two steps as all there is, and determinism."""
+    recording = recordings[scene]
+    make, duration = SCENES[scene]
+    assert same(recording, simulate(make(), TimeStepping(1e-3), duration))
+    assert same(recording, simulate(make(), TimeStepping(1e-3, solver=Outside()), duration))
+    middle = recording.n_steps // 2
+    rest = simulate(make(), TimeStepping(1e-3), steps=recording.n_steps - middle, state=recording.state(middle))
+    assert np.array_equal(rest.q, recording.q[middle:])
+    later = recording.contacts.rows(recording.contacts.step >= middle)
+    assert np.array_equal(rest.contacts.impulse, later.impulse)
+    assert np.array_equal(rest.contacts.id, later.id)
+
+
+@each_scene
+def test_the_ledger_closes(scene, recordings):
+    """Every joule of every step is in an entry, and sliding friction never gives any."""
+    recording = recordings[scene]
+    scale = np.abs(recording.kinetic).max() + np.abs(recording.potential).max()
+    assert np.abs(recording.ledger.residual).max() <= 1e-12 * scale
+    assert recording.ledger.friction_sliding.max() <= 1e-14 * scale
+
+
+@each_scene
+def test_problems_are_those_of_the_public_functions(scene, recordings):
+    """A row is the difference of the point Jacobians of its two bodies, along the normal from A into B."""
+    recording = recordings[scene]
+    model = recording.world.model
+    for i in steps_between(recording):
+        q, v = recording.q[i], recording.v[i]
+        for island in range(recording.islands[i]):
+            dofs, rows = recording.dofs(i, island), recording.contacts_at(i)
+            rows = rows.rows(rows.island == island)
+            normals, edges = [], []
+            for a, b, x, normal in zip(rows.body_a, rows.body_b, rows.point, rows.normal, strict=True):
+                J = np.zeros((3, model.nv))
+                for body, sign in ((a, -1.0), (b, 1.0)):
+                    if body >= 0:
+                        name = model.names[body]
+                        J += sign * point_jacobian(model, q, name, point_in_body(model, q, name, x))
+                normals.append(normal @ J[:, dofs])
+                edges.append(edge_directions(normal, recording.stepper.edges) @ J[:, dofs])
+            M, ours = mass_matrix(model, q), recording.problem(i, island)
+            Mv = M @ v - recording.h[i] * nonlinear_effects(model, q, v)
+            other = ConstraintVelProblemData(
+                M=M[np.ix_(dofs, dofs)], Mv=Mv[dofs], N=np.array(normals), F=np.concatenate(edges),
+                mu=rows.mu, r=[recording.stepper.edges // 2] * len(rows), kN=ours.kN,
+            ).blocks()  # fmt: skip
+            for field in ("J", "Y"):
+                scale = max(1.0, np.abs(getattr(other, field)).max())
+                np.testing.assert_allclose(getattr(ours.blocks(), field), getattr(other, field), atol=1e-10 * scale)
+
+
+def test_a_collision_in_space_keeps_both_momenta():
+    """Linear and angular momentum of two free bodies, to rounding, in every step of an impact with friction."""
+    recording = simulate(collision_in_space(), TimeStepping(1e-3), 0.3)
+    assert recording.contacts.impulse_normal.max() > 0.5
+    model = recording.world.model
+    R, p = recording.poses()
+    linear, angular = np.zeros((recording.n_steps + 1, 3)), np.zeros((recording.n_steps + 1, 3))
+    for b, body in enumerate(model.bodies):
+        v = recording.v[:, model.v_slice(body.name)]
+        push = body.inertia.mass * v[:, :3]
+        linear += push
+        angular += np.cross(p[:, b], push) + np.einsum("nij,jk,nk->ni", R[:, b], body.inertia.inertia, v[:, 3:])
+    assert np.abs(np.diff(linear, axis=0)).max() <= 1e-12
+    assert np.abs(np.diff(angular, axis=0)).max() <= 1e-12
+    assert np.abs(np.diff(recording.v, axis=0)).max() > 0.5
+
+
+def test_action_is_reaction():
+    """The forces on two bodies that touch only each other are opposite; of a stack, each carries what is above."""
+    recording = simulate(collision_in_space(), TimeStepping(1e-3), 0.3)
+    assert np.array_equal(recording.force_on("left"), -recording.force_on("right"))
+    pile = simulate(stack(3), TimeStepping(1e-3), 0.05)
+    for i in range(3):
+        assert pile.force_on(f"cube {i}")[-1] == pytest.approx([0.0, 0.0, G], abs=1e-9)
+    rows = pile.contacts_at(pile.n_steps - 1)
+    for a, weight in ((-1, 3 * G), (0, 2 * G), (1, G)):
+        assert rows.impulse[rows.body_a == a].sum(axis=0) / pile.h[-1] == pytest.approx([0, 0, weight], abs=1e-9)
+
+
+@pytest.mark.parametrize("count", [3, 10])
+def test_a_stack_stands_still(count):
+    """After a second nothing moves, and every problem was solved."""
+    recording = simulate(stack(count), TimeStepping(1e-3), 1.0)
+    assert np.abs(recording.v).max() <= 1e-9
+    assert recording.worst_certificate().scaled <= 1e-9
+    assert recording.worst_certificate().mechanical <= 1e-9
+    assert recording.islands.max() == 1
+
+
+@pytest.mark.parametrize("restitution", [1.0, 0.5, 0.0])
+def test_two_equal_balls_exchange_velocities(restitution):
+    """Newton's law between equal masses: (1 - e)/2 and (1 + e)/2 of the speed."""
+    recording = simulate(two_balls(restitution), TimeStepping(1e-3), 0.3)
+    first, second = recording.v[-1, :6], recording.v[-1, 6:]
+    assert first == pytest.approx([0.5 * (1 - restitution), 0, 0, 0, 0, 0], abs=1e-12)
+    assert second == pytest.approx([0.5 * (1 + restitution), 0, 0, 0, 0, 0], abs=1e-12)
+    returned, absorbed = recording.ledger.impact_returned.sum(), recording.ledger.impact_absorbed.sum()
+    assert returned == pytest.approx(-(restitution**2) * absorbed, abs=1e-12)
+
+
+def test_a_pair_enters_by_its_speed_of_approach():
+    """At gap <= margin + h max(0, -N v): a ball never jumps over another, however fast."""
+    stepper = TimeStepping(1e-2, margin=2e-3)
+    world = two_balls(0.0)
+    for gap, speed, enters in [
+        (1.9e-3, 0.0, True),
+        (2.1e-3, 0.0, False),
+        (2.1e-3, 0.1, True),
+        (2.1e-3, -0.1, False),
+        (1.9, 190.0, True),
+        (1.9, 180.0, False),
+    ]:
+        q, v = world.initial_q.copy(), np.zeros(12)
+        q[0], v[0] = -0.2 - gap, speed
+        result = stepper.step(world, world.initial_state(q=q, v=v))
+        assert (len(result.contacts) == 1) is enters
+
+
+def test_numbers_of_contacts_ascend_and_stay():
+    """Pairs come before half-spaces; the next step finds the same numbers and starts from their forces."""
+    recording = simulate(capsule_on_a_cylinder(), TimeStepping(1e-3), 0.4)
+    for i in range(recording.n_steps):
+        rows = recording.contacts_at(i)
+        assert np.all(rows.id[1:] > rows.id[:-1])
+        assert np.all(rows.body_b >= 0)
+    assert recording.warm_hits.sum() > 0.3 * recording.islands.sum()
+    known = np.isin(recording.contacts_at(399).id, recording.contacts_at(398).id)
+    assert known.all()
+
+
+def test_buffers_grow_without_a_trace(monkeypatch):
+    """Room for one pair, one contact of it and one in all: the loop asks for more in mid-step."""
+    world, stepper = stack(4), TimeStepping(1e-3)
+    roomy = simulate(world, stepper, steps=20)
+    monkeypatch.setattr(driver, "FIRST_CONTACTS", 1)
+    monkeypatch.setattr(driver, "FIRST_ISLAND_CONTACTS", 1)
+    monkeypatch.setattr(collision_packing, "PAIRS_PER_SHAPE", 0)
+    monkeypatch.setattr(collision_packing, "CONTACTS_OF_A_PAIR", 1)
+    assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))
+
+
+@pytest.mark.nojit
+def test_compiler_off_stands_as_well():
+    """The same kernels as plain Python: two cubes at rest."""
+    recording = simulate(stack(2), TimeStepping(1e-3, edges=4), steps=2)
+    assert np.abs(recording.v).max() <= 1e-12
+    assert recording.contacts_at(1).body_a.tolist() == [0] * 4 + [-1] * 4
+
+
+def test_links_that_hang_together_push_on_what_they_hit(recordings):
+    """The pendulum's links, joined, never touch one another or the stand; the lower one moves the cube."""
+    recording = recordings["pendulum and box"]
+    names = recording.world.model.names
+    pairs = {
+        (names[a], names[b])
+        for a, b in zip(recording.contacts.body_a, recording.contacts.body_b, strict=True)
+        if a >= 0
+    }
+    assert pairs == {("lower", "cube")}
+    assert recording.v[:, recording.world.model.v_slice("cube")][:, 0].max() > 0.1
+    cube = body_pose(recording.world.model, recording.q[-1], "cube")
+    assert cube.p[0] > 0.2

@@ -1,0 +1,216 @@
+"""Shapes of bodies in a world: several of them, fixed ones, filters, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from body_contact_scenes import BALL, CUBE, ROUGH, ROUND, SCENES, two_balls
+
+from contactlab.contact import (
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    Placed,
+    Sphere,
+)
+from contactlab.multibody import ModelBuilder
+from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
+from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import Transform
+
+G = 9.81
+REST = (0, 0, 0.1, 1, 0, 0, 0)
+
+
+def resting(builder, name="body", steps=50):
+    """Run from rest and return the recording; nothing may have moved."""
+    recording = simulate(builder.build(), TimeStepping(1e-3, edges=4), steps=steps)
+    assert np.abs(recording.v).max() <= 1e-9
+    weight = recording.world.model.bodies[recording.world.model.names.index(name)].inertia.mass * G
+    assert recording.force_on(name)[-1] == pytest.approx([0, 0, weight], abs=1e-8)
+    return recording
+
+
+@pytest.mark.parametrize(
+    ("shape", "height"),
+    [
+        (Sphere(0.1), 0.1),
+        (Box.cube(0.1), 0.1),
+        (Cylinder(0.1, 0.2), 0.2),
+        (ConvexPoints(0.1 * np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])), 0.1),
+        ([Placed(Capsule(0.1, 0.2), Transform.rotation((1, 0, 0), np.pi / 2))], 0.1),
+        ([Placed(Sphere(0.1), Transform(p=(x, y, 0.0))) for x, y in ((0.2, 0), (-0.2, 0.2), (-0.2, -0.2))], 0.1),
+    ],
+)
+@pytest.mark.parametrize("ground", ["half-space", "fixed box", "fixed half-space", "height field"])
+def test_every_shape_rests_on_every_ground(shape, height, ground):
+    """With its own weight on it, and no motion."""
+    builder = WorldBuilder()
+    if ground == "half-space":
+        builder.add_half_space("ground", HalfSpace(), ROUGH)
+    elif ground == "fixed box":
+        builder.add_fixed_body("ground", Box((2, 2, 0.5)), ROUGH, Transform(p=(0, 0, -0.5)))
+    elif ground == "fixed half-space":
+        builder.add_fixed_body("ground", HalfSpace(), ROUGH)
+    else:
+        builder.add_fixed_body("ground", HeightField(np.zeros((3, 3)), 1.0), ROUGH, Transform(p=(-1, -1, 0)))
+    builder.add_free_body("body", CUBE, shape, ROUGH, (0, 0, height, 1, 0, 0, 0))
+    recording = resting(builder)
+    assert np.all(recording.contacts.normal[:, 2] == pytest.approx(1.0))
+    assert set(recording.contacts.body_a) == ({-1} if ground == "half-space" else {0})
+    assert set(recording.contacts.half_space) == ({0} if ground == "half-space" else {-1})
+
+
+def test_placed_shapes_have_materials_and_numbers_of_their_own():
+    """A body on an icy and on a rough foot: mu is that of the foot, shape_b says which."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), Material(1.0))
+    model = ModelBuilder()
+    model.add_body("body", joint=FloatingBase(), inertia=CUBE)
+    builder.add_model(model.build(), REST)
+    for y, mu in ((-0.3, 0.04), (0.3, 0.64)):
+        builder.add_shape("body", Box.cube(0.1), Material(mu), placement=Transform(p=(0.0, y, 0.0)))
+    recording = resting(builder)
+    rows = recording.contacts_at(0)
+    assert rows.mu == pytest.approx(np.where(rows.shape_b == 0, 0.2, 0.8))
+    assert sorted(rows.shape_b) == [0] * 4 + [1] * 4
+    assert np.all((rows.point[:, 1] > 0) == (rows.shape_b == 1))
+
+
+def touching(builder):
+    """Whether balls that overlap meet: contacts between bodies in one step."""
+    world = builder.build()
+    result = TimeStepping(1e-3, edges=4).step(world, world.initial_state())
+    return bool(np.any(result.contacts.body_a >= 0)), world
+
+
+@pytest.mark.nojit
+def test_filters():
+    """All bodies touch by default; not those that ignore each other, nor in a world without such contacts."""
+
+    def balls(**options):
+        builder = WorldBuilder(**options)
+        for name, x in (("a", 0.0), ("b", 0.15)):
+            builder.add_free_body(name, BALL, Sphere(0.1), ROUGH, (x, 0, 0, 1, 0, 0, 0))
+        return builder
+
+    assert touching(balls())[0]
+    ignoring = balls()
+    ignoring.ignore("b", "a")
+    for builder in (ignoring, balls(body_contacts=False)):
+        meets, world = touching(builder)
+        assert not meets
+        assert world.collision is None
+    with pytest.raises(SimulationConfigError, match="'c'"):
+        ignoring.ignore("a", "c")
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("joints", "meet"),
+    [((FloatingBase(), Fixed()), set()), ((Fixed(), Fixed()), set()), ((FloatingBase(), Revolute((0, 0, 1))), set())],
+)
+def test_bodies_that_hang_together_do_not_touch(joints, meet):
+    """Those of one weld, fixed to the world or not, and those that a joint joins; a third body touches both."""
+    model = ModelBuilder()
+    model.add_body("a", joint=joints[0], inertia=BALL)
+    model.add_body("b", parent="a", joint=joints[1], placement=Transform(p=(0.1, 0, 0)), inertia=BALL)
+    builder = WorldBuilder()
+    builder.add_model(model.build())
+    for name in "ab":
+        builder.add_shape(name, Sphere(0.1), ROUGH)
+    assert builder.build().collision is None
+    builder.add_free_body("c", BALL, Sphere(0.1), ROUGH, (0.05, 0.15, 0, 1, 0, 0, 0))
+    world = builder.build()
+    rows = TimeStepping(1e-3, edges=4).step(world, world.initial_state()).contacts
+    assert {(int(a), int(b)) for a, b in zip(rows.body_a, rows.body_b, strict=True)} == {(0, 2), (1, 2)} | meet
+
+
+def test_a_shape_of_the_users_own_touches_half_spaces_alone():
+    """Its support points say nothing of its surface."""
+
+    class Own:
+        def support_points(self):
+            return np.array([[0.0, 0.0, -0.1], [0.05, 0.0, -0.1], [0.0, 0.05, -0.1]]), np.zeros(3)
+
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    builder.add_free_body("own", BALL, Own(), ROUGH, REST)
+    builder.add_free_body("ball", BALL, Sphere(0.1), ROUGH, REST)
+    assert builder.build().collision is None
+
+
+def test_reduced_contacts_carry_the_same_load():
+    """Eight points of a turned cube on a cube become four; nothing else changes."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    eighth = (np.cos(np.pi / 8), 0.0, 0.0, np.sin(np.pi / 8))
+    builder.add_free_body("low", CUBE, Box.cube(0.1), ROUGH, REST)
+    builder.add_free_body("high", CUBE, Box.cube(0.1), ROUGH, (0, 0, 0.3, *eighth))
+    counts = {}
+    for reduce in (False, True):
+        recording = simulate(builder.build(), TimeStepping(1e-3, edges=4, reduce_contacts=reduce), steps=50)
+        counts[reduce] = int(np.sum(recording.contacts_at(49).body_a == 0))
+        assert recording.force_on("high")[-1] == pytest.approx([0, 0, G], abs=1e-9)
+        assert np.abs(recording.v).max() <= 1e-9
+    assert counts == {False: 8, True: 4}
+
+
+def test_a_world_is_kept_with_its_shapes_and_filters(tmp_path):
+    """A record opened from its file poses the same problems: every shape, place, material and filter is there."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    builder.add_fixed_body("hills", HeightField(0.02 * np.arange(9.0).reshape(3, 3), (1.0, 0.7)), ROUGH)
+    builder.add_fixed_body("wall", HalfSpace((-1.0, 0, 0), -3.0), ROUGH)
+    builder.add_free_body("drum", ROUND, Cylinder(0.1, 0.2), Material(0.3), (0.5, 0.5, 0.5, 1, 0, 0, 0))
+    pose = Transform.rotation((1, 2, 3), 0.7, (0.1, 0.0, 0.05))
+    parts = [Placed(Capsule(0.05, 0.1), pose), Sphere(0.08, (0.0, 0.1, 0.0))]
+    builder.add_free_body("club", CUBE, parts, Material(0.4, 0.2), (0.6, 0.5, 0.9, 1, 0, 0, 0), (0, 0, -1, 2, 0, 0))
+    builder.add_free_body("ghost", BALL, Sphere(0.1), ROUGH, (0.6, 0.5, 0.3, 1, 0, 0, 0))
+    builder.ignore("ghost", "drum")
+    builder.ignore("club", "ghost")
+    recording = simulate(builder.build(), TimeStepping(1e-3, edges=4), 0.3, path=tmp_path / "run.npz")
+    opened = Recording.open(tmp_path / "run.npz")
+    between = {(int(a), int(b)) for a, b in zip(opened.contacts.shape_a, opened.contacts.shape_b, strict=True)}
+    assert len(between) >= 3
+    again = simulate(opened.world, opened.stepper, steps=recording.n_steps)
+    for name, rows in recording.rows.items():
+        assert np.array_equal(rows, again.rows[name]), name
+
+
+@pytest.mark.nojit
+def test_what_is_refused():
+    """Meshes, grounds that would move, and what is no shape; the builder is left as it was."""
+    builder = WorldBuilder()
+    tetrahedron = Mesh([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])
+    cases = [(tetrahedron, "Mesh"), (Placed(tetrahedron), "Mesh"), ([], "empty"), ([Sphere(0.1), 3], "int")]
+    for shape, said in cases:
+        with pytest.raises(SimulationConfigError, match=said) as caught:
+            builder.add_free_body("body", BALL, shape, ROUGH)
+        assert caught.value.field == "shape"
+    for ground in (HeightField(np.zeros((2, 2)), 1.0), HalfSpace()):
+        moving = WorldBuilder()
+        moving.add_free_body("body", BALL, ground, ROUGH)
+        with pytest.raises(SimulationConfigError, match="'body' moves"):
+            moving.build()
+    builder.add_fixed_body("table", Box.cube(1.0), ROUGH)
+    with pytest.raises(SimulationConfigError, match="placement"):
+        builder.add_shape("table", Sphere(0.1), ROUGH, placement=(0, 0, 1))
+    with pytest.raises(SimulationConfigError, match="reduce_contacts"):
+        TimeStepping(1e-3, reduce_contacts=2)
+
+
+@pytest.mark.nojit
+def test_worlds_that_need_no_detection_have_none():
+    """One body, or bodies that cannot meet: the loop is the one of half-spaces."""
+    builder = WorldBuilder()
+    builder.add_half_space("ground", HalfSpace(), ROUGH)
+    builder.add_free_body("one", CUBE, Box.cube(0.1), ROUGH, REST)
+    assert builder.build().collision is None
+    assert two_balls(0.0).collision is not None
+    assert all(make().collision is not None for make, _ in SCENES.values())

@@ -49,7 +49,7 @@ def capsule_on_a_cylinder() -> World:
 
 def pendulum_and_box() -> World:
     """Two rods below a fixed hinge, their lower end hitting a cube on the ground; every link has a shape."""
-    rod = RigidInertia.solid_box(1.2, (0.02, 0.02, 0.25))
+    rod = RigidInertia(1.2, (0, 0, -0.25), inertia=np.diag([0.025, 0.025, 4e-4]))
     model = ModelBuilder()
     model.add_body("stand", joint=Fixed(), placement=Transform(p=(0.0, 0.0, 1.1)))
     model.add_body("upper", parent="stand", joint=Revolute((0, 1, 0)), inertia=rod)

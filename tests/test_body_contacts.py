@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from body_contact_scenes import SCENES, capsule_on_a_cylinder, collision_in_space, stack, two_balls
@@ -11,7 +15,7 @@ import lcp
 from contactlab import ConstraintSolver
 from contactlab.contact import edge_directions
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects, point_in_body, point_jacobian
-from contactlab.simulation import TimeStepping, collision_packing, driver, simulate
+from contactlab.simulation import Recording, TimeStepping, collision_packing, driver, simulate
 from problem_data import ConstraintVelProblemData
 
 G = 9.81
@@ -195,6 +199,31 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     monkeypatch.setattr(collision_packing, "PAIRS_PER_SHAPE", 0)
     monkeypatch.setattr(collision_packing, "CONTACTS_OF_A_PAIR", 1)
     assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))
+
+
+def test_compiler_off_agrees(tmp_path):
+    """An impact in space, a ball on a box and a falling capsule as plain Python: 1e-12 of the size of each column."""
+    code = (
+        "import sys; sys.path[:0] = {path!r}\n"
+        "import body_contact_scenes as s\n"
+        "from contactlab.simulation import TimeStepping, simulate\n"
+        "for name in {names!r}:\n"
+        "    simulate(s.SCENES[name][0](), TimeStepping(4e-3, edges=4), steps=40, path={out!r} + '/' + name)\n"
+    )
+    names = ("collision in space", "ball on a moving box", "capsule on a cylinder")
+    path = [os.path.dirname(__file__), *(entry for entry in sys.path if entry)]
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    program = code.format(path=path, names=names, out=str(tmp_path))
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    for scene in names:
+        plain = Recording.open(tmp_path / scene)
+        compiled = simulate(SCENES[scene][0](), TimeStepping(4e-3, edges=4), steps=40)
+        assert plain.environment["jit"] == "off"
+        assert np.any(compiled.contacts.impulse_normal[compiled.contacts.body_a >= 0] > 0.0)
+        for name in ("q", "v", "kinetic", "contact_point", "contact_normal", "contact_gap", "contact_impulse"):
+            ours, theirs = compiled.rows[name], plain.rows[name]
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, np.abs(ours).max()), err_msg=name)
+        assert np.array_equal(compiled.rows["contact_id"], plain.rows["contact_id"])
 
 
 @pytest.mark.nojit

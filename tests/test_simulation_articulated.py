@@ -358,10 +358,10 @@ def test_a_singular_place_stops_the_run_and_names_the_joint():
 
 @pytest.mark.nojit
 def test_what_is_fixed_to_the_world_touches_nothing():
-    """A shape on a stand takes no part; the ball that moves does."""
+    """A shape on a stand does not meet the ground; the ball that moves, away from both, does."""
     model = ModelBuilder()
     model.add_body("stand", joint=Fixed(), placement=Transform(p=(0, 0, 0.05)), inertia=BALL)
-    model.add_body("ball", joint=FloatingBase(), placement=Transform(p=(0, 0, 0.1)), inertia=BALL)
+    model.add_body("ball", joint=FloatingBase(), placement=Transform(p=(1, 0, 0.1)), inertia=BALL)
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), Material(0.5))
     builder.add_model(model.build())

@@ -15,6 +15,7 @@ from contactlab.contact.detection.packing import workspace
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.kernels import layout
 from contactlab.simulation.kernels.collision import MAX_SHAPES, Collision
 from contactlab.spatial import Transform
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from contactlab.multibody import Model
     from contactlab.simulation.world import World
 
-__all__ = ["new_collision", "pack_collision", "pair_tables"]
+__all__ = ["grow_collision", "new_collision", "pack_collision", "pair_tables"]
 
 IntArray = NDArray[np.int64]
 
@@ -97,6 +98,17 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
         points=np.zeros((contacts, 7)),
         features=np.zeros(contacts, dtype=np.int64),
     )
+
+
+def grow_collision(held: Collision, control: IntArray) -> Collision | None:
+    """Return larger workspaces where the loop found those held too small, None where it did not."""
+    pairs, contacts = held.pairs.size, held.features.size
+    more_pairs, more_contacts = int(control[layout.WANT_PAIRS]), int(control[layout.WANT_PAIR_CONTACTS])
+    if more_pairs <= pairs and more_contacts <= contacts:
+        return None
+    # By half at least, so that growth is rare.
+    pairs = max(more_pairs, pairs * 3 // 2) if more_pairs > pairs else pairs
+    return new_collision(held, pairs, max(more_contacts, contacts))
 
 
 def pair_tables(materials: list[Material]) -> tuple[IntArray, NDArray[np.float64], NDArray[np.float64]]:

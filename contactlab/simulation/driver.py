@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.multibody.states import check_configuration, check_velocity
-from contactlab.simulation.collision_packing import new_collision
+from contactlab.simulation.collision_packing import grow_collision, new_collision
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.kernels import layout
@@ -294,12 +294,9 @@ class Driver:
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
         if self.collision is not None:
-            pairs, found = self.collision.pairs.size, self.collision.features.size
-            more_pairs = int(self.control[layout.WANT_PAIRS])
-            more_found = int(self.control[layout.WANT_PAIR_CONTACTS])
-            if more_pairs > pairs or more_found > found:
-                pairs = max(more_pairs, pairs * 3 // 2) if more_pairs > pairs else pairs
-                self.collision = new_collision(self.collision, pairs, max(more_found, found))
+            larger = grow_collision(self.collision, self.control)
+            if larger is not None:
+                self.collision = larger
                 return
         wanted = int(self.control[layout.WANT_CONTACTS])
         if wanted > self.work.contact_int.shape[0]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder
-from contactlab.multibody.joints import Fixed, Revolute
+from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
 from contactlab.simulation import World, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform
 
@@ -78,6 +78,22 @@ def collision_in_space(mu: float = 0.3, restitution: float = 0.5) -> World:
     return builder.build()
 
 
+def tree_that_folds() -> World:
+    """Three links in space: the last swings onto the first, all of one tree."""
+    model = ModelBuilder((0.0, 0.0, 0.0))
+    inertia = RigidInertia.solid_box(1.0, (0.2, 0.1, 0.05))
+    model.add_body("first", joint=FloatingBase(), inertia=inertia)
+    for name, parent in (("middle", "first"), ("last", "middle")):
+        place = Transform(p=(0.25, 0.0, 0.0))
+        model.add_body(name, parent=parent, joint=Revolute((0, 1, 0.1)), placement=place, inertia=inertia)
+    builder = WorldBuilder((0.0, 0.0, 0.0))
+    q = (0, 0, 0, 1, 0, 0, 0, -1.2, -1.2)
+    builder.add_model(model.build(), q, (0, 0, 0, 0, 0, 0, -1.0, -3.0))
+    for name in ("first", "last"):
+        builder.add_shape(name, Box((0.2, 0.1, 0.05)), Material(0.4, 0.3))
+    return builder.build()
+
+
 def two_balls(restitution: float) -> World:
     """A ball that flies into one at rest, centre to centre."""
     builder = WorldBuilder((0.0, 0.0, 0.0))
@@ -92,5 +108,6 @@ SCENES = {
     "ball on a moving box": (ball_on_a_moving_box, 0.4),
     "capsule on a cylinder": (capsule_on_a_cylinder, 0.4),
     "pendulum and box": (pendulum_and_box, 0.6),
+    "tree that folds": (tree_that_folds, 0.8),
     "collision in space": (collision_in_space, 0.3),
 }

@@ -14,7 +14,15 @@ from simulation_scenes import Outside
 import lcp
 from contactlab import ConstraintSolver
 from contactlab.contact import edge_directions
-from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects, point_in_body, point_jacobian
+from contactlab.multibody import (
+    angular_momentum,
+    body_pose,
+    linear_momentum,
+    mass_matrix,
+    nonlinear_effects,
+    point_in_body,
+    point_jacobian,
+)
 from contactlab.simulation import Recording, TimeStepping, collision_packing, driver, simulate
 from problem_data import ConstraintVelProblemData
 
@@ -34,6 +42,11 @@ def steps_between(recording):
     chosen = touching[:: max(1, touching.size // 40)]
     assert chosen.size
     return np.union1d(chosen, np.arange(0, recording.n_steps, 7))
+
+
+def momentum(model, q, v):
+    """Linear and angular momentum of a model (6,)."""
+    return np.concatenate((linear_momentum(model, q, v), angular_momentum(model, q, v)))
 
 
 def same(a, b):
@@ -108,6 +121,24 @@ def test_problems_are_those_of_the_public_functions(scene, recordings):
             for field in ("J", "Y"):
                 scale = max(1.0, np.abs(getattr(other, field)).max())
                 np.testing.assert_allclose(getattr(ours.blocks(), field), getattr(other, field), atol=1e-10 * scale)
+
+
+def test_links_of_one_tree_touch(recordings):
+    """A contact within a tree moves its joints and leaves the momentum of the whole alone."""
+    recording = recordings["tree that folds"]
+    assert set(recording.contacts.body_a) == {0}
+    assert set(recording.contacts.body_b) == {2}
+    assert recording.contacts.impulse_normal.max() > 0.01
+    model, changed = recording.world.model, 0.0
+    for i in np.unique(recording.contacts.step):
+        before = momentum(model, recording.q[i], recording.v[i])
+        after = momentum(model, recording.q[i], recording.v[i + 1])
+        # At one configuration: what is left is the step of the bias forces, the same without contacts.
+        M, h = mass_matrix(model, recording.q[i]), recording.h[i]
+        v_free = recording.v[i] - h * np.linalg.solve(M, nonlinear_effects(model, recording.q[i], recording.v[i]))
+        np.testing.assert_allclose(after, momentum(model, recording.q[i], v_free), atol=1e-12)
+        changed = max(changed, np.abs(recording.v[i + 1] - v_free).max(), np.abs(after - before).max())
+    assert changed > 0.1
 
 
 def test_a_collision_in_space_keeps_both_momenta():

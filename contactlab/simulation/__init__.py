@@ -8,6 +8,7 @@ from contactlab.simulation.errors import RecordError, SimulationConfigError, Sim
 from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.simulation.state import StepperState
+from contactlab.simulation.surface import Surface
 from contactlab.simulation.time_stepping import StepResult, TimeStepping
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
@@ -26,6 +27,7 @@ __all__ = [
     "SimulationError",
     "StepResult",
     "StepperState",
+    "Surface",
     "TimeStepping",
     "WorstCertificate",
     "World",

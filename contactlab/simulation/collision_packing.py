@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape, ContactError, Material, Placed, Shape, Sphere, combine
-from contactlab.contact.detection import pack_shapes
-from contactlab.contact.detection.packing import workspace
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
@@ -37,6 +35,8 @@ CONTACTS_OF_A_PAIR = 64
 
 def pack_collision(world: World) -> Collision | None:
     """Lay the shapes out, without room for pairs and contacts; None where no pair of them may touch."""
+    from contactlab.contact.detection import pack_shapes
+
     surfaces, n_surfaces, n_half_spaces = world.surfaces, len(world.surfaces), len(world.half_spaces)
     n = n_surfaces + n_half_spaces
     body = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
@@ -83,6 +83,8 @@ def pack_collision(world: World) -> Collision | None:
 
 def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Collision:
     """Give packed shapes workspaces of their own, with room for so many pairs and contacts of one pair at least."""
+    from contactlab.contact.detection.packing import workspace
+
     n = packed.kind.size
     pairs, contacts = max(pairs, PAIRS_PER_SHAPE * n), max(contacts, CONTACTS_OF_A_PAIR)
     work, ints = workspace()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Mesh, Placed, Shape
-from contactlab.contact.detection import pack_shapes
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -67,6 +66,8 @@ def as_surfaces(shape: object, material: object, placement: Transform | None, mo
     if isinstance(shape, Mesh):
         raise SimulationConfigError("shape", "is a Mesh, which the compiled step does not take: give its convex parts")
     if isinstance(shape, Shape):
+        from contactlab.contact.detection import pack_shapes
+
         try:
             pack_shapes([shape], faces=False)
         except ContactError as error:

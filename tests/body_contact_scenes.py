@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, Material, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
 from contactlab.simulation import World, WorldBuilder
@@ -75,6 +75,24 @@ def collision_in_space(mu: float = 0.3, restitution: float = 0.5) -> World:
     turned /= np.linalg.norm(turned)
     builder.add_free_body("left", inertia, Box(half), material, (-0.4, 0, 0, 1, 0, 0, 0), (2, 0.1, 0, 0.5, 1, -0.3))
     builder.add_free_body("right", CUBE, Box.cube(0.1), material, (0.3, 0.05, 0.02, *turned), (-1, 0, 0, 1, -2, 3))
+    return builder.build()
+
+
+def heap(count: int, seed: int) -> World:
+    """Bodies of every shape that fall into a funnel, one on the other."""
+    random = np.random.default_rng(seed)
+    builder, material = WorldBuilder(), Material(0.4, 0.1)
+    builder.add_half_space("floor", HalfSpace(), material)
+    for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        builder.add_half_space(f"wall {x} {y}", HalfSpace((x, y, 0.5), -0.3), material)
+    octahedron = ConvexPoints(0.12 * np.concatenate((np.eye(3), -np.eye(3))))
+    shapes = (Sphere(0.1), Box((0.1, 0.08, 0.06)), Capsule(0.05, 0.1), Cylinder(0.08, 0.1), octahedron)
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.09, 0.08))
+    for i in range(count):
+        turn = random.normal(size=4)
+        start = (*random.uniform(-0.2, 0.2, 2), 0.4 + 0.25 * i, *(turn / np.linalg.norm(turn)))
+        speed = (0.0, 0.0, -1.0, *random.normal(size=3))
+        builder.add_free_body(f"body {i}", inertia, shapes[i % 5], material, start, speed)
     return builder.build()
 
 

@@ -9,6 +9,7 @@ from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.simulation.state import StepperState
 from contactlab.simulation.time_stepping import StepResult, TimeStepping
+from contactlab.simulation.verification import VerificationFailure, VerificationReport, verify
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
 
@@ -27,8 +28,11 @@ __all__ = [
     "StepResult",
     "StepperState",
     "TimeStepping",
+    "VerificationFailure",
+    "VerificationReport",
     "WorstCertificate",
     "World",
     "WorldBuilder",
     "simulate",
+    "verify",
 ]

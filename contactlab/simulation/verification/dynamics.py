@@ -117,7 +117,7 @@ def _single_links(model: Model) -> list[list[str]]:
 
 
 def _inertia_about(model: Model, state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:
-    """Return the (3, 3) inertia of bodies that move as one, world axes, about their common centre of mass or the joint."""
+    """Return the (3, 3) inertia of bodies that move as one, about their centre of mass or the joint; world axes."""
     parts = []
     for spec in model.bodies:
         if spec.name in names and spec.inertia is not None:

@@ -92,9 +92,7 @@ def moving_bodies(model: Model, q: FloatArray, v: FloatArray) -> dict[str, Body]
     return frames
 
 
-def _step_along(
-    frame: Body, kind: int, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int
-) -> None:
+def _step_along(frame: Body, kind: int, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
     """Take a frame through one elementary motion."""
     if kind in (codes.TRANSLATION, codes.FLOATING):
         frame.carry(frame.R @ q[:3])
@@ -118,7 +116,7 @@ def rotation(quaternion: FloatArray) -> FloatArray:
 
 
 def tree_roots(model: Model) -> dict[str, str]:
-    """Return for each body that can move the body its tree hangs by: the first with a joint on the way from the world."""
+    """Return for each body that moves the one its tree hangs by: the first with a joint, seen from the world."""
     roots: dict[str, str] = {}
     for spec in model.bodies:
         if spec.parent in roots:

@@ -113,7 +113,7 @@ def _step(recording: Recording, i: int) -> Iterator[Found]:
     size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size)
     size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)
     yield "motion", -1, -1, _largest(off, size)
-    v_free = np.linalg.solve(state.M, momentum)
+    v_free: FloatArray = np.linalg.solve(state.M, momentum).astype(np.float64, copy=False)
     yield from _islands(recording, i, chosen, state, v_free)
 
 
@@ -133,7 +133,8 @@ def _islands(
         yield "solved", island, -1, float(np.abs(recording.rows["island_measures"][claimed[island], 1]))
         h, v = float(rows["h"][i]), recording.v[i]
         posed = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
-        Y = np.linalg.solve(state.M, np.vstack((posed.N, posed.F)).T).T
+        J = np.vstack((posed.N, posed.F))
+        Y: FloatArray = np.linalg.solve(state.M, J.T).T.astype(np.float64, copy=False)
         z = _solution(rows["contact_z"][numbers], recording.stepper.edges // 2)
         for condition, contact, value in island_measures(posed, Y, v_free, recording.v[i + 1], z, h):
             yield condition, island, int(numbers[contact]), value

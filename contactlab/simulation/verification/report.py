@@ -19,6 +19,7 @@ CONDITIONS = {
     "integration": "q+ is q moved along v+ for h, t+ = t + h",
     "impulse": "the impulses of the contact table are h times the forces of z",
     "geometry": "gap, normal and friction of the contact table are those of the world",
+    "coverage": "every point within reach of a half-space is in the contact table",
     "energy": "kinetic and potential energy are those of q and v",
 }
 

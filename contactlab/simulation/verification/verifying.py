@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.verification.contacts import contact_rows, frame_of, pair_of
+from contactlab.simulation.verification.coverage import uncovered
 from contactlab.simulation.verification.dynamics import Dynamics, dynamics, free_momentum
 from contactlab.simulation.verification.island import island_measures
 from contactlab.simulation.verification.motion import moved
@@ -102,6 +103,8 @@ def _step(recording: Recording, i: int) -> Iterator[Found]:
     yield from (("energy", -1, -1, value) for value in (_energy(recording, i, state), _energy(recording, i + 1, after)))
     yield "integration", -1, -1, _integration(recording, i, h)
     chosen = np.flatnonzero(rows["contact_step"] == i)
+    covered = uncovered(recording.world, rows, chosen, state.bodies, v, h, recording.stepper.margin)
+    yield "coverage", -1, -1, covered
     for c in chosen:
         yield from _table(recording, int(c), h)
     J, impulse = _impulses(recording, chosen, state)

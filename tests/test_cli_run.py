@@ -38,6 +38,15 @@ def test_a_bad_scene_is_one_line_and_status_2(tmp_path, capsys):
     assert not (tmp_path / "run.npz").exists()
 
 
+def test_a_solver_that_refuses_its_options_late_is_bad_input(tmp_path, capsys):
+    """The engine of CVXPY is a name, looked up at the first solve: one line, status 2, and nothing called."""
+    path = write(tmp_path, CUBE.replace("h = 2e-3", 'h = 2e-3\nsolver = { name = "CVXPY", engine = "os.system" }'))
+    assert main(["run", str(path), "--out", str(tmp_path / "run.npz")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "[stepper] 'solver'" in lines[0]
+
+
 def test_a_step_that_does_not_fit_h_min_is_bad_input(tmp_path, capsys):
     """The step of the command line is checked with the rest of the stepper."""
     path = write(tmp_path, CUBE.replace("h = 2e-3", "h = 2e-3\nadaptive = true\nh_min = 1e-3"))

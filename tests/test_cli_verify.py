@@ -145,10 +145,20 @@ def test_a_contact_left_out_is_found(recording):
     assert {failure.step for failure in report.failures} == {int(recording.contacts.step[touched])}
 
 
-def test_numbers_that_are_none_fail(recording):
-    """NaN is no small violation."""
-    report = verify(tampered(recording, contact_z=((0, 0), np.nan)))
-    assert not report.holds
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize(
+    "array", ["contact_z", "contact_point", "contact_impulse", "contact_gap", "kinetic", "potential", "v", "q"]
+)
+def test_numbers_that_are_none_fail(recording, array, value):
+    """NaN is no small violation, and no number ends the verification."""
+    entry = (20, *(0 for _ in recording.rows[array].shape[1:]))
+    assert not verify(tampered(recording, **{array: (entry, value)})).holds
+
+
+@pytest.mark.parametrize("array", ["contact_body_b", "contact_body_a", "contact_half_space", "contact_island"])
+def test_references_to_nothing_fail(recording, array):
+    """A body, half-space or island that is not there."""
+    assert not verify(tampered(recording, **{array: (20, 99)})).holds
 
 
 def test_arguments_are_checked(recording):

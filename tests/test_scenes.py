@@ -97,6 +97,7 @@ def test_robots_start_from_joints_and_vectors(tmp_path):
         ("mass = 1.0", "mass = 1.0\ndensity = 2.0", "density", "wants one of"),
         ("h = 2e-3", "", "[stepper]", "[stepper] 'h': is missing"),
         ("h = 2e-3", "h = 0.0", "h", "must be positive"),
+        ("h = 2e-3", "h = 1e-12", "h", "steps of the scene"),
         ("h = 2e-3", "h = 2e-3\nedges = 7", "edges", "even"),
         ("h = 2e-3", 'h = 2e-3\nsolver = "Lemkee"', "solver", "unknown solver 'Lemkee', did you mean 'Lemke'?"),
         ("h = 2e-3", 'h = 2e-3\nsolver = "__import__"', "solver", "unknown solver"),
@@ -136,6 +137,12 @@ def test_no_path_leads_out_of_the_folder(tmp_path, urdf):
     error = refused(folder, CUBE + robot)
     assert "outside the scene's folder" in str(error)
     assert error.line == line_of(CUBE + robot, "urdf")
+
+
+@pytest.mark.parametrize(("urdf", "words"), [("a" * 290, "no path"), ("a\\u0000b", "null"), (".", "no file")])
+def test_names_that_are_no_files(tmp_path, urdf, words):
+    """Whatever the system says of a name is an error of its key."""
+    assert words in str(refused(tmp_path, f'{CUBE}\n[[robot]]\nname = "arm"\nurdf = "{urdf}"\n'))
 
 
 def test_files_that_are_no_scenes(tmp_path):

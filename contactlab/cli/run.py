@@ -39,6 +39,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, simulate, print the account."""
+    import lcp
     from contactlab.cli.demo import print_account
     from contactlab.simulation import SimulationConfigError, SimulationError, simulate
     from contactlab.simulation.scene import SceneError, load_scene
@@ -60,6 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
     except SimulationError as error:
         print(f"stopped: {error}")
         recording, status = error.recording, 1
+    except (lcp.ProblemError, ModuleNotFoundError) as error:
+        # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
+        raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
     print_account(recording)
     print(f"{recording.n_steps} steps in {time.perf_counter() - started:.1f} s, any compiling included")
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")

@@ -145,14 +145,15 @@ def _inside(robot: RobotEntry, folder: Path) -> Path:
     given = Path(robot.urdf)
     home = folder.resolve()
     with robot.table.blame("urdf"):
-        # A path with a NUL character, or in a circle of links, is refused by the system.
+        # A path with a NUL character, in a circle of links, or too long is refused by the system.
         try:
             path = (home / given).resolve(strict=False)
+            found = path.is_file()
         except (OSError, RuntimeError) as error:
             raise robot.table.error("urdf", f"is no path ({error})") from error
     if given.is_absolute() or not path.is_relative_to(home):
         raise robot.table.error("urdf", f"'{robot.urdf}' lies outside the scene's folder")
-    if not path.is_file():
+    if not found:
         raise robot.table.error("urdf", f"there is no file '{robot.urdf}' in the scene's folder")
     return path
 

@@ -19,6 +19,7 @@ from contactlab.simulation.world import World
 __all__ = ["MOST_BYTES", "Scene", "load_scene"]
 
 MOST_BYTES = 1 << 20
+MOST_STEPS = 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,9 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
         raise SceneError(path, int(found[1]) if found else 0, "", f"is not TOML: {detail}") from error
     scene = parse_scene(Table(path, index_lines(text), (), "scene file", values, None))
     stepper = build_stepper(scene.stepper)
+    if scene.duration / stepper.h > MOST_STEPS:
+        detail = f"makes {scene.duration / stepper.h:.3g} steps of the scene, at most {MOST_STEPS:g} are taken"
+        raise scene.stepper.table.error("h", detail)
     return Scene(scene.name, scene.description, build_world(scene, path.parent), stepper, scene.duration)
 
 

@@ -62,7 +62,9 @@ class Table:
         except (FieldError, ValueError, TypeError) as error:
             field = getattr(error, "field", "")
             own = key or (field if field in self.values else "")
-            raise self.error(own, " ".join(str(error).split())) from error
+            # The key is in the error already.
+            detail = error.detail if isinstance(error, FieldError) and field == own else str(error)
+            raise self.error(own, " ".join(detail.split())) from error
 
     def __contains__(self, key: str) -> bool:
         return key in self.values

@@ -8,6 +8,7 @@ __all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "Verification
 
 #: Every condition that is checked, and what it states.
 CONDITIONS = {
+    "form": "what the step refers to exists, and its equations can be formed",
     "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
     "lcp": "0 <= z _|_ M z + q >= 0, M and q formed again",
     "sign": "fN, fF+, fF- >= 0",

@@ -74,7 +74,7 @@ def verify(
     failures: list[VerificationFailure] = []
     islands = contacts = 0
     for done, i in enumerate(steps, start=1):
-        for condition, island, contact, value in _step(recording, i):
+        for condition, island, contact, value in _checked(recording, i):
             allowed = solved if condition in ("solved", "lcp") else limit
             found = VerificationFailure(condition, i, island, contact, value, allowed)
             # A value that is no number fails.
@@ -91,6 +91,15 @@ def verify(
             progress(done, len(steps))
     table = tuple(ConditionReport(name, *counts[name], worst.get(name)) for name in CONDITIONS)
     return VerificationReport(recording.n_steps, len(steps), islands, contacts, table, tuple(failures))
+
+
+def _checked(recording: Recording, i: int) -> list[Found]:
+    """Return all that is said of step i; a record from anybody may hold numbers of which nothing can be formed."""
+    try:
+        with np.errstate(all="ignore"):
+            return [("form", -1, -1, 0.0), *_step(recording, i)]
+    except (IndexError, ValueError, np.linalg.LinAlgError):
+        return [("form", -1, -1, np.inf)]
 
 
 def _step(recording: Recording, i: int) -> Iterator[Found]:
@@ -191,13 +200,14 @@ def _integration(recording: Recording, i: int, h: float) -> float:
     # A quaternion of either sign is the same turn, but the record goes on from where it was.
     size = 1.0 + np.abs(q) + h * float(np.abs(v_plus).max(initial=0.0))
     off = _largest(recording.q[i + 1] - wanted, size)
-    return max(off, abs(float(time[i + 1] - time[i]) - h) / (abs(float(time[i + 1])) + h))
+    # numpy's maximum keeps NaN where Python's may drop it.
+    return float(np.maximum(off, abs(float(time[i + 1] - time[i]) - h) / (abs(float(time[i + 1])) + h)))
 
 
 def _energy(recording: Recording, i: int, state: Dynamics) -> float:
-    kinetic, potential = float(recording.kinetic[i]), float(recording.potential[i])
+    said = np.array([recording.kinetic[i], recording.potential[i]])
     size = abs(state.kinetic) + abs(state.potential) + 1e-3
-    return max(abs(kinetic - state.kinetic), abs(potential - state.potential)) / size
+    return _largest(said - np.array([state.kinetic, state.potential]), np.full(2, size))
 
 
 def _largest(off: FloatArray, size: FloatArray) -> float:

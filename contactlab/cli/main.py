@@ -11,8 +11,11 @@ import sys
 from collections.abc import Sequence
 
 import contactlab
-from contactlab.cli import demo, toss, warmup
+from contactlab.cli import demo, explain, replay, run, toss, verify, warmup
 from contactlab.lab.errors import DatasetError
+from contactlab.simulation import RecordError
+from contactlab.simulation.scene import SceneError
+from problem_data import ProblemDataError
 
 __all__ = ["main"]
 
@@ -24,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for module in (demo, toss, warmup):
+    for module in (run, verify, explain, replay, demo, toss, warmup):
         module.add_parser(commands)
     return parser
 
@@ -37,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("contactlab: interrupted", file=sys.stderr)
         return 130
-    except (DatasetError, OSError) as error:
+    except (DatasetError, ProblemDataError, RecordError, SceneError, OSError) as error:
         print(f"contactlab: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return status

@@ -10,6 +10,7 @@ from contactlab.simulation.simulate import simulate
 from contactlab.simulation.state import StepperState
 from contactlab.simulation.surface import Surface
 from contactlab.simulation.time_stepping import StepResult, TimeStepping
+from contactlab.simulation.verification import VerificationFailure, VerificationReport, verify
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
 
@@ -29,8 +30,11 @@ __all__ = [
     "StepperState",
     "Surface",
     "TimeStepping",
+    "VerificationFailure",
+    "VerificationReport",
     "WorstCertificate",
     "World",
     "WorldBuilder",
     "simulate",
+    "verify",
 ]

@@ -1,0 +1,70 @@
+"""`contactlab run`: simulate a scene from a TOML file and write its record."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+from pathlib import Path
+
+from contactlab.cli import arguments as kinds
+from contactlab.cli.progress import Progress
+
+__all__ = ["add_parser", "run"]
+
+EPILOG = """\
+SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
+contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
+OUT.chunks/, and a run that was stopped opens just so.
+Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene that cannot be used.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "run",
+        help="simulate a scene file and write its record",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, .toml")
+    parser.add_argument("--out", type=kinds.output_file, required=True, metavar="FILE", help="the record, .npz")
+    parser.add_argument("--duration", type=kinds.positive, help="simulated seconds, in place of the scene's")
+    parser.add_argument("--h", type=kinds.positive, help="step [s], in place of the scene's")
+    parser.add_argument("--progress", action="store_true", help="say how far the run is, on standard error")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Load, simulate, print the account."""
+    import lcp
+    from contactlab.cli.demo import print_account
+    from contactlab.simulation import SimulationConfigError, SimulationError, simulate
+    from contactlab.simulation.scene import SceneError, load_scene
+
+    scene = load_scene(arguments.scene)
+    stepper, duration = scene.stepper, arguments.duration or scene.duration
+    if arguments.h is not None:
+        try:
+            stepper = dataclasses.replace(stepper, h=arguments.h)
+        except SimulationConfigError as error:
+            raise SceneError(arguments.scene, 0, "--h", str(error)) from error
+    print(f"{scene.name}: {scene.world.model.nb} bodies, {duration:g} s at h = {stepper.h:g} s")
+    started = time.perf_counter()
+    status = 0
+    try:
+        with Progress("simulating", "steps") as progress:
+            report = progress.update if arguments.progress else None
+            recording = simulate(scene.world, stepper, duration, path=arguments.out, progress=report)
+    except SimulationError as error:
+        print(f"stopped: {error}")
+        recording, status = error.recording, 1
+    except (lcp.ProblemError, ModuleNotFoundError) as error:
+        # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
+        raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
+    print_account(recording)
+    print(f"{recording.n_steps} steps in {time.perf_counter() - started:.1f} s, any compiling included")
+    print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
+    return status

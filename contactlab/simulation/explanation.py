@@ -1,0 +1,250 @@
+"""What can be said of a step that failed, from the files that the run left."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+import lcp
+import problem_data
+from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.simulation.driver import Driver
+from contactlab.simulation.errors import RecordError, SimulationError
+from contactlab.simulation.kernels import layout
+from contactlab.simulation.record import Recording
+from contactlab.spatial.arrays import FloatArray
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+if TYPE_CHECKING:
+    from contactlab.simulation.time_stepping import TimeStepping
+
+__all__ = ["ContactLine", "Explanation", "explain_failure"]
+
+_DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
+
+
+@dataclass(frozen=True)
+class ContactLine:
+    """One contact of a failed problem: whom it touches, where [m], how far apart [m], and its friction."""
+
+    body: str
+    other: str
+    point: tuple[float, float, float]
+    gap: float
+    mu: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A failed step.
+
+    Attributes
+    ----------
+    record, step, time
+        The run's record, the step and its start [s]; None where only the problem is left.
+    h
+        Step size of the problem [s]; None where neither record nor caller says it.
+    reason
+        One sentence or more.
+    problem, result
+        The contact problem and the answer of the solver, asked again; None where none was posed.
+    contacts
+        Its contacts, where the record tells.
+    rank_normal, rank
+        Ranks of the normal rows and of all rows.
+    condition
+        Largest over smallest positive eigenvalue of N M^-1 N^T; 1 without contacts.
+    solved
+        Whether this time the problem, or the step, was solved.
+    advice
+        What to try.
+    """
+
+    record: Path | None
+    step: int | None
+    time: float | None
+    h: float | None
+    reason: str
+    problem: ConstraintVelProblemData | None
+    result: lcp.Result | None
+    contacts: tuple[ContactLine, ...]
+    rank_normal: int
+    rank: int
+    condition: float
+    solved: bool
+    advice: tuple[str, ...]
+
+
+def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> Explanation:
+    """Explain a dumped problem, or the step at which a record ends.
+
+    Parameters
+    ----------
+    path
+        ``<stem>_failed_step<i>.npz`` as a failed run leaves it, any other file of `problem_data.save`, or the record of
+        the run. The record is looked for beside the problem, and tells step, time and contacts.
+    h
+        Step size [s] of a problem without a record; 1 ms where not given.
+
+    Raises
+    ------
+    RecordError, ProblemDataError
+        A file that cannot be read.
+    """
+    path = Path(path)
+    named = _DUMP.fullmatch(path.name)
+    if named is not None or not _is_record(path):
+        loaded = problem_data.load(path)
+        if not isinstance(loaded, ConstraintVelProblemData):
+            raise ProblemDataError("format", f"{path} holds a problem of accelerations, no step of a simulation")
+        record = None if named is None else path.with_name(named["stem"] + ".npz")
+        recording = None if record is None else _opened(record)
+        if recording is not None and named is not None and recording.n_steps == int(named["step"]):
+            return _of_record(recording, record, loaded)
+        step = None if named is None else int(named["step"])
+        return _of_problem(loaded, None, step, None, 1e-3 if h is None else h, lcp.default_solver())
+    return _of_record(Recording.open(path), path, None)
+
+
+def _is_record(path: Path) -> bool:
+    """Whether a path is that of a record: chunks, a run that was stopped, or a file with a description."""
+    if path.is_dir() or path.with_name(path.name + ".chunks").is_dir():
+        return True
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return "meta" in archive.files
+    except (OSError, ValueError, EOFError):
+        # `problem_data.load` says what is wrong with it.
+        return False
+
+
+def _opened(record: Path) -> Recording | None:
+    try:
+        return Recording.open(record)
+    except RecordError:
+        return None
+
+
+def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelProblemData | None) -> Explanation:
+    """Take the step again that the record does not have."""
+    stepper, step = recording.stepper, recording.n_steps
+    state = recording.state(step)
+    taus = recording.rows["tau"]
+    # What was applied in the failed step is not on record; the force before it is the nearest thing to it.
+    tau = taus[-1] if taus.shape[0] else None
+    try:
+        stepper.step(recording.world, state, tau)
+    except SimulationError as error:
+        if error.problem_path is not None:
+            # The attempt leaves a file of its own, of what is explained here.
+            error.problem_path.unlink(missing_ok=True)
+        problem = error.problem if dumped is None else dumped
+        if error.problem is None or error.result is None or problem is None:
+            advice = ("Look at the applied forces and at the last states of the record.",)
+            return Explanation(record, step, state.time, error.h, str(error), None, None, (), 0, 0, 1.0, False, advice)
+        contacts = _contacts(recording, error.h, tau, problem)
+        return _explanation(problem, record, step, state.time, error.h, error.result, contacts, stepper)
+    if dumped is not None:
+        return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver)
+    reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
+    return Explanation(record, step, state.time, stepper.h, reason, None, None, (), 0, 0, 1.0, True, ())
+
+
+def _of_problem(
+    problem: ConstraintVelProblemData,
+    record: Path | None,
+    step: int | None,
+    time: float | None,
+    h: float,
+    solver: lcp.Solver,
+) -> Explanation:
+    """Solve a problem again."""
+    formed = form_discretized_lcp(problem, h)
+    result = lcp.solve(lcp.LCP(formed.MM, formed.qq), solver)
+    return _explanation(problem, record, step, time, h, result, (), None)
+
+
+def _explanation(
+    problem: ConstraintVelProblemData,
+    record: Path | None,
+    step: int | None,
+    time: float | None,
+    h: float,
+    result: lcp.Result,
+    contacts: tuple[ContactLine, ...],
+    stepper: TimeStepping | None,
+) -> Explanation:
+    blocks = problem.blocks()
+    N, J = blocks.J[: blocks.nc], blocks.J
+    condition = _condition(N @ blocks.Y[: blocks.nc].T)
+    rank_normal, rank = (int(np.linalg.matrix_rank(A)) if A.size else 0 for A in (N, J))
+    advice = [] if result.solved else [result.status.advice]
+    if rank_normal < blocks.nc:
+        advice.append(
+            f"{blocks.nc - rank_normal} of {blocks.nc} normal rows follow from others: forces are not unique."
+        )
+    if condition > 1e10:
+        advice.append("Masses or lever arms differ by many powers of ten: lcp.ExtendedLemke computes with 32 digits.")
+    if stepper is not None and not stepper.adaptive:
+        advice.append("adaptive = True tries such a step again with a smaller h.")
+    reason = f"{'Solved now' if result.solved else 'The contact problem was not solved'}: {result.describe()}"
+    return Explanation(
+        record,
+        step,
+        time,
+        h,
+        reason,
+        problem,
+        result,
+        contacts,
+        rank_normal,
+        rank,
+        condition,
+        result.solved,
+        tuple(advice),
+    )
+
+
+def _condition(A: FloatArray) -> float:
+    values = np.linalg.eigvalsh(A) if A.size else np.ones(1)
+    positive = values[values > 1e-13 * max(values[-1], 0.0)]
+    return float(positive[-1] / positive[0]) if positive.size else 1.0
+
+
+def _contacts(
+    recording: Recording, h: float, tau: FloatArray | None, problem: ConstraintVelProblemData
+) -> tuple[ContactLine, ...]:
+    """Return the contacts of the island whose problem this is, posed again from the record's last state."""
+    world, state = recording.world, recording.state(recording.n_steps)
+    wanted = problem.blocks().J
+    island = 0
+    while True:
+        driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, external=True)
+        try:
+            driver.pose(island)
+        except IndexError:
+            return ()
+        if np.array_equal(driver.posed()[0].blocks().J, wanted):
+            break
+        island += 1
+    start = driver.work.contact_start
+    lines = []
+    for index in driver.work.island_contacts[int(start[island]) : int(start[island + 1])]:
+        ints, floats = driver.work.contact_int[index], driver.work.contact_float[index]
+        other = int(ints[layout.BODY_A])
+        x, y, z = (float(value) for value in floats[layout.POINT : layout.POINT + 3])
+        lines.append(
+            ContactLine(
+                body=world.model.names[int(ints[layout.BODY_B])],
+                other=world.half_space_names[int(ints[layout.HALF_SPACE])] if other < 0 else world.model.names[other],
+                point=(x, y, z),
+                gap=float(floats[layout.GAP]),
+                mu=float(floats[layout.MU]),
+            )
+        )
+    return tuple(lines)

@@ -1,0 +1,206 @@
+"""From the values of a scene file to a world and a stepper."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lcp
+from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.multibody import Model, UrdfModel
+from contactlab.multibody.urdf import UrdfBox, UrdfSphere
+from contactlab.simulation.scene.parsing import MOST_BODIES
+from contactlab.simulation.scene.schema import (
+    BodyEntry,
+    PoseEntry,
+    RobotEntry,
+    SceneEntry,
+    ShapeEntry,
+    StepperEntry,
+    SurfaceEntry,
+)
+from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.simulation.time_stepping import TimeStepping
+from contactlab.simulation.world import World
+from contactlab.simulation.world_builder import WorldBuilder
+from contactlab.spatial import RigidInertia
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["build_stepper", "build_world"]
+
+
+def build_stepper(entry: StepperEntry) -> TimeStepping:
+    """Return the stepper; only solver classes of `lcp` are known, by their names."""
+    solver = None
+    if entry.solver is not None:
+        classes: dict[str, Any] = {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS)}
+        if entry.solver not in classes:
+            raise entry.table.error("solver", f"unknown solver '{entry.solver}'{suggestion(entry.solver, classes)}")
+        known = [field.name for field in dataclasses.fields(classes[entry.solver])]
+        for key in entry.solver_options:
+            if key not in known:
+                raise entry.table.error("solver", f"{entry.solver} has no option '{key}'{suggestion(key, known)}")
+        with entry.table.blame("solver"):
+            solver = classes[entry.solver](**entry.solver_options)
+    with entry.table.blame():
+        return TimeStepping(**entry.options, solver=solver)
+
+
+def build_world(scene: SceneEntry, folder: Path) -> World:
+    """Return the world; descriptions of robots are looked for in ``folder`` only."""
+    builder = WorldBuilder(scene.gravity)
+    number = 0
+    for plane in scene.half_spaces:
+        material = _material(plane.surface, scene, plane.table)
+        with plane.table.blame():
+            builder.add_half_space(plane.name, HalfSpace.through(plane.point, plane.normal), material)
+    for body in scene.bodies:
+        number += int(np.prod(body.count))
+        if number > MOST_BODIES:
+            raise body.table.error("count", f"makes {number} bodies, at most {MOST_BODIES} are taken")
+        _add_body(builder, body, scene)
+    for robot in scene.robots:
+        _add_robot(builder, robot, scene, folder)
+    with scene.table.blame():
+        return builder.build()
+
+
+def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None:
+    table, material = body.table, _material(body.surface, scene, body.table)
+    with table.blame():
+        shape = _shape(body.shape)
+    with table.blame("inertia" if "inertia" in table else ""):
+        inertia = _inertia(body, shape)
+    q, v = _pose(body.pose)
+    single = body.count == (1, 1, 1)
+    for n, place in enumerate(itertools.product(*(range(count) for count in body.count))):
+        q_own = q.copy()
+        q_own[:3] += np.array(place) * body.spacing
+        with table.blame():
+            builder.add_free_body(body.name if single else f"{body.name} {n}", inertia, shape, material, q_own, v)
+
+
+def _inertia(body: BodyEntry, shape: BodyShape) -> RigidInertia:
+    """Return the inertia as given, or that of a homogeneous box or ball."""
+    if isinstance(shape, Box):
+        mass = body.mass if body.mass is not None else (body.density or 0.0) * 8.0 * float(np.prod(shape.half_extents))
+        solid = RigidInertia.solid_box(mass, shape.half_extents)
+    elif isinstance(shape, Sphere):
+        volume = 4.0 / 3.0 * np.pi * shape.radius**3
+        mass = body.mass if body.mass is not None else (body.density or 0.0) * float(volume)
+        solid = RigidInertia.solid_sphere(mass, shape.radius)
+        solid = RigidInertia(mass, shape.center, inertia=solid.inertia)
+    elif body.mass is None or body.inertia is None:
+        raise body.table.error("inertia", "points have no volume: give 'mass' and 'inertia'")
+    else:
+        return RigidInertia(body.mass, body.com, inertia=body.inertia)
+    if body.inertia is None and "com" not in body.table:
+        return solid
+    return RigidInertia(mass, body.com, inertia=solid.inertia if body.inertia is None else body.inertia)
+
+
+def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, folder: Path) -> None:
+    table, path = robot.table, _inside(robot, folder)
+    with table.blame("urdf"), warnings.catch_warnings():
+        # What the reader warns of is in the file, not in the scene.
+        warnings.simplefilter("ignore")
+        model = Model.from_urdf(path, floating_base=robot.floating_base, gravity=scene.gravity)
+    if model.nb > MOST_BODIES:
+        raise table.error("urdf", f"has {model.nb} links, at most {MOST_BODIES} are taken")
+    prefix = f"{robot.name}/"
+    q, v = _start(model, robot, "q"), _start(model, robot, "v")
+    with table.blame():
+        builder.add_model(model, q, v, prefix=prefix)
+    if robot.collisions:
+        material = _material(robot.surface, scene, table)
+        for geometry in model.collisions:
+            own = geometry.shape
+            place = geometry.placement
+            if isinstance(own, UrdfSphere):
+                shape: BodyShape = Sphere(own.radius, place.p)
+            elif isinstance(own, UrdfBox):
+                corners, _ = Box(0.5 * np.array(own.size)).support_points()
+                shape = ConvexPoints(corners @ place.R.T + place.p)
+            else:
+                kind = type(own).__name__.removeprefix("Urdf").lower()
+                detail = f"link '{geometry.body}' collides as a {kind}, which is not taken yet"
+                raise table.error("collisions", f"{detail}; give [[robot.shape]]")
+            with table.blame("collisions"):
+                builder.add_shape(prefix + geometry.body, shape, material)
+    for link in robot.shapes:
+        if link.body not in model.names:
+            raise link.table.error("body", f"no link is called '{link.body}'{suggestion(link.body, model.names)}")
+        material = _material(link.surface, scene, link.table)
+        with link.table.blame():
+            builder.add_shape(prefix + link.body, _shape(link.shape), material)
+
+
+def _inside(robot: RobotEntry, folder: Path) -> Path:
+    """Return the path of a description, which must lie in the scene's folder, links followed."""
+    given = Path(robot.urdf)
+    home = folder.resolve()
+    with robot.table.blame("urdf"):
+        # A path with a NUL character, in a circle of links, or too long is refused by the system.
+        try:
+            path = (home / given).resolve(strict=False)
+            found = path.is_file()
+        except (OSError, RuntimeError) as error:
+            raise robot.table.error("urdf", f"is no path ({error})") from error
+    if given.is_absolute() or not path.is_relative_to(home):
+        raise robot.table.error("urdf", f"'{robot.urdf}' lies outside the scene's folder")
+    if not found:
+        raise robot.table.error("urdf", f"there is no file '{robot.urdf}' in the scene's folder")
+    return path
+
+
+def _start(model: UrdfModel, robot: RobotEntry, key: str) -> FloatArray:
+    """Return q or v of a robot from a whole vector, or from numbers by joint and the pose of its base."""
+    given = robot.q if key == "q" else robot.v
+    length = model.nq if key == "q" else model.nv
+    if isinstance(given, tuple):
+        if len(given) != length:
+            raise robot.table.error(key, f"must have {length} numbers, got {len(given)}")
+        return np.array(given)
+    start = model.neutral.copy() if key == "q" else np.zeros(model.nv)
+    if robot.floating_base:
+        base = _pose(robot.pose)[0 if key == "q" else 1]
+        start[: base.size] = base
+    for name, value in given.items():
+        if name not in model.joint_data:
+            raise robot.table.error(key, f"no joint is called '{name}'{suggestion(name, model.joint_data)}")
+        joint = model.joint_data[name]
+        where = joint.q if key == "q" else joint.v
+        if where.stop - where.start != 1:
+            raise robot.table.error(
+                key, f"joint '{name}' has {where.stop - where.start} numbers; give the whole vector"
+            )
+        start[where] = value
+    return start
+
+
+def _pose(pose: PoseEntry) -> tuple[FloatArray, FloatArray]:
+    """Return q (7,) and v (6,) of a free body."""
+    return np.array((*pose.position, *pose.quaternion)), np.array((*pose.velocity, *pose.angular_velocity))
+
+
+def _shape(entry: ShapeEntry) -> BodyShape:
+    if entry.kind == "box":
+        return Box(entry.numbers["half_extents"])
+    if entry.kind == "sphere":
+        return Sphere(**entry.numbers)
+    return ConvexPoints(entry.numbers["points"])
+
+
+def _material(surface: SurfaceEntry, scene: SceneEntry, table: Table) -> Material:
+    if surface.name is not None:
+        if surface.name not in scene.materials:
+            detail = f"there is no [[material]] '{surface.name}'{suggestion(surface.name, scene.materials)}"
+            raise table.error("material", detail)
+        surface = scene.materials[surface.name]
+    with table.blame():
+        return Material(surface.mu, surface.restitution)

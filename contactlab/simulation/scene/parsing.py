@@ -1,0 +1,211 @@
+"""From the tables of a scene file to the values of its schema."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from contactlab.contact import Material
+from contactlab.simulation.scene.schema import (
+    BodyEntry,
+    HalfSpaceEntry,
+    LinkShapeEntry,
+    PoseEntry,
+    RobotEntry,
+    SceneEntry,
+    ShapeEntry,
+    StepperEntry,
+    SurfaceEntry,
+    Vector,
+)
+from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.simulation.time_stepping import TimeStepping
+
+__all__ = ["MOST_BODIES", "parse_scene"]
+
+MOST_BODIES = 4000
+MOST_POINTS = 1000
+MOST_ENTRIES = 1000
+
+_SURFACE = ("material", "mu", "restitution")
+_POSE = ("position", "quaternion", "rpy", "velocity", "angular_velocity")
+#: Kinds of shapes with their keys. Another kind is a row here and a case in `building`.
+SHAPES: dict[str, tuple[str, ...]] = {
+    "box": ("half_extents", "size"),
+    "sphere": ("radius", "center"),
+    "points": ("points",),
+}
+_SHAPE = ("shape", *dict.fromkeys(key for keys in SHAPES.values() for key in keys))
+_BODY = ("name", "mass", "density", "com", "inertia", "count", "spacing", *_SHAPE, *_SURFACE, *_POSE)
+_ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", *_SURFACE, *_POSE)
+_STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
+_TOP = ("scene", "stepper", "material", "half_space", "body", "robot")
+
+
+def parse_scene(root: Table) -> SceneEntry:
+    """Return what a file says; a `SceneError` names line and key of the first fault."""
+    for key in root.values:
+        if key not in _TOP:
+            raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
+    root.required("scene", "stepper")
+    head = root.table("scene", ("name", "description", "gravity", "duration"))
+    materials: dict[str, SurfaceEntry] = {}
+    for table in root.tables("material", ("name", "mu", "restitution"), MOST_ENTRIES):
+        name = table.text("name")
+        if name in materials:
+            raise table.error("name", f"'{name}' is used already")
+        materials[name] = SurfaceEntry(name, table.number("mu"), table.number("restitution", 0.0))
+        with table.blame():
+            # Here, not where it is used: the fault is on this line.
+            Material(materials[name].mu, materials[name].restitution)
+    half_space_keys = ("name", "normal", "point", *_SURFACE)
+    half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MOST_ENTRIES)]
+    bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
+    robots = [_robot(table) for table in root.tables("robot", _ROBOT, MOST_ENTRIES)]
+    return SceneEntry(
+        name=head.text("name", "scene"),
+        description=head.text("description", ""),
+        gravity=head.vector("gravity", 3, (0.0, 0.0, -9.81)),
+        duration=head.number("duration", positive=True),
+        materials=materials,
+        stepper=_stepper(root.table("stepper", _STEPPER)),
+        half_spaces=tuple(half_spaces),
+        bodies=tuple(bodies),
+        robots=tuple(robots),
+        table=root,
+    )
+
+
+def _stepper(table: Table) -> StepperEntry:
+    table.required("h")
+    options: dict[str, Any] = {}
+    for key in table.values:
+        if key in ("warm_start", "adaptive"):
+            options[key] = table.flag(key, False)
+        elif key == "edges":
+            options[key] = table.whole(key, None, 4, 256)
+        elif key != "solver":
+            options[key] = table.number(key)
+    solver, solver_options = None, {}
+    if isinstance(table.values.get("solver"), dict):
+        inner = table.table("solver", None)
+        solver = inner.text("name")
+        solver_options = {key: value for key, value in inner.values.items() if key != "name"}
+        for key, value in solver_options.items():
+            if not isinstance(value, bool | str):
+                inner.number(key)
+    elif "solver" in table:
+        solver = table.text("solver")
+    return StepperEntry(options, solver, solver_options, table)
+
+
+def _half_space(table: Table) -> HalfSpaceEntry:
+    table.required("name")
+    normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
+    return HalfSpaceEntry(table.text("name"), normal, point, _surface(table), table)
+
+
+def _body(table: Table) -> BodyEntry:
+    table.required("name", "shape")
+    weight = table.one_of("mass", "density")
+    inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
+    count = table.vector("count", 3, (1.0, 1.0, 1.0))
+    if any(n < 1 or n != int(n) for n in count) or math.prod(count) > MOST_BODIES:
+        raise table.error("count", f"must be three whole numbers from 1 whose product is at most {MOST_BODIES}")
+    if "count" in table:
+        table.required("spacing")
+    return BodyEntry(
+        name=table.text("name"),
+        shape=_shape(table),
+        mass=table.number("mass", positive=True) if weight == "mass" else None,
+        density=table.number("density", positive=True) if weight == "density" else None,
+        com=table.vector("com", 3, (0.0, 0.0, 0.0)),
+        inertia=inertia,
+        surface=_surface(table),
+        pose=_pose(table),
+        count=(int(count[0]), int(count[1]), int(count[2])),
+        spacing=table.vector("spacing", 3, (0.0, 0.0, 0.0)),
+        table=table,
+    )
+
+
+def _robot(table: Table) -> RobotEntry:
+    table.required("name", "urdf")
+    floating, collisions = table.flag("floating_base", False), table.flag("collisions", False)
+    if not floating:
+        for key in _POSE:
+            if key in table:
+                raise table.error(key, "is that of a floating base; add floating_base = true")
+    shapes = []
+    for link in table.tables("shape", ("body", *_SHAPE, *_SURFACE), MOST_ENTRIES):
+        link.required("body", "shape")
+        shapes.append(LinkShapeEntry(link.text("body"), _shape(link), _surface(link), link))
+    return RobotEntry(
+        name=table.text("name"),
+        urdf=table.text("urdf"),
+        floating_base=floating,
+        collisions=collisions,
+        q=_state(table, "q"),
+        v=_state(table, "v"),
+        pose=_pose(table),
+        surface=_surface(table) if collisions else SurfaceEntry(None, 0.0, 0.0),
+        shapes=tuple(shapes),
+        table=table,
+    )
+
+
+def _state(table: Table, key: str) -> Vector | dict[str, float]:
+    """Return a whole vector, or numbers by joint; nothing given is no number by joint."""
+    if isinstance(table.values.get(key, {}), dict):
+        if key not in table:
+            return {}
+        inner = table.table(key, None)
+        return {name: inner.number(name) for name in inner.values}
+    return table.vector(key, None)
+
+
+def _surface(table: Table) -> SurfaceEntry:
+    if table.one_of("material", "mu") == "material":
+        if "restitution" in table:
+            raise table.error("restitution", "belongs to 'mu'; a material has its own")
+        return SurfaceEntry(table.text("material"), 0.0, 0.0)
+    return SurfaceEntry(None, table.number("mu"), table.number("restitution", 0.0))
+
+
+def _shape(table: Table) -> ShapeEntry:
+    kind = table.text("shape")
+    if kind not in SHAPES:
+        raise table.error("shape", f"unknown shape '{kind}'{suggestion(kind, SHAPES)}")
+    for key in _SHAPE[1:]:
+        if key in table and key not in SHAPES[kind]:
+            raise table.error(key, f"does not belong to a {kind}")
+    if kind == "box":
+        key = table.one_of("half_extents", "size")
+        half = tuple((1.0 if key == "half_extents" else 0.5) * value for value in table.vector(key, 3))
+        return ShapeEntry(kind, {"half_extents": half})
+    if kind == "sphere":
+        return ShapeEntry(kind, {"radius": table.number("radius"), "center": table.vector("center", 3, (0.0,) * 3)})
+    return ShapeEntry(kind, {"points": table.vectors("points", 3, MOST_POINTS)})
+
+
+def _pose(table: Table) -> PoseEntry:
+    turn: Vector = (1.0, 0.0, 0.0, 0.0)
+    if "quaternion" in table or "rpy" in table:
+        if table.one_of("quaternion", "rpy") == "quaternion":
+            given = table.vector("quaternion", 4)
+            length = math.hypot(*given)
+            if abs(length - 1.0) > 1e-3:
+                raise table.error("quaternion", f"must have length 1, has {length:.6g}")
+            turn = tuple(value / length for value in given)
+        else:
+            turn = _of_rpy(*table.vector("rpy", 3))
+    zero = (0.0, 0.0, 0.0)
+    moving = (table.vector("velocity", 3, zero), table.vector("angular_velocity", 3, zero))
+    return PoseEntry(table.vector("position", 3, zero), turn, *moving)
+
+
+def _of_rpy(roll: float, pitch: float, yaw: float) -> Vector:
+    """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
+    (a, b, c), (x, y, z) = (tuple(f(0.5 * t) for t in (roll, pitch, yaw)) for f in (math.cos, math.sin))
+    return (a * b * c + x * y * z, x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c)

@@ -1,0 +1,132 @@
+"""What a scene file says, as frozen values: checked for form, not yet built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from contactlab.simulation.scene.table import Table
+
+__all__ = [
+    "BodyEntry",
+    "HalfSpaceEntry",
+    "LinkShapeEntry",
+    "PoseEntry",
+    "RobotEntry",
+    "SceneEntry",
+    "ShapeEntry",
+    "StepperEntry",
+    "SurfaceEntry",
+]
+
+Vector = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class SurfaceEntry:
+    """A material by its name in ``[[material]]``, or by its numbers where it is used."""
+
+    name: str | None
+    mu: float
+    restitution: float
+
+
+@dataclass(frozen=True)
+class ShapeEntry:
+    """A shape: ``kind`` is the word in the file, ``numbers`` what goes with it by key."""
+
+    kind: str
+    numbers: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class PoseEntry:
+    """Place [m], unit quaternion (w, x, y, z), velocity [m/s, world axes], angular velocity [rad/s, body axes]."""
+
+    position: Vector = (0.0, 0.0, 0.0)
+    quaternion: Vector = (1.0, 0.0, 0.0, 0.0)
+    velocity: Vector = (0.0, 0.0, 0.0)
+    angular_velocity: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class HalfSpaceEntry:
+    """``[[half_space]]``: everything on the far side of a plane through ``point``."""
+
+    name: str
+    normal: Vector
+    point: Vector
+    surface: SurfaceEntry
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class BodyEntry:
+    """``[[body]]``: a free body, or with ``count`` (x, y, z) a grid of them ``spacing`` [m] apart."""
+
+    name: str
+    shape: ShapeEntry
+    mass: float | None
+    density: float | None
+    com: Vector
+    inertia: tuple[Vector, ...] | None
+    surface: SurfaceEntry
+    pose: PoseEntry
+    count: tuple[int, int, int]
+    spacing: Vector
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class LinkShapeEntry:
+    """``[[robot.shape]]``: the shape of one link."""
+
+    body: str
+    shape: ShapeEntry
+    surface: SurfaceEntry
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class RobotEntry:
+    """``[[robot]]``: a model from a URDF file in the scene's folder.
+
+    ``q`` and ``v`` are whole vectors, or numbers by the joints' names; ``pose`` is that of a floating base.
+    """
+
+    name: str
+    urdf: str
+    floating_base: bool
+    collisions: bool
+    q: Vector | dict[str, float]
+    v: Vector | dict[str, float]
+    pose: PoseEntry
+    surface: SurfaceEntry
+    shapes: tuple[LinkShapeEntry, ...]
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class StepperEntry:
+    """``[stepper]``: options of `TimeStepping` by name, and the solver's class with its options."""
+
+    options: dict[str, Any]
+    solver: str | None
+    solver_options: dict[str, Any]
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class SceneEntry:
+    """A whole file."""
+
+    name: str
+    description: str
+    gravity: Vector
+    duration: float
+    materials: dict[str, SurfaceEntry]
+    stepper: StepperEntry
+    half_spaces: tuple[HalfSpaceEntry, ...]
+    bodies: tuple[BodyEntry, ...]
+    robots: tuple[RobotEntry, ...]
+    table: Table = field(repr=False, compare=False)

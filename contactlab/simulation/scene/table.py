@@ -1,0 +1,183 @@
+"""A table of a scene file, read key by key: types, ranges, and errors that name line and key."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from contactlab.simulation.scene.errors import SceneError
+from contactlab.simulation.scene.lines import LineIndex, Place
+from contactlab.spatial.errors import FieldError
+
+__all__ = ["Table", "suggestion"]
+
+LARGEST = 1e12  # no length, mass or time of a scene is larger
+LONGEST_TEXT = 300
+
+
+class Table:
+    """One table; keys that are not known are refused at once.
+
+    Parameters
+    ----------
+    path, lines
+        The file.
+    place
+        Of the table in it.
+    label
+        What errors call it, as in ``[[body]]``.
+    values
+        As `tomllib` read them.
+    known
+        The keys there may be; None for any.
+    """
+
+    def __init__(
+        self, path: Path, lines: LineIndex, place: Place, label: str, values: Any, known: Collection[str] | None
+    ) -> None:
+        self.path, self.lines, self.place, self.label = path, lines, place, label
+        if not isinstance(values, dict):
+            raise self.error("", f"must be a table, got {_kind(values)}")
+        self.values: dict[str, Any] = values
+        for key in values:
+            if known is not None and key not in known:
+                raise self.error(key, f"unknown key{suggestion(key, known)}")
+
+    def error(self, key: str, detail: str) -> SceneError:
+        """Return the error of a key of this table, or of the table as a whole."""
+        name = f"{self.label} '{key}'" if key else self.label
+        return SceneError(self.path, self.lines.line((*self.place, key) if key else self.place), name, detail)
+
+    @contextmanager
+    def blame(self, key: str = "") -> Iterator[None]:
+        """Turn what the library refuses inside into an error of a key, or of the table."""
+        try:
+            yield
+        except SceneError:
+            raise
+        except (FieldError, ValueError, TypeError) as error:
+            field = getattr(error, "field", "")
+            own = key or (field if field in self.values else "")
+            # The key is in the error already.
+            detail = error.detail if isinstance(error, FieldError) and field == own else str(error)
+            raise self.error(own, " ".join(detail.split())) from error
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def required(self, *keys: str) -> None:
+        """Refuse a table that lacks one of the keys."""
+        for key in keys:
+            if key not in self.values:
+                raise self.error(key, "is missing")
+
+    def one_of(self, *keys: str) -> str:
+        """Return which one of the keys is given; exactly one must be."""
+        given = [key for key in keys if key in self.values]
+        if len(given) != 1:
+            got = f"got {' and '.join(map(repr, given))}" if given else "none is given"
+            raise self.error(given[-1] if given else "", f"wants one of {', '.join(map(repr, keys))}; {got}")
+        return given[0]
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """Return a string that is not empty."""
+        value = self._value(key, default)
+        if not isinstance(value, str):
+            raise self.error(key, f"must be a string, got {_kind(value)}")
+        if len(value) > LONGEST_TEXT or (not value and value != default):
+            raise self.error(key, f"must have 1 to {LONGEST_TEXT} characters, got {len(value)}")
+        return value
+
+    def flag(self, key: str, default: bool) -> bool:
+        """Return true or false."""
+        value = self._value(key, default)
+        if not isinstance(value, bool):
+            raise self.error(key, f"must be true or false, got {_kind(value)}")
+        return value
+
+    def whole(self, key: str, default: int | None, least: int, most: int) -> int:
+        """Return a whole number within bounds."""
+        value = self._value(key, default)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.error(key, f"must be a whole number, got {_kind(value)}")
+        if not least <= value <= most:
+            raise self.error(key, f"must lie between {least} and {most}, got {value}")
+        return value
+
+    def number(self, key: str, default: float | None = None, *, positive: bool = False) -> float:
+        """Return a finite number."""
+        value = self._number(key, self._value(key, default))
+        if positive and value <= 0.0:
+            raise self.error(key, f"must be positive, got {value:g}")
+        return value
+
+    def vector(self, key: str, length: int | None, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
+        """Return finite numbers, so many where a length is given."""
+        return self._vector(key, self._value(key, default), length)
+
+    def vectors(self, key: str, length: int, most: int) -> tuple[tuple[float, ...], ...]:
+        """Return at most so many vectors of one length."""
+        value = self._value(key, None)
+        if not isinstance(value, list) or not value:
+            raise self.error(key, f"must be an array of arrays of {length} numbers, got {_kind(value)}")
+        if len(value) > most:
+            raise self.error(key, f"has {len(value)} entries, at most {most} are taken")
+        return tuple(self._vector(key, entry, length) for entry in value)
+
+    def table(self, key: str, known: Collection[str] | None) -> Table:
+        """Return the table under a key."""
+        label = f"[{self._prefix()}{key}]"
+        return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
+
+    def tables(self, key: str, known: Collection[str], most: int) -> list[Table]:
+        """Return the tables of an array of tables; none where the key is not there."""
+        value = self.values.get(key, [])
+        if not isinstance(value, list):
+            raise self.error(key, f"must be an array of tables, [[{self._prefix()}{key}]], got {_kind(value)}")
+        if len(value) > most:
+            raise self.error(key, f"has {len(value)} entries, at most {most} are taken")
+        place, label = (*self.place, key), f"[[{self._prefix()}{key}]]"
+        return [Table(self.path, self.lines, (*place, i), label, entry, known) for i, entry in enumerate(value)]
+
+    def _prefix(self) -> str:
+        """Return what the names of tables in this one begin with."""
+        return f"{self.label.strip('[]')}." if self.place else ""
+
+    def _value(self, key: str, default: Any) -> Any:
+        if key not in self.values and default is None:
+            raise self.error(key, "is missing")
+        return self.values.get(key, default)
+
+    def _number(self, key: str, value: Any) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise self.error(key, f"must be a number, got {_kind(value)}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self.error(key, f"must be finite, got {value}")
+        if abs(value) > LARGEST:
+            raise self.error(key, f"must not exceed {LARGEST:g}")
+        return float(value)
+
+    def _vector(self, key: str, value: Any, length: int | None) -> tuple[float, ...]:
+        if not isinstance(value, list | tuple):
+            raise self.error(key, f"must be an array of {length or 'some'} numbers, got {_kind(value)}")
+        if length is not None and len(value) != length:
+            raise self.error(key, f"must have {length} numbers, got {len(value)}")
+        return tuple(self._number(key, entry) for entry in value)
+
+
+def suggestion(word: str, known: Collection[str]) -> str:
+    """Return ``, did you mean ...?`` for a word near to a known one, else the known ones."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    if close:
+        return f", did you mean '{close[0]}'?"
+    return f"; known are {', '.join(sorted(known))}" if known else ""
+
+
+def _kind(value: Any) -> str:
+    """Return what TOML calls a value's type."""
+    names = {bool: "a boolean", int: "a whole number", float: "a number", str: "a string", list: "an array"}
+    return {**names, dict: "a table"}.get(type(value), f"a {type(value).__name__}")

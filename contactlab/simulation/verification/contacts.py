@@ -1,0 +1,116 @@
+"""The contact rows of a recorded step, in plain numpy: directions, Jacobian, kN, and the forces that z stands for."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import Material, combine
+from contactlab.simulation.verification.motion import Body
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.world import World
+
+__all__ = ["ContactRows", "contact_rows", "frame_of", "pair_of"]
+
+# Part of a threshold within which rounding may have decided on which side of it a value lies.
+UNDECIDED = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRows:
+    """The nc contacts of one island; nr = nc r rows of friction, contact by contact.
+
+    Attributes
+    ----------
+    numbers
+        (nc,) their rows in the record's contact table.
+    N, F
+        (nc, nv), (nr, nv) Jacobians on all velocities of the world.
+    directions
+        (nc, 1 + r, 3) normal and friction directions, world axes.
+    k
+        For each contact what kN [m/s] may be: two values only where rounding decides between them.
+    mu
+        (nc,) coefficients of friction.
+    """
+
+    numbers: NDArray[np.int64]
+    N: FloatArray
+    F: FloatArray
+    directions: FloatArray
+    k: tuple[tuple[float, ...], ...]
+    mu: FloatArray
+
+
+def contact_rows(
+    world: World,
+    stepper: TimeStepping,
+    rows: dict[str, NDArray[Any]],
+    numbers: NDArray[np.int64],
+    bodies: dict[str, Body],
+    v: FloatArray,
+    v_free: FloatArray,
+    h: float,
+) -> ContactRows:
+    """Return the rows of the contacts ``numbers`` of a record, whose step sets out from v (nv,)."""
+    r = stepper.edges // 2
+    directions = np.array([frame_of(rows["contact_normal"][c], stepper.edges) for c in numbers]).reshape(-1, 1 + r, 3)
+    J = np.zeros((numbers.size, 3, world.nv))
+    for n, c in enumerate(numbers):
+        point = rows["contact_point"][c]
+        for side, sign in (("contact_body_b", 1.0), ("contact_body_a", -1.0)):
+            body = int(rows[side][c])
+            if body >= 0:
+                J[n] += sign * bodies[world.model.names[body]].point_jacobian(point)
+    projected = directions @ J
+    N, F = projected[:, 0], projected[:, 1:].reshape(-1, world.nv)
+    k = []
+    for n, c in enumerate(numbers):
+        restitution = pair_of(world, rows, int(c))[1]
+        k.append(_normal_terms(float(rows["contact_gap"][c]), N[n] @ v, N[n] @ v_free, h, restitution, stepper))
+    return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers])
+
+
+def frame_of(normal: FloatArray, edges: int) -> FloatArray:
+    """Return the normal and the friction directions (1 + edges/2, 3) of the pyramid.
+
+    The first one, t1, is the normalised part across the normal of the world axis that is most across it.
+    """
+    t1 = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    t1 = t1 - (t1 @ normal) * normal
+    t1 /= np.linalg.norm(t1)
+    t2 = np.cross(normal, t1)
+    angles = 2.0 * math.pi * np.arange(edges // 2) / edges
+    return np.vstack((normal, np.outer(np.cos(angles), t1) + np.outer(np.sin(angles), t2)))
+
+
+def pair_of(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[float, float]:
+    """Return friction and restitution of the pair that touches in row c of the contact table."""
+    own = world.materials[int(rows["contact_body_b"][c])]
+    half_space, body = int(rows["contact_half_space"][c]), int(rows["contact_body_a"][c])
+    other = world.half_space_materials[half_space] if body < 0 else world.materials[body]
+    if not isinstance(own, Material) or not isinstance(other, Material):
+        # What has no material touches nothing: such a row is wrong whatever it says.
+        return math.nan, math.nan
+    return combine(other, own)
+
+
+def _normal_terms(
+    gap: float, before: float, free: float, h: float, restitution: float, stepper: TimeStepping
+) -> tuple[float, ...]:
+    """Return kN of an impact, or of a contact that may close its gap; both where rounding decides."""
+    bounce = restitution * before
+    rest = gap / h if gap > 0.0 else stepper.erp * gap / h
+    closing, fast = gap + h * free, -before - stepper.v_min
+    unsure = abs(closing) <= UNDECIDED * (abs(gap) + h * abs(free)) or abs(fast) <= UNDECIDED * abs(before)
+    impact = closing <= 0.0 and fast > 0.0
+    if unsure:
+        return bounce, rest
+    return (bounce,) if impact else (rest,)

@@ -1,0 +1,129 @@
+"""The conditions of contact of one island of one step, in plain numpy, on the recorded z and velocities."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from contactlab.simulation.verification.contacts import ContactRows
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["island_measures", "lcp_matrix"]
+
+#: A measure: condition, contact within the island (-1: the island as a whole), value.
+Measure = tuple[str, int, float]
+MANY = 6  # contacts whose kN is in doubt, tried in all combinations
+
+
+def island_measures(
+    rows: ContactRows, Y: FloatArray, v_free: FloatArray, v_plus: FloatArray, z: FloatArray, h: float
+) -> list[Measure]:
+    """Return every condition's worst violation over its scale.
+
+    Parameters
+    ----------
+    rows
+        The island's contacts.
+    Y
+        (nc + nr, nv), row i is M^-1 applied to row i of [N; F].
+    v_free, v_plus
+        (nv,) velocities after the step without contacts, computed, and with them, as recorded.
+    z
+        (n,) as recorded: [fN | fF+ | fF- | lambda].
+    h
+        Step [s].
+    """
+    best: list[Measure] = []
+    for k in _choices(rows.k):
+        measures = [_lcp_residual(rows, Y, v_free, z, k, h), *_mechanics(rows, Y, v_free, v_plus, z, k, h)]
+        if not best or max(value for *_, value in measures) < max(value for *_, value in best):
+            best = measures
+    return best
+
+
+def _choices(k: tuple[tuple[float, ...], ...]) -> Iterator[FloatArray]:
+    """Yield the vectors kN there may be; where too many are in doubt, all of one kind, then all of the other."""
+    if sum(len(values) > 1 for values in k) <= MANY:
+        for choice in itertools.product(*k):
+            yield np.array(choice)
+    else:
+        yield np.array([values[0] for values in k])
+        yield np.array([values[-1] for values in k])
+
+
+def lcp_matrix(rows: ContactRows, Y: FloatArray, h: float) -> FloatArray:
+    """Return M (n, n) of the island's LCP in z = [fN | fF+ | fF- | lambda], forces in N."""
+    nc, nr = rows.N.shape[0], rows.F.shape[0]
+    J = np.vstack((rows.N, rows.F))
+    W = h * J @ Y.T
+    NN, NF, FN, FF = W[:nc, :nc], W[:nc, nc:], W[nc:, :nc], W[nc:, nc:]
+    E = np.kron(np.eye(nc), np.ones((nr // nc, 1)))
+    return np.block(
+        [
+            [NN, NF, -NF, np.zeros((nc, nc))],
+            [FN, FF, -FF, E],
+            [-FN, -FF, FF, E],
+            [np.diag(rows.mu), -E.T, -E.T, np.zeros((nc, nc))],
+        ]
+    )
+
+
+def _lcp_residual(
+    rows: ContactRows, Y: FloatArray, v_free: FloatArray, z: FloatArray, k: FloatArray, h: float
+) -> Measure:
+    """Return max |min(z, w)|, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|."""
+    M = lcp_matrix(rows, Y, h)
+    slip = rows.F @ v_free
+    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(k.size)))
+    w = M @ z + q
+    size = float(np.abs(z).max())
+    unit = np.abs(q) + np.abs(M).max(axis=1) * size
+    z_part = z / size if size > 0.0 else z
+    w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
+    off = np.abs(np.minimum(z_part, w_part))
+    worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+    nc, nr = k.size, slip.size
+    # Row of the LCP to contact: one row each for fN and lambda, r for each sign of fF.
+    owners = np.concatenate((np.arange(nc), *[np.repeat(np.arange(nc), nr // nc)] * 2, np.arange(nc)))
+    return "lcp", int(owners[worst]), float(off[worst])
+
+
+def _mechanics(
+    rows: ContactRows, Y: FloatArray, v_free: FloatArray, v_plus: FloatArray, z: FloatArray, k: FloatArray, h: float
+) -> Iterator[Measure]:
+    """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
+
+    A rate is measured against the size its terms had before cancellation, a force against the one that would change
+    the row by that rate: a few units of rounding, whatever the masses, when all is well.
+    """
+    nc, nr = rows.N.shape[0], rows.F.shape[0]
+    r = nr // nc
+    fN, plus, minus = z[:nc], z[nc : nc + nr].reshape(nc, r), z[nc + nr : nc + 2 * nr].reshape(nc, r)
+    f = np.concatenate((fN, (plus - minus).ravel()))
+    J = np.vstack((rows.N, rows.F))
+    speed = np.abs(v_free) + h * np.abs(f) @ np.abs(Y)
+    rate = J @ v_plus + np.concatenate((k, np.zeros(nr)))
+    scale = np.abs(J) @ speed + np.concatenate((np.abs(k), np.zeros(nr)))
+    response = h * np.einsum("ij,ij->i", J, Y)
+    force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
+    slip, slip_scale = rate[nc:].reshape(nc, r), np.maximum(scale[nc:].reshape(nc, r).max(axis=1), scale[:nc])
+    slip_force = force[nc:].reshape(nc, r).max(axis=1) + rows.mu * force[:nc]
+    for c in range(nc):
+        friction = plus[c] - minus[c]
+        used, bound = float((plus[c] + minus[c]).sum()), float(rows.mu[c] * fN[c])
+        product = max(abs(fN[c]) * scale[c], force[c] * abs(rate[c]))
+        fastest = float(np.abs(slip[c]).max())
+        power = max((abs(bound) + used) * slip_scale[c], slip_force[c] * fastest)
+        least = min(fN[c] / _unit(force[c]), min(plus[c].min(), minus[c].min()) / _unit(slip_force[c]))
+        yield "sign", c, max(0.0, -least)
+        yield "gap", c, max(0.0, -rate[c]) / _unit(scale[c])
+        yield "complementarity", c, abs(fN[c] * rate[c]) / _unit(product)
+        yield "cone", c, max(0.0, used - bound) / _unit(slip_force[c])
+        yield "dissipation", c, abs(float(friction @ slip[c]) + bound * fastest) / _unit(power)
+
+
+def _unit(scale: float) -> float:
+    """Return the scale, or the smallest number there is: what is 0 out of nothing holds, anything else does not."""
+    return scale if scale > 0.0 else float(np.finfo(float).tiny)

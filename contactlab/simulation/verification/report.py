@@ -1,0 +1,110 @@
+"""What a verification found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport"]
+
+#: Every condition that is checked, and what it states.
+CONDITIONS = {
+    "form": "what the step refers to exists, and its equations can be formed",
+    "solved": "every island says it was solved: its recorded residual is within the stepper's tolerance",
+    "lcp": "0 <= z _|_ M z + q >= 0, M and q formed again",
+    "sign": "fN, fF+, fF- >= 0",
+    "gap": "N v+ + kN >= 0",
+    "complementarity": "fN (N v+ + kN) = 0",
+    "cone": "sum(fF+ + fF-) <= mu fN",
+    "dissipation": "fF . s + mu fN max|s| = 0, s = F v+",
+    "motion": "M (v+ - v) = h (tau - bias) + J^T impulse",
+    "integration": "q+ is q moved along v+ for h, t+ = t + h",
+    "impulse": "the impulses of the contact table are h times the forces of z",
+    "geometry": "gap, normal and friction of the contact table are those of the world",
+    "coverage": "every point within reach of a half-space is in the contact table",
+    "energy": "kinetic and potential energy are those of q and v",
+}
+
+
+@dataclass(frozen=True)
+class VerificationFailure:
+    """A condition that does not hold.
+
+    Attributes
+    ----------
+    condition
+        A key of `CONDITIONS`.
+    step, island, contact
+        Where; the contact is its row in the record's contact table. -1: of the island, or of the step, as a whole.
+    value, tolerance
+        Violation over scale, and what it may be.
+    """
+
+    condition: str
+    step: int
+    island: int
+    contact: int
+    value: float
+    tolerance: float
+
+    def __str__(self) -> str:
+        where = f"step {self.step}"
+        where += f", island {self.island}" if self.island >= 0 else ""
+        where += f", contact {self.contact}" if self.contact >= 0 else ""
+        return f"{where}: {self.condition}: {self.value:.3g} > {self.tolerance:g} ({CONDITIONS[self.condition]})"
+
+
+@dataclass(frozen=True)
+class ConditionReport:
+    """One condition over all that was checked; ``worst`` is where it came closest to failing, None if never posed."""
+
+    condition: str
+    checked: int
+    failed: int
+    worst: VerificationFailure | None
+
+
+@dataclass(frozen=True)
+class VerificationReport:
+    """The verdict on a record.
+
+    Attributes
+    ----------
+    steps, checked_steps, islands, contacts
+        Steps of the record, and how many steps, islands and contacts were checked.
+    conditions
+        In the order of `CONDITIONS`.
+    failures
+        What does not hold, in the order found, at most as many as were asked for; ``failed`` counts all.
+    """
+
+    steps: int
+    checked_steps: int
+    islands: int
+    contacts: int
+    conditions: tuple[ConditionReport, ...]
+    failures: tuple[VerificationFailure, ...]
+
+    @property
+    def failed(self) -> int:
+        """Number of conditions that do not hold, over all steps, islands and contacts."""
+        return sum(condition.failed for condition in self.conditions)
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything that was checked holds."""
+        return self.failed == 0
+
+    def __str__(self) -> str:
+        head = f"{self.checked_steps} of {self.steps} steps, {self.islands} islands, {self.contacts} contacts"
+        lines = [head, f"{'condition':<16} {'checked':>8} {'failed':>7} {'worst':>9} {'allowed':>8}  where"]
+        for report in self.conditions:
+            worst = report.worst
+            if worst is None:
+                lines.append(f"{report.condition:<16} {0:>8} {0:>7} {'-':>9} {'-':>8}")
+                continue
+            where = f"step {worst.step}" + (f", contact {worst.contact}" if worst.contact >= 0 else "")
+            lines.append(
+                f"{report.condition:<16} {report.checked:>8} {report.failed:>7} {worst.value:>9.1e} "
+                f"{worst.tolerance:>8.0e}  {where}"
+            )
+        return "\n".join(lines)

@@ -1,0 +1,226 @@
+"""Check a record, step by step, with arithmetic of its own."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.verification.contacts import contact_rows, frame_of, pair_of
+from contactlab.simulation.verification.coverage import uncovered
+from contactlab.simulation.verification.dynamics import Dynamics, dynamics, free_momentum
+from contactlab.simulation.verification.island import island_measures
+from contactlab.simulation.verification.motion import moved
+from contactlab.simulation.verification.report import (
+    CONDITIONS,
+    ConditionReport,
+    VerificationFailure,
+    VerificationReport,
+)
+from contactlab.spatial.arrays import FloatArray, finite_number
+
+if TYPE_CHECKING:
+    from contactlab.simulation.record import Recording
+
+__all__ = ["verify"]
+
+Found = tuple[str, int, int, float]  # condition, island, contact row, value
+
+
+def verify(
+    recording: Recording,
+    *,
+    every: int = 1,
+    tolerance: float = 1e-9,
+    max_failures: int = 20,
+    progress: Callable[[int, int], None] | None = None,
+) -> VerificationReport:
+    """Check that the steps of a record are what they say: solved, certified, and motion.
+
+    Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
+    numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
+
+    Parameters
+    ----------
+    recording
+        Any record, of a run that ended or not.
+    every
+        Check the steps 0, every, 2 every, ... and the last one.
+    tolerance
+        Of each condition's violation over its scale (`CONDITIONS`); the LCP's is the stepper's where that is larger.
+    max_failures
+        How many failures are kept one by one.
+    progress
+        Called with (steps checked, steps to check).
+
+    Raises
+    ------
+    SimulationConfigError
+        An argument that cannot be used.
+    """
+    stride, keep = _whole("every", every, 1), _whole("max_failures", max_failures, 0)
+    limit = finite_number(tolerance, "tolerance", SimulationConfigError)
+    if limit <= 0.0:
+        raise SimulationConfigError("tolerance", f"must be positive, got {limit}")
+    solved = max(limit, 1.001 * recording.stepper.tolerance)
+    last = recording.n_steps - 1
+    steps = sorted({*range(0, recording.n_steps, stride), *([last] if last >= 0 else [])})
+    counts = dict.fromkeys(CONDITIONS, (0, 0))
+    worst: dict[str, VerificationFailure] = {}
+    failures: list[VerificationFailure] = []
+    islands = contacts = 0
+    for done, i in enumerate(steps, start=1):
+        for condition, island, contact, value in _checked(recording, i):
+            allowed = solved if condition in ("solved", "lcp") else limit
+            found = VerificationFailure(condition, i, island, contact, value, allowed)
+            # A value that is no number fails.
+            bad = not value <= allowed
+            checked, failed = counts[condition]
+            counts[condition] = (checked + 1, failed + bad)
+            if condition not in worst or not value <= worst[condition].value:
+                worst[condition] = found
+            if bad and len(failures) < keep:
+                failures.append(found)
+        islands += int(np.count_nonzero(recording.rows["island_step"] == i))
+        contacts += int(np.count_nonzero(recording.rows["contact_step"] == i))
+        if progress is not None:
+            progress(done, len(steps))
+    table = tuple(ConditionReport(name, *counts[name], worst.get(name)) for name in CONDITIONS)
+    return VerificationReport(recording.n_steps, len(steps), islands, contacts, table, tuple(failures))
+
+
+def _checked(recording: Recording, i: int) -> list[Found]:
+    """Return all that is said of step i; a record from anybody may hold numbers of which nothing can be formed."""
+    try:
+        with np.errstate(all="ignore"):
+            return [("form", -1, -1, 0.0), *_step(recording, i)]
+    except (IndexError, ValueError, np.linalg.LinAlgError):
+        return [("form", -1, -1, np.inf)]
+
+
+def _step(recording: Recording, i: int) -> Iterator[Found]:
+    """Yield all that is said of step i."""
+    model, rows = recording.world.model, recording.rows
+    q, v, v_plus, h = recording.q[i], recording.v[i], recording.v[i + 1], float(rows["h"][i])
+    tau = rows["tau"][i] if rows["tau"].shape[0] else np.zeros(model.nv)
+    state = dynamics(model, q, v)
+    after = dynamics(model, recording.q[i + 1], v_plus)
+    yield from (("energy", -1, -1, value) for value in (_energy(recording, i, state), _energy(recording, i + 1, after)))
+    yield "integration", -1, -1, _integration(recording, i, h)
+    chosen = np.flatnonzero(rows["contact_step"] == i)
+    covered = uncovered(recording.world, rows, chosen, state.bodies, v, h, recording.stepper.margin)
+    yield "coverage", -1, -1, covered
+    for c in chosen:
+        yield from _table(recording, int(c), h)
+    J, impulse = _impulses(recording, chosen, state)
+    # What the impulses did taken off again: near v_free, whose midpoint is looked for.
+    push = np.einsum("nij,ni->j", J, impulse)
+    guess = v_plus - np.linalg.solve(state.M, push)
+    momentum = free_momentum(model, state, v, tau, h, guess)
+    off = np.abs(state.M @ v_plus - momentum - push)
+    size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size)
+    size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)
+    yield "motion", -1, -1, _largest(off, size)
+    v_free: FloatArray = np.linalg.solve(state.M, momentum).astype(np.float64, copy=False)
+    yield from _islands(recording, i, chosen, state, v_free)
+
+
+def _islands(
+    recording: Recording, i: int, chosen: NDArray[np.int64], state: Dynamics, v_free: FloatArray
+) -> Iterator[Found]:
+    """Yield the conditions of the islands of step i, and whether the record has a certificate for each."""
+    rows = recording.rows
+    own = np.flatnonzero(rows["island_step"] == i)
+    claimed = {int(rows["island_index"][n]): n for n in own}
+    labels = rows["contact_island"][chosen]
+    for island in sorted({*claimed, *map(int, np.unique(labels))}):
+        numbers = chosen[labels == island]
+        if island not in claimed or rows["island_contacts"][claimed[island]] != numbers.size or not numbers.size:
+            yield "solved", island, -1, np.inf
+            continue
+        yield "solved", island, -1, float(np.abs(recording.rows["island_measures"][claimed[island], 1]))
+        h, v = float(rows["h"][i]), recording.v[i]
+        posed = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
+        J = np.vstack((posed.N, posed.F))
+        Y: FloatArray = np.linalg.solve(state.M, J.T).T.astype(np.float64, copy=False)
+        z = _solution(rows["contact_z"][numbers], recording.stepper.edges // 2)
+        for condition, contact, value in island_measures(posed, Y, v_free, recording.v[i + 1], z, h):
+            yield condition, island, int(numbers[contact]), value
+
+
+def _solution(by_contact: FloatArray, r: int) -> FloatArray:
+    """Return z in the order of the LCP from its rows by contact."""
+    parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _impulses(recording: Recording, chosen: NDArray[np.int64], state: Dynamics) -> tuple[FloatArray, FloatArray]:
+    """Return the Jacobians (n, 3, nv) of the contacts' points, B relative to A, and their impulses (n, 3)."""
+    rows, names = recording.rows, recording.world.model.names
+    J = np.zeros((chosen.size, 3, recording.world.nv))
+    for n, c in enumerate(chosen):
+        for side, sign in (("contact_body_b", 1.0), ("contact_body_a", -1.0)):
+            body = int(rows[side][c])
+            if body >= 0:
+                J[n] += sign * state.bodies[names[body]].point_jacobian(rows["contact_point"][c])
+    return J, rows["contact_impulse"][chosen]
+
+
+def _table(recording: Recording, c: int, h: float) -> Iterator[Found]:
+    """Yield what the contact table says twice: impulses and forces, gap and place."""
+    world, rows, r = recording.world, recording.rows, recording.stepper.edges // 2
+    island, z = int(rows["contact_island"][c]), rows["contact_z"][c]
+    normal, recorded = rows["contact_normal"][c], rows["contact_impulse"][c]
+    directions = frame_of(normal, 2 * r)
+    wanted = h * (z[0] * normal + (z[1 : 1 + r] - z[1 + r : 1 + 2 * r]) @ directions[1:])
+    t1 = directions[1]
+    along = np.array([wanted @ normal, wanted @ t1, wanted @ np.cross(normal, t1)])
+    said = np.append(rows["contact_impulse_normal"][c], rows["contact_impulse_tangential"][c])
+    size = h * float(np.abs(z[: 1 + 2 * r]).sum())
+    yield "impulse", island, c, _largest(np.append(recorded - wanted, said - along), np.full(6, size))
+    half_space = int(rows["contact_half_space"][c])
+    off, scale = [rows["contact_mu"][c] - pair_of(world, rows, c)[0]], [1.0]
+    if rows["contact_body_a"][c] < 0:
+        plane, point = world.half_spaces[half_space], rows["contact_point"][c]
+        off += [*(normal - plane.normal), rows["contact_gap"][c] - (plane.normal @ point - plane.offset)]
+        scale += [1.0, 1.0, 1.0, 1.0 + float(np.abs(point).sum()) + abs(plane.offset)]
+    else:
+        off.append(float(np.linalg.norm(normal)) - 1.0)
+        scale.append(1.0)
+    yield "geometry", island, c, _largest(np.array(off), np.array(scale))
+
+
+def _integration(recording: Recording, i: int, h: float) -> float:
+    q, v_plus, time = recording.q[i], recording.v[i + 1], recording.time
+    wanted = moved(recording.world.model, q, v_plus, h)
+    # A quaternion of either sign is the same turn, but the record goes on from where it was.
+    size = 1.0 + np.abs(q) + h * float(np.abs(v_plus).max(initial=0.0))
+    off = _largest(recording.q[i + 1] - wanted, size)
+    # numpy's maximum keeps NaN where Python's may drop it.
+    return float(np.maximum(off, abs(float(time[i + 1] - time[i]) - h) / (abs(float(time[i + 1])) + h)))
+
+
+def _energy(recording: Recording, i: int, state: Dynamics) -> float:
+    said = np.array([recording.kinetic[i], recording.potential[i]])
+    size = abs(state.kinetic) + abs(state.potential) + 1e-3
+    return _largest(said - np.array([state.kinetic, state.potential]), np.full(2, size))
+
+
+def _largest(off: FloatArray, size: FloatArray) -> float:
+    """Return max |off| / size; what is 0 out of nothing holds."""
+    tiny = np.finfo(float).tiny
+    return float(np.max(np.abs(off) / np.maximum(size, tiny), initial=0.0))
+
+
+def _whole(field: str, value: int, least: int) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
+    if number < least:
+        raise SimulationConfigError(field, f"must be at least {least}, got {number}")
+    return number

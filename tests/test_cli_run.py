@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import pytest
+from scene_texts import CUBE, write
+
+from contactlab.cli import main
+from contactlab.simulation import Recording
+from contactlab.viewer import serve_replay
+
+
+def test_run_writes_a_record(tmp_path, capsys):
+    """Of the scene's duration; the account is printed, and nothing on standard error unless asked for."""
+    out = tmp_path / "run.npz"
+    assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
+    printed = capsys.readouterr()
+    assert "cube: 1 bodies, 0.1 s at h = 0.002 s" in printed.out
+    assert f"wrote {out}" in printed.out
+    assert "simulating" not in printed.err
+    assert Recording.open(out).n_steps == 50
+
+
+def test_options_override_the_scene(tmp_path, capsys):
+    """Duration and step; progress goes to standard error."""
+    out = tmp_path / "run.npz"
+    more = ["--duration", "0.02", "--h", "0.005", "--progress"]
+    assert main(["run", str(write(tmp_path)), "--out", str(out), *more]) == 0
+    recording = Recording.open(out)
+    assert (recording.n_steps, recording.stepper.h) == (4, 0.005)
+    assert "simulating: 4 of 4 steps" in capsys.readouterr().err
+
+
+def test_a_bad_scene_is_one_line_and_status_2(tmp_path, capsys):
+    """File, line and key; no record, no traceback."""
+    path = write(tmp_path, CUBE.replace("mass =", "masss ="))
+    assert main(["run", str(path), "--out", str(tmp_path / "run.npz")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"contactlab: error: {path}, line 20: [[body]] 'masss': unknown key, did you mean 'mass'?"]
+    assert not (tmp_path / "run.npz").exists()
+
+
+def test_a_solver_that_refuses_its_options_late_is_bad_input(tmp_path, capsys):
+    """The engine of CVXPY is a name, looked up at the first solve: one line, status 2, and nothing called."""
+    path = write(tmp_path, CUBE.replace("h = 2e-3", 'h = 2e-3\nsolver = { name = "CVXPY", engine = "os.system" }'))
+    assert main(["run", str(path), "--out", str(tmp_path / "run.npz")]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert "[stepper] 'solver'" in lines[0]
+
+
+def test_a_step_that_does_not_fit_h_min_is_bad_input(tmp_path, capsys):
+    """The step of the command line is checked with the rest of the stepper."""
+    path = write(tmp_path, CUBE.replace("h = 2e-3", "h = 2e-3\nadaptive = true\nh_min = 1e-3"))
+    assert main(["run", str(path), "--out", str(tmp_path / "run.npz"), "--h", "1e-4"]) == 2
+    assert "h_min" in capsys.readouterr().err
+
+
+def test_a_failed_step_is_status_1(tmp_path, capsys):
+    """The record so far stays, and the problem is named."""
+    path = write(tmp_path, CUBE.replace("h = 2e-3", 'h = 2e-3\nsolver = { name = "Lemke", max_pivots = 1 }'))
+    out = tmp_path / "run.npz"
+    assert main(["run", str(path), "--out", str(out)]) == 1
+    printed = capsys.readouterr().out
+    assert "stopped: step" in printed
+    assert f"{out}.chunks" in printed
+    assert Recording.open(out).n_steps > 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run"], ["run", "a.toml"], ["run", "a.toml", "--out", "a.npz", "--h", "0"], ["verify"], ["replay"]]
+)
+def test_bad_arguments_are_status_2(arguments):
+    """Refused before anything runs."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+
+
+def test_replay_writes_html_and_picture(tmp_path, capsys):
+    """From a record, without simulating."""
+    out, html, picture = tmp_path / "run.npz", tmp_path / "a.html", tmp_path / "a.png"
+    assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
+    assert main(["replay", str(out), "--html", str(html), "--picture", str(picture)]) == 0
+    assert html.stat().st_size > 100_000
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert main(["replay", str(tmp_path / "absent.npz"), "--html", str(html)]) == 2
+    assert "no such record" in capsys.readouterr().err
+
+
+def test_the_live_replay_serves_this_machine_only(tmp_path):
+    """It answers at 127.0.0.1 and ends when told to."""
+    out = tmp_path / "run.npz"
+    assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
+    told, pictures = [], iter([True, True, True, False])
+    serve_replay(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
+    assert told
+    assert told[0].startswith("http://127.0.0.1:")

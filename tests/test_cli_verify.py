@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+from scene_texts import SCENES
+
+from contactlab.cli import main
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.multibody import ModelBuilder, Transform, joints
+from contactlab.simulation import (
+    Recording,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
+from contactlab.simulation.scene import load_scene
+from contactlab.spatial import RigidInertia
+
+
+@pytest.fixture(scope="module")
+def recording():
+    """Three bodies thrown between two planes."""
+    return simulate(scenes.tumble(), TimeStepping(2e-3), steps=150)
+
+
+def tampered(recording, **changes):
+    """A record with some entries changed: name of the array to (entry, value)."""
+    rows = {name: np.array(array) for name, array in recording.rows.items()}
+    for name, (entry, value) in changes.items():
+        rows[name][entry] = value
+    return Recording(recording.world, recording.stepper, rows, recording.environment, recording.solver_description)
+
+
+def joints_of_all_kinds():
+    """Two trees and two single links with bodies fixed to them, centres of mass anywhere."""
+    turned = Transform(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), (0.1, 0.1, 0.2))
+    body = RigidInertia(1.0, (0.02, 0.01, -0.03), inertia=np.diag([0.02, 0.03, 0.04]))
+    model = ModelBuilder()
+    for name, parent, joint in [
+        ("base", "world", joints.FloatingBase()),
+        ("hinge", "base", joints.Revolute((0, 1, 0))),
+        ("slider", "hinge", joints.Prismatic((0, 1, 1))),
+        ("ball", "slider", joints.Spherical()),
+        ("skew", "ball", joints.Revolute((1, 0, 1))),
+        ("welded", "hinge", joints.Fixed()),
+        ("top", "world", joints.Spherical()),
+        ("on top", "top", joints.Fixed()),
+        ("free", "world", joints.FloatingBase()),
+        ("on free", "free", joints.Fixed()),
+    ]:
+        model.add_body(name, parent=parent, joint=joint, placement=turned, inertia=body)
+    built = model.build()
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace((0, 0, 1), 0.0), Material(0.5, 0.3))
+    builder.add_model(built, built.neutral, np.random.default_rng(0).normal(size=built.nv))
+    for name in ("base", "hinge", "ball", "skew", "free"):
+        builder.add_shape(name, Box((0.05, 0.04, 0.06)), Material(0.4))
+    return builder.build()
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_honest_records_hold(recording, adaptive):
+    """Every condition of every step, to far better than it has to."""
+    if adaptive:
+        recording = simulate(scenes.block(0.3, 1.0), TimeStepping(1e-3, adaptive=True, erp=0.2), steps=100)
+    report = verify(recording)
+    assert report.holds, report
+    assert report.checked_steps == recording.n_steps
+    assert report.contacts == len(recording.contacts) > 0
+    assert max(condition.worst.value for condition in report.conditions if condition.worst) < 1e-11
+
+
+def test_all_joints_and_applied_forces_hold():
+    """The second arithmetic agrees with the first for trees, midpoint rule and forces from outside."""
+    world = joints_of_all_kinds()
+    tau = np.random.default_rng(1).normal(size=world.nv)
+    recording = simulate(world, TimeStepping(1e-3, erp=0.1), steps=600, tau=tau)
+    assert len(recording.contacts) > 0
+    report = verify(recording, every=3)
+    assert report.holds, report
+
+
+@pytest.mark.parametrize(
+    ("array", "condition"),
+    [
+        ("contact_impulse", "impulse"),
+        ("contact_impulse_normal", "impulse"),
+        ("contact_z", "lcp"),
+        ("contact_gap", "geometry"),
+        ("contact_normal", "geometry"),
+        ("contact_mu", "geometry"),
+        ("v", "motion"),
+        ("q", "integration"),
+        ("time", "integration"),
+        ("kinetic", "energy"),
+        ("potential", "energy"),
+        ("island_measures", "solved"),
+        ("h", "integration"),
+    ],
+)
+def test_a_changed_number_is_found(recording, array, condition):
+    """Whatever is changed by a millionth is found, where it is."""
+    touched = int(np.argmax(recording.contacts.impulse_normal))
+    step = int(recording.contacts.step[touched])
+    island = int(np.flatnonzero(recording.rows["island_step"] == step)[0])
+    axis = axis_of(array)
+    row = {"contact": touched, "island": island}.get(array.split("_")[0], step + (axis == "state"))
+    entry = (row, *(1 if array == "island_measures" else 0 for _ in recording.rows[array].shape[1:]))
+    if array == "contact_impulse":
+        entry = (row, int(np.argmax(np.abs(recording.rows[array][row]))))
+    value = recording.rows[array][entry]
+    report = verify(tampered(recording, **{array: (entry, value + 1e-6 * max(1.0, abs(value)))}))
+    assert not report.holds
+    found = [failure for failure in report.failures if failure.condition == condition]
+    assert found, report
+    assert step in {failure.step for failure in found}
+    if array.startswith("contact"):
+        assert touched in {failure.contact for failure in found}
+
+
+def axis_of(array):
+    return "state" if array in ("q", "v", "time", "kinetic", "potential") else "step"
+
+
+def test_a_missing_certificate_is_found(recording):
+    """An island without its row cannot pass for solved."""
+    rows = {name: np.array(array) for name, array in recording.rows.items()}
+    for name in [name for name in rows if name.startswith("island_")]:
+        rows[name] = rows[name][1:]
+    report = verify(Recording(recording.world, recording.stepper, rows))
+    assert [failure.condition for failure in report.failures] == ["solved"]
+
+
+def test_a_contact_left_out_is_found(recording):
+    """A table without one of its rows: the point is missing, and so is its impulse."""
+    touched = int(np.argmax(recording.contacts.impulse_normal))
+    rows = {name: np.array(array) for name, array in recording.rows.items()}
+    for name in [name for name in rows if name.startswith("contact_")]:
+        rows[name] = np.delete(rows[name], touched, axis=0)
+    report = verify(Recording(recording.world, recording.stepper, rows))
+    assert {"coverage", "motion"} <= {failure.condition for failure in report.failures}
+    assert {failure.step for failure in report.failures} == {int(recording.contacts.step[touched])}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize(
+    "array", ["contact_z", "contact_point", "contact_impulse", "contact_gap", "kinetic", "potential", "v", "q"]
+)
+def test_numbers_that_are_none_fail(recording, array, value):
+    """NaN is no small violation, and no number ends the verification."""
+    entry = (20, *(0 for _ in recording.rows[array].shape[1:]))
+    assert not verify(tampered(recording, **{array: (entry, value)})).holds
+
+
+@pytest.mark.parametrize("array", ["contact_body_b", "contact_body_a", "contact_half_space", "contact_island"])
+def test_references_to_nothing_fail(recording, array):
+    """A body, half-space or island that is not there."""
+    assert not verify(tampered(recording, **{array: (20, 99)})).holds
+
+
+def test_arguments_are_checked(recording):
+    """Before any work."""
+    for options, field in (({"every": 0}, "every"), ({"tolerance": 0.0}, "tolerance"), ({"every": 1.5}, "every")):
+        with pytest.raises(SimulationConfigError) as caught:
+            verify(recording, **options)
+        assert caught.value.field == field
+
+
+def test_every_takes_a_sample_with_the_last_step(recording):
+    """Steps 0, 40, 80, 120 and the last of 150."""
+    assert verify(recording, every=40).checked_steps == 5
+
+
+def test_command_on_honest_tampered_and_broken_files(recording, tmp_path, capsys):
+    """Status 0, 1 with step and contact named, 2."""
+    good, bad, cut = tmp_path / "good.npz", tmp_path / "bad.npz", tmp_path / "cut.npz"
+    recording.save(good)
+    assert main(["verify", str(good), "--every", "10"]) == 0
+    assert "every certificate holds" in capsys.readouterr().out
+    step = int(recording.contacts.step[0])
+    tampered(recording, contact_impulse=((0, 2), 9.0)).save(bad)
+    assert main(["verify", str(bad)]) == 1
+    assert f"failed: step {step}, island 0, contact 0: impulse" in capsys.readouterr().out
+    cut.write_bytes(good.read_bytes()[:2000])
+    foreign = tmp_path / "foreign.npz"
+    np.savez(foreign, a=np.zeros(3))
+    for path in (cut, foreign, tmp_path / "absent.npz"):
+        assert main(["verify", str(path)]) == 2
+        lines = capsys.readouterr().err.splitlines()
+        assert len(lines) == 1
+        assert str(path) in lines[0]
+
+
+def test_command_on_the_chunks_of_a_run_that_was_stopped(tmp_path, capsys):
+    """An unfinished run verifies as far as it came."""
+
+    def interrupt(done, total):
+        if done >= 60:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run.npz"
+    scene = load_scene(SCENES / "tumbling_cube.toml")
+    with pytest.raises(KeyboardInterrupt):
+        simulate(scene.world, scene.stepper, steps=200, path=path, progress=interrupt, chunk_steps=20)
+    assert main(["verify", f"{path}.chunks"]) == 0
+    assert "60 of 60 steps" in capsys.readouterr().out

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import math
+import os
+
+import numpy as np
+import pytest
+from scene_texts import CUBE, SCENES, line_of, write
+
+import lcp
+from contactlab.contact import Box
+from contactlab.simulation import SLIDE, Recording, simulate, verify
+from contactlab.simulation.scene import SceneError, load_scene
+from contactlab.simulation.scene.lines import index_lines
+
+FILES = sorted(SCENES.glob("*.toml"))
+
+
+def refused(folder, text):
+    with pytest.raises(SceneError) as caught:
+        load_scene(write(folder, text))
+    return caught.value
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_example_scene_runs_and_verifies(path):
+    """The first steps of each are certified, also by arithmetic that is not the simulation's."""
+    scene = load_scene(path)
+    recording = simulate(scene.world, scene.stepper, steps=20)
+    report = verify(recording, every=10)
+    assert report.holds, report
+
+
+def test_there_are_at_least_five_scenes():
+    """Each within a minute: none has more than 10000 steps of its few bodies."""
+    assert len(FILES) >= 5
+    for path in FILES:
+        scene = load_scene(path)
+        assert scene.duration / scene.stepper.h <= 10_000
+
+
+def test_the_sliding_brick_to_its_end():
+    """It stops where friction of mu = 0.3 stops it, v^2 / (2 mu g), to first order in h."""
+    scene = load_scene(SCENES / "sliding_brick.toml")
+    recording = simulate(scene.world, scene.stepper, scene.duration)
+    assert recording.time[-1] == pytest.approx(scene.duration)
+    assert recording.q[-1, 0] == pytest.approx(1.414**2 / (2 * 0.3 * 9.81), abs=1.414 * scene.stepper.h)
+    assert np.abs(recording.v[-1]).max() < 1e-9
+
+
+def test_the_brick_below_the_threshold_stays():
+    """tan(angle) < mu: no contact slides and the creep is below 1e-9 m/s."""
+    scene = load_scene(SCENES / "incline_below_threshold.toml")
+    recording = simulate(scene.world, scene.stepper, steps=200)
+    assert np.abs(recording.v[50:]).max() < 1e-9
+    late = recording.contacts.step > 50
+    assert not np.any(recording.contacts.mode[late] == SLIDE)
+
+
+def test_a_scene_is_what_its_file_says(tmp_path):
+    """Shape, mass from density, pose, grid, stepper and solver with options."""
+    text = CUBE.replace("mass = 1.0", "density = 500.0").replace(
+        "[[material]]", 'solver = "APGD"\nedges = 6\n[[material]]'
+    )
+    text = text.replace("position =", "count = [2, 1, 3]\nspacing = [0.5, 0.0, 0.7]\nrpy = [0.0, 0.0, 1.0]\nposition =")
+    scene = load_scene(write(tmp_path, text))
+    assert scene.world.model.nb == 6
+    assert isinstance(scene.world.shapes[0], Box)
+    assert scene.world.model.bodies[0].inertia.mass == pytest.approx(4.0)
+    assert scene.world.model.names[:2] == ("cube 0", "cube 1")
+    np.testing.assert_allclose(scene.world.initial_q[-7:], [0.5, 0, 1.51, math.cos(0.5), 0, 0, math.sin(0.5)])
+    assert scene.stepper.edges == 6
+    assert scene.stepper.solver == lcp.APGD()
+
+
+def test_robots_start_from_joints_and_vectors(tmp_path):
+    """By name or as a whole vector, the same start; link names carry the robot's."""
+    text = (SCENES / "double_pendulum.toml").read_text()
+    (tmp_path / "double_pendulum.urdf").write_bytes((SCENES / "double_pendulum.urdf").read_bytes())
+    by_name = load_scene(write(tmp_path, text)).world
+    whole = text[: text.index("[robot.q]")] + "q = [1.6, 0.5]\n"
+    assert np.array_equal(load_scene(write(tmp_path, whole)).world.initial_q, by_name.initial_q)
+    assert by_name.model.names == ("pendulum/hook", "pendulum/upper", "pendulum/lower")
+    assert "no joint is called 'elbo', did you mean 'elbow'?" in str(refused(tmp_path, text.replace("elbow", "elbo")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "words"),
+    [
+        ("mass =", "masss =", "masss", "[[body]] 'masss': unknown key, did you mean 'mass'?"),
+        ("mass = 1.0", 'mass = "1"', "mass", "must be a number, got a string"),
+        ("mass = 1.0", "mass = -1.0", "mass", "must be positive"),
+        ("mass = 1.0", "mass = nan", "mass", "must be finite"),
+        ("mass = 1.0", "mass = 1e300", "mass", "must not exceed"),
+        ("mass = 1.0", "mass = true", "mass", "got a boolean"),
+        ("mass = 1.0", "", "[[body]]", "none is given"),
+        ("mass = 1.0", "mass = 1.0\ndensity = 2.0", "density", "wants one of"),
+        ("h = 2e-3", "", "[stepper]", "[stepper] 'h': is missing"),
+        ("h = 2e-3", "h = 0.0", "h", "must be positive"),
+        ("h = 2e-3", "h = 1e-12", "h", "steps of the scene"),
+        ("h = 2e-3", "h = 2e-3\nedges = 7", "edges", "even"),
+        ("h = 2e-3", 'h = 2e-3\nsolver = "Lemkee"', "solver", "unknown solver 'Lemkee', did you mean 'Lemke'?"),
+        ("h = 2e-3", 'h = 2e-3\nsolver = "__import__"', "solver", "unknown solver"),
+        ("h = 2e-3", 'h = 2e-3\nsolver = { name = "Lemke", max_pivot = 3 }', "solver", "did you mean 'max_pivots'?"),
+        ("h = 2e-3", 'h = 2e-3\nsolver = { name = "Lemke", max_pivots = -3 }', "solver", "max_pivots"),
+        ('shape = "box"', 'shape = "bax"', "shape", "unknown shape 'bax', did you mean 'box'?"),
+        ('shape = "box"', 'shape = "sphere"', "half_extents", "does not belong to a sphere"),
+        ("half_extents = [0.1, 0.1, 0.1]", "half_extents = [0.1, 0.1]", "half_extents", "must have 3 numbers, got 2"),
+        ("half_extents = [0.1,", "half_extents = [-0.1,", "half_extents", "half_extents"),
+        ("velocity =", "quaternion = [1, 1, 0, 0]\nvelocity =", "quaternion", "must have length 1"),
+        ("mu = 0.5", "mu = -0.5", "mu", "must not be negative"),
+        ('material = "rubber"\npos', 'material = "ruber"\npos', 'material = "ruber"', "did you mean 'rubber'?"),
+        ("[[half_space]]", "[[halfspace]]", "[[halfspace]]", "unknown section, did you mean 'half_space'?"),
+        ("[[body]]", "[body]", "[body]", "must be an array of tables"),
+        ("velocity =", "count = [9999, 9999, 1]\nspacing = [1, 1, 1]\nvelocity =", "count", "at most"),
+        ("duration = 0.1", "duration = 0.1 0.2", "duration", "is not TOML"),
+    ],
+)
+def test_errors_name_file_line_and_key(tmp_path, old, new, line, words):
+    """Whatever is wrong with a scene is found on its line, with a word of help."""
+    assert old in CUBE
+    text = CUBE.replace(old, new, 1)
+    error = refused(tmp_path, text)
+    assert words in str(error)
+    assert error.line == line_of(text, line)
+    assert str(error).startswith(f"{tmp_path / 'scene.toml'}, line {error.line}: ")
+
+
+@pytest.mark.parametrize("urdf", ["../arm.urdf", "/etc/passwd", "link.urdf", "inner/../../arm.urdf"])
+def test_no_path_leads_out_of_the_folder(tmp_path, urdf):
+    """Not by dots, not absolute, not by a symbolic link."""
+    (tmp_path / "arm.urdf").write_bytes((SCENES / "double_pendulum.urdf").read_bytes())
+    folder = tmp_path / "scene"
+    (folder / "inner").mkdir(parents=True)
+    os.symlink(tmp_path / "arm.urdf", folder / "link.urdf")
+    robot = f'\n[[robot]]\nname = "arm"\nurdf = "{urdf}"\n'
+    error = refused(folder, CUBE + robot)
+    assert "outside the scene's folder" in str(error)
+    assert error.line == line_of(CUBE + robot, "urdf")
+
+
+@pytest.mark.parametrize(("urdf", "words"), [("a" * 290, "no path"), ("a\\u0000b", "null"), (".", "no file")])
+def test_names_that_are_no_files(tmp_path, urdf, words):
+    """Whatever the system says of a name is an error of its key."""
+    assert words in str(refused(tmp_path, f'{CUBE}\n[[robot]]\nname = "arm"\nurdf = "{urdf}"\n'))
+
+
+def test_files_that_are_no_scenes(tmp_path):
+    """Absent, a folder, too large, not text, nested without end: one typed error each."""
+    path = tmp_path / "scene.toml"
+    for content, words in (
+        (b"\xff\xfe", "not UTF-8"),
+        (b"#" * (1 << 21), "larger"),
+        (b"a=" + b"[" * 50_000, "TOML|deep"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(SceneError, match=words):
+            load_scene(path)
+    for absent in (tmp_path, tmp_path / "absent.toml"):
+        with pytest.raises(SceneError, match="no such file"):
+            load_scene(absent)
+
+
+def test_a_bad_robot_names_its_line(tmp_path):
+    """What the URDF reader refuses is an error of the scene's key, with the description's own line."""
+    (tmp_path / "bad.urdf").write_text("<robot name='x'><link/></robot>")
+    robot = '\n[[robot]]\nname = "arm"\nurdf = "bad.urdf"\n'
+    error = refused(tmp_path, CUBE + robot)
+    assert error.line == line_of(CUBE + robot, "urdf")
+    assert "bad.urdf, line 1" in str(error)
+
+
+def test_the_line_index_is_not_fooled():
+    """Strings, comments and arrays over lines may hold what looks like keys and headers."""
+    text = 'a = """\n[x]\nb = 1\n"""\n# c = 3\nd = [\n  1, # ]\n  2,\n]\n[[t]]\ne = "]["\n[[t]]\n'
+    text += '"f" . g = 1\n[t.u]\nh = 2\n'
+    index = index_lines(text)
+    found = {place: index.line(place) for place in [("d",), ("t", 0, "e"), ("t", 1, "f", "g"), ("t", 1, "u", "h")]}
+    assert found == {("d",): 6, ("t", 0, "e"): 11, ("t", 1, "f", "g"): 13, ("t", 1, "u", "h"): 15}
+    assert index.line(("b",)) == 0
+
+
+def test_records_of_scenes_reopen(tmp_path):
+    """A record keeps the world of the scene."""
+    scene = load_scene(write(tmp_path))
+    simulate(scene.world, scene.stepper, steps=3, path=tmp_path / "a.npz")
+    assert Recording.open(tmp_path / "a.npz").world.model.names == ("cube",)

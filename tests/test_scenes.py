@@ -65,7 +65,7 @@ def test_a_scene_is_what_its_file_says(tmp_path):
     text = text.replace("position =", "count = [2, 1, 3]\nspacing = [0.5, 0.0, 0.7]\nrpy = [0.0, 0.0, 1.0]\nposition =")
     scene = load_scene(write(tmp_path, text))
     assert scene.world.model.nb == 6
-    assert isinstance(scene.world.shapes[0], Box)
+    assert isinstance(scene.world.surfaces[0].shape, Box)
     assert scene.world.model.bodies[0].inertia.mass == pytest.approx(4.0)
     assert scene.world.model.names[:2] == ("cube 0", "cube 1")
     np.testing.assert_allclose(scene.world.initial_q[-7:], [0.5, 0, 1.51, math.cos(0.5), 0, 0, math.sin(0.5)])

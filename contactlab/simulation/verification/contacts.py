@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Material, combine
+from contactlab.contact import combine
 from contactlab.simulation.verification.motion import Body
 from contactlab.spatial.arrays import FloatArray
 
@@ -93,13 +93,14 @@ def frame_of(normal: FloatArray, edges: int) -> FloatArray:
 
 def pair_of(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[float, float]:
     """Return friction and restitution of the pair that touches in row c of the contact table."""
-    own = world.materials[int(rows["contact_body_b"][c])]
-    half_space, body = int(rows["contact_half_space"][c]), int(rows["contact_body_a"][c])
-    other = world.half_space_materials[half_space] if body < 0 else world.materials[body]
-    if not isinstance(own, Material) or not isinstance(other, Material):
-        # What has no material touches nothing: such a row is wrong whatever it says.
+    materials = [surface.material for surface in world.surfaces]
+    grounds = world.half_space_materials
+    half_space, a, b = (int(rows[name][c]) for name in ("contact_half_space", "contact_shape_a", "contact_shape_b"))
+    others, other = (grounds, half_space) if half_space >= 0 else (materials, a)
+    if not (0 <= other < len(others) and 0 <= b < len(materials)):
+        # A shape that is not there touches nothing: such a row is wrong whatever it says.
         return math.nan, math.nan
-    return combine(other, own)
+    return combine(others[other], materials[b])
 
 
 def _normal_terms(

@@ -35,11 +35,12 @@ def uncovered(
     """
     moving = tree_roots(world.model)
     worst = 0.0
-    for number, (name, shape) in enumerate(zip(world.model.names, world.shapes, strict=True)):
-        if name not in moving or not isinstance(shape, BodyShape):
+    for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
+        name = world.model.names[index]
+        if name not in moving or not isinstance(surface.shape, BodyShape):
             continue
         body = bodies[name]
-        points, radii = shape.support_points()
+        points, radii = surface.support_points()
         centers = body.p + points @ body.R.T
         origin_velocity, turning = body.Jv @ v, body.Jw @ v
         for s, plane in enumerate(world.half_spaces):
@@ -48,7 +49,7 @@ def uncovered(
             speed = (origin_velocity + np.cross(turning, places - body.p)) @ plane.normal
             excess = margin + h * np.maximum(0.0, -speed) - gap
             near = np.flatnonzero(excess > 0.0)
-            own = chosen[(rows["contact_body_b"][chosen] == number) & (rows["contact_half_space"][chosen] == s)]
+            own = chosen[(rows["contact_shape_b"][chosen] == number) & (rows["contact_half_space"][chosen] == s)]
             listed = rows["contact_point"][own]
             for n in near:
                 size = 1.0 + float(np.abs(places[n]).sum())

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Dynamics", "dynamics", "free_momentum"]
 
 ITERATIONS = 30
+SHORTEST = 1e-9  # part of a Newton step worth taking
 PARTS = 1024
 FEW = 0.5  # radians in a step below which its equation is always solved in one part
 CLOSE = 1e-9  # relative
@@ -139,8 +140,8 @@ def _inertia_about(model: Model, state: Dynamics, names: list[str], *, floating:
 def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: FloatArray) -> FloatArray:
     """Return the change (3,) of w over a step by the midpoint rule.
 
-    A step that turns the body by a radian or more may be taken in 2, 4, ... equal parts where one is not solved. How many
-    is not on record: the nearest to ``guess`` is taken, and the equation of motion then says whether it is right.
+    A step that turns the body by a radian or more may be taken in 2, 4, ... equal parts where one is not solved. How
+    many is not on record: the nearest to ``guess`` is taken, and the equation of motion then says whether it is right.
     """
     best = _midpoint(I, w, h, torque, guess)
     size = float(np.abs(w).max() + np.abs(guess).max())
@@ -148,7 +149,7 @@ def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: Flo
     while parts <= PARTS and h * size > FEW and not np.abs(best - guess).max() <= CLOSE * size:
         d = np.zeros(3)
         for _ in range(parts):
-            d = d + _midpoint(I, w + d, h / parts, torque, guess / parts)
+            d = d + _midpoint(I, w + d, h / parts, torque, np.zeros(3))
         if not np.abs(best - guess).max() <= np.abs(d - guess).max():
             best = d
         parts *= 2
@@ -169,7 +170,13 @@ def _midpoint(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, d: Flo
         middle = w + 0.5 * d
         slope = I + 0.5 * h * (skew(middle) @ I - skew(I @ middle))
         change = np.linalg.solve(slope, -residual(d))
-        d = d + change
+        # A full step may jump to another root, of which a fast spin has several.
+        share, size = 1.0, np.linalg.norm(residual(d))
+        while share > SHORTEST and not np.linalg.norm(residual(d + share * change)) < size:
+            share *= 0.5
+        if share <= SHORTEST:
+            break
+        d = d + share * change
         if np.abs(change).max() <= 1e-15 * max(np.abs(w).max(), np.abs(d).max()):
             break
     return d

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.contact import BodyShape
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.verification.contacts import contact_rows, frame_of, pair_of
 from contactlab.simulation.verification.coverage import uncovered
@@ -184,9 +185,13 @@ def _table(recording: Recording, c: int, h: float) -> Iterator[Found]:
     yield "impulse", island, c, _largest(np.append(recorded - wanted, said - along), np.full(6, size))
     half_space = int(rows["contact_half_space"][c])
     off, scale = [rows["contact_mu"][c] - pair_of(world, rows, c)[0]], [1.0]
-    if rows["contact_body_a"][c] < 0:
+    if half_space >= 0:
         plane, point = world.half_spaces[half_space], rows["contact_point"][c]
-        off += [*(normal - plane.normal), rows["contact_gap"][c] - (plane.normal @ point - plane.offset)]
+        # Points of shapes touch with themselves; of a cylinder, whose rim has none, the point is midway to the plane.
+        own = int(rows["contact_shape_b"][c])
+        midway = 0 <= own < len(world.surfaces) and not isinstance(world.surfaces[own].shape, BodyShape)
+        height = (2.0 if midway else 1.0) * (plane.normal @ point - plane.offset)
+        off += [*(normal - plane.normal), rows["contact_gap"][c] - height]
         scale += [1.0, 1.0, 1.0, 1.0 + float(np.abs(point).sum()) + abs(plane.offset)]
     else:
         off.append(float(np.linalg.norm(normal)) - 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 from contactlab.simulation.verification.contacts import ContactRows
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["island_measures", "lcp_matrix"]
+__all__ = ["island_measures"]
 
 #: A measure: condition, contact within the island (-1: the island as a whole), value.
 Measure = tuple[str, int, float]
@@ -53,40 +53,30 @@ def _choices(k: tuple[tuple[float, ...], ...]) -> Iterator[FloatArray]:
         yield np.array([values[-1] for values in k])
 
 
-def lcp_matrix(rows: ContactRows, Y: FloatArray, h: float) -> FloatArray:
-    """Return M (n, n) of the island's LCP in z = [fN | fF+ | fF- | lambda], forces in N."""
-    nc, nr = rows.N.shape[0], rows.F.shape[0]
-    J = np.vstack((rows.N, rows.F))
-    W = h * J @ Y.T
-    NN, NF, FN, FF = W[:nc, :nc], W[:nc, nc:], W[nc:, :nc], W[nc:, nc:]
-    E = np.kron(np.eye(nc), np.ones((nr // nc, 1)))
-    return np.block(
-        [
-            [NN, NF, -NF, np.zeros((nc, nc))],
-            [FN, FF, -FF, E],
-            [-FN, -FF, FF, E],
-            [np.diag(rows.mu), -E.T, -E.T, np.zeros((nc, nc))],
-        ]
-    )
-
-
 def _lcp_residual(
     rows: ContactRows, Y: FloatArray, v_free: FloatArray, z: FloatArray, k: FloatArray, h: float
 ) -> Measure:
     """Return max |min(z, w)|, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|."""
-    M = lcp_matrix(rows, Y, h)
+    nc, nr = rows.N.shape[0], rows.F.shape[0]
+    owner = np.repeat(np.arange(nc), nr // nc)  # contact of each friction row
+    fN, plus, minus, slack = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr], z[nc + 2 * nr :]
+    J = np.vstack((rows.N, rows.F))
+    response = h * J @ Y.T
+    change = response @ np.concatenate((fN, plus - minus))
     slip = rows.F @ v_free
-    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(k.size)))
-    w = M @ z + q
+    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(nc)))
+    left = rows.mu * fN - np.bincount(owner, plus + minus, minlength=nc)  # of the cone
+    w = q + np.concatenate((change[:nc], change[nc:] + slack[owner], slack[owner] - change[nc:], left))
     size = float(np.abs(z).max())
-    unit = np.abs(q) + np.abs(M).max(axis=1) * size
+    largest = np.abs(response).max(axis=1)
+    along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1
+    unit = np.abs(q) + np.concatenate((largest[:nc], along, along, np.maximum(rows.mu, 1.0))) * size
     z_part = z / size if size > 0.0 else z
     w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
     off = np.abs(np.minimum(z_part, w_part))
     worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
-    nc, nr = k.size, slip.size
     # Row of the LCP to contact: one row each for fN and lambda, r for each sign of fF.
-    owners = np.concatenate((np.arange(nc), *[np.repeat(np.arange(nc), nr // nc)] * 2, np.arange(nc)))
+    owners = np.concatenate((np.arange(nc), owner, owner, np.arange(nc)))
     return "lcp", int(owners[worst]), float(off[worst])
 
 

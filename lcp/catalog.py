@@ -208,10 +208,8 @@ def mixed_entries() -> tuple[MixedEntry, ...]:
     )  # fmt: skip
 
 
-_PD = Traits.POSITIVE_DEFINITE
 _SPD = Traits.SYMMETRIC_POSITIVE_DEFINITE
 _SPSD = Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
-_PSD = Traits.POSITIVE_SEMIDEFINITE
 _P = Traits.P_MATRIX
 _COP = Traits.COPOSITIVE
 

@@ -17,7 +17,6 @@ from contactlab.multibody.energy import kinetic_energy
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.ltl import dof_parents, factorize_ltl
 from contactlab.multibody.mass_matrix import factorize_mass_matrix, mass_matrix, solve_mass_matrix
 from contactlab.multibody.model import Model
@@ -298,31 +297,6 @@ def test_deep_chains_are_factorised_as_dense_matrices() -> None:
     assert relative(factor.L.T @ factor.L, M) < 1e-13
     b = np.ones(100)
     assert np.max(np.abs(M @ factor.solve(b) - b)) < 1e-9 * np.max(np.abs(M) @ np.abs(factor.solve(b)))
-
-
-def test_both_ways_of_factorising_agree() -> None:
-    """On two arms of 25 what the tree makes zero stays zero in the dense way; few degrees of freedom go the other."""
-    builder = ModelBuilder()
-    for arm in "lr":
-        for i in range(25):
-            placement, inertia = random_body(np.random.default_rng(i))
-            parent = f"{arm}{i - 1}" if i else "world"
-            joint = joints.Revolute(np.eye(3)[i % 3])
-            builder.add_body(f"{arm}{i}", parent=parent, joint=joint, placement=placement, inertia=inertia)
-    model = builder.build()
-    assert model.packed.chain
-    assert not chain(7).packed.chain
-    M, b = mass_matrix(model, random_configuration(model, 1)), np.arange(50.0)
-    factor = factorize_ltl(model, M)
-    assert not factor.L[25:, :25].any()
-    other = np.tril(M)
-    factor_ltl(dof_parents(model), False, np.empty(50), other)
-    np.testing.assert_allclose(factor.L, other, atol=1e-13 * np.max(np.abs(other)))
-    for solve in (factor.solve, factor.solve_l, factor.solve_lt):
-        np.testing.assert_allclose(solve(b), solve(np.stack([b, b], axis=1))[:, 0], rtol=1e-9)
-    M[40, 3] = M[3, 40] = 1.0
-    with pytest.raises(MultibodyError, match="no branch"):
-        factorize_ltl(model, M)
 
 
 def test_far_from_the_origin_nothing_is_lost() -> None:

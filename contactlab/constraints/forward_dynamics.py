@@ -38,7 +38,6 @@ from contactlab.multibody.entries import ON_STACK
 from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
-from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -50,7 +49,6 @@ Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 
 _NO_FORCES = np.zeros((0, 6))
 _NO_ROWS = np.zeros((0, 0))
-_NO_JOINTS = np.zeros((0, CUSTOM_ROW))
 _NO_ORDER = np.zeros(0, dtype=np.int64)
 
 _empty = np.empty

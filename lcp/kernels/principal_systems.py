@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
 
-SUSPICIOUS: Final = 0
-VIOLATED: Final = 1
 _EPS: Final = 2.0**-52
 _TINY: Final = 2.0**-1022
 

@@ -1,0 +1,153 @@
+"""The scenes of ``benchmarks/simulation.py``, told without reference to any engine.
+
+Everything is SI, poses are (x, y, z, qw, qx, qy, qz), velocities (linear in world axes, angular in body axes). Walls are
+half-spaces (normal, offset): the points with normal . x >= offset are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Numbers = tuple[float, ...]
+
+URDF = Path(__file__).with_name("quadruped.urdf")
+LEGS = ("fl", "fr", "rl", "rr")
+JOINTS = tuple(f"{leg}_{name}" for leg in LEGS for name in ("abduction", "flexion", "knee"))
+BODIES = tuple(f"{leg}_{name}" for leg in LEGS for name in ("hip", "thigh", "shank"))  # that the joints move
+FOOT_RADIUS, TRUNK = 0.02, (0.3, 0.15, 0.06)
+KP, KD = 150.0, 2.0  # N m/rad, N m s/rad
+FLOOR = ((0.0, 0.0, 1.0), 0.0)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A solid of uniform density. ``size``: half extents of a box, (radius,) of a sphere, (radius, half length)."""
+
+    kind: str
+    size: Numbers
+    mass: float
+    pose: Numbers
+    velocity: Numbers = (0.0,) * 6
+
+    @property
+    def inertia(self) -> Array:
+        """Moments about the axes through the centre [kg m^2]; a capsule lies along z."""
+        m = self.mass
+        if self.kind == "sphere":
+            return np.full(3, 0.4 * m * self.size[0] ** 2)
+        if self.kind == "box":
+            x, y, z = np.square(self.size)
+            return np.array([y + z, x + z, x + y]) * m / 3.0
+        r, half = self.size
+        ball = 4.0 / 3.0 * r / (4.0 / 3.0 * r + 2.0 * half) * m  # share of the two caps
+        rod = m - ball
+        across = rod * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)
+        return np.array([across, across, (0.5 * rod + 0.4 * ball) * r * r])
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Bodies between walls, or the quadruped; ``steps`` of ``h`` make one timed run.
+
+    ``reference``, where there is a robot: angles wanted of its joints (12,) at a time.
+    """
+
+    name: str
+    steps: int
+    bodies: tuple[Body, ...] = ()
+    walls: tuple[tuple[Numbers, float], ...] = (FLOOR,)
+    mu: float = 0.5
+    h: float = 2e-3
+    reference: Callable[[float], Array] | None = field(default=None, compare=False)
+    moving_reference: bool = False
+
+
+def unit(values: Array) -> Numbers:
+    """Return the unit quaternion along four numbers."""
+    return tuple(float(x) for x in values / np.linalg.norm(values))
+
+
+def bin_walls(half: float) -> tuple[tuple[Numbers, float], ...]:
+    """A floor and four upright walls at this distance from the middle."""
+    sides = ((1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, -1.0, 0.0))
+    return (FLOOR, *((side, -half) for side in sides))
+
+
+def resting_boxes(count: int) -> tuple[Body, ...]:
+    """Boxes side by side on the floor, apart from one another."""
+    columns = int(np.ceil(np.sqrt(count)))
+    return tuple(
+        Body("box", (0.1, 0.1, 0.1), 1.0, (0.4 * (i % columns), 0.4 * (i // columns), 0.1, 1, 0, 0, 0))
+        for i in range(count)
+    )
+
+
+def free_boxes(count: int) -> tuple[Body, ...]:
+    """Boxes in flight, turning, too far apart to meet."""
+    random = np.random.default_rng(count)
+    return tuple(
+        Body("box", (0.1, 0.08, 0.06), 1.0, (*body.pose[:2], 50.0, 1, 0, 0, 0), (0, 0, 0, *random.normal(size=3)))
+        for body in resting_boxes(count)
+    )
+
+
+def stacked_boxes(count: int) -> tuple[Body, ...]:
+    """Equal boxes, one on the other."""
+    return tuple(Body("box", (0.1, 0.1, 0.1), 1.0, (0, 0, 0.1 + 0.2 * i, 1, 0, 0, 0)) for i in range(count))
+
+
+def dropped(kind: str, size: Numbers, count: int, columns: int, pitch: float, tilt: float) -> tuple[Body, ...]:
+    """Bodies in layers of columns x columns, tilted at random, the lowest just above the floor."""
+    random = np.random.default_rng(count)
+    bodies = []
+    for i in range(count):
+        layer, place = divmod(i, columns * columns)
+        x, y = (pitch * (k - (columns - 1) / 2) for k in divmod(place, columns))
+        turn = unit(np.array([1.0, *(tilt * random.normal(size=3))]))
+        start = (x + 0.01 * random.normal(), y + 0.01 * random.normal(), pitch * (layer + 0.6), *turn)
+        bodies.append(Body(kind, size, 1.0, tuple(float(value) for value in start)))
+    return tuple(bodies)
+
+
+def stance(_: float) -> Array:
+    """Angles of a quadruped that stands."""
+    return np.tile([0.0, 0.5, -1.0], 4)
+
+
+def trot(time: float) -> Array:
+    """Angles of a trot in place at 2 Hz: diagonal pairs of legs lift in turn."""
+    lift = np.sin(4.0 * np.pi * time)
+    up = np.maximum(0.0, [lift, -lift, -lift, lift])
+    angles = np.tile([0.0, 0.5, -1.0], (4, 1))
+    angles[:, 1] += 0.3 * up
+    angles[:, 2] -= 0.6 * up
+    return angles.ravel()
+
+
+def standing_height() -> float:
+    """Height of the trunk whose feet touch the floor in the stance [m]."""
+    return 0.6 * float(np.cos(0.5)) + FOOT_RADIUS
+
+
+def scenes() -> dict[str, Scene]:
+    """The seven scenes by name."""
+    quaternion = unit(np.array([0.9, 0.3, 0.2, 0.1]))
+    tumbling = Body("box", (0.05,) * 3, 0.37, (0, 0, 0.4, *quaternion), (2.0, 0.3, 0.5, 3.0, 8.0, -4.0))
+    boxes = dropped("box", (0.1, 0.1, 0.1), 50, 3, 0.27, 0.1)
+    capsules = dropped("capsule", (0.05, 0.1), 27, 3, 0.32, 0.3)
+    all_scenes = (
+        Scene("tumbling cube", 1000, (tumbling,), mu=0.2),
+        Scene("free box at rest", 2000, resting_boxes(1)),
+        Scene("stack of 10", 500, stacked_boxes(10)),
+        Scene("50 boxes in a bin", 500, boxes, bin_walls(0.45)),
+        Scene("27 capsules", 500, capsules, bin_walls(0.6)),
+        Scene("quadruped standing", 1000, mu=0.6, reference=stance),
+        Scene("quadruped trotting", 1000, mu=0.6, reference=trot, moving_reference=True),
+    )
+    return {scene.name: scene for scene in all_scenes}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
 from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.simulation.errors import RecordError, SimulationConfigError, SimulationError
+from contactlab.simulation.external_contacts import ExternalContact
 from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.simulation.state import StepperState
@@ -22,6 +23,7 @@ __all__ = [
     "CertificateTable",
     "ContactTable",
     "EnergyLedger",
+    "ExternalContact",
     "RecordError",
     "Recording",
     "SimulationConfigError",

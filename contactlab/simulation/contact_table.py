@@ -18,10 +18,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContactTable:
-    """Columns of contacts; row order: step, then pair of shapes and feature, then body, half-space, support point.
+    """Columns of contacts; row order: step, then pair of shapes and feature, then body, half-space,
+    support point, then contacts from outside the loop by id.
 
     The normal points from A into B; impulses act on body B, and turned round on body A, over the step, in N s. B moves;
-    A is another body, which may be fixed to the world, or the world (-1) itself, of which a half-space is touched.
+    A is another body, which may be fixed to the world, or the world (-1) itself.
 
     Attributes
     ----------
@@ -30,7 +31,7 @@ class ContactTable:
     body_a, body_b, half_space
         Numbers of the bodies (-1: the world) and of the half-space touched (-1: none).
     shape_a, shape_b
-        Numbers of the shapes (`World.surfaces`); -1 for a half-space.
+        Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in contacts from outside the loop.
     id
         Persistent number of the contact.
     mode
@@ -40,8 +41,8 @@ class ContactTable:
         the surfaces; the unit normal.
     gap
         Distance at the start of the step [m].
-    mu
-        Friction coefficient of the pair.
+    mu, restitution
+        Coefficients of the pair.
     impulse
         (n, 3) world axes, on body B [N s].
     impulse_normal, impulse_tangential
@@ -67,6 +68,7 @@ class ContactTable:
     slip: FloatArray
     shape_a: IntArray
     shape_b: IntArray
+    restitution: FloatArray
 
     @classmethod
     def from_rows(cls, rows: Rows) -> ContactTable:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.simulation.collision_packing import grow_collision, new_collision
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.external_contacts import Supply
 from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import grow_contacts, lcp_width, new_chunk, new_island, new_work
@@ -48,6 +49,8 @@ class Driver:
         Size of the first step to try [s]; None: what the stepper makes of the state.
     tau
         See `Tau`.
+    supply
+        Contacts from outside the loop; see `Supply`.
     chunk_steps
         Steps after which the loop returns at the latest.
     external
@@ -64,6 +67,7 @@ class Driver:
         end: float | None = None,
         h: float | None = None,
         tau: Tau = None,
+        supply: Supply | None = None,
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
@@ -78,6 +82,7 @@ class Driver:
         self._stepper = stepper
         self._solver = stepper.lcp_solver
         self._tau = tau
+        self._supply = supply
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | None = None
@@ -101,6 +106,7 @@ class Driver:
         self.control[layout.N_PREVIOUS] = state.contact_ids.size
         self.control[layout.SOLVER] = layout.SOLVER_EXTERNAL if external else inside
         self.control[layout.TAU_MODE] = self._first_tau()
+        self.control[layout.ASK_CONTACTS] = supply is not None
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
         self.control[layout.REDUCE] = stepper.reduce_contacts
@@ -235,7 +241,7 @@ class Driver:
         while True:
             reason = self.enter()
             if reason == layout.NEED_CALLBACK:
-                self._ask_tau()
+                self._ask()
             elif reason == layout.NEED_SPACE:
                 self._grow()
             elif reason == layout.CHUNK_FULL and self.control[layout.CHUNK_STEPS] == 0:
@@ -285,11 +291,15 @@ class Driver:
         self.work.tau[:] = finite_array(self._tau, "tau", (self.work.v.size,), SimulationConfigError)
         return layout.TAU_CONSTANT
 
-    def _ask_tau(self) -> None:
-        assert callable(self._tau)
-        value = self._tau(self.time, self.work.q.copy(), self.work.v.copy())
-        field = f"tau at time {self.time:.9g}"
-        self.work.tau[:] = finite_array(value, field, (self.work.v.size,), SimulationConfigError)
+    def _ask(self) -> None:
+        """Ask user code for its share in the step that begins."""
+        if callable(self._tau):
+            value = self._tau(self.time, self.work.q.copy(), self.work.v.copy())
+            field = f"tau at time {self.time:.9g}"
+            self.work.tau[:] = finite_array(value, field, (self.work.v.size,), SimulationConfigError)
+        if self._supply is not None:
+            ints, floats = self._supply(self.time, self.work.q.copy(), self.work.v.copy())
+            self.work = self.work._replace(given_int=ints, given_float=floats)
 
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""

@@ -38,7 +38,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.simulation.collision_packing import pair_tables
 from contactlab.simulation.kernels.layout import CONTROL_SIZE
 from contactlab.simulation.memory import new_work
 from contactlab.spatial.arrays import FloatArray
@@ -187,7 +186,7 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
     tangential = table.impulse - table.impulse_normal[:, None] * table.normal
 
     # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN.
-    e = _restitution(recording)
+    e = table.restitution
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
     bounced = (un < -stepper.v_min) & (np.abs(un_plus + e * un) <= np.abs(un_plus - by_gap))
     un_star = np.where(bounced, un_plus, 0.0)
@@ -204,15 +203,6 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
         "impact_returned": by_step(push * returned),
         "stabilisation": by_step(0.5 * push * (un_plus - un_star)),
     }
-
-
-def _restitution(recording: Recording) -> FloatArray:
-    """Coefficients of restitution of all contacts."""
-    world, table = recording.world, recording.contacts
-    numbers, _, by_pair = pair_tables([*(s.material for s in world.surfaces), *world.half_space_materials])
-    a = np.where(table.half_space >= 0, len(world.surfaces) + table.half_space, table.shape_a)
-    e: FloatArray = by_pair[numbers[a], numbers[table.shape_b]]
-    return e
 
 
 def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -13,6 +13,7 @@ import numpy as np
 import lcp
 import problem_data
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.multibody.model import WORLD
 from contactlab.simulation.driver import Driver
 from contactlab.simulation.errors import RecordError, SimulationError
 from contactlab.simulation.kernels import layout
@@ -22,6 +23,7 @@ from problem_data import ConstraintVelProblemData, ProblemDataError
 
 if TYPE_CHECKING:
     from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.world import World
 
 __all__ = ["ContactLine", "Explanation", "explain_failure"]
 
@@ -152,6 +154,8 @@ def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelP
     if dumped is not None:
         return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
+    if np.any(recording.rows["contact_id"] >= layout.EXTERNAL_ID):
+        reason += " Contacts from outside the loop, which the run had, were not there this time."
     return Explanation(record, step, state.time, stepper.h, reason, None, None, (), 0, 0, 1.0, True, ())
 
 
@@ -216,6 +220,13 @@ def _condition(A: FloatArray) -> float:
     return float(positive[-1] / positive[0]) if positive.size else 1.0
 
 
+def _other(world: World, body: int, half_space: int) -> str:
+    """Return the name of what a body touches; "world" where a contact from outside the loop says no more."""
+    if half_space >= 0:
+        return world.half_space_names[half_space]
+    return world.model.names[body] if body >= 0 else WORLD
+
+
 def _contacts(
     recording: Recording, h: float, tau: FloatArray | None, problem: ConstraintVelProblemData
 ) -> tuple[ContactLine, ...]:
@@ -241,7 +252,7 @@ def _contacts(
         lines.append(
             ContactLine(
                 body=world.model.names[int(ints[layout.BODY_B])],
-                other=world.half_space_names[int(ints[layout.HALF_SPACE])] if other < 0 else world.model.names[other],
+                other=_other(world, other, int(ints[layout.HALF_SPACE])),
                 point=(x, y, z),
                 gap=float(floats[layout.GAP]),
                 mu=float(floats[layout.MU]),

@@ -50,6 +50,8 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
         contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
         contact_z=np.zeros((contacts, width)),
+        given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
+        given_float=np.zeros((0, layout.CONTACT_FLOATS)),
         previous_id=np.zeros(contacts, dtype=np.int64),
         previous_z=np.zeros((contacts, width)),
         parent=np.zeros(trees, dtype=np.int64),

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from contactlab.multibody import workspace
 from contactlab.simulation.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
 from contactlab.simulation.driver import Driver
+from contactlab.simulation.external_contacts import Supply
+from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import lcp_width
 from contactlab.simulation.record_schema import Rows, join_rows, start_rows
 from contactlab.simulation.state import StepperState
@@ -236,9 +238,27 @@ class Recording:
         self._check_step(i)
         tau = self.rows["tau"][i] if self.rows["tau"].shape[0] else None
         h = float(self.h[i])
-        driver = Driver(self.world, self.stepper, self.state(i), steps=1, h=h, tau=tau, external=True)
+        driver = Driver(
+            self.world, self.stepper, self.state(i), steps=1, h=h, tau=tau, supply=self._supply(i), external=True
+        )
         driver.pose(island)
         return driver.posed()
+
+    def _supply(self, i: int) -> Supply | None:
+        """Return what gives step ``i`` its contacts from outside the loop again, None where there were none."""
+        own = self._of_step("contact_step", i)
+        chosen = own.start + np.flatnonzero(self.rows["contact_id"][own] >= layout.EXTERNAL_ID)
+        if not chosen.size:
+            return None
+        ints = np.full((chosen.size, layout.CONTACT_INTS), -1, dtype=np.int64)
+        floats = np.zeros((chosen.size, layout.CONTACT_FLOATS))
+        for name, column in (("body_a", layout.BODY_A), ("body_b", layout.BODY_B), ("id", layout.CONTACT_ID)):
+            ints[:, column] = self.rows[f"contact_{name}"][chosen]
+        floats[:, layout.POINT : layout.POINT + 3] = self.rows["contact_point"][chosen]
+        floats[:, layout.NORMAL : layout.NORMAL + 3] = self.rows["contact_normal"][chosen]
+        for name, column in (("gap", layout.GAP), ("mu", layout.MU), ("restitution", layout.RESTITUTION)):
+            floats[:, column] = self.rows[f"contact_{name}"][chosen]
+        return lambda _time, _q, _v: (ints, floats)
 
     def _island_rows(self, name: str, i: int, island: int) -> NDArray[Any]:
         chosen = self._of_step("contact_step", i)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIELDS", "SCHEMA", "Rows", "check_rows", "chunk_rows", "join_rows", "start_rows"]
 
-SCHEMA = 3
+SCHEMA = 4
 
 Rows = dict[str, NDArray[Any]]
 
@@ -52,7 +52,7 @@ FIELDS: dict[str, Field] = {
     **_columns("contact", np.int64, step=(), island=(), body_a=(), body_b=(), half_space=(), id=(), mode=()),
     **_columns("contact", np.int64, shape_a=(), shape_b=()),
     **_columns("contact", np.float64, point=(3,), normal=(3,), gap=(), mu=(), impulse=(3,), impulse_normal=()),
-    **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), z=("w",)),
+    **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), restitution=(), z=("w",)),
     **_columns("island", np.int64, step=(), index=(), contacts=(), pivots=(), warm=()),
     **_columns("island", np.float64, measures=(layout.MEASURES,), certificate=(layout.CERTIFICATE,)),
     "start_h": Field("origins", np.float64, ()),
@@ -95,6 +95,7 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
         "contact_impulse_normal": floats[:, layout.ROW_IMPULSE_NORMAL],
         "contact_impulse_tangential": floats[:, tangential : tangential + 2],
         "contact_slip": floats[:, layout.ROW_SLIP],
+        "contact_restitution": floats[:, layout.ROW_RESTITUTION],
         "contact_z": chunk.contact_z[:contacts],
         "island_step": island_ints[:, layout.ISLAND_ROW_STEP],
         "island_index": island_ints[:, layout.ISLAND_ROW_INDEX],

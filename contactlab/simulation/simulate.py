@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from contactlab.simulation.driver import Driver, Tau
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import lcp_width
@@ -36,6 +37,7 @@ def simulate(
     steps: int | None = None,
     state: StepperState | None = None,
     tau: Tau = None,
+    contacts: Contacts = None,
     path: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int], None] | None = None,
     chunk_steps: int = 256,
@@ -53,6 +55,10 @@ def simulate(
         Where to start; `World.initial_state` where not given. Steps are counted from 0 here.
     tau
         Applied generalized force (nv,), or a function of (time, q, v) that returns it; see `TimeStepping.step`.
+    contacts
+        Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
+        `TimeStepping.step`. They are recorded like all others; who goes on from a state of the record gives the
+        function again.
     path
         Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. An existing record there
         is replaced. Without it the record is in memory only.
@@ -74,7 +80,8 @@ def simulate(
     start = world.initial_state() if state is None else state
     total, end = _length(stepper, start, duration, steps)
     room = portion if total is None else min(portion, max(total, 1))
-    driver = Driver(world, stepper, start, steps=total, end=end, tau=tau, chunk_steps=room)
+    supply = supply_of(world, contacts)
+    driver = Driver(world, stepper, start, steps=total, end=end, tau=tau, supply=supply, chunk_steps=room)
 
     def report() -> None:
         if progress is not None:

@@ -13,6 +13,7 @@ from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.simulation.contact_table import CertificateTable, ContactTable
 from contactlab.simulation.driver import Driver, Tau
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.record import Recording
@@ -170,7 +171,9 @@ class TimeStepping:
             return solver.kernel_options(self.tolerance), inside
         return np.zeros_like(lcp.Lemke().kernel_options(self.tolerance)), layout.SOLVER_EXTERNAL
 
-    def step(self, world: World, state: StepperState, tau: Tau = None) -> StepResult:
+    def step(
+        self, world: World, state: StepperState, tau: Tau = None, *, contacts: Contacts = None
+    ) -> StepResult:
         """Return the result of one step from ``state``, which is not modified.
 
         Parameters
@@ -180,13 +183,16 @@ class TimeStepping:
         tau
             Applied generalized force (nv,), dual to v: of a free body the force at its origin in world axes [N] and the
             torque in body axes [N m]; or a function of (time, q, v) that returns it.
+        contacts
+            Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`, asked once,
+            at the start of the step. One takes part by the rule for all: gap <= margin + h max(0, -N v).
 
         Raises
         ------
         SimulationError
             An island's LCP was not solved, at no h that may be tried.
         """
-        driver = Driver(world, self, state, steps=1, tau=tau)
+        driver = Driver(world, self, state, steps=1, tau=tau, supply=supply_of(world, contacts))
         driver.advance()
         rows = driver.take()
         if driver.failed:

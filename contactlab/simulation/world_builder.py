@@ -25,8 +25,9 @@ __all__ = ["AnyShape", "WorldBuilder"]
 #: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
 AnyShape = Shape | BodyShape | Placed
 
-# Numbers of a contact's parts share one 64-bit id: 21 bits each for body, half-space and support point.
+# Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
 LIMIT = 1 << 21
+MOST_BODIES = 1 << 20
 
 
 class WorldBuilder:
@@ -195,8 +196,8 @@ class WorldBuilder:
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Keep checked bodies, each with its own share of the start."""
-        if len(self._bodies) + model.nb > LIMIT:
-            raise SimulationConfigError("bodies", f"at most {LIMIT} fit a contact id")
+        if len(self._bodies) + model.nb > MOST_BODIES:
+            raise SimulationConfigError("bodies", f"at most {MOST_BODIES} fit a contact id")
         start_q = model.neutral if q is None else check_configuration(model, q)
         start_v = np.zeros(model.nv) if v is None else check_velocity(model, v)
         for spec, body in zip(specs, model.bodies, strict=True):

@@ -1,4 +1,4 @@
-"""Stage 2: the contacts with half-spaces that take part in the step; those between shapes are in `pairs`."""
+"""Stage 2: contacts with half-spaces and from outside the loop that take part; those between shapes are in `pairs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from contactlab.multibody.kernels.workspace import frames
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
+    CONTACT_FLOATS,
     CONTACT_ID,
+    CONTACT_INTS,
     GAP,
     HALF_SPACE,
     MU,
@@ -23,6 +25,7 @@ from contactlab.simulation.kernels.layout import (
     PackedWorld,
     Work,
 )
+from contactlab.simulation.kernels.relative import relative_velocity
 from lcp.kernels import kernel
 
 
@@ -81,6 +84,31 @@ def detect(world: PackedWorld, work: Work, h: float, margin: float, count: int) 
                         floats[RESTITUTION] = world.pair_restitution[shape, s]
                         floats[VN_MINUS] = vn
                     count += 1
+    return count
+
+
+@kernel(inner=True)
+def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+    """List the contacts from outside with gap <= margin + h max(0, -N v), in the order given, after ``count``.
+
+    Returns the number of all, as `detect` does.
+    """
+    moving = work.scratch[0:3]
+    other = work.scratch[3:6]
+    for i in range(work.given_int.shape[0]):
+        from_int = work.given_int[i]
+        from_float = work.given_float[i]
+        point = from_float[POINT : POINT + 3]
+        relative_velocity(world, work, from_int[BODY_A], from_int[BODY_B], point, work.v, other, moving)
+        vn = from_float[NORMAL] * moving[0] + from_float[NORMAL + 1] * moving[1] + from_float[NORMAL + 2] * moving[2]
+        if from_float[GAP] <= margin + h * max(0.0, -vn):
+            if count < work.contact_int.shape[0]:
+                for j in range(CONTACT_INTS):
+                    work.contact_int[count, j] = from_int[j]
+                for j in range(CONTACT_FLOATS):
+                    work.contact_float[count, j] = from_float[j]
+                work.contact_float[count, VN_MINUS] = vn
+            count += 1
     return count
 
 

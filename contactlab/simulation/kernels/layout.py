@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 # Why the loop returned.
 CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
 NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
-NEED_CALLBACK: Final = 2  # tau at (time, q, v) is wanted: write it, enter again
+NEED_CALLBACK: Final = 2  # tau or contacts at (time, q, v) are wanted: write them, enter again
 SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller H and enter at DETECT, or give up
 FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
 DONE: Final = 5  # the target number of steps is reached
@@ -72,6 +72,7 @@ SINGULAR_DOF: Final = 24  # degree of freedom that moves no mass
 REDUCE: Final = 25  # whether a pair of shapes keeps four contacts at most
 WANT_PAIRS: Final = 26
 WANT_PAIR_CONTACTS: Final = 27
+ASK_CONTACTS: Final = 28  # whether contacts from outside the loop are asked for in every step
 CONTROL_SIZE: Final = 32
 
 # Values of SOLVER, TAU_MODE and FAILURE.
@@ -119,13 +120,17 @@ BODY_ROOT: Final = 1  # root link of the tree
 BODY_DOF: Final = 2  # the degree of freedom next to it on its way to the root
 BODY_INTS: Final = 3
 
+# The ids of contacts from outside the loop: above those of half-spaces with support points, which end below it, and
+# those of pairs of shapes, which are negative.
+EXTERNAL_ID: Final = 1 << 62
+
 # Columns of the current contacts (integers, floats).
 BODY_A: Final = 0
 BODY_B: Final = 1
-HALF_SPACE: Final = 2  # -1 between bodies
+HALF_SPACE: Final = 2  # -1 where none of the world's is touched
 CONTACT_ID: Final = 3
 PREVIOUS: Final = 4  # row of the same contact in the previous step, -1 when new
-SHAPE_A: Final = 5  # -1 for a half-space of the world
+SHAPE_A: Final = 5  # -1 for a half-space of the world, and for contacts from outside the loop
 SHAPE_B: Final = 6
 CONTACT_INTS: Final = 7
 POINT: Final = 0  # 3
@@ -155,7 +160,8 @@ ROW_IMPULSE: Final = 8  # 3
 ROW_IMPULSE_NORMAL: Final = 11
 ROW_IMPULSE_TANGENTIAL: Final = 12  # 2
 ROW_SLIP: Final = 14
-ROW_FLOATS: Final = 15
+ROW_RESTITUTION: Final = 15
+ROW_FLOATS: Final = 16
 
 # Columns of a chunk's island rows.
 ISLAND_ROW_STEP: Final = 0
@@ -218,6 +224,8 @@ class Work(NamedTuple):
     contact_int: IntArray  # (capacity, CONTACT_INTS)
     contact_float: FloatArray  # (capacity, CONTACT_FLOATS)
     contact_z: FloatArray  # (capacity, w) LCP variables by contact: fN, r of fF+, r of fF-, lambda
+    given_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
+    given_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
     previous_id: IntArray  # (capacity,)
     previous_z: FloatArray  # (capacity, w)
     parent: IntArray  # (nt,) union-find

@@ -22,6 +22,7 @@ from contactlab.simulation.kernels.layout import (
     NORMAL,
     OPEN,
     POINT,
+    RESTITUTION,
     ROW_BODY_A,
     ROW_BODY_B,
     ROW_GAP,
@@ -35,6 +36,7 @@ from contactlab.simulation.kernels.layout import (
     ROW_MU,
     ROW_NORMAL,
     ROW_POINT,
+    ROW_RESTITUTION,
     ROW_SHAPE_A,
     ROW_SHAPE_B,
     ROW_SLIP,
@@ -131,6 +133,7 @@ def write_rows(
         row[ROW_IMPULSE_TANGENTIAL] = along1
         row[ROW_IMPULSE_TANGENTIAL + 1] = along2
         row[ROW_SLIP] = slip
+        row[ROW_RESTITUTION] = floats[RESTITUTION]
         for j in range(by_contact.shape[0]):
             chunk.contact_z[row0 + index, j] = by_contact[j]
 

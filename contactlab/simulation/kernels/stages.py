@@ -13,7 +13,7 @@ from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.recover import recover
 from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
 from contactlab.simulation.kernels.collision import Collision
-from contactlab.simulation.kernels.contacts import detect, match_previous
+from contactlab.simulation.kernels.contacts import add_given, detect, match_previous
 from contactlab.simulation.kernels.finish import scatter_velocity
 from contactlab.simulation.kernels.free_motion import free_motion
 from contactlab.simulation.kernels.islands import label_islands
@@ -75,6 +75,7 @@ def find_contacts(
     if count < 0:
         return NEED_SPACE
     count = detect(world, work, parameters[H], parameters[MARGIN], count)
+    count = add_given(world, work, parameters[H], parameters[MARGIN], count)
     if count > work.contact_int.shape[0]:
         control[WANT_CONTACTS] = count
         return NEED_SPACE

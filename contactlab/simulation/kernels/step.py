@@ -23,6 +23,7 @@ from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.finish import commit, measure, write_state
 from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
+    ASK_CONTACTS,
     BEGIN,
     CHUNK_CONTACTS,
     CHUNK_FULL,
@@ -103,7 +104,7 @@ def run(
             if control[CHUNK_STEPS] >= chunk.scalars.shape[0]:
                 return CHUNK_FULL
             control[PROGRAM] = DETECT
-            if control[TAU_MODE] == TAU_CALLBACK:
+            if control[TAU_MODE] == TAU_CALLBACK or control[ASK_CONTACTS] != 0:
                 return NEED_CALLBACK
 
         elif place == DETECT:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import combine
+from contactlab.simulation.kernels.layout import EXTERNAL_ID
 from contactlab.simulation.verification.motion import Body
 from contactlab.spatial.arrays import FloatArray
 
@@ -92,7 +93,13 @@ def frame_of(normal: FloatArray, edges: int) -> FloatArray:
 
 
 def pair_of(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[float, float]:
-    """Return friction and restitution of the pair that touches in row c of the contact table."""
+    """Return friction and restitution of the pair that touches in row c of the contact table.
+
+    Of a contact from outside the loop they are what the record says, within their range.
+    """
+    if rows["contact_id"][c] >= EXTERNAL_ID:
+        mu, restitution = float(rows["contact_mu"][c]), float(rows["contact_restitution"][c])
+        return (mu, restitution) if mu >= 0.0 and 0.0 <= restitution <= 1.0 else (math.nan, math.nan)
     materials = [surface.material for surface in world.surfaces]
     grounds = world.half_space_materials
     half_space, a, b = (int(rows[name][c]) for name in ("contact_half_space", "contact_shape_a", "contact_shape_b"))

@@ -184,7 +184,8 @@ def _table(recording: Recording, c: int, h: float) -> Iterator[Found]:
     size = h * float(np.abs(z[: 1 + 2 * r]).sum())
     yield "impulse", island, c, _largest(np.append(recorded - wanted, said - along), np.full(6, size))
     half_space = int(rows["contact_half_space"][c])
-    off, scale = [rows["contact_mu"][c] - pair_of(world, rows, c)[0]], [1.0]
+    mu, restitution = pair_of(world, rows, c)
+    off, scale = [rows["contact_mu"][c] - mu, rows["contact_restitution"][c] - restitution], [1.0, 1.0]
     if half_space >= 0:
         plane, point = world.half_spaces[half_space], rows["contact_point"][c]
         # Points of shapes touch with themselves; of a cylinder, whose rim has none, the point is midway to the plane.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import simulation_scenes as scenes
 from test_simulation_two_drivers import check_public_path
 
 from contactlab.contact import Box, HalfSpace, Material, Sphere
@@ -86,10 +85,10 @@ def test_steps_are_posed_again_from_the_record(run, tmp_path):
 def test_they_are_verified_like_all_others(run):
     """Every condition holds, and a record that lies about its restitution or friction does not."""
     report = verify(run, every=10)
-    assert report.ok, str(report)
+    assert report.holds, str(report)
     for name in ("contact_mu", "contact_restitution"):
         rows = {**run.rows, name: run.rows[name] - 1.0}
-        assert not verify(Recording(run.world, run.stepper, rows), every=50).ok
+        assert not verify(Recording(run.world, run.stepper, rows), every=50).holds
 
 
 def test_a_run_goes_on_with_the_same_bits_and_a_warm_start(run):
@@ -136,7 +135,7 @@ def test_contacts_between_bodies_exchange_momentum():
     run = simulate(world, TimeStepping(H), steps=5, contacts=touching)
     assert run.v[-1, 0] == pytest.approx(0.25, abs=1e-12)
     assert run.v[-1, 6] == pytest.approx(0.75, abs=1e-12)
-    assert verify(run).ok
+    assert verify(run).holds
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_contacts_between_bodies_exchange_momentum():
 def test_what_cannot_be_used_is_named(contacts, field, match):
     """The function's answer is checked in every step."""
     with pytest.raises(SimulationConfigError, match=match) as caught:
-        simulate(scenes.cube_at_rest(), TimeStepping(H), steps=1, contacts=contacts)
+        simulate(cube(), TimeStepping(H), steps=1, contacts=contacts)
     assert caught.value.field.startswith(field)
 
 

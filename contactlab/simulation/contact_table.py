@@ -18,8 +18,10 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ContactTable:
-    """Columns of contacts; row order: step, then pair of shapes and feature, then body, half-space,
-    support point, then contacts from outside the loop by id.
+    """Columns of contacts, one row each.
+
+    Row order: step, then pair of shapes and feature, then body, half-space, support point, then contacts from outside
+    the loop by id.
 
     The normal points from A into B; impulses act on body B, and turned round on body A, over the step, in N s. B moves;
     A is another body, which may be fixed to the world, or the world (-1) itself.

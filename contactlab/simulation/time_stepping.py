@@ -171,9 +171,7 @@ class TimeStepping:
             return solver.kernel_options(self.tolerance), inside
         return np.zeros_like(lcp.Lemke().kernel_options(self.tolerance)), layout.SOLVER_EXTERNAL
 
-    def step(
-        self, world: World, state: StepperState, tau: Tau = None, *, contacts: Contacts = None
-    ) -> StepResult:
+    def step(self, world: World, state: StepperState, tau: Tau = None, *, contacts: Contacts = None) -> StepResult:
         """Return the result of one step from ``state``, which is not modified.
 
         Parameters

@@ -19,7 +19,9 @@ table.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import importlib
 import platform
 import statistics
 import time
@@ -29,7 +31,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-import simulation_engines as engines
+from simulation_ours import our_runs, world
 from simulation_scenes import Scene, free_boxes, resting_boxes, scenes, stacked_boxes
 
 from contactlab.simulation import SimulationError, TimeStepping, simulate
@@ -53,6 +55,7 @@ class Row:
 
     @property
     def threads(self) -> int:
+        """How many run at once."""
         return 2 if "2 threads" in self.variant else 1
 
 
@@ -69,7 +72,7 @@ def rows_of(scene: Scene) -> list[Row]:
     """All variants that can be had of a scene; what fails is known afterwards and keeps its row."""
     rows: list[Row] = []
     for edges in (8, 4):
-        runs, recorded = engines.ours(scene, edges)
+        runs, recorded = our_runs(scene, edges)
         contacts = worst = float("nan")
         failure = ""
         try:
@@ -85,28 +88,27 @@ def rows_of(scene: Scene) -> list[Row]:
             rows.append(
                 Row(f"contactlab, {edges} edges", variant, run, round(steps * reached), contacts, worst, failure)
             )
-    rows += _peers("mujoco", engines.mujoco_runs, scene)
+    rows += _peers("mujoco", "mujoco", scene)
     for approximation in ("Sap", "Lagged", "Tamsi"):
-        rows += _peers(f"drake {approximation}", engines.drake_runs, scene, approximation)
+        rows += _peers("drake", f"drake {approximation}", scene, approximation)
     return rows
 
 
 def _until_failure(run: Callable[[], object]) -> Callable[[], object]:
     def attempt() -> None:
-        try:
+        with contextlib.suppress(SimulationError):
             run()
-        except SimulationError:
-            pass
 
     return attempt
 
 
-def _peers(name: str, make: Callable[..., tuple[engines.Runs, Callable[[], float]]], *arguments: object) -> list[Row]:
+def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[Row]:
     """Rows of a peer; none where it is not installed, a row with the reason where it fails."""
     try:
-        runs, contacts = make(*arguments)
+        make = getattr(importlib.import_module(f"simulation_{engine}"), f"{engine}_runs")
     except ImportError:
         return []
+    runs, contacts = make(scene, *arguments)
     try:
         count, failure = contacts(), ""
     except RuntimeError as error:
@@ -165,7 +167,7 @@ def exponents(edges: int = 8) -> list[list[str]]:
         costs, contacts = [], []
         for count in counts:
             scene = Scene(name, max(5, 1000 // count), make(count))
-            place, stepper = engines.world(scene), TimeStepping(scene.h, edges=edges)
+            place, stepper = world(scene), TimeStepping(scene.h, edges=edges)
             record = simulate(place, stepper, steps=2)
             seconds = []
             for _ in range(5):

@@ -1,7 +1,7 @@
 """The scenes of ``benchmarks/simulation.py``, told without reference to any engine.
 
-Everything is SI, poses are (x, y, z, qw, qx, qy, qz), velocities (linear in world axes, angular in body axes). Walls are
-half-spaces (normal, offset): the points with normal . x >= offset are free.
+Everything is SI, poses are (x, y, z, qw, qx, qy, qz), velocities (linear in world axes, angular in body axes).
+Walls are half-spaces (normal, offset): the points with normal . x >= offset are free.
 """
 
 from __future__ import annotations

@@ -1,0 +1,106 @@
+"""A scene in contactlab: ready closures that make one run from the same start.
+
+`our_runs`, like `mujoco_runs` and `drake_runs` beside it, returns ``{variant: (run, world steps of one run)}`` and a
+look at one run; a run may be made again and again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from simulation_scenes import (
+    BODIES,
+    FOOT_RADIUS,
+    KD,
+    KP,
+    LEGS,
+    TRUNK,
+    URDF,
+    Array,
+    Body,
+    Scene,
+    standing_height,
+)
+
+from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
+from contactlab.multibody import Model
+from contactlab.simulation import Recording, StepperState, TimeStepping, World, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia, Transform
+
+Run = Callable[[], object]
+Runs = dict[str, tuple[Run, int]]
+BATCH = 8  # copies of a world in a batch; more would take minutes in the slow scenes
+
+
+def world(scene: Scene) -> World:
+    """The scene as a world."""
+    builder, material = WorldBuilder(), Material(scene.mu)
+    for i, (normal, offset) in enumerate(scene.walls):
+        builder.add_half_space(f"wall {i}", HalfSpace(normal, offset), material)
+    for i, body in enumerate(scene.bodies):
+        inertia = RigidInertia(body.mass, inertia=np.diag(body.inertia))
+        builder.add_free_body(f"body {i}", inertia, _shape(body), material, body.pose, body.velocity)
+    if scene.reference is not None:
+        model = Model.from_urdf(URDF, floating_base=True)
+        q = model.neutral
+        q[:3] = 0.0, 0.0, standing_height()
+        q[_order(model, "q")] = scene.reference(0.0)
+        builder.add_model(model, q)
+        builder.add_shape("trunk", Box(TRUNK), material)
+        foot = Transform(p=(0.0, 0.0, -0.3))
+        for leg in LEGS:
+            builder.add_shape(f"{leg}_shank", Sphere(FOOT_RADIUS), material, placement=foot)
+    return builder.build()
+
+
+def control(scene: Scene, model: Model) -> Callable[[float, Array, Array], Array]:
+    """The PD law of a scene with a robot, asked once a step."""
+    at_q, at_v = _order(model, "q"), _order(model, "v")
+    tau, reference = np.zeros(model.nv), scene.reference
+    assert reference is not None
+
+    def law(time: float, q: Array, v: Array) -> Array:
+        tau[at_v] = KP * (reference(time) - q[at_q]) - KD * v[at_v]
+        return tau
+
+    return law
+
+
+def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
+    """Runs of contactlab, and one run that gives its record."""
+    place, stepper = world(scene), TimeStepping(scene.h, edges=edges)
+    runs: Runs = {}
+    tau = None if scene.reference is None else control(scene, place.model)
+
+    def steps_from_python() -> StepperState:
+        state = place.initial_state()
+        for _ in range(scene.steps):
+            state = stepper.step(place, state, tau).state
+        return state
+
+    def recorded() -> Recording:
+        return simulate(place, stepper, steps=scene.steps, tau=tau)
+
+    if tau is None:
+        zero = np.zeros(place.nv)
+        runs["simulate"] = (recorded, scene.steps)
+        callback = lambda: simulate(place, stepper, steps=scene.steps, tau=lambda t, q, v: zero)  # noqa: E731
+        runs["simulate, tau from Python"] = (callback, scene.steps)
+    else:
+        runs["simulate, tau from Python"] = (recorded, scene.steps)
+    runs["step from Python"] = (steps_from_python, scene.steps)
+    return runs, recorded
+
+
+def _shape(body: Body) -> Box | Sphere | Capsule:
+    if body.kind == "box":
+        return Box(body.size)
+    return Sphere(body.size[0]) if body.kind == "sphere" else Capsule(*body.size)
+
+
+def _order(model: Model, kind: str) -> NDArray[np.int64]:
+    """Where the angles (kind q) or speeds (kind v) of the joints stand, in the order of `JOINTS`."""
+    place = model.q_slice if kind == "q" else model.v_slice
+    return np.array([place(body).start for body in BODIES])

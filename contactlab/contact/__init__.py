@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
-from contactlab.contact.material import Material, combine
+from contactlab.contact.material import Material, combine, combine_compliance
 from contactlab.contact.shapes import (
     BodyShape,
     Box,
@@ -35,6 +35,7 @@ __all__ = [
     "Sphere",
     "check_edges",
     "combine",
+    "combine_compliance",
     "edge_directions",
     "tangent_frame",
 ]

@@ -110,6 +110,7 @@ class Driver:
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
         self.control[layout.REDUCE] = stepper.reduce_contacts
+        self.control[layout.GYROSCOPIC] = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
         self.chunk = self._new_chunk(contacts)
         self.parameters = np.zeros(layout.PARAMETER_SIZE)
         self.parameters[layout.H] = stepper.next_h(state.h) if h is None else h
@@ -120,6 +121,7 @@ class Driver:
         self.parameters[layout.MARGIN] = stepper.margin
         self.parameters[layout.V_MIN] = stepper.v_min
         self.parameters[layout.ERP] = stepper.erp
+        self.parameters[layout.CFM] = stepper.cfm
         self.parameters[layout.TOLERANCE] = stepper.tolerance
         self.parameters[layout.TIME] = state.time
 

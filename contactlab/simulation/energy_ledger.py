@@ -15,12 +15,14 @@ contact c's point before and after the step, _n its normal and _t its tangential
     impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds
     impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
     stabilisation      = sum_c p_n (u+_n - u*_n)/2
+    compliance         = sum_c p_n (u_n + u+_n)/2               of contacts with a stiffness of their own alone
     integration_error  = [T(q+, v+) - T(q, v+)] + [V(q+) - V(q)] + h b . v_m
 
 u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
-with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap). The
-three normal entries add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2, all entries to the
-change of T + V: in exact arithmetic for every step, h of any size, impacts included.
+with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
+cfm). The three normal entries, or that of compliance, add up to p_n (u_n + u+_n)/2, the two of friction to
+p_t . (u_t + u+_t)/2, all entries to the change of T + V: in exact arithmetic for every step, h of any size, impacts
+included. A spring at a contact keeps energy that is in neither T nor V: its entry is negative while it is compressed.
 
 Signs. friction_sliding <= 0: that is maximal dissipation, and it vanishes where a contact sticks. friction_stopping is
 of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
@@ -38,7 +40,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.simulation.kernels.layout import CONTROL_SIZE
+from contactlab.simulation.compliance import contact_compliance
+from contactlab.simulation.kernels.layout import CONTROL_SIZE, GYROSCOPIC, GYROSCOPIC_CODES
 from contactlab.simulation.memory import new_work
 from contactlab.spatial.arrays import FloatArray
 
@@ -55,6 +58,7 @@ ENTRIES = (
     "impact_absorbed",
     "impact_returned",
     "stabilisation",
+    "compliance",
     "integration_error",
 )
 
@@ -74,7 +78,9 @@ class EnergyLedger:
     impact_absorbed, impact_returned
         (n,) work of the normal impulses, taken from an approach and given to a separation.
     stabilisation
-        (n,) work done by closing gaps and pushing out penetrations.
+        (n,) work done by closing gaps and pushing out penetrations, and lost to cfm.
+    compliance
+        (n,) work of the springs and dampers of contacts whose materials have a stiffness.
     integration_error
         (n,) of the scheme: inertia and potential held at the start of each step.
     """
@@ -88,6 +94,7 @@ class EnergyLedger:
     impact_absorbed: FloatArray
     impact_returned: FloatArray
     stabilisation: FloatArray
+    compliance: FloatArray
     integration_error: FloatArray
 
     @property
@@ -123,6 +130,7 @@ class EnergyLedger:
             "friction": self.friction,
             "impact": self.impact,
             "stabilisation": self.stabilisation,
+            "compliance": self.compliance,
             "integration error": self.integration_error,
         }
 
@@ -172,6 +180,7 @@ def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArra
     # Copies: to the compiler the read-only arrays of a record are of another type.
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
     pairs, control = np.stack((table.body_a, table.body_b), axis=1), np.zeros(CONTROL_SIZE, dtype=np.int64)
+    control[GYROSCOPIC] = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     step, point = np.array(table.step), np.array(table.point)
     work = new_work(world, 1, 4)
     account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
@@ -185,13 +194,16 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
     un, un_plus = (np.einsum("ij,ij->i", one, table.normal) for one in (u, u_plus))
     tangential = table.impulse - table.impulse_normal[:, None] * table.normal
 
-    # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN.
+    # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
     e = table.restitution
+    rigid = np.isinf(contact_compliance(recording.world, table)[0])
+    left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
-    bounced = (un < -stepper.v_min) & (np.abs(un_plus + e * un) <= np.abs(un_plus - by_gap))
+    bounced = (un < -stepper.v_min) & (np.abs(left + e * un) <= np.abs(left - by_gap))
     un_star = np.where(bounced, un_plus, 0.0)
     absorbed, returned = _path_means(un, un_star)
-    push = table.impulse_normal
+    push = np.where(rigid, table.impulse_normal, 0.0)
+    spring = np.where(rigid, 0.0, table.impulse_normal)
 
     def by_step(values: FloatArray) -> FloatArray:
         return np.bincount(step, weights=values, minlength=recording.n_steps).astype(np.float64)
@@ -202,6 +214,7 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
         "impact_absorbed": by_step(push * absorbed),
         "impact_returned": by_step(push * returned),
         "stabilisation": by_step(0.5 * push * (un_plus - un_star)),
+        "compliance": by_step(0.5 * spring * (un + un_plus)),
     }
 
 

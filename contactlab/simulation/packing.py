@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from contactlab.contact import combine
 from contactlab.multibody.structure import structure
 from contactlab.multibody.world_mass import world_mass
+from contactlab.simulation.compliance import compliance_tables
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.kernels.layout import BODY_INTS, PackedWorld
 
@@ -66,6 +67,7 @@ def pack_world(world: World) -> PackedWorld:
     counts = np.zeros(nb, dtype=np.int64)
     np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
     pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
+    material, stiffness, dissipation = compliance_tables(world)
     pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
     return PackedWorld(
         ints=model.packed.ints,
@@ -83,4 +85,7 @@ def pack_world(world: World) -> PackedWorld:
         point_shape=np.repeat(np.arange(len(supports)), [len(radii) for _, radii in supports]).astype(np.int64),
         pair_mu=np.ascontiguousarray(pair_array[:, :, 0]),
         pair_restitution=np.ascontiguousarray(pair_array[:, :, 1]),
+        material=material,
+        stiffness=stiffness,
+        dissipation=dissipation,
     )

@@ -55,8 +55,8 @@ class TimeStepping:
 
     M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
     The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
-    is one free or ball-jointed link: the implicit midpoint rule, which neither gains nor loses energy. Every island of
-    kinematic trees joined by contacts is one LCP.
+    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Every
+    island of kinematic trees joined by contacts is one LCP.
 
     Parameters
     ----------
@@ -76,7 +76,14 @@ class TimeStepping:
         at rest would be thrown up again by its own weight; near e = 1 Newton's law over a finite step adds energy of
         order h per bounce (the ledger shows it).
     erp
-        Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing.
+        Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
+        whose materials have a stiffness the spring decides instead.
+    cfm
+        Constraint force mixing [s/kg], 0 for none: rigid contacts yield at the speed cfm fN.
+    gyroscopic
+        Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
+        ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
+        turn as if their inertia were a ball's, steadily, but neither tumble nor precess.
     reduce_contacts
         Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
         eight, terrain any number; four carry the same load with a smaller LCP.
@@ -113,6 +120,8 @@ class TimeStepping:
     margin: float = 1e-3
     v_min: float = 1e-2
     erp: float = 0.0
+    cfm: float = 0.0
+    gyroscopic: str = "implicit"
     warm_start: bool = True
     reduce_contacts: bool = False
     tolerance: float = 1e-9
@@ -122,15 +131,18 @@ class TimeStepping:
     h_min: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("h", "margin", "v_min", "erp", "tolerance", "shrink", "grow"):
+        for name in ("h", "margin", "v_min", "erp", "cfm", "tolerance", "shrink", "grow"):
             object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
         if self.h <= 0.0:
             raise SimulationConfigError("h", f"must be positive, got {self.h}")
-        for name in ("margin", "v_min"):
+        for name in ("margin", "v_min", "cfm"):
             if getattr(self, name) < 0.0:
                 raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
         if not 0.0 <= self.erp <= 1.0:
             raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
+        if self.gyroscopic not in layout.GYROSCOPIC_CODES:
+            known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
+            raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
         if not 0.0 < self.tolerance < 1.0:
             raise SimulationConfigError("tolerance", f"must lie between 0 and 1, got {self.tolerance}")
         try:

@@ -49,7 +49,7 @@ def world_to_json(world: World) -> Json:
                 "name": name,
                 "normal": half_space.normal.tolist(),
                 "offset": half_space.offset,
-                "material": dataclasses.asdict(material),
+                "material": _material_to_json(material),
             }
             for name, half_space, material in zip(
                 world.half_space_names, world.half_spaces, world.half_space_materials, strict=True
@@ -112,8 +112,16 @@ def _body_to_json(world: World, i: int) -> Json:
     return entry | _placement_to_json(place)
 
 
+def _material_to_json(material: Material) -> Json:
+    """A rigid one says nothing of a stiffness, which would be no number."""
+    values = dataclasses.asdict(material)
+    return {
+        name: value for name, value in values.items() if name in ("mu", "restitution") or material.stiffness < np.inf
+    }
+
+
 def _surface_to_json(surface: Surface) -> Json:
-    entry = {"shape": _shape_to_json(surface.shape), "material": dataclasses.asdict(surface.material)}
+    entry = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
     return entry | _placement_to_json(surface.placement)
 
 

@@ -154,7 +154,7 @@ def turns_freely(t: Tree, first: int, last: int) -> bool:
 
 
 @kernel(inline=True)
-def midpoint_impulse(
+def turning_impulse(
     t: Tree,
     R: FloatArray,
     S: FloatArray,
@@ -162,10 +162,11 @@ def midpoint_impulse(
     v: FloatArray,
     tau: FloatArray,
     h: float,
+    spins: bool,
     inertia: FloatArray,
     Mv: FloatArray,
 ) -> None:
-    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule.
+    """Turn the explicit gyroscopic impulse in M v + h (tau - bias) into that of the midpoint rule, or take it out.
 
     Parameters
     ----------
@@ -175,6 +176,8 @@ def midpoint_impulse(
         A link that is a tree of its own, for which `turns_freely` holds.
     v, tau
         (nv,) velocity and applied force, of the whole model.
+    spins
+        False to leave the gyroscopic torque out: I dw = h torque.
     inertia
         (6,) scratch.
     Mv
@@ -217,9 +220,13 @@ def midpoint_impulse(
     wx = v[a]
     wy = v[a + 1]
     wz = v[a + 2]
-    dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
     lx, ly, lz = turned(inertia, wx, wy, wz)
-    ex, ey, ez = turned(inertia, dx, dy, dz)
-    Mv[a] += ex - h * qx + h * (wy * lz - wz * ly)
-    Mv[a + 1] += ey - h * qy + h * (wz * lx - wx * lz)
-    Mv[a + 2] += ez - h * qz + h * (wx * ly - wy * lx)
+    if spins:
+        dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)
+        ex, ey, ez = turned(inertia, dx, dy, dz)
+        Mv[a] += ex - h * qx
+        Mv[a + 1] += ey - h * qy
+        Mv[a + 2] += ez - h * qz
+    Mv[a] += h * (wy * lz - wz * ly)
+    Mv[a + 1] += h * (wz * lx - wx * lz)
+    Mv[a + 2] += h * (wx * ly - wy * lx)

@@ -6,6 +6,9 @@ island's own velocities, those of its trees one after the other; Y has row i = M
 
 from __future__ import annotations
 
+import math
+
+from contactlab.contact.kernels.compliance import compliant_terms
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
 from contactlab.contact.kernels.restitution import normal_term
 from contactlab.contact.kernels.rows import contact_row
@@ -18,15 +21,19 @@ from contactlab.simulation.kernels.layout import (
     BODY_ROOT,
     BODY_TREE,
     GAP,
+    HALF_SPACE,
     MU,
     NORMAL,
     POINT,
     PREVIOUS,
     RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
     TREE_BLOCK,
     TREE_DOF,
     VN_MINUS,
     FloatArray,
+    IntArray,
     Island,
     PackedWorld,
     Work,
@@ -82,9 +89,24 @@ def row_pair(
         solve_tree(world, work, other, Y[at:to])
 
 
+@kernel(inline=True)
+def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
+    """Stiffness and dissipation of a contact's pair of surfaces; infinite and 0 where it has no two surfaces."""
+    a = ints[SHAPE_A]
+    b = ints[SHAPE_B]
+    if ints[HALF_SPACE] >= 0:
+        # Half-spaces follow the shapes.
+        a = world.material.shape[0] - world.offsets.shape[0] + ints[HALF_SPACE]
+    if a < 0 or b < 0:
+        return math.inf, 0.0
+    return world.stiffness[world.material[a], world.material[b]], world.dissipation[
+        world.material[a], world.material[b]
+    ]
+
+
 @kernel(inner=True)
 def build_blocks(
-    world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, edges: int
+    world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, cfm: float, edges: int
 ) -> None:
     """Fill r, mu, J, Y, k, gamma, gammaE, Mv and v_free of island ``i``."""
     first = work.contact_start[i]
@@ -129,7 +151,12 @@ def build_blocks(
         vn_free = 0.0
         for j in range(nv):
             vn_free += J[c, j] * island.v_free[j]
-        island.k[c] = normal_term(floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp)
+        stiffness, dissipation = compliance_of(world, work.contact_int[index])
+        if stiffness < math.inf:
+            island.k[c], island.gamma[c] = compliant_terms(floats[GAP], h, stiffness, dissipation)
+        else:
+            island.k[c] = normal_term(floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp)
+            island.gamma[c] = cfm
         island.r[c] = r
         island.mu[c] = floats[MU]
         island.gammaE[c] = 0.0

@@ -2,7 +2,8 @@
 
 Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
 and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are
-one freely turning link: their gyroscopic torque is that of the midpoint rule (see the core's `gyroscopic`).
+one freely turning link: their gyroscopic torque is that of the midpoint rule (see the core's `gyroscopic`), or left
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import math
 
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.crba import composite_matrix
-from contactlab.multibody.kernels.gyroscopic import midpoint_impulse, turns_freely
+from contactlab.multibody.kernels.gyroscopic import turning_impulse, turns_freely
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
@@ -25,6 +26,9 @@ from contactlab.simulation.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_SINGULAR,
+    GYROSCOPIC,
+    GYROSCOPIC_EXPLICIT,
+    GYROSCOPIC_IMPLICIT,
     SINGULAR_DOF,
     TREE_BLOCK,
     TREE_DOF,
@@ -67,8 +71,9 @@ def free_motion(world: PackedWorld, work: Work, h: float, control: IntArray) -> 
         branch_times(branch, L, work.v[a:b], work.momentum[a:b])
         for j in range(a, b):
             work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
-        if turns_freely(t, first, last):
-            midpoint_impulse(t, f.R, f.S, first, work.v, work.tau, h, six, work.Mv)
+        if control[GYROSCOPIC] != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
+            spins = control[GYROSCOPIC] == GYROSCOPIC_IMPLICIT
+            turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
         # The bias of this tree has had its use.
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:

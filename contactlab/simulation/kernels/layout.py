@@ -73,15 +73,24 @@ REDUCE: Final = 25  # whether a pair of shapes keeps four contacts at most
 WANT_PAIRS: Final = 26
 WANT_PAIR_CONTACTS: Final = 27
 ASK_CONTACTS: Final = 28  # whether contacts from outside the loop are asked for in every step
-CONTROL_SIZE: Final = 32
+GYROSCOPIC: Final = 29  # torque of single free links: see the values below
+CONTROL_SIZE: Final = 48
 
-# Values of SOLVER, TAU_MODE and FAILURE.
+# Values of SOLVER, TAU_MODE, GYROSCOPIC and FAILURE.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
 SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
 TAU_ZERO: Final = 0
 TAU_CONSTANT: Final = 1
 TAU_CALLBACK: Final = 2
+GYROSCOPIC_IMPLICIT: Final = 0
+GYROSCOPIC_EXPLICIT: Final = 1
+GYROSCOPIC_OFF: Final = 2
+GYROSCOPIC_CODES: Final = {
+    "implicit": GYROSCOPIC_IMPLICIT,
+    "explicit": GYROSCOPIC_EXPLICIT,
+    "off": GYROSCOPIC_OFF,
+}
 FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
@@ -98,7 +107,8 @@ END: Final = 6  # no step begins at this time or later; infinite where TARGET al
 H_MAX: Final = 7  # step wanted, and the factor by which a smaller one grows back to it
 GROW: Final = 8
 LAST_H: Final = 9  # the step that led to the present state
-PARAMETER_SIZE: Final = 16
+CFM: Final = 10
+PARAMETER_SIZE: Final = 32
 
 # Contact modes.
 OPEN: Final = 0
@@ -201,6 +211,9 @@ class PackedWorld(NamedTuple):
     point_shape: IntArray  # (np,) the shape each point is of
     pair_mu: FloatArray  # (shapes, ns)
     pair_restitution: FloatArray  # (shapes, ns)
+    material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
+    stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
+    dissipation: FloatArray  # (m, m) N s/m
 
 
 class Work(NamedTuple):

@@ -19,6 +19,7 @@ from contactlab.simulation.kernels.free_motion import free_motion
 from contactlab.simulation.kernels.islands import label_islands
 from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
+    CFM,
     EDGES,
     ERP,
     FAILED,
@@ -104,7 +105,8 @@ def pose_island(
         return NEED_SPACE
     control[ISLAND_CONTACTS] = nc
     control[ISLAND_NV] = nv
-    build_blocks(world, work, island, i, parameters[H], parameters[V_MIN], parameters[ERP], control[EDGES])
+    h, v_min, erp, cfm = parameters[H], parameters[V_MIN], parameters[ERP], parameters[CFM]
+    build_blocks(world, work, island, i, h, v_min, erp, cfm, control[EDGES])
     assemble_lcp(
         parameters[H],
         nc,

@@ -203,4 +203,4 @@ def _material(surface: SurfaceEntry, scene: SceneEntry, table: Table) -> Materia
             raise table.error("material", detail)
         surface = scene.materials[surface.name]
     with table.blame():
-        return Material(surface.mu, surface.restitution)
+        return surface.material()

@@ -6,7 +6,6 @@ import dataclasses
 import math
 from typing import Any
 
-from contactlab.contact import Material
 from contactlab.simulation.scene.schema import (
     BodyEntry,
     HalfSpaceEntry,
@@ -28,7 +27,8 @@ MOST_BODIES = 4000
 MOST_POINTS = 1000
 MOST_ENTRIES = 1000
 
-_SURFACE = ("material", "mu", "restitution")
+_NUMBERS = ("mu", "restitution", "stiffness", "dissipation")
+_SURFACE = ("material", *_NUMBERS)
 _POSE = ("position", "quaternion", "rpy", "velocity", "angular_velocity")
 #: Kinds of shapes with their keys. Another kind is a row here and a case in `building`.
 SHAPES: dict[str, tuple[str, ...]] = {
@@ -51,14 +51,14 @@ def parse_scene(root: Table) -> SceneEntry:
     root.required("scene", "stepper")
     head = root.table("scene", ("name", "description", "gravity", "duration"))
     materials: dict[str, SurfaceEntry] = {}
-    for table in root.tables("material", ("name", "mu", "restitution"), MOST_ENTRIES):
+    for table in root.tables("material", ("name", *_NUMBERS), MOST_ENTRIES):
         name = table.text("name")
         if name in materials:
             raise table.error("name", f"'{name}' is used already")
-        materials[name] = SurfaceEntry(name, table.number("mu"), table.number("restitution", 0.0))
+        materials[name] = _numbers(table, name)
         with table.blame():
             # Here, not where it is used: the fault is on this line.
-            Material(materials[name].mu, materials[name].restitution)
+            materials[name].material()
     half_space_keys = ("name", "normal", "point", *_SURFACE)
     half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MOST_ENTRIES)]
     bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
@@ -81,10 +81,12 @@ def _stepper(table: Table) -> StepperEntry:
     table.required("h")
     options: dict[str, Any] = {}
     for key in table.values:
-        if key in ("warm_start", "adaptive"):
+        if key in ("warm_start", "adaptive", "reduce_contacts"):
             options[key] = table.flag(key, False)
         elif key == "edges":
             options[key] = table.whole(key, None, 4, 256)
+        elif key == "gyroscopic":
+            options[key] = table.text(key)
         elif key != "solver":
             options[key] = table.number(key)
     solver, solver_options = None, {}
@@ -149,7 +151,7 @@ def _robot(table: Table) -> RobotEntry:
         q=_state(table, "q"),
         v=_state(table, "v"),
         pose=_pose(table),
-        surface=_surface(table) if collisions else SurfaceEntry(None, 0.0, 0.0),
+        surface=_surface(table) if collisions else SurfaceEntry(None, 0.0),
         shapes=tuple(shapes),
         table=table,
     )
@@ -167,10 +169,17 @@ def _state(table: Table, key: str) -> Vector | dict[str, float]:
 
 def _surface(table: Table) -> SurfaceEntry:
     if table.one_of("material", "mu") == "material":
-        if "restitution" in table:
-            raise table.error("restitution", "belongs to 'mu'; a material has its own")
-        return SurfaceEntry(table.text("material"), 0.0, 0.0)
-    return SurfaceEntry(None, table.number("mu"), table.number("restitution", 0.0))
+        for key in _NUMBERS[1:]:
+            if key in table:
+                raise table.error(key, "belongs to 'mu'; a material has its own")
+        return SurfaceEntry(table.text("material"), 0.0)
+    return _numbers(table, None)
+
+
+def _numbers(table: Table, name: str | None) -> SurfaceEntry:
+    stiffness = table.number("stiffness") if "stiffness" in table else math.inf
+    restitution, dissipation = table.number("restitution", 0.0), table.number("dissipation", 0.0)
+    return SurfaceEntry(name, table.number("mu"), restitution, stiffness, dissipation)
 
 
 def _shape(table: Table) -> ShapeEntry:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from contactlab.contact import Material
 from contactlab.simulation.scene.table import Table
 
 __all__ = [
@@ -28,7 +30,13 @@ class SurfaceEntry:
 
     name: str | None
     mu: float
-    restitution: float
+    restitution: float = 0.0
+    stiffness: float = math.inf
+    dissipation: float = 0.0
+
+    def material(self) -> Material:
+        """Return the material of these numbers, refused where they make none."""
+        return Material(self.mu, self.restitution, self.stiffness, self.dissipation)
 
 
 @dataclass(frozen=True)

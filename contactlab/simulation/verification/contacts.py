@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import combine
+from contactlab.contact import Material, combine
 from contactlab.simulation.kernels.layout import EXTERNAL_ID
 from contactlab.simulation.verification.motion import Body
 from contactlab.spatial.arrays import FloatArray
@@ -40,6 +40,8 @@ class ContactRows:
         For each contact what kN [m/s] may be: two values only where rounding decides between them.
     mu
         (nc,) coefficients of friction.
+    gamma
+        (nc,) softening of the normal rows [s/kg].
     """
 
     numbers: NDArray[np.int64]
@@ -48,6 +50,7 @@ class ContactRows:
     directions: FloatArray
     k: tuple[tuple[float, ...], ...]
     mu: FloatArray
+    gamma: FloatArray
 
 
 def contact_rows(
@@ -72,11 +75,19 @@ def contact_rows(
                 J[n] += sign * bodies[world.model.names[body]].point_jacobian(point)
     projected = directions @ J
     N, F = projected[:, 0], projected[:, 1:].reshape(-1, world.nv)
-    k = []
+    k: list[tuple[float, ...]] = []
+    gamma = np.full(numbers.size, stepper.cfm)
     for n, c in enumerate(numbers):
-        restitution = pair_of(world, rows, int(c))[1]
-        k.append(_normal_terms(float(rows["contact_gap"][c]), N[n] @ v, N[n] @ v_free, h, restitution, stepper))
-    return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers])
+        gap, one, other = float(rows["contact_gap"][c]), *_touching(world, rows, int(c))
+        stiffness, dissipation = _spring_of(one, other)
+        if np.isfinite(stiffness):
+            # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
+            gamma[n] = 1.0 / (h * stiffness + dissipation)
+            k.append((gap / h if gap > 0.0 else stiffness * gap * gamma[n],))
+        else:
+            restitution = pair_of(world, rows, int(c))[1]
+            k.append(_normal_terms(gap, N[n] @ v, N[n] @ v_free, h, restitution, stepper))
+    return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers], gamma)
 
 
 def frame_of(normal: FloatArray, edges: int) -> FloatArray:
@@ -100,14 +111,28 @@ def pair_of(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[float,
     if rows["contact_id"][c] >= EXTERNAL_ID:
         mu, restitution = float(rows["contact_mu"][c]), float(rows["contact_restitution"][c])
         return (mu, restitution) if mu >= 0.0 and 0.0 <= restitution <= 1.0 else (math.nan, math.nan)
+    one, other = _touching(world, rows, c)
+    # A shape that is not there touches nothing: such a row is wrong whatever it says.
+    return (math.nan, math.nan) if one is None or other is None else combine(one, other)
+
+
+def _touching(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[Material | None, Material | None]:
+    """Return the materials of A and B in row c of the contact table, None for a shape that is not there."""
     materials = [surface.material for surface in world.surfaces]
     grounds = world.half_space_materials
     half_space, a, b = (int(rows[name][c]) for name in ("contact_half_space", "contact_shape_a", "contact_shape_b"))
     others, other = (grounds, half_space) if half_space >= 0 else (materials, a)
-    if not (0 <= other < len(others) and 0 <= b < len(materials)):
-        # A shape that is not there touches nothing: such a row is wrong whatever it says.
-        return math.nan, math.nan
-    return combine(others[other], materials[b])
+    one = others[other] if 0 <= other < len(others) else None
+    return one, materials[b] if 0 <= b < len(materials) else None
+
+
+def _spring_of(one: Material | None, other: Material | None) -> tuple[float, float]:
+    """Return stiffness and dissipation of two springs in series, each damped; infinite and 0 for rigid surfaces."""
+    springs = [material for material in (one, other) if material is not None and math.isfinite(material.stiffness)]
+    if not springs:
+        return math.inf, 0.0
+    give = sum(1.0 / material.stiffness for material in springs)
+    return 1.0 / give, sum(material.dissipation / (give * material.stiffness) ** 2 for material in springs)
 
 
 def _normal_terms(

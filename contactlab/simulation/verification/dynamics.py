@@ -85,13 +85,15 @@ def dynamics(model: Model, q: FloatArray, v: FloatArray) -> Dynamics:
 
 
 def free_momentum(
-    model: Model, state: Dynamics, v: FloatArray, tau: FloatArray, h: float, guess: FloatArray
+    model: Model, state: Dynamics, v: FloatArray, tau: FloatArray, h: float, guess: FloatArray, gyroscopic: str
 ) -> FloatArray:
-    """Return M v_free (nv,): M v + h (tau - bias), the gyroscopic torque of single free links by the midpoint rule.
+    """Return M v_free (nv,): M v + h (tau - bias), the gyroscopic torque of single free links as the stepper takes it.
 
     ``guess`` (nv,) is where the search for the midpoint begins: near v_free.
     """
     momentum = state.M @ v + h * (tau - state.bias)
+    if gyroscopic == "explicit":
+        return momentum
     for names in _single_links(model):
         spec = model.bodies[[body.name for body in model.bodies].index(names[0])]
         body, at = state.bodies[spec.name], model.v_slice(spec.name).stop - 3
@@ -100,6 +102,9 @@ def free_momentum(
         # In the body's axes, which the joint's velocities are in.
         I = body.R.T @ about @ body.R
         w = v[own]
+        if gyroscopic == "off":
+            momentum[own] += h * np.cross(w, I @ w)
+            continue
         # The torque beside the gyroscopic one is what makes I dw/dt = rest - w x I w the explicit motion.
         part = model.v_slice(spec.name)
         rates = np.linalg.solve(state.M[part, part], (tau - state.bias)[part])

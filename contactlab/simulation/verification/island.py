@@ -62,6 +62,7 @@ def _lcp_residual(
     fN, plus, minus, slack = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr], z[nc + 2 * nr :]
     J = np.vstack((rows.N, rows.F))
     response = h * J @ Y.T
+    response[range(nc), range(nc)] += rows.gamma
     change = response @ np.concatenate((fN, plus - minus))
     slip = rows.F @ v_free
     q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(nc)))
@@ -94,9 +95,10 @@ def _mechanics(
     f = np.concatenate((fN, (plus - minus).ravel()))
     J = np.vstack((rows.N, rows.F))
     speed = np.abs(v_free) + h * np.abs(f) @ np.abs(Y)
-    rate = J @ v_plus + np.concatenate((k, np.zeros(nr)))
-    scale = np.abs(J) @ speed + np.concatenate((np.abs(k), np.zeros(nr)))
-    response = h * np.einsum("ij,ij->i", J, Y)
+    give = rows.gamma * fN
+    rate = J @ v_plus + np.concatenate((k + give, np.zeros(nr)))
+    scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.zeros(nr)))
+    response = h * np.einsum("ij,ij->i", J, Y) + np.concatenate((rows.gamma, np.zeros(nr)))
     force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
     slip, slip_scale = rate[nc:].reshape(nc, r), np.maximum(scale[nc:].reshape(nc, r).max(axis=1), scale[:nc])
     slip_force = force[nc:].reshape(nc, r).max(axis=1) + rows.mu * force[:nc]

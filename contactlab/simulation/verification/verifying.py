@@ -121,7 +121,7 @@ def _step(recording: Recording, i: int) -> Iterator[Found]:
     # What the impulses did taken off again: near v_free, whose midpoint is looked for.
     push = np.einsum("nij,ni->j", J, impulse)
     guess = v_plus - np.linalg.solve(state.M, push)
-    momentum = free_momentum(model, state, v, tau, h, guess)
+    momentum = free_momentum(model, state, v, tau, h, guess, recording.stepper.gyroscopic)
     off = np.abs(state.M @ v_plus - momentum - push)
     size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size)
     size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)

@@ -1,0 +1,51 @@
+"""Impacts: laws of restitution side by side, the course of a single impact, and where rigid friction has no answer.
+
+Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the momentum before the impact, and returns an
+`ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.
+"""
+
+from contactlab.impact.collision import Collision, ImpactProblem
+from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
+from contactlab.impact.errors import ImpactError
+from contactlab.impact.impulse_path import Phase, Segment, State
+from contactlab.impact.law import ImpactLaw
+from contactlab.impact.newton import Newton
+from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
+from contactlab.impact.painleve import PainleveMap, painleve_scan, painleve_threshold
+from contactlab.impact.poisson import Poisson
+from contactlab.impact.restitution import PowerLaw, Restitution, RestitutionLaw
+from contactlab.impact.routh import RouthDiagram, routh_diagram
+from contactlab.impact.single import SingleImpact
+from contactlab.impact.stronge import Stronge
+
+#: Every law, as classes.
+ALL_LAWS = (Newton, Poisson, Stronge)
+
+__all__ = [
+    "ALL_LAWS",
+    "Collision",
+    "Comparison",
+    "ImpactError",
+    "ImpactLaw",
+    "ImpactOutcome",
+    "ImpactProblem",
+    "ImpactStatus",
+    "Newton",
+    "PainleveMap",
+    "Phase",
+    "Poisson",
+    "PowerLaw",
+    "Restitution",
+    "RestitutionLaw",
+    "RouthDiagram",
+    "Segment",
+    "SingleImpact",
+    "State",
+    "Stronge",
+    "compare",
+    "every_law",
+    "painleve_scan",
+    "painleve_threshold",
+    "routh_diagram",
+    "uniqueness",
+]

@@ -1,0 +1,183 @@
+"""An impact problem as the laws see it: rows with the bilateral ones eliminated, contact by contact.
+
+A *collision* is one contact or limit on its own. In its own coordinates, normal velocity u_n and tangential velocity
+u_t (0, 1 or 2 components), an impulse (p_n, p_t) changes them by W (p_n, p_t), W = J C J'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
+from contactlab.formulation.discretized import add_bilateral_forces
+from contactlab.impact.errors import ImpactError
+from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
+
+__all__ = ["Collision", "ImpactProblem"]
+
+FloatArray = NDArray[np.float64]
+
+# Rows of a pyramid may be off the regular one by rounding of the pose they come from.
+_REGULAR = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Collision:
+    """One contact or limit in its own coordinates.
+
+    Parameters
+    ----------
+    index : int
+        Contact 0 .. nc - 1, or nc + number of the limit.
+    mu : float
+        Coefficient of friction; 0 for limits.
+    J, Y : ndarray, shape (1 + m, nv)
+        Rows of u_n and u_t, m = 0, 1 or 2 tangents, and C J_i.
+    k : ndarray, shape (1 + m,)
+        Their velocity terms: u = J v + k.
+    W : ndarray, shape (1 + m, 1 + m)
+        Response to impulses.
+    """
+
+    index: int
+    mu: float
+    J: FloatArray
+    Y: FloatArray
+    k: FloatArray
+    W: FloatArray
+
+    def velocity(self, v: FloatArray) -> FloatArray:
+        """Return u (1 + m,) at the generalised velocity v (nv,)."""
+        return np.asarray(self.J @ v + self.k)
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactProblem:
+    """What all laws need of problem data; ``v_minus`` (nv,) already meets the bilateral equations.
+
+    Raises
+    ------
+    ImpactError
+        Boxed rows or softening, which impact laws other than the impact LCP do not know.
+    """
+
+    data: ConstraintVelProblemData
+    law: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.data, ConstraintVelProblemData):
+            name = type(self.data).__name__
+            raise ImpactError("data", f"must be ConstraintVelProblemData, got {name}")
+
+    @cached_property
+    def blocks(self) -> VelocityBlocks:
+        """Evaluated operators."""
+        return self.data.blocks()
+
+    @cached_property
+    def rows(self) -> UnilateralRows:
+        """Rows with the bilateral ones eliminated."""
+        return unilateral_rows(self.blocks)
+
+    @cached_property
+    def v_minus(self) -> FloatArray:
+        """Velocity before the impact, led onto the bilateral rows."""
+        return self.rows.terms(self.blocks)[1]
+
+    @cached_property
+    def leading(self) -> ConstraintForces:
+        """The bilateral impulses alone that led the velocity before onto the bilateral rows."""
+        b = self.blocks
+        return self.outcome_of(np.zeros(b.nc + b.nr + b.nl + b.nbox))[0]
+
+    @cached_property
+    def collisions(self) -> tuple[Collision, ...]:
+        """Every contact, then every limit."""
+        self.refuse_soft_rows()
+        b = self.blocks
+        k, _ = self.rows.terms(b)
+        starts = b.nc + np.concatenate(([0], np.cumsum(b.r)))
+        found = []
+        for c in range(b.nc):
+            tangents = _tangents(c, int(b.r[c]))
+            friction = slice(int(starts[c]), int(starts[c + 1]))
+            self._check_regular(c, friction, tangents)
+            select = np.linalg.pinv(tangents) if b.r[c] else np.zeros((0, 0))
+            J = np.vstack((self.rows.J[c : c + 1], select @ self.rows.J[friction]))
+            Y = np.vstack((self.rows.Y[c : c + 1], select @ self.rows.Y[friction]))
+            # The normal term is a law's business: it carries Newton's restitution where data were made for the LCP.
+            terms = np.concatenate(([0.0], select @ k[friction]))
+            found.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T))
+        for i in range(b.nl):
+            row = b.nc + b.nr + i
+            J, Y = self.rows.J[row : row + 1], self.rows.Y[row : row + 1]
+            found.append(Collision(b.nc + i, 0.0, J, Y, k[row : row + 1].copy(), J @ Y.T))
+        return tuple(found)
+
+    def refuse_soft_rows(self) -> None:
+        """Raise where the data hold what a rigid impact has no place for."""
+        b = self.blocks
+        if b.nbox:
+            raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts on contacts and limits alone")
+        if np.any(b.gamma) or np.any(b.gammaE):
+            raise ImpactError("data", f"is softened (gamma is not zero): {self.law} is a law of rigid impact")
+
+    def rows_of(self, collision: Collision, p: FloatArray) -> FloatArray:
+        """Return the impulse p (1 + m,) of one collision along the rows [N; F; L] (nu,).
+
+        A tangential impulse in the plane goes to the two neighbouring edges of the pyramid that span it.
+        """
+        b = self.blocks
+        f = np.zeros(b.nc + b.nr + b.nl)
+        if collision.index >= b.nc:
+            f[b.nr + collision.index] = p[0]
+            return f
+        c = collision.index
+        f[c] = p[0]
+        first = b.nc + int(b.r[:c].sum())
+        r = int(b.r[c])
+        if r == 1:
+            f[first] = p[1]
+        elif r > 1:
+            between = np.pi / r
+            length, angle = float(np.hypot(p[1], p[2])), float(np.arctan2(p[2], p[1]))
+            edge = int(np.floor(angle / between))
+            part = angle - edge * between
+            for j, share in ((edge, np.sin(between - part)), (edge + 1, np.sin(part))):
+                sign = -1.0 if (j // r) % 2 else 1.0
+                f[first + j % r] += sign * length * float(share) / float(np.sin(between))
+        return f
+
+    def outcome_of(self, f: FloatArray) -> tuple[ConstraintForces, FloatArray]:
+        """Return all impulses, bilateral ones included, and v+ (nv,) of impulses (nu + nbox,) along [N; F; L; B]."""
+        b = self.blocks
+        fG, v_plus = add_bilateral_forces(1.0, self.rows, b, f)
+        nu = b.nc + b.nr + b.nl
+        return ConstraintForces.from_packed(self.data, np.concatenate((f[:nu], fG, f[nu:]))), v_plus
+
+    def _check_regular(self, c: int, friction: slice, tangents: FloatArray) -> None:
+        """Refuse directions that are not those of a regular pyramid: their tangents cannot be told."""
+        r = friction.stop - friction.start
+        if r < 2:
+            return
+        F = self.blocks.J[friction]
+        t1 = F[0]
+        t2 = (F[1] - np.cos(np.pi / r) * t1) / np.sin(np.pi / r)
+        off = np.abs(F - tangents @ np.vstack((t1, t2))).max(initial=0.0)
+        if off > _REGULAR * np.abs(F).max(initial=1.0):
+            detail = f"contact {c}: its {r} friction directions are not those of a regular pyramid (off by {off:.2g})"
+            raise ImpactError("data", f"{detail}; {self.law} needs the two tangents")
+
+
+def _tangents(c: int, r: int) -> FloatArray:
+    """Directions of a contact (r, m) in its own tangents: edge j at the angle pi j / r."""
+    if r == 0:
+        return np.zeros((0, 0))
+    if r == 1:
+        return np.ones((1, 1))
+    angles = np.pi * np.arange(r) / r
+    return np.column_stack((np.cos(angles), np.sin(angles)))

@@ -1,0 +1,57 @@
+"""What the laws share: checks of their parameters, and problem data with other normal terms."""
+
+from __future__ import annotations
+
+import operator
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.impact.errors import ImpactError
+from contactlab.impact.outcome import ImpactOutcome
+from contactlab.impact.restitution import Restitution, check_restitution
+from problem_data import ConstraintVelProblemData
+
+__all__ = ["ImpactLaw", "check_law", "with_normal_terms"]
+
+FloatArray = NDArray[np.float64]
+
+
+@runtime_checkable
+class ImpactLaw(Protocol):
+    """An impact law: a frozen value that turns problem data into an outcome."""
+
+    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
+        """Return velocity and impulses after the impact."""
+        ...
+
+
+def check_law(restitution: Restitution | None, order: str, max_collisions: int, *, optional: bool = False) -> None:
+    """Check the parameters that every law has."""
+    if order not in ("simultaneous", "sequential"):
+        raise ImpactError("order", f"must be 'simultaneous' or 'sequential', got {order!r}")
+    if restitution is None:
+        if not optional:
+            raise ImpactError("restitution", "is missing: only Newton's simultaneous law can take kN from the data")
+    else:
+        check_restitution(restitution)
+    try:
+        count = operator.index(max_collisions)
+    except TypeError as error:
+        raise ImpactError("max_collisions", f"must be a whole number, got {max_collisions!r}") from error
+    if count < 1:
+        raise ImpactError("max_collisions", f"must be at least 1, got {count}")
+
+
+def with_normal_terms(
+    data: ConstraintVelProblemData, kN: FloatArray, Mv: FloatArray | None = None, v_free: FloatArray | None = None
+) -> ConstraintVelProblemData:
+    """Return the problem with other normal terms kN (nc,) and, where given, another momentum and its velocity."""
+    blocks = data.blocks()
+    k = blocks.k.copy()
+    k[: blocks.nc] = kN
+    changed = blocks._replace(k=k)
+    if Mv is not None and v_free is not None:
+        changed = changed._replace(Mv=Mv, v_free=v_free)
+    return ConstraintVelProblemData.from_blocks(changed, solve_inertia=data.solve_inertia)

@@ -1,0 +1,116 @@
+"""Poisson's law: the normal impulse of restitution is e times that of compression.
+
+Simultaneous (Anitescu and Potra 1997, section 5; Pfeiffer and Glocker 1996): the compression is the impact LCP with
+kN = 0; then every contact pushes with e times its compression impulse, and a second LCP adds what keeps the bodies
+apart, friction acting within the cone of the whole impulse of restitution::
+
+    0 <= x  _|_  N v+ >= 0        0 <= lambda  _|_  mu (e f_c + x) - E' (fF+ + fF-) >= 0
+
+Sequential: contact after contact, each followed by Routh's method until p = (1 + e) p_c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+import lcp
+from contactlab.constraint_solver import ConstraintSolver
+from contactlab.formulation.discretized import recover_forces
+from contactlab.formulation.impact import form_impact_lcp
+from contactlab.formulation.solution import ConstraintSolveError
+from contactlab.formulation.verdict import certify_forces
+from contactlab.impact.collision import ImpactProblem
+from contactlab.impact.law import check_law, with_normal_terms
+from contactlab.impact.outcome import ImpactOutcome, outcome
+from contactlab.impact.restitution import Restitution, coefficients
+from contactlab.impact.sequence import solve_in_sequence
+from contactlab.impact.single import single_impact
+from problem_data import ConstraintVelProblemData
+
+__all__ = ["Poisson"]
+
+
+@dataclass(frozen=True, eq=False)
+class Poisson:
+    """Kinetic restitution.
+
+    Parameters
+    ----------
+    restitution : float, (nc,) or RestitutionLaw
+        Coefficient; a contact that does not approach has none. The data's kN is not used.
+    order : {"simultaneous", "sequential"}
+        All contacts at once, or one after the other.
+    solver : lcp.Solver, optional
+        For the simultaneous law; `lcp.default_solver()` if not given.
+    max_collisions : int
+        Of the sequential law.
+
+    Raises
+    ------
+    ImpactError
+        A parameter out of its range.
+
+    References
+    ----------
+    M. Anitescu, F. A. Potra, Nonlinear Dynamics 14 (1997); F. Pfeiffer, C. Glocker, Multibody Dynamics with Unilateral
+    Contacts (1996), chapter 8.
+    """
+
+    restitution: Restitution
+    order: Literal["simultaneous", "sequential"] = "simultaneous"
+    solver: lcp.Solver | None = None
+    max_collisions: int = 10_000
+
+    title: ClassVar[str] = "Poisson"
+
+    def __post_init__(self) -> None:
+        check_law(self.restitution, self.order, self.max_collisions)
+
+    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
+        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
+
+        Raises
+        ------
+        ImpactError
+            Data that the law does not fit.
+        ConstraintSolveError
+            An LCP of the simultaneous law was not solved.
+        """
+        problem = ImpactProblem(data, f"{self.title}, {self.order}")
+        if self.order == "sequential":
+            return solve_in_sequence(
+                problem, self.restitution, lambda c, u, e: single_impact(c, u, e, "poisson"), self.max_collisions
+            )
+        problem.refuse_soft_rows()
+        b = problem.blocks
+        u = b.J[: b.nc] @ problem.v_minus
+        e = coefficients(self.restitution, np.maximum(0.0, -u))
+        nothing = np.zeros(b.nc)
+        compression = ConstraintSolver(self.solver).solve_impact_problem(with_normal_terms(data, nothing))
+        pressed = compression.forces
+        first = np.concatenate((pressed.fN, pressed.fF, pressed.fL))
+        push = np.zeros(b.nc + b.nr + b.nl)
+        push[: b.nc] = e * pressed.fN
+        if not push.any():
+            return outcome(problem, first, certificate=compression.certificate)
+
+        # The push is known: it belongs to the momentum of the second LCP, and to the cones' right-hand side.
+        given = first + push
+        momentum = b.Mv + given @ b.J[: len(given)]
+        velocity = b.v_free + given @ b.Y[: len(given)]
+        second = with_normal_terms(data, nothing, momentum, velocity)
+        formed = form_impact_lcp(second)
+        qq = formed.qq.copy()
+        cones = slice(b.nc + 2 * b.nr, 2 * b.nc + 2 * b.nr)
+        qq[cones] += b.mu * push[: b.nc]
+        restitution = lcp.LCP(formed.MM, qq)
+        result = lcp.solve(restitution, self.solver)
+        packed, v_plus = recover_forces(1.0, formed.rows, second.blocks(), result.z.copy())
+        if not result.solved:
+            certificate = certify_forces(second, 1.0, result.z.copy(), packed, v_plus)
+            message = f"restitution by Poisson's law was not solved: {result.status.name}. {result.status.advice}"
+            raise ConstraintSolveError(message, second, restitution, result, None, certificate)
+        return outcome(problem, given + packed[: len(given)], certificate=compression.certificate)

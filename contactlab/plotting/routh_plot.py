@@ -1,0 +1,58 @@
+"""Routh's diagram of a planar impact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from contactlab.impact import RouthDiagram
+
+__all__ = ["plot_routh"]
+
+_COLORS = {"newton": "#0072b2", "poisson": "#d55e00", "stronge": "#009e73"}
+
+
+def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> Path:
+    """Draw course, lines of sticking and compression, friction edges and the end under each law; write a PNG.
+
+    Raises
+    ------
+    ImpactError
+        The contact is not planar.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    paths = {law: diagram.path(law) for law in diagram.courses}
+    every = np.vstack([*paths.values(), np.zeros((1, 2))])
+    height = 1.15 * float(every[:, 0].max())
+    reach = 1.3 * max(float(np.abs(every[:, 1]).max()), diagram.contact.mu * height * 0.3, 1e-12 * height)
+    p_n, p_t = np.array([0.0, height]), np.array([-reach, reach])
+    axes.plot(diagram.sticking_line(p_n), p_n, color="0.35", linewidth=1.0, linestyle="--", label="sticking, $u_t = 0$")
+    axes.plot(
+        p_t, diagram.compression_line(p_t), color="0.35", linewidth=1.0, linestyle=":", label="compression, $u_n = 0$"
+    )
+    for sign in (-1.0, 1.0):
+        axes.plot(sign * diagram.contact.mu * p_n, p_n, color="0.8", linewidth=0.8, zorder=0)
+    longest = max(paths.values(), key=lambda course: float(course[-1, 0]))
+    axes.plot(longest[:, 1], longest[:, 0], color="0.1", linewidth=1.8, label="course")
+    for law, course in paths.items():
+        axes.plot(
+            course[-1, 1], course[-1, 0], "o", color=_COLORS[law], label=f"{law.title()}, e = {diagram.restitution:g}"
+        )
+    axes.set_xlim(-reach, reach)
+    axes.set_ylim(0.0, height)
+    axes.set_xlabel("tangential impulse $p_t$ [N s]")
+    axes.set_ylabel("normal impulse $p_n$ [N s]")
+    axes.legend(frameon=False, fontsize=8)
+    axes.grid(alpha=0.2)
+    figure.suptitle(title)
+    path = Path(path)
+    figure.savefig(path, dpi=130)
+    return path

@@ -1,0 +1,125 @@
+"""Routh's diagram, comparison tables, Painleve's map, and what impact laws refuse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from impact_cases import cradle, disk, random_impact, rod
+
+from contactlab import impact
+from contactlab.impact import ALL_LAWS, ImpactError, Newton, Poisson, PowerLaw, Stronge
+from contactlab.plotting import plot_painleve, plot_routh
+from problem_data import ConstraintVelProblemData
+
+
+def test_lines_of_the_diagram_are_where_velocities_vanish():
+    """u_t = 0 on the line of sticking, u_n = 0 on that of compression; the course ends on the latter at e = 0."""
+    diagram = impact.routh_diagram(rod(0.7, 0.4), restitution=0.0)
+    W, u = diagram.contact.W, diagram.u_minus
+    for p_n in (0.1, 1.0):
+        p = np.array([p_n, diagram.sticking_line(p_n)])
+        assert (u + W @ p)[1] == pytest.approx(0.0, abs=1e-14)
+    for p_t in (-0.3, 0.2):
+        p = np.array([diagram.compression_line(p_t), p_t])
+        assert (u + W @ p)[0] == pytest.approx(0.0, abs=1e-14)
+    end = diagram.path()[-1]
+    assert end[0] == pytest.approx(float(diagram.compression_line(end[1])), abs=1e-14)
+
+
+def test_path_stays_within_the_cone():
+    """|dp_t| <= mu dp_n along every stretch, in space too."""
+    rng = np.random.default_rng(5)
+    for directions in (1, 3):
+        for _ in range(20):
+            diagram = impact.routh_diagram(random_impact(rng, 1, directions), restitution=0.7)
+            steps = np.diff(diagram.path(), axis=0)
+            slack = diagram.contact.mu * steps[:, 0] - np.linalg.norm(steps[:, 1:], axis=1)
+            assert slack.min() > -1e-9 * steps[:, 0].max()
+
+
+def test_painleve_map_follows_the_closed_form():
+    """None beyond the threshold at rest in angle, two with enough spin, one below it."""
+    angles, mus = np.linspace(0.2, 1.45, 7), np.linspace(0.3, 4.0, 9)
+    for spin, beyond in ((0.0, 0), (8.0, 2)):
+        found = impact.painleve_scan(angles, mus, spin=spin)
+        wanted = np.where(mus[None, :] > found.boundary[:, None], beyond, 1)
+        assert np.array_equal(found.solutions, wanted)
+    assert impact.painleve_threshold(np.arctan(2.0)) == pytest.approx(4.0 / 3.0)
+
+
+def test_comparison_counts_solutions_and_prints_every_law():
+    """Five laws; the impact LCP of one planar contact has one velocity."""
+    table = impact.compare(rod(0.5, 1.0), restitution=0.8)
+    assert len(table.outcomes) == 5
+    assert table.unique is True
+    for name in table.outcomes:
+        assert name in str(table)
+    assert impact.compare(cradle(20), restitution=1.0).solutions is None
+
+
+def test_comparison_takes_laws_of_the_user():
+    """Anything with solve(data) is a law."""
+
+    class Plastic:
+        def solve(self, data):
+            return Newton(0.0).solve(data)
+
+    table = impact.compare(disk(1.0, 0.0, 1.0, 0.2), {"mine": Plastic(), "theirs": Newton(0.0)})
+    np.testing.assert_array_equal(table["mine"].v_plus, table["theirs"].v_plus)
+
+
+def test_pictures_are_written(tmp_path):
+    """Both diagrams, as PNG."""
+    diagram = impact.routh_diagram(rod(0.5, 2.0), restitution=0.8)
+    assert plot_routh(tmp_path / "routh.png", diagram).stat().st_size > 10_000
+    scan = impact.painleve_scan(np.linspace(0.2, 1.4, 5), np.linspace(0.5, 3.0, 5))
+    assert plot_painleve(tmp_path / "painleve.png", scan).stat().st_size > 5_000
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: Newton(1.5), "restitution"),
+        (lambda: Poisson(-0.1), "restitution"),
+        (lambda: Stronge(float("nan")), "restitution"),
+        (lambda: Stronge("much"), "restitution"),
+        (lambda: Stronge([[0.5]]), "restitution"),
+        (lambda: Newton(0.5, "one by one"), "order"),
+        (lambda: Stronge(0.5, "simultaneous"), "order"),
+        (lambda: Newton(order="sequential"), "restitution"),
+        (lambda: Newton(0.5, max_collisions=0), "max_collisions"),
+        (lambda: PowerLaw(0.5, speed=0.0), "speed"),
+        (lambda: PowerLaw(1.5), "e"),
+        (lambda: impact.compare(cradle(3)), "restitution"),
+        (lambda: impact.compare(cradle(3), {"law": Newton}), "laws"),
+        (lambda: impact.routh_diagram(cradle(3), 2), "contact"),
+        (lambda: impact.routh_diagram(cradle(3), 1), "contact"),
+        (lambda: impact.painleve_scan([2.0], [1.0]), "angles"),
+        (lambda: impact.painleve_scan([1.0], [-1.0]), "mus"),
+        (lambda: Newton([0.5, 0.5, 0.5]).solve(cradle(3)), "restitution"),
+        (lambda: Stronge(0.5).solve("data"), "data"),
+    ],
+)
+def test_faults_name_their_field(make, field):
+    """An `ImpactError`, before anything is solved."""
+    with pytest.raises(ImpactError) as caught:
+        make()
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("law", ALL_LAWS)
+def test_rigid_laws_refuse_soft_and_boxed_rows(law):
+    """Softening and boxed rows belong to the impact LCP with kN from the data."""
+    for more in ({"gammaN": [0.1]}, {"B": [[0.0, 1.0]], "lo": [-1.0], "hi": [1.0]}):
+        data = ConstraintVelProblemData(M=np.eye(2), Mv=[-1.0, 0.0], N=[[1.0, 0.0]], **more)
+        with pytest.raises(ImpactError, match="data"):
+            law(0.5, "sequential").solve(data)
+        assert Newton().solve(data).solved
+
+
+def test_irregular_directions_are_refused_where_tangents_are_needed():
+    """Three directions that are no regular pyramid have no two tangents."""
+    F = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 2.0, 0.0]]
+    data = ConstraintVelProblemData(M=np.eye(3), Mv=[1.0, 0.0, -1.0], N=[[0.0, 0.0, 1.0]], F=F, mu=[0.5], r=[3])
+    with pytest.raises(ImpactError, match="regular pyramid"):
+        Stronge(0.5).solve(data)

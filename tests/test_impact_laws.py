@@ -1,0 +1,213 @@
+"""Impact laws at their closed forms, in their energy, and where they differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from impact_cases import cradle, disk, random_impact, rocking_block, rod, spread, two_balls
+from scipy.integrate import solve_ivp
+
+from contactlab import impact
+from contactlab.impact import ALL_LAWS, Newton, Poisson, PowerLaw, Stronge
+from problem_data import ConstraintVelProblemData
+
+ORDERS = [
+    (law, order)
+    for law in ALL_LAWS
+    for order in ("simultaneous", "sequential")
+    if (law, order) != (Stronge, "simultaneous")
+]
+each_law = pytest.mark.parametrize(("law", "order"), ORDERS, ids=lambda value: getattr(value, "__name__", value))
+
+
+@each_law
+@pytest.mark.parametrize("e", [0.0, 0.3, 1.0])
+def test_two_bodies_part_as_newton_wrote(law, order, e):
+    """v1' = ((m1 - e m2) v1 + (1 + e) m2 v2) / (m1 + m2), and the other way round; without friction laws agree."""
+    m1, m2, v1, v2 = 2.0, 0.7, 3.0, -1.0
+    found = law(e, order).solve(two_balls(m1, m2, v1, v2))
+    wanted = (
+        ((m1 - e * m2) * v1 + (1 + e) * m2 * v2) / (m1 + m2),
+        ((m2 - e * m1) * v2 + (1 + e) * m1 * v1) / (m1 + m2),
+    )
+    np.testing.assert_allclose(found.v_plus, wanted, atol=1e-12)
+    lost = 0.5 * (1 - e * e) * m1 * m2 / (m1 + m2) * (v1 - v2) ** 2
+    assert found.energy_before - found.energy_after == pytest.approx(lost, abs=1e-12)
+    assert -found.work_normal.sum() == pytest.approx(lost, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 5, 9])
+@pytest.mark.parametrize("law", ALL_LAWS)
+def test_cradle_one_after_the_other_sends_the_last_ball_off(law, n):
+    """e = 1: the arriving velocity leaves at the other end, in n - 1 collisions."""
+    found = law(1.0, "sequential").solve(cradle(n))
+    np.testing.assert_allclose(found.v_plus, np.eye(n)[-1], atol=1e-12)
+    assert len(found.sequence) == n - 1
+
+
+@pytest.mark.parametrize("law", [Newton, Poisson])
+def test_cradle_at_once_is_moreaus(law):
+    """Three balls, e = 1: (-1/3, 2/3, 2/3), with momentum and energy kept."""
+    found = law(1.0).solve(cradle(3))
+    np.testing.assert_allclose(found.v_plus, (-1 / 3, 2 / 3, 2 / 3), atol=1e-12)
+    assert found.energy_ratio == pytest.approx(1.0, abs=1e-14)
+    assert not found.gains_energy
+
+
+@pytest.mark.parametrize("order", ["simultaneous", "sequential"])
+@pytest.mark.parametrize("slenderness", [1.5, 2.0, 4.0])
+def test_rocking_block_loses_what_housner_says(order, slenderness):
+    """Rate after over before at the change of corners: 1 - 3/2 sin^2 alpha, energy its square."""
+    b, h = 1.0, slenderness
+    found = Newton(0.0, order).solve(rocking_block(b, h))
+    eta = 1.0 - 1.5 * b * b / (b * b + h * h)
+    assert found.v_plus[2] == pytest.approx(-eta, abs=1e-12)
+    assert found.energy_ratio == pytest.approx(eta**2, abs=1e-12)
+
+
+@each_law
+def test_disk_slides_through_or_is_caught(law, order):
+    """Slip that outlasts the impact takes mu (1 + e) p; slip that does not ends in rolling, v = 2/3 of the start."""
+    e, fall, mu = 0.5, 2.0, 0.1
+    sliding = law(e, order).solve(disk(4.0, 0.0, fall, mu))
+    p = (1 + e) * fall
+    np.testing.assert_allclose(sliding.v_plus, (4.0 - mu * p, e * fall, -2.0 * mu * p), atol=1e-12)
+    caught = law(e, order).solve(disk(0.3, 0.0, fall, mu))
+    np.testing.assert_allclose(caught.v_plus, (0.2, e * fall, -0.2), atol=1e-12)
+
+
+def test_the_three_restitutions_part_where_slip_stops_on_the_way():
+    """A rod whose slip stops or turns within the impact: three different velocities, each with its own ratio."""
+    e, data = 0.8, rod(0.5, 2.0)
+    newton, poisson, stronge = (law(e, "sequential").solve(data) for law in ALL_LAWS)
+    assert newton.u_plus[0] == pytest.approx(-e * newton.u_minus[0], rel=1e-12)
+    course = poisson.sequence[0]
+    compression = [s for segment in course.segments for s in segment.states if abs(s.u[0]) < 1e-14]
+    assert course.impulse[0] == pytest.approx((1 + e) * compression[0].p[0], rel=1e-12)
+    course = stronge.sequence[0]
+    compression = [s for segment in course.segments for s in segment.states if abs(s.u[0]) < 1e-14]
+    assert course.work_normal == pytest.approx((1 - e * e) * compression[0].work, rel=1e-12)
+    assert len({round(o.u_plus[0], 6) for o in (newton, poisson, stronge)}) == 3
+
+
+def test_newtons_law_with_friction_can_gain_energy_and_is_flagged():
+    """Search a family of pendulum tips for the growth Kane found: Newton's law is flagged there, Stronge's never is."""
+    rng = np.random.default_rng(7)
+    grown = 0
+    for _ in range(300):
+        data = random_impact(rng)
+        newton = Newton(1.0, "sequential").solve(data)
+        if newton.energy_ratio > 1.0 + 1e-9:
+            grown += 1
+            assert newton.gains_energy
+            assert "GAINS ENERGY" in str(impact.compare(data, {"Newton": Newton(1.0, "sequential")}))
+        assert not Stronge(1.0).solve(data).gains_energy
+    assert grown > 5
+
+
+def check_stronge(rng, impacts, contacts, directions):
+    """Stronge's law on random impacts: solved, separating, never more energy, work and energy in balance."""
+    for _ in range(impacts):
+        data = random_impact(rng, contacts, directions)
+        found = Stronge(rng.uniform(0.0, 1.0)).solve(data)
+        assert found.solved, found.message
+        assert found.separates
+        assert not found.gains_energy
+        work = found.work_normal.sum() + found.work_tangential.sum()
+        assert found.energy_after - found.energy_before == pytest.approx(work, abs=1e-9 * found.energy_before)
+
+
+@pytest.mark.parametrize(("impacts", "contacts", "directions"), [(300, 1, 1), (60, 1, 4), (60, 3, 1)])
+def test_stronge_never_gains_energy(impacts, contacts, directions):
+    """One contact and several, in the plane and in space."""
+    check_stronge(np.random.default_rng(impacts + directions), impacts, contacts, directions)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("impacts", "contacts", "directions"), [(6000, 1, 1), (2500, 1, 3), (1500, 3, 2)])
+def test_stronge_never_gains_energy_in_ten_thousand_impacts(impacts, contacts, directions):
+    """The same, long."""
+    check_stronge(np.random.default_rng(impacts), impacts, contacts, directions)
+
+
+def test_the_course_in_space_is_that_of_its_differential_equation():
+    """Against a plain integration over the normal impulse of slip that does not stop: velocity at the end to 1e-8."""
+    rng = np.random.default_rng(3)
+    compared = 0
+    for _ in range(40):
+        data = random_impact(rng, 1, 2)
+        diagram = impact.routh_diagram(data, restitution=0.5)
+        course = diagram.courses["poisson"]
+        if len({segment.phase for segment in course.segments}) > 1 or np.linalg.norm(course.u_plus[1:]) < 0.05:
+            continue
+        W, mu = diagram.contact.W, diagram.contact.mu
+        plain = solve_ivp(
+            lambda p, u, W=W, mu=mu: W @ np.concatenate(([1.0], -mu * u[1:] / np.linalg.norm(u[1:]))),
+            (0.0, course.impulse[0]),
+            diagram.u_minus,
+            method="DOP853",
+            rtol=1e-12,
+            atol=1e-12,
+        )
+        np.testing.assert_allclose(course.u_plus, plain.y[:, -1], atol=1e-8)
+        compared += 1
+    assert compared > 5
+
+
+def test_slip_along_a_line_is_the_same_in_the_plane_and_in_space():
+    """A disk as a ball that slides straight on: one direction or four, the same impact under every law."""
+    M = np.diag([1.0, 1.0, 1.0, 0.4, 0.4])
+    v = np.array([1.0, 0.0, -2.0, 0.0, 0.0])
+    N = [[0.0, 0.0, 1.0, 0.0, 0.0]]
+    T = np.array([[1.0, 0.0, 0.0, 0.0, -1.0], [0.0, 1.0, 0.0, 1.0, 0.0]])
+    for mu in (0.05, 0.8):
+        for law in ALL_LAWS:
+            flat = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=T[:1], mu=[mu], r=[1])
+            wide = ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=spread(4) @ T, mu=[mu], r=[4])
+            a, b = (law(0.6, "sequential").solve(data) for data in (flat, wide))
+            np.testing.assert_allclose(a.v_plus, b.v_plus, atol=1e-9)
+            np.testing.assert_allclose(b.impulses.fF @ (spread(4) @ T), a.impulses.fF @ T[:1], atol=1e-9)
+
+
+@each_law
+def test_bilateral_rows_take_part(law, order):
+    """A ball on a massless slider: the row that holds its height lets the impact act along x alone."""
+    M = np.diag([2.0, 2.0])
+    data = ConstraintVelProblemData(
+        M=M, Mv=M @ [-1.0, 0.5], N=[[1.0, 1.0]], G=[[0.0, 1.0]], mu=[0.0], F=[[0.0, 1.0]], r=[1]
+    )
+    found = law(0.5, order).solve(data)
+    np.testing.assert_allclose(found.v_minus, (-1.0, 0.0), atol=1e-14)
+    np.testing.assert_allclose(found.v_plus, (0.5, 0.0), atol=1e-12)
+    assert (found.energy_before, found.energy_after) == pytest.approx((1.0, 0.25))
+
+
+def test_limits_stop_without_rebound():
+    """A limit is one more collision, with restitution 0."""
+    data = ConstraintVelProblemData(M=np.eye(2), Mv=[-1.0, -2.0], N=[[1.0, 0.0]], L=[[0.0, 1.0]])
+    found = Stronge(0.5).solve(data)
+    np.testing.assert_allclose(found.v_plus, (0.5, 0.0), atol=1e-14)
+    assert [single.contact for single in found.sequence] == [1, 0]
+
+
+def test_restitution_may_differ_by_contact_and_by_speed():
+    """One coefficient per contact; a power law of the speed; nothing below its threshold."""
+    data = ConstraintVelProblemData(M=np.eye(2), Mv=[-1.0, -16.0], N=np.eye(2))
+    np.testing.assert_allclose(Newton([0.25, 0.75]).solve(data).v_plus, (0.25, 12.0), atol=1e-12)
+    law = PowerLaw(0.8, speed=1.0, exponent=0.25)
+    np.testing.assert_allclose(Poisson(law).solve(data).v_plus, (0.8, 6.4), atol=1e-12)
+    law = PowerLaw(0.8, exponent=0.0, threshold=2.0)
+    np.testing.assert_allclose(Stronge(law).solve(data).v_plus, (0.0, 12.8), atol=1e-12)
+
+
+def test_a_ball_between_two_walls_of_bodies_ends():
+    """A light ball bounces between heavy ones for long, at e = 0.9 for ever: the sequence ends, momentum is kept."""
+    M = np.diag([100.0, 1.0, 100.0])
+    data = ConstraintVelProblemData(M=M, Mv=M @ [1.0, 0.0, -1.0], N=[[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
+    for e in (1.0, 0.9, 0.0):
+        found = Newton(e, "sequential").solve(data)
+        assert found.solved
+        assert M.diagonal() @ found.v_plus == pytest.approx(0.0, abs=1e-10)
+    limited = Newton(0.9, "sequential", max_collisions=3).solve(data)
+    assert limited.status is impact.ImpactStatus.SEQUENCE_LIMIT
+    assert "after 3" in limited.message

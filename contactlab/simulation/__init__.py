@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
 from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
-from contactlab.simulation.errors import RecordError, SimulationConfigError, SimulationError
+from contactlab.simulation.errors import RecordError, RecordWriteError, SimulationConfigError, SimulationError
 from contactlab.simulation.external_contacts import ExternalContact
 from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
@@ -25,6 +25,7 @@ __all__ = [
     "EnergyLedger",
     "ExternalContact",
     "RecordError",
+    "RecordWriteError",
     "Recording",
     "SimulationConfigError",
     "SimulationError",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from contactlab.simulation.external_contacts import Supply
 from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import grow_contacts, lcp_width, new_chunk, new_island, new_work
-from contactlab.simulation.record_schema import Rows, chunk_rows
+from contactlab.simulation.record_schema import chunk_rows
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray, finite_array
 from problem_data import ConstraintVelProblemData, VelocityBlocks
@@ -43,8 +43,11 @@ class Driver:
     ----------
     world, stepper, state
         What to step, how, and from where.
+    first
+        Number of the first step: how many were made before.
     steps, end
-        Steps wanted at most; no step begins at the time ``end`` [s] or later. None: no such limit.
+        Steps wanted at most, those before included; no step begins at the time ``end`` [s] or later. None: no such
+        limit.
     h
         Size of the first step to try [s]; None: what the stepper makes of the state.
     tau
@@ -63,6 +66,7 @@ class Driver:
         stepper: TimeStepping,
         state: StepperState,
         *,
+        first: int = 0,
         steps: int | None = None,
         end: float | None = None,
         h: float | None = None,
@@ -101,7 +105,9 @@ class Driver:
         options, inside = stepper.kernel_options()
         self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV), edges, options)
         self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
-        self.control[layout.TARGET] = np.iinfo(np.int64).max if steps is None else steps
+        self._target = np.iinfo(np.int64).max if steps is None else steps
+        self.control[layout.TARGET] = self._target
+        self.control[layout.STEP] = first
         self.control[layout.ADAPTIVE] = stepper.adaptive
         self.control[layout.N_PREVIOUS] = state.contact_ids.size
         self.control[layout.SOLVER] = layout.SOLVER_EXTERNAL if external else inside
@@ -152,18 +158,27 @@ class Driver:
         work, chunk = self.work, self.chunk
         return int(run(self._world.packed, work, self.island, chunk, self.control, self.parameters, self.collision))
 
-    def advance(self) -> int:
-        """Run until a chunk is full, the steps are done or one failed; return that reason."""
+    def advance(self, steps: int | None = None) -> int:
+        """Run until a chunk is full, the steps are done or one failed; return that reason.
+
+        After so many ``steps`` the chunk counts as full.
+        """
+        limit = self._target if steps is None else min(self._target, self.step + steps)
+        self.control[layout.TARGET] = limit
         while True:
             reason = self._enter_served()
             if reason == layout.NEED_SOLVE:
                 self._solve()
+            elif (
+                reason == layout.DONE and self.step == limit < self._target and self.time < self.parameters[layout.END]
+            ):
+                return layout.CHUNK_FULL
             elif reason != layout.SHRINK_H:
                 return reason
             elif not self._shrink():
                 return layout.FAILED
 
-    def take(self) -> Rows:
+    def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
         rows = chunk_rows(self.chunk, self.control)
         self.control[[layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS]] = 0

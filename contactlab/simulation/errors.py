@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contactlab.simulation.record import Recording
     from problem_data import ConstraintVelProblemData
 
-__all__ = ["RecordError", "SimulationConfigError", "SimulationError"]
+__all__ = ["RecordError", "RecordWriteError", "SimulationConfigError", "SimulationError"]
 
 
 class SimulationConfigError(FieldError):
@@ -40,6 +40,28 @@ class RecordError(ValueError):
     def __str__(self) -> str:
         where = f"{self.path}: {self.field}" if self.field else str(self.path)
         return f"{where}: {self.detail}"
+
+
+class RecordWriteError(OSError):
+    """A record that cannot be written: the disk is full, the folder gone or closed.
+
+    What was written before stands, and opens: the file is replaced whole or not at all.
+
+    Attributes
+    ----------
+    path
+        The file.
+    """
+
+    def __init__(self, path: Path, cause: OSError) -> None:
+        super().__init__(cause.errno, cause.strerror or str(cause))
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: cannot be written ({self.strerror}); what was written before can be opened"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return RecordWriteError, (self.path, OSError(self.errno, self.strerror))
 
 
 class SimulationError(RuntimeError):

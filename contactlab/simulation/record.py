@@ -18,7 +18,7 @@ from contactlab.simulation.driver import Driver
 from contactlab.simulation.external_contacts import Supply
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import lcp_width
-from contactlab.simulation.record_schema import Rows, join_rows, start_rows
+from contactlab.simulation.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData
@@ -43,9 +43,11 @@ class Recording:
     rows
         The arrays by name (`contactlab.simulation.record_schema`).
     environment
-        Versions of what computed it.
+        What the bits depend on besides the input: `contactlab.simulation.environment.environment`.
     solver_description
         The solver used.
+    timings
+        How long the run took, in portions: their last steps (exclusive) and seconds. See `statistics`.
     """
 
     world: World
@@ -53,17 +55,27 @@ class Recording:
     rows: Rows
     environment: Mapping[str, str] = field(default_factory=dict)
     solver_description: str = ""
+    timings: Rows = field(default_factory=dict)
 
     @classmethod
-    def of_run(cls, world: World, stepper: TimeStepping, start: StepperState, pieces: list[Rows]) -> Recording:
-        """Join the pieces of a run in memory."""
-        from contactlab.simulation.record_io import environment
+    def of_run(
+        cls,
+        world: World,
+        stepper: TimeStepping,
+        start: StepperState,
+        pieces: list[Rows],
+        stamp: Mapping[str, str] | None = None,
+    ) -> Recording:
+        """Join the pieces of a run in memory; ``stamp``: further entries of its environment."""
+        from contactlab.simulation.environment import environment
 
-        width = lcp_width(stepper.edges)
-        rows = join_rows([start_rows(world, start, width), *pieces], row_lengths(world, stepper))
-        for array in rows.values():
+        lengths = row_lengths(world, stepper)
+        rows = join_rows([start_rows(world, start, lengths["w"]), *pieces], lengths)
+        timings = join_rows(pieces, lengths, TIMINGS)
+        for array in (*rows.values(), *timings.values()):
             array.flags.writeable = False
-        return cls(world, stepper, rows, environment(), repr(stepper.lcp_solver))
+        stamped = {**environment(), **(stamp or {})}
+        return cls(world, stepper, rows, stamped, repr(stepper.lcp_solver), timings)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Recording:
@@ -80,11 +92,30 @@ class Recording:
 
         return open_recording(Path(path))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all."""
+    def save(self, path: str | os.PathLike[str], *, compress: bool | None = None) -> None:
+        """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all.
+
+        ``compress``: None compresses up to 64 MB. A larger record is not, so that opening it takes no memory.
+
+        Raises
+        ------
+        RecordWriteError
+            The disk refuses.
+        """
         from contactlab.simulation.record_io import save_recording
 
-        save_recording(Path(path), self)
+        save_recording(Path(path), self, compress=compress)
+
+    def first(self, n: int) -> Recording:
+        """Return the record of the first ``n`` steps (0 .. n_steps), as the run would have left it there."""
+        if not 0 <= n <= self.n_steps:
+            raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
+        ends = {"states": n + 1, "steps": n, "taus": n}
+        ends |= {axis: int(np.searchsorted(self.rows[f"{axis[:-1]}_step"], n)) for axis in ("contacts", "islands")}
+        rows = {name: self.rows[name][: ends.get(field.axis)] for name, field in FIELDS.items()}
+        portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
+        timings = {name: array[:portions] for name, array in self.timings.items()}
+        return Recording(self.world, self.stepper, rows, self.environment, self.solver_description, timings)
 
     @property
     def n_steps(self) -> int:

@@ -1,4 +1,4 @@
-"""The arrays of a record: their names, types and shapes, how a chunk is turned into them, and their checks.
+"""The arrays of a record: their names, types and shapes, and how a chunk is turned into them.
 
 A record is a set of arrays that grow along their first axis, so two pieces of one run are joined field by field. A
 piece may hold any number of states and steps; the first holds the start (one state, no step). ``h`` is the step used,
@@ -7,7 +7,7 @@ one per step; ``start_h`` the one that led to the start, on which an adaptive st
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,18 +15,17 @@ from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.simulation.errors import RecordError
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.simulation.world import World
 
-__all__ = ["FIELDS", "SCHEMA", "Rows", "check_rows", "chunk_rows", "join_rows", "start_rows"]
+__all__ = ["FIELDS", "SCHEMA", "TIMINGS", "Field", "Rows", "chunk_rows", "field_tail", "join_rows", "start_rows"]
 
 SCHEMA = 4
 
-Rows = dict[str, NDArray[Any]]
+Rows = Mapping[str, NDArray[Any]]
 
 
 class Field(NamedTuple):
@@ -60,8 +59,15 @@ FIELDS: dict[str, Field] = {
     "start_z": Field("start", np.float64, ("w",)),
 }
 
+# How long the run took, portion by portion: the last step of each (exclusive), and its seconds. They stand beside the
+# arrays above, never among them: those are the same for every run of the same input.
+TIMINGS: dict[str, Field] = {
+    "timing_step": Field("timings", np.int64, ()),
+    "timing_seconds": Field("timings", np.float64, ()),
+}
 
-def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
+
+def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
     steps, contacts, islands = (
         int(control[i]) for i in (layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS)
@@ -70,7 +76,7 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
     ints, floats = chunk.contact_int[:contacts], chunk.contact_float[:contacts]
     island_ints = chunk.island_int[:islands]
     tangential = layout.ROW_IMPULSE_TANGENTIAL
-    rows: Rows = {
+    rows = {
         "time": scalars[:, layout.SCALAR_TIME],
         "q": chunk.q[:steps],
         "v": chunk.v[:steps],
@@ -108,7 +114,7 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> Rows:
     return {name: np.array(array, order="C") for name, array in rows.items()}
 
 
-def start_rows(world: World, state: StepperState, width: int) -> Rows:
+def start_rows(world: World, state: StepperState, width: int) -> dict[str, NDArray[Any]]:
     """Return the first piece of a record: the start and its warm basis."""
     from contactlab.multibody.kernels.fill_frames import fill_frames
     from contactlab.simulation.kernels.finish import measure
@@ -130,57 +136,20 @@ def start_rows(world: World, state: StepperState, width: int) -> Rows:
     }
 
 
-def join_rows(pieces: list[Rows], lengths: dict[str, int]) -> Rows:
+def join_rows(
+    pieces: Sequence[Rows], lengths: Mapping[str, int], fields: Mapping[str, Field] = FIELDS
+) -> dict[str, NDArray[Any]]:
     """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w."""
-    joined: Rows = {}
-    for name, field in FIELDS.items():
+    joined = {}
+    for name, field in fields.items():
         parts = [piece[name] for piece in pieces if name in piece]
         if parts:
             joined[name] = np.concatenate(parts)
         else:
-            joined[name] = np.zeros((0, *_tail(field, lengths)), dtype=field.dtype)
+            joined[name] = np.zeros((0, *field_tail(field, lengths)), dtype=field.dtype)
     return joined
 
 
-def check_rows(rows: Rows, lengths: dict[str, int], path: Path) -> None:
-    """Check names, types, shapes and the order of a whole record's arrays; a `RecordError` names the field."""
-    counts: dict[str, int] = {}
-    for name, field in FIELDS.items():
-        if name not in rows:
-            raise RecordError(path, name, "is missing")
-        array = rows[name]
-        if array.dtype != np.dtype(field.dtype):
-            raise RecordError(path, name, f"has type {array.dtype}, not {np.dtype(field.dtype)}")
-        tail = _tail(field, lengths)
-        if array.ndim != 1 + len(tail) or array.shape[1:] != tail:
-            wanted = ", ".join(["n", *map(str, tail)])
-            raise RecordError(path, name, f"has shape {array.shape}, not ({wanted})")
-        if counts.setdefault(field.axis, array.shape[0]) != array.shape[0]:
-            raise RecordError(path, name, f"has {array.shape[0]} rows where {counts[field.axis]} are expected")
-    steps = counts["states"] - 1
-    if steps < 0:
-        raise RecordError(path, "time", "holds no state")
-    if counts["steps"] != steps:
-        raise RecordError(path, "h", f"has {counts['steps']} rows, not {steps}")
-    if counts["origins"] != 1:
-        raise RecordError(path, "start_h", f"has {counts['origins']} rows, not 1")
-    if counts["taus"] not in (0, steps):
-        raise RecordError(path, "tau", f"has {counts['taus']} rows, not {steps} or none")
-    for name in ("contact_step", "island_step"):
-        column = rows[name]
-        if column.size and (column[0] < 0 or column[-1] >= steps or np.any(np.diff(column) < 0)):
-            raise RecordError(path, name, f"does not ascend within 0 .. {steps - 1}")
-    for name in ("time", "q", "v"):
-        bad = np.argwhere(~np.isfinite(rows[name]))
-        if bad.size:
-            raise RecordError(path, name, f"entry {bad[0].tolist()} is {rows[name][tuple(bad[0])]}, not finite")
-    bad = np.argwhere(~((rows["h"] > 0.0) & np.isfinite(rows["h"])))
-    if bad.size:
-        raise RecordError(path, "h", f"entry {bad[0].tolist()} is {rows['h'][bad[0, 0]]}, not a positive number")
-    start_h = rows["start_h"][0]
-    if not (np.isfinite(start_h) and start_h >= 0.0):
-        raise RecordError(path, "start_h", f"is {start_h}, not a number of 0 or more")
-
-
-def _tail(field: Field, lengths: dict[str, int]) -> tuple[int, ...]:
+def field_tail(field: Field, lengths: Mapping[str, int]) -> tuple[int, ...]:
+    """Return a field's axes after the first as numbers."""
     return tuple(length if isinstance(length, int) else lengths[length] for length in field.tail)

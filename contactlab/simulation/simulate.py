@@ -5,28 +5,35 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from contactlab.simulation.driver import Driver, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.kernels import layout
-from contactlab.simulation.memory import lcp_width
 from contactlab.simulation.record import Recording
-from contactlab.simulation.record_schema import Rows, start_rows
+from contactlab.simulation.record_schema import Rows
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import finite_number
 
 if TYPE_CHECKING:
+    from contactlab.simulation.record_writer import RecordWriter
     from contactlab.simulation.time_stepping import TimeStepping
     from contactlab.simulation.world import World
 
 __all__ = ["simulate"]
 
 ROUNDING = 1e-6  # part of a step
+
+# A portion of a run: no longer than somebody who presses Ctrl-C cares to wait, and no more steps than that.
+PORTION_SECONDS = 0.1
+MOST_STEPS = 256
 
 
 def simulate(
@@ -39,8 +46,11 @@ def simulate(
     tau: Tau = None,
     contacts: Contacts = None,
     path: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    chunk_steps: int = 256,
+    chunk_steps: int | None = None,
+    flush_seconds: float = 1.0,
+    stamp: Mapping[str, str] | None = None,
 ) -> Recording:
     """Step a world and record it.
 
@@ -62,11 +72,22 @@ def simulate(
     path
         Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. An existing record there
         is replaced. Without it the record is in memory only.
+    resume
+        Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
+        none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
+        was never stopped, where ``tau`` depends on its arguments alone. A record that is as long already is returned as
+        it is.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
         number counts on full steps from here on.
     chunk_steps
-        Steps computed before Python is entered again: Ctrl-C and ``progress`` wait that long.
+        Steps computed before Python is entered again: Ctrl-C and ``progress`` wait that long. None: at most 256, and
+        as many as take about a tenth of a second.
+    flush_seconds
+        With ``path``: the longest time [s] between two chunk files, but for the portion under way. A run that is
+        killed loses no more than what it computed in the last ``flush_seconds`` and that portion.
+    stamp
+        Further entries of the record's ``environment``.
 
     Raises
     ------
@@ -75,34 +96,59 @@ def simulate(
     SimulationError
         A step that failed, with its problem and the record up to it. The record's chunks stay on disk and
         `Recording.open` opens them; so they do when the run is interrupted.
+    RecordError
+        The record to go on with cannot be read, or is of another run.
+    RecordWriteError
+        The disk refuses. What was written before stands, and the run can be gone on with.
     """
-    portion = _whole("chunk_steps", chunk_steps, 1)
-    start = world.initial_state() if state is None else state
-    total, end = _length(stepper, start, duration, steps)
-    room = portion if total is None else min(portion, max(total, 1))
+    portion = None if chunk_steps is None else _whole("chunk_steps", chunk_steps, 1)
+    interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError)
+    if interval < 0.0:
+        raise SimulationConfigError("flush_seconds", f"must not be negative, got {interval}")
+    if resume and path is None:
+        raise SimulationConfigError("resume", "needs the path of the record to go on with")
+    if resume and state is not None:
+        raise SimulationConfigError("state", "is the record's where resume is given")
+    begin = world.initial_state() if state is None else state
     supply = supply_of(world, contacts)
-    driver = Driver(world, stepper, start, steps=total, end=end, tau=tau, supply=supply, chunk_steps=room)
+    target = None if path is None else Path(path)
+    writer = None
+    if resume and target is not None:
+        writer = _gone_on(target, world, stepper, with_tau=tau is not None, interval=interval)
+    start, done = (begin, 0) if writer is None else (writer.state, writer.done)
+    total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
+    driver = Driver(
+        world,
+        stepper,
+        start,
+        first=done,
+        steps=total,
+        end=end,
+        tau=tau,
+        supply=supply,
+        chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
+    )
 
     def report() -> None:
         if progress is not None:
             progress(driver.step, _expected(driver, stepper, end) if total is None else total)
 
-    if path is None:
+    if target is None:
         pieces: list[Rows] = []
-        _run(driver, pieces.append, report)
-        recording = Recording.of_run(world, stepper, start, pieces)
+        _run(driver, pieces.append, report, portion)
+        recording = Recording.of_run(world, stepper, start, pieces, stamp)
         if driver.failed:
             raise simulation_error(driver, world, stepper, recording, path=None)
         return recording
 
-    from contactlab.simulation.record_io import RecordWriter, open_recording
+    from contactlab.simulation.record_io import open_recording
+    from contactlab.simulation.record_writer import RecordWriter
 
-    target = Path(path)
-    writer = RecordWriter(target, world, stepper)
+    if writer is None:
+        # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
+        writer = RecordWriter.begin(target, world, stepper, start, flush_seconds=interval, stamp=stamp or {})
     try:
-        writer.add(start_rows(world, start, lcp_width(stepper.edges)))
-        writer.flush()
-        _run(driver, writer.add, report)
+        _run(driver, writer.add, report, portion)
     finally:
         writer.flush()
     if driver.failed:
@@ -110,14 +156,32 @@ def simulate(
     return writer.pack()
 
 
-def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[], None]) -> None:
-    """Advance to the end or a failure; every finished step is kept."""
+def _gone_on(
+    path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, interval: float
+) -> RecordWriter | None:
+    from contactlab.simulation.record_writer import RecordWriter
+
+    return RecordWriter.go_on(path, world, stepper, with_tau=with_tau, flush_seconds=interval)
+
+
+def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[], None], portion: int | None) -> None:
+    """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done."""
+    steps = 1 if portion is None else portion
     while True:
-        reason = driver.advance()
-        keep(driver.take())
+        first, before = driver.step, time.perf_counter()
+        reason = driver.advance(steps)
+        seconds = time.perf_counter() - before
+        rows = driver.take()
+        if driver.step > first:
+            rows |= {"timing_step": np.array([driver.step]), "timing_seconds": np.array([seconds])}
+        keep(rows)
         report()
         if reason != layout.CHUNK_FULL:
             return
+        if portion is None:
+            # Within a factor of two of what was measured: the next steps may have more contacts.
+            wanted = steps * max(0.5, min(2.0, PORTION_SECONDS / max(seconds, 1e-9)))
+            steps = max(1, min(MOST_STEPS, int(wanted)))
 
 
 def _length(

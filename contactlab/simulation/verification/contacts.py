@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ class ContactRows:
 def contact_rows(
     world: World,
     stepper: TimeStepping,
-    rows: dict[str, NDArray[Any]],
+    rows: Mapping[str, NDArray[Any]],
     numbers: NDArray[np.int64],
     bodies: dict[str, Body],
     v: FloatArray,
@@ -103,7 +104,7 @@ def frame_of(normal: FloatArray, edges: int) -> FloatArray:
     return np.vstack((normal, np.outer(np.cos(angles), t1) + np.outer(np.sin(angles), t2)))
 
 
-def pair_of(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[float, float]:
+def pair_of(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> tuple[float, float]:
     """Return friction and restitution of the pair that touches in row c of the contact table.
 
     Of a contact from outside the loop they are what the record says, within their range.
@@ -116,7 +117,7 @@ def pair_of(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[float,
     return (math.nan, math.nan) if one is None or other is None else combine(one, other)
 
 
-def _touching(world: World, rows: dict[str, NDArray[Any]], c: int) -> tuple[Material | None, Material | None]:
+def _touching(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> tuple[Material | None, Material | None]:
     """Return the materials of A and B in row c of the contact table, None for a shape that is not there."""
     materials = [surface.material for surface in world.surfaces]
     grounds = world.half_space_materials

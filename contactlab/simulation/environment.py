@@ -1,0 +1,66 @@
+"""What the bits of a record depend on besides its input: versions and processor. No names of machines or folders."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from contactlab import __version__
+
+__all__ = ["changes", "environment"]
+
+PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
+
+# What may differ between two runs that give the same bits.
+_FREE = ("date", "platform", "cores", "resumed")
+
+# Instruction sets that decide which sums a compiler can form at once.
+_FEATURES = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512dq", "avx512vl", "asimd", "sve", "sve2")
+
+
+def environment() -> dict[str, str]:
+    """Return the stamp of a record that begins now; all entries are text.
+
+    ``contactlab``, ``python``, ``numpy``, ``numba``, ``llvmlite``, ``scipy``: versions; ``machine``, ``cpu``,
+    ``cpu_features``: the processor; ``cores`` of the machine, and ``threads`` of a run: one; ``platform``; ``jit``: on
+    or off; ``date``: its beginning, UTC.
+    """
+    return {**_fixed(), "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def changes(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """Return what of two stamps differs and may change bits, as ``numpy 2.0.0 -> 2.1.0``."""
+    names = sorted((old.keys() & new.keys()) - set(_FREE))
+    return [f"{name} {old[name]} -> {new[name]}" for name in names if old[name] != new[name]]
+
+
+@functools.cache
+def _fixed() -> dict[str, str]:
+    cpu, features = _processor()
+    stamp = {"contactlab": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            stamp[name] = version(name)
+        except PackageNotFoundError:
+            stamp[name] = "unknown"
+    stamp |= {"machine": platform.machine(), "cpu": cpu, "cpu_features": features, "cores": str(os.cpu_count() or 1)}
+    jit = "off" if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0") else "on"
+    return stamp | {"threads": "1", "platform": platform.platform(), "jit": jit}
+
+
+def _processor() -> tuple[str, str]:
+    """Return the processor's name and those of its instruction sets that matter, as the system tells them."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or "unknown", "unknown"
+    lines: dict[str, str] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        lines.setdefault(key.strip(), value.strip())
+    found = lines.get("flags", lines.get("Features", "")).split()
+    return lines.get("model name", platform.processor() or "unknown"), " ".join(f for f in _FEATURES if f in found)

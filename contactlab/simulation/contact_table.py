@@ -51,6 +51,8 @@ class ContactTable:
         (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s].
     slip
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
+    push
+        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 N^T push besides h v+; 0 without.
     """
 
     step: IntArray
@@ -68,6 +70,7 @@ class ContactTable:
     impulse_normal: FloatArray
     impulse_tangential: FloatArray
     slip: FloatArray
+    push: FloatArray
     shape_a: IntArray
     shape_b: IntArray
     restitution: FloatArray

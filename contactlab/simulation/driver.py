@@ -116,6 +116,7 @@ class Driver:
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
         self.control[layout.REDUCE] = stepper.reduce_contacts
+        self.control[layout.PROJECTION] = stepper.projection
         self.control[layout.GYROSCOPIC] = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
         self.chunk = self._new_chunk(contacts)
         self.parameters = np.zeros(layout.PARAMETER_SIZE)

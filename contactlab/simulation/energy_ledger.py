@@ -16,13 +16,15 @@ contact c's point before and after the step, _n its normal and _t its tangential
     impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
     stabilisation      = sum_c p_n (u+_n - u*_n)/2
     compliance         = sum_c p_n (u_n + u+_n)/2               of contacts with a stiffness of their own alone
-    integration_error  = [T(q+, v+) - T(q, v+)] + [V(q+) - V(q)] + h b . v_m
+    projection         = [T + V](q+, v+) - [T + V](q*, v+)
+    integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
 u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
 with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
-cfm). The three normal entries, or that of compliance, add up to p_n (u_n + u+_n)/2, the two of friction to
-p_t . (u_t + u+_t)/2, all entries to the change of T + V: in exact arithmetic for every step, h of any size, impacts
-included. A spring at a contact keeps energy that is in neither T nor V: its entry is negative while it is compressed.
+cfm). q* is q moved along v+ alone: q+ but for the displacement of a position projection. The three normal entries, or
+that of compliance, add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2, all entries to the change
+of T + V: in exact arithmetic for every step, h of any size, impacts included. A spring at a contact keeps energy that
+is in neither T nor V: its entry is negative while it is compressed.
 
 Signs. friction_sliding <= 0: that is maximal dissipation, and it vanishes where a contact sticks. friction_stopping is
 of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
@@ -59,6 +61,7 @@ ENTRIES = (
     "impact_returned",
     "stabilisation",
     "compliance",
+    "projection",
     "integration_error",
 )
 
@@ -81,6 +84,8 @@ class EnergyLedger:
         (n,) work done by closing gaps and pushing out penetrations, and lost to cfm.
     compliance
         (n,) work of the springs and dampers of contacts whose materials have a stiffness.
+    projection
+        (n,) energy gained by the displacements of the position projection.
     integration_error
         (n,) of the scheme: inertia and potential held at the start of each step.
     """
@@ -95,6 +100,7 @@ class EnergyLedger:
     impact_returned: FloatArray
     stabilisation: FloatArray
     compliance: FloatArray
+    projection: FloatArray
     integration_error: FloatArray
 
     @property
@@ -131,6 +137,7 @@ class EnergyLedger:
             "impact": self.impact,
             "stabilisation": self.stabilisation,
             "compliance": self.compliance,
+            "projection": self.projection,
             "integration error": self.integration_error,
         }
 
@@ -152,6 +159,7 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
     h, tau = recording.h, recording.rows["tau"]
     mean = 0.5 * (recording.v[:-1] + recording.v[1:])
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
+    projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
     applied = h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps)
     return EnergyLedger(
         time=recording.time,
@@ -159,10 +167,12 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
         potential=recording.potential,
         applied=applied,
         **_contact_entries(recording, u, u_plus),
+        projection=projected,
         integration_error=recording.kinetic[1:]
         - kinetic_at_q
         + np.diff(recording.potential)
-        + np.einsum("ij,ij->i", mean, bias),
+        + np.einsum("ij,ij->i", mean, bias)
+        - projected,
     )
 
 
@@ -185,6 +195,16 @@ def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArra
     work = new_work(world, 1, 4)
     account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
     return bias, kinetic, u, u_plus
+
+
+def _projected(recording: Recording) -> FloatArray:
+    """Return the energy that the displacements of the position projection brought, (n,)."""
+    from contactlab.simulation.kernels.projection import energies_unmoved
+
+    without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
+    q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
+    energies_unmoved(recording.world.packed, work, q, v, h, without)
+    return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 
 def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) -> dict[str, FloatArray]:

@@ -60,6 +60,14 @@ def simulation_error(
     island = int(driver.control[layout.ISLAND])
     members = np.flatnonzero(np.isin(world.body_trees, driver.island_trees()))
     names = ", ".join(world.model.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
+    if driver.control[layout.FAILURE] == layout.FAILURE_PROJECTION:
+        message = (
+            f"{where}: no displacement was found that ends the penetrations of island {island} ({names}). Look at the "
+            "last state of the record; erp instead of projection asks for less."
+        )
+        return SimulationError(
+            message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
+        )
     problem, _ = driver.posed()
     result = driver.last_result if driver.last_result is not None else driver.solve_again()
     saved, note = _save(problem, step, path)

@@ -45,6 +45,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
+        shift=np.zeros(nv),
         q_plus=np.zeros(nq),
         energy=np.zeros(2),
         contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),

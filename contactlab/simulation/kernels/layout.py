@@ -42,6 +42,7 @@ ISLANDS: Final = 3
 SOLVE: Final = 4
 JUDGE: Final = 5
 FINISH: Final = 6
+PROJECT: Final = 7  # between JUDGE and the next island, where positions are projected
 
 # Control words.
 PROGRAM: Final = 0  # place in the step
@@ -74,6 +75,7 @@ WANT_PAIRS: Final = 26
 WANT_PAIR_CONTACTS: Final = 27
 ASK_CONTACTS: Final = 28  # whether contacts from outside the loop are asked for in every step
 GYROSCOPIC: Final = 29  # torque of single free links: see the values below
+PROJECTION: Final = 30  # whether q is moved out of penetrations after the step
 CONTROL_SIZE: Final = 48
 
 # Values of SOLVER, TAU_MODE, GYROSCOPIC and FAILURE.
@@ -95,6 +97,7 @@ FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
 FAILURE_SINGULAR: Final = 3  # SINGULAR_DOF says where
+FAILURE_PROJECTION: Final = 4
 
 # Parameters.
 H: Final = 0  # the step in progress, or of the next one
@@ -171,7 +174,8 @@ ROW_IMPULSE_NORMAL: Final = 11
 ROW_IMPULSE_TANGENTIAL: Final = 12  # 2
 ROW_SLIP: Final = 14
 ROW_RESTITUTION: Final = 15
-ROW_FLOATS: Final = 16
+ROW_PUSH: Final = 16  # of the position projection
+ROW_FLOATS: Final = 17
 
 # Columns of a chunk's island rows.
 ISLAND_ROW_STEP: Final = 0
@@ -232,7 +236,8 @@ class Work(NamedTuple):
     Mv: FloatArray  # (nv,) M v + h tau_total
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
-    q_plus: FloatArray  # (nq,) q moved along v_plus, and the energies there
+    shift: FloatArray  # (nv,) displacement of the position projection
+    q_plus: FloatArray  # (nq,) q moved along v_plus and by the shift, and the energies there
     energy: FloatArray  # (2,) kinetic, potential [J]
     contact_int: IntArray  # (capacity, CONTACT_INTS)
     contact_float: FloatArray  # (capacity, CONTACT_FLOATS)

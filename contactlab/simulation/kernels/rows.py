@@ -36,6 +36,7 @@ from contactlab.simulation.kernels.layout import (
     ROW_MU,
     ROW_NORMAL,
     ROW_POINT,
+    ROW_PUSH,
     ROW_RESTITUTION,
     ROW_SHAPE_A,
     ROW_SHAPE_B,
@@ -134,6 +135,7 @@ def write_rows(
         row[ROW_IMPULSE_TANGENTIAL + 1] = along2
         row[ROW_SLIP] = slip
         row[ROW_RESTITUTION] = floats[RESTITUTION]
+        row[ROW_PUSH] = 0.0
         for j in range(by_contact.shape[0]):
             chunk.contact_z[row0 + index, j] = by_contact[j]
 

@@ -81,6 +81,8 @@ def find_contacts(
         control[WANT_CONTACTS] = count
         return NEED_SPACE
     control[N_CONTACTS] = count
+    for j in range(work.shift.shape[0]):
+        work.shift[j] = 0.0
     match_previous(work, count, control[N_PREVIOUS])
     control[N_ISLANDS] = label_islands(world, work, count)
     control[ISLAND] = 0

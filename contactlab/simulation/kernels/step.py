@@ -1,6 +1,7 @@
 """The compiled loop: many steps in one call, resumable at every point where Python is needed.
 
-One step is the program BEGIN -> DETECT -> ROOM -> (ISLANDS -> SOLVE -> JUDGE) per island -> FINISH. The place in it,
+One step is the program BEGIN -> DETECT -> ROOM -> (ISLANDS -> SOLVE -> JUDGE) per island -> FINISH, with PROJECT after
+each JUDGE where positions are projected. The place in it,
 the island in progress and every intermediate value live in the arrays of `layout`, so returning and entering again
 continues in mid-step. A solver outside this loop (NEED_SOLVE) and the one inside write the same z to the same place,
 and the same residual kernel judges both.
@@ -35,12 +36,14 @@ from contactlab.simulation.kernels.layout import (
     END,
     FAILURE_LCP,
     FAILURE_NOT_FINITE,
+    FAILURE_PROJECTION,
     FINISH,
     GROW,
     H_MAX,
     HAS_Z0,
     ISLAND,
     ISLAND_CONTACTS,
+    ISLAND_NV,
     ISLANDS,
     JUDGE,
     LAST_H,
@@ -53,6 +56,8 @@ from contactlab.simulation.kernels.layout import (
     PIVOT_BUDGET,
     PIVOTS,
     PROGRAM,
+    PROJECT,
+    PROJECTION,
     ROOM,
     SOLVE,
     SOLVER,
@@ -64,6 +69,7 @@ from contactlab.simulation.kernels.layout import (
     TAU_MODE,
     TAU_ZERO,
     TIME,
+    TOLERANCE,
     WARM_HIT,
     Chunk,
     H,
@@ -71,6 +77,7 @@ from contactlab.simulation.kernels.layout import (
     PackedWorld,
     Work,
 )
+from contactlab.simulation.kernels.projection import pose_projection, shift_island
 from contactlab.simulation.kernels.rows import write_island, write_rows
 from contactlab.simulation.kernels.stages import failed, find_contacts, judge_island, pose_island
 from lcp.kernels import kernel
@@ -79,6 +86,7 @@ from lcp.kernels.lemke import PIVOTS as LEMKE_PIVOTS
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
 from lcp.kernels.lemke import lemke_drive, lemke_float_size, lemke_int_size
+from lcp.kernels.residuals import is_solved, lcp_residuals
 
 
 @kernel
@@ -177,12 +185,48 @@ def run(
                 control[PIVOTS],
                 control[WARM_HIT],
             )
+            nc, nv = control[ISLAND_CONTACTS], control[ISLAND_NV]
+            if control[PROJECTION] != 0 and pose_projection(world, work, island, i, nc, nv, h):
+                island.info[LEMKE_STAGE] = LEMKE_START
+                control[PROGRAM] = PROJECT
+                continue
+            control[ISLAND] = i + 1
+            control[PROGRAM] = ISLANDS
+
+        elif place == PROJECT:
+            n = control[ISLAND_CONTACTS]
+            M = island.M[: n * n].reshape((n, n))
+            code = lemke_drive(
+                M,
+                island.q[:n],
+                island.z0[:n],
+                False,
+                island.options,
+                island.float_work[: lemke_float_size(n)],
+                island.int_work[: lemke_int_size(n)],
+                island.z[:n],
+                island.info,
+                PIVOT_BUDGET,
+            )
+            if code == RUNNING:
+                return PAUSED
+            lcp_residuals(M, island.q[:n], island.z[:n], island.w[:n], island.measures)
+            if code != SOLVED or not is_solved(island.measures, parameters[TOLERANCE]):
+                return failed(control, FAILURE_PROJECTION)
+            i = control[ISLAND]
+            shift_island(world, work, island, chunk, i, n, control[ISLAND_NV], control[CHUNK_CONTACTS])
             control[ISLAND] = i + 1
             control[PROGRAM] = ISLANDS
 
         else:  # FINISH
             ints, floats, W = world.ints, world.floats, work.W
-            integrate_configuration(ints, floats, work.q, work.v_plus, h, work.q_plus)
+            motion = work.v_plus
+            if control[PROJECTION] != 0:
+                # Nobody needs the bias any more.
+                motion = work.bias
+                for j in range(motion.shape[0]):
+                    motion[j] = work.v_plus[j] + work.shift[j] / h
+            integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
             code = fill_frames(
                 ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
             )

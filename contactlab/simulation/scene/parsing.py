@@ -81,7 +81,7 @@ def _stepper(table: Table) -> StepperEntry:
     table.required("h")
     options: dict[str, Any] = {}
     for key in table.values:
-        if key in ("warm_start", "adaptive", "reduce_contacts"):
+        if key in ("warm_start", "adaptive", "reduce_contacts", "projection"):
             options[key] = table.flag(key, False)
         elif key == "edges":
             options[key] = table.whole(key, None, 4, 256)

@@ -43,6 +43,8 @@ class ContactRows:
         (nc,) coefficients of friction.
     gamma
         (nc,) softening of the normal rows [s/kg].
+    rigid
+        (nc,) whether a contact has no spring of its own.
     """
 
     numbers: NDArray[np.int64]
@@ -52,6 +54,7 @@ class ContactRows:
     k: tuple[tuple[float, ...], ...]
     mu: FloatArray
     gamma: FloatArray
+    rigid: NDArray[np.bool_]
 
 
 def contact_rows(
@@ -77,18 +80,19 @@ def contact_rows(
     projected = directions @ J
     N, F = projected[:, 0], projected[:, 1:].reshape(-1, world.nv)
     k: list[tuple[float, ...]] = []
-    gamma = np.full(numbers.size, stepper.cfm)
+    gamma, rigid = np.full(numbers.size, stepper.cfm), np.full(numbers.size, True)
     for n, c in enumerate(numbers):
         gap, one, other = float(rows["contact_gap"][c]), *_touching(world, rows, int(c))
         stiffness, dissipation = _spring_of(one, other)
         if np.isfinite(stiffness):
             # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
+            rigid[n] = False
             gamma[n] = 1.0 / (h * stiffness + dissipation)
             k.append((gap / h if gap > 0.0 else stiffness * gap * gamma[n],))
         else:
             restitution = pair_of(world, rows, int(c))[1]
             k.append(_normal_terms(gap, N[n] @ v, N[n] @ v_free, h, restitution, stepper))
-    return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers], gamma)
+    return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers], gamma, rigid)
 
 
 def frame_of(normal: FloatArray, edges: int) -> FloatArray:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape
 from contactlab.simulation.errors import SimulationConfigError
-from contactlab.simulation.verification.contacts import contact_rows, frame_of, pair_of
+from contactlab.simulation.verification.contacts import ContactRows, contact_rows, frame_of, pair_of
 from contactlab.simulation.verification.coverage import uncovered
 from contactlab.simulation.verification.dynamics import Dynamics, dynamics, free_momentum
 from contactlab.simulation.verification.island import island_measures
 from contactlab.simulation.verification.motion import moved
+from contactlab.simulation.verification.projection import projection_measure
 from contactlab.simulation.verification.report import (
     CONDITIONS,
     ConditionReport,
@@ -111,13 +112,13 @@ def _step(recording: Recording, i: int) -> Iterator[Found]:
     state = dynamics(model, q, v)
     after = dynamics(model, recording.q[i + 1], v_plus)
     yield from (("energy", -1, -1, value) for value in (_energy(recording, i, state), _energy(recording, i + 1, after)))
-    yield "integration", -1, -1, _integration(recording, i, h)
     chosen = np.flatnonzero(rows["contact_step"] == i)
     covered = uncovered(recording.world, rows, chosen, state.bodies, v, h, recording.stepper.margin)
     yield "coverage", -1, -1, covered
     for c in chosen:
         yield from _table(recording, int(c), h)
     J, impulse = _impulses(recording, chosen, state)
+    yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J, state))
     # What the impulses did taken off again: near v_free, whose midpoint is looked for.
     push = np.einsum("nij,ni->j", J, impulse)
     guess = v_plus - np.linalg.solve(state.M, push)
@@ -151,6 +152,28 @@ def _islands(
         z = _solution(rows["contact_z"][numbers], recording.stepper.edges // 2)
         for condition, contact, value in island_measures(posed, Y, v_free, recording.v[i + 1], z, h):
             yield condition, island, int(numbers[contact]), value
+        yield from _projection(recording, i, island, posed, Y)
+
+
+def _projection(recording: Recording, i: int, island: int, posed: ContactRows, Y: FloatArray) -> Iterator[Found]:
+    """Yield whether the positions of an island of step i were projected as they should have been, or not at all."""
+    push = recording.rows["contact_push"][posed.numbers]
+    rigid = np.flatnonzero(posed.rigid) if recording.stepper.projection else np.zeros(0, dtype=np.int64)
+    others = np.delete(push, rigid)
+    if others.any():
+        yield "projection", island, -1, np.inf
+    if rigid.size:
+        gap, h = recording.rows["contact_gap"][posed.numbers[rigid]], float(recording.rows["h"][i])
+        worst, value = projection_measure(posed.N[rigid], Y[rigid], gap, push[rigid], recording.v[i + 1], h)
+        yield "projection", island, int(posed.numbers[rigid[worst]]), value
+
+
+def _displacement(recording: Recording, chosen: NDArray[np.int64], J: FloatArray, state: Dynamics) -> FloatArray:
+    """Return M^-1 N^T p (nv,), by which step i moved q besides."""
+    normal, push = recording.rows["contact_normal"][chosen], recording.rows["contact_push"][chosen]
+    if not push.any():
+        return np.zeros(recording.world.nv)
+    return np.asarray(np.linalg.solve(state.M, np.einsum("nij,ni,n->j", J, normal, push)))
 
 
 def _solution(by_contact: FloatArray, r: int) -> FloatArray:
@@ -200,8 +223,8 @@ def _table(recording: Recording, c: int, h: float) -> Iterator[Found]:
     yield "geometry", island, c, _largest(np.array(off), np.array(scale))
 
 
-def _integration(recording: Recording, i: int, h: float) -> float:
-    q, v_plus, time = recording.q[i], recording.v[i + 1], recording.time
+def _integration(recording: Recording, i: int, h: float, displacement: FloatArray) -> float:
+    q, v_plus, time = recording.q[i], recording.v[i + 1] + displacement / h, recording.time
     wanted = moved(recording.world.model, q, v_plus, h)
     # A quaternion of either sign is the same turn, but the record goes on from where it was.
     size = 1.0 + np.abs(q) + h * float(np.abs(v_plus).max(initial=0.0))

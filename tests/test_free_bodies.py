@@ -73,7 +73,7 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     packed, work = world.packed, new_work(world, 1, 4)
     work.q[:], work.v[:], work.tau[:] = q, v, tau
     fill_frames(packed.ints, packed.floats, work.q, work.v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, work.W)
-    assert free_motion(packed, work, h, np.zeros(CONTROL_SIZE, dtype=np.int64)) == FAILURE_NONE
+    assert free_motion(packed, work, None, h, np.zeros(CONTROL_SIZE, dtype=np.int64)) == FAILURE_NONE
     return work.v_free
 
 

@@ -179,7 +179,7 @@ def test_islands_join_trees_and_not_through_the_world():
                 sets = [s for s in sets if s not in joined] + [set(itertools.chain(*joined))]
         expected = sorted(sorted(s) for s in sets)
 
-        count = label_islands(world.packed, work, len(pairs))
+        count = label_islands(world.packed, work, None, len(pairs))
         found = [work.island_trees[work.tree_start[i] : work.tree_start[i + 1]].tolist() for i in range(count)]
         assert found == expected
         for i, trees in enumerate(found):

@@ -6,7 +6,9 @@ The free part (v+, fG) of the mixed problem solves, for a right-hand side (y; z)
     | G   0  | | f | = | z |        f  = W+ z - B' y          B = M^-1 G' W+,   W = G M^-1 G'
 
 W+ is the pseudo-inverse of W, so redundant rows are welcome: f is then the multiplier of minimum norm. Equations that
-contradict one another are met in the least-squares sense and show in `BilateralRows.rate`.
+contradict one another are met in the least-squares sense and leave a rate G v + kG.
+
+The arithmetic is that of `kernels.bilateral`, which the compiled step calls too.
 """
 
 from __future__ import annotations
@@ -19,8 +21,6 @@ from numpy.typing import NDArray
 __all__ = ["BilateralRows", "factor_bilateral_rows"]
 
 FloatArray = NDArray[np.float64]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,32 +44,35 @@ class BilateralRows:
     W_pinv: FloatArray
     rank: int
 
-    def rate(self, v: FloatArray, kG: FloatArray) -> FloatArray:
-        """G v + kG, shape (nb,): zero where the equations hold."""
-        return self.G @ v + kG
-
-    def impulse(self, rate: FloatArray) -> FloatArray:
-        """Impulse of minimum norm that takes the rates (nb,) to zero."""
-        return -(self.W_pinv @ rate)
-
     def project_velocity(self, v: FloatArray, kG: FloatArray) -> FloatArray:
-        """Velocity (nv,) after the impulse that makes G v + kG = 0; a second pass removes rounding."""
-        for _ in range(2):
-            v = v + self.impulse(self.rate(v, kG)) @ self.Y
-        return v
+        """Velocity (nv,) after the impulse that makes G v + kG = 0."""
+        from contactlab.formulation.kernels.bilateral import project_velocity
 
-    def project_rows(self, Y: FloatArray) -> FloatArray:
-        """Rows C J_i from rows Y_i = M^-1 J_i, shape (m, nv)."""
-        for _ in range(2):
-            Y = Y - (Y @ self.G.T) @ self.W_pinv @ self.Y
-        return Y
+        out = np.array(v)
+        project_velocity(self.G, self.Y, self.W_pinv, kG, out, np.empty(len(kG)))
+        return out
+
+    def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+        """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each; 0 where only rounding is left, and 1 for those."""
+        from contactlab.formulation.kernels.bilateral import project_rows
+
+        left, locked = np.array(responses, order="C"), np.empty(len(rows), dtype=np.int64)
+        project_rows(
+            self.G, self.Y, self.W_pinv, np.ascontiguousarray(rows), left, locked, np.empty(2 * len(self.W_pinv))
+        )
+        return left, locked
+
+    def add_impulses(self, v: FloatArray, kG: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Impulses (nb,) of minimum norm that make G v + kG = 0, and the velocity (nv,) then."""
+        from contactlab.formulation.kernels.bilateral import add_bilateral_impulses
+
+        out, impulses = np.array(v), np.empty(len(kG))
+        add_bilateral_impulses(self.G, self.Y, self.W_pinv, kG, out, impulses, np.empty(2 * len(kG)))
+        return impulses, out
 
 
 def factor_bilateral_rows(G: FloatArray, Y: FloatArray) -> BilateralRows:
     """Pseudo-inverse of W = G Y' with a rank that no choice of units can change.
-
-    Rows are scaled to W_ii = 1 before the rank is decided; the pseudo-inverse is that of the unscaled W, so that the
-    multipliers have minimum norm in the units of the rows as given.
 
     Parameters
     ----------
@@ -78,18 +81,9 @@ def factor_bilateral_rows(G: FloatArray, Y: FloatArray) -> BilateralRows:
     Y : ndarray, shape (nb, nv)
         Row i is M^-1 G_i.
     """
-    W = G @ Y.T
-    diagonal = np.diag(W)
-    scale = np.ones(len(W))
-    moving = diagonal > 0.0
-    scale[moving] = 1.0 / np.sqrt(diagonal[moving])
-    scaled = scale[:, None] * W * scale
-    # The inertia solve makes W unsymmetric by as much as it is inaccurate: no smaller eigenvalue means anything.
-    noise = float(np.max(np.abs(scaled - scaled.T), initial=0.0))
-    values, vectors = np.linalg.eigh(0.5 * (scaled + scaled.T))
-    kept = values > len(W) * (32.0 * _EPS + noise)
-    # W = S^-1 V diag(values) V' S^-1, S = diag(scale): S V_dropped spans the null space of W.
-    half = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])
-    null, _ = np.linalg.qr(scale[:, None] * vectors[:, ~kept])
-    half = half - null @ (null.T @ half)
-    return BilateralRows(G=G, Y=Y, W_pinv=half @ half.T, rank=int(kept.sum()))
+    from contactlab.formulation.kernels.bilateral import bilateral_work_size, factor_bilateral
+
+    nb = len(G)
+    W_pinv = np.empty((nb, nb))
+    rank = factor_bilateral(G, Y, W_pinv, np.empty(bilateral_work_size(nb)))
+    return BilateralRows(G=G, Y=Y, W_pinv=W_pinv, rank=int(rank))

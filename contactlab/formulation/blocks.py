@@ -30,11 +30,6 @@ __all__ = [
 FloatArray = NDArray[np.float64]
 Blocks = VelocityBlocks | AccelerationBlocks
 
-# C J_i is zero to rounding where J_i C J_i falls below this share of J_i M^-1 J_i (an angle of 3e-7 rad).
-_LOCKED = 1e-13
-# Rate of a locked row, relative to the sum of its terms before cancellation, that rounding explains.
-_ROUNDING = 1e-12
-
 
 @dataclass(frozen=True, eq=False)
 class UnilateralRows:
@@ -49,8 +44,8 @@ class UnilateralRows:
     responses : ndarray, shape (nu + nbox, nv)
         Row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise row i of Y. The
         same array as Y where nothing slides.
-    locked : ndarray of int
-        Rows that no unilateral force can move any more.
+    locked : ndarray of int, shape (nu + nbox,)
+        1 for rows that no unilateral force can move any more.
     bilateral : BilateralRows or None
         The eliminated rows; None where there are none.
     """
@@ -58,7 +53,7 @@ class UnilateralRows:
     J: FloatArray
     Y: FloatArray
     responses: FloatArray
-    locked: NDArray[np.intp]
+    locked: NDArray[np.int64]
     bilateral: BilateralRows | None
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
@@ -66,13 +61,11 @@ class UnilateralRows:
         free = free_motion(blocks)
         if self.bilateral is None:
             return blocks.k, free
+        from contactlab.formulation.kernels.bilateral import lock_terms
+
         v0 = self.bilateral.project_velocity(free, blocks.k[bilateral_part(blocks)])
         k = without_bilateral(blocks, blocks.k).copy()
-        # A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
-        J = without_bilateral(blocks, blocks.J)[self.locked]
-        rate = J @ v0 + k[self.locked]
-        size = np.abs(J) @ (np.abs(v0) + np.abs(free)) + np.abs(k[self.locked])
-        k[self.locked] = np.where(np.abs(rate) <= _ROUNDING * size, 0.0, rate)
+        lock_terms(self.locked, without_bilateral(blocks, blocks.J), v0, free, k)
         return k, v0
 
 
@@ -108,28 +101,16 @@ def unilateral_rows(blocks: Blocks) -> UnilateralRows:
     """Eliminate the bilateral rows of a problem from its unilateral ones."""
     responses = force_responses(blocks)
     if blocks.nb == 0:
-        nothing = np.empty(0, dtype=np.intp)
+        nothing = np.empty(0, dtype=np.int64)
         return UnilateralRows(J=blocks.J, Y=blocks.Y, responses=responses, locked=nothing, bilateral=None)
     part = bilateral_part(blocks)
     bilateral = factor_bilateral_rows(blocks.J[part], blocks.Y[part])
     J = without_bilateral(blocks, blocks.J).copy()
-    Y, locked = _projected(bilateral, J, without_bilateral(blocks, blocks.Y))
+    Y, locked = bilateral.project_rows(J, without_bilateral(blocks, blocks.Y))
     if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:
         responses = Y.copy()
-        responses[blocks.sliding], _ = _projected(bilateral, blocks.R[blocks.sliding], blocks.YR[blocks.sliding])
+        responses[blocks.sliding], _ = bilateral.project_rows(blocks.R[blocks.sliding], blocks.YR[blocks.sliding])
     else:
         responses = Y
-    J[locked] = 0.0
+    J[locked != 0] = 0.0
     return UnilateralRows(J=J, Y=Y, responses=responses, locked=locked, bilateral=bilateral)
-
-
-def _projected(
-    bilateral: BilateralRows, rows: FloatArray, responses: FloatArray
-) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Responses C d_i from rows d_i and M^-1 d_i, an exact zero where only rounding is left, and which those are."""
-    left = np.ascontiguousarray(bilateral.project_rows(responses))
-    before = np.einsum("ip,ip->i", rows, responses)
-    after = np.einsum("ip,ip->i", rows, left)
-    locked = np.flatnonzero((after <= _LOCKED * before) & (before > 0.0))
-    left[locked] = 0.0
-    return left, locked

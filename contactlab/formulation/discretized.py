@@ -87,13 +87,10 @@ class BaseLCP:
         bilateral = self.rows.bilateral
         if bilateral is None:
             return top
-        # M v = y + G' f and G v = z: f is the impulse that takes G v - z to zero; once more removes rounding.
-        bottom = np.zeros_like(right[nv:])
-        for _ in range(2):
-            change = bilateral.impulse(bilateral.G @ top - right[nv:])
-            top = top + bilateral.Y.T @ change
-            bottom = bottom + change
-        return np.concatenate((top, bottom))
+        # M v = y + G' f and G v = z: f is the impulse that takes G v - z to zero.
+        columns = zip(top.reshape(nv, -1).T, right[nv:].reshape(nb, -1).T, strict=True)
+        solved = [np.concatenate(bilateral.add_impulses(y, -z)[::-1]) for y, z in columns]
+        return np.stack(solved, axis=1).reshape(right.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,14 +200,14 @@ def add_bilateral_forces(
     h: float, rows: UnilateralRows, blocks: Blocks, f: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Bilateral forces (nb,) of minimum norm beside forces f (nu + nbox,) of the other rows, and the motion then."""
-    unilateral = free_motion(blocks) + h * (f @ without_bilateral(blocks, force_responses(blocks)))
-    impulse = np.zeros(blocks.nb)
+    from contactlab.formulation.kernels.recover import add_impulses
+
+    unilateral = free_motion(blocks).copy()
+    add_impulses(h, f, np.ascontiguousarray(without_bilateral(blocks, force_responses(blocks))), unilateral)
     if rows.bilateral is None:
-        return impulse, unilateral
-    for _ in range(2):
-        rate = rows.bilateral.rate(unilateral + impulse @ rows.bilateral.Y, blocks.k[bilateral_part(blocks)])
-        impulse = impulse + rows.bilateral.impulse(rate)
-    return impulse / h, unilateral + impulse @ rows.bilateral.Y
+        return np.zeros(blocks.nb), unilateral
+    impulse, v_plus = rows.bilateral.add_impulses(unilateral, blocks.k[bilateral_part(blocks)])
+    return impulse / h, v_plus
 
 
 def _discretized(h: float, rows: UnilateralRows, data: ConstraintVelProblemData) -> DiscretizedLCP:

@@ -100,19 +100,20 @@ class CertificateTable:
 
     Attributes
     ----------
-    step, island, n_contacts, pivots
-        Which problem, its size, and the solver's iterations.
+    step, island, n_contacts, n_joints, pivots
+        Which problem, its contacts and rows of joints, and the solver's iterations.
     warm_hit
         True where the previous step's contacts gave the solution without a pivot.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
     violation, scale
-        (n, 8) of the mechanical conditions in the order of `contactlab.certificate.CONDITIONS`.
+        (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
     """
 
     step: IntArray
     island: IntArray
     n_contacts: IntArray
+    n_joints: IntArray
     pivots: IntArray
     warm_hit: NDArray[np.bool_]
     natural_map: FloatArray
@@ -129,6 +130,7 @@ class CertificateTable:
             step=rows["island_step"],
             island=rows["island_index"],
             n_contacts=rows["island_contacts"],
+            n_joints=rows["island_joints"],
             pivots=rows["island_pivots"],
             warm_hit=rows["island_warm"] != 0,
             natural_map=rows["island_measures"][:, NATURAL_MAP],

@@ -13,6 +13,8 @@ from contactlab.simulation.collision_packing import grow_collision, new_collisio
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Supply
 from contactlab.simulation.island_inertia import IslandInertia
+from contactlab.simulation.joint_packing import grow_joints, new_joint_chunk, new_joints
+from contactlab.simulation.joint_service import JointService, Targets
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import grow_contacts, lcp_width, new_chunk, new_island, new_work
 from contactlab.simulation.record_schema import chunk_rows
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from contactlab.simulation.time_stepping import TimeStepping
     from contactlab.simulation.world import World
 
-__all__ = ["Driver", "Tau"]
+__all__ = ["Driver", "Targets", "Tau"]
 
 #: Applied generalized force (nv,) [N, N m]: none, constant, or a function of (time, q, v) asked once per step.
 Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
@@ -54,6 +56,8 @@ class Driver:
         See `Tau`.
     supply
         Contacts from outside the loop; see `Supply`.
+    targets
+        See `Targets`.
     chunk_steps
         Steps after which the loop returns at the latest.
     external
@@ -72,6 +76,7 @@ class Driver:
         h: float | None = None,
         tau: Tau = None,
         supply: Supply | None = None,
+        targets: Targets = None,
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
@@ -118,6 +123,13 @@ class Driver:
         self.control[layout.REDUCE] = stepper.reduce_contacts
         self.control[layout.PROJECTION] = stepper.projection
         self.control[layout.GYROSCOPIC] = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
+        self._service = JointService(world, targets)
+        self.joints = None if world.joints is None else new_joints(world.joints, self.work.parent.size)
+        if self.joints is not None:
+            self._service.start(self.joints)
+            self.control[layout.ASK_JOINTS] = self._service.asks
+            self.joints.was[state.row_ids] = 1
+            self.joints.previous_z[state.row_ids] = state.row_z
         self.chunk = self._new_chunk(contacts)
         self.parameters = np.zeros(layout.PARAMETER_SIZE)
         self.parameters[layout.H] = stepper.next_h(state.h) if h is None else h
@@ -157,7 +169,8 @@ class Driver:
         from contactlab.simulation.kernels.step import run
 
         work, chunk = self.work, self.chunk
-        return int(run(self._world.packed, work, self.island, chunk, self.control, self.parameters, self.collision))
+        world, control, parameters = self._world.packed, self.control, self.parameters
+        return int(run(world, work, self.island, chunk, control, parameters, self.collision, self.joints))
 
     def advance(self, steps: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
@@ -181,8 +194,9 @@ class Driver:
 
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
-        rows = chunk_rows(self.chunk, self.control)
-        self.control[[layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS]] = 0
+        rows = chunk_rows(self.chunk, self.joints, self.control)
+        counts = [layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS, layout.CHUNK_JOINTS]
+        self.control[counts] = 0
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact_int.shape[0] < contacts:
             self.chunk = self._new_chunk(contacts)
@@ -191,6 +205,8 @@ class Driver:
     def state(self) -> StepperState:
         """Return the present state (between steps)."""
         count = int(self.control[layout.N_PREVIOUS])
+        none = np.zeros(0, dtype=np.int64)
+        row_ids = none if self.joints is None else np.flatnonzero(self.joints.was)
         return StepperState(
             q=self.work.q,
             v=self.work.v,
@@ -198,6 +214,8 @@ class Driver:
             h=float(self.parameters[layout.LAST_H]),
             contact_ids=self.work.previous_id[:count],
             z=self.work.previous_z[:count],
+            row_ids=row_ids,
+            row_z=np.zeros((0, 2)) if self.joints is None else self.joints.previous_z[row_ids],
         )
 
     def pose(self, island: int) -> None:
@@ -220,14 +238,18 @@ class Driver:
         """Return problem data and warm start of the island in progress, as copies."""
         nc, nv = int(self.control[layout.ISLAND_CONTACTS]), int(self.control[layout.ISLAND_NV])
         nr = nc * (self._stepper.edges // 2)
-        m, n = nc + nr, 2 * (nc + nr)
+        nl, nb, nbox, n = (
+            int(self.control[word]) for word in (layout.ISLAND_L, layout.ISLAND_G, layout.ISLAND_NBOX, layout.ISLAND_N)
+        )
+        m = nc + nr + nl + nb + nbox
         island = self.island
+        lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
         blocks = VelocityBlocks(
             nv=nv,
             nc=nc,
             nr=nr,
-            nl=0,
-            nb=0,
+            nl=nl,
+            nb=nb,
             r=island.r[:nc].copy(),
             mu=island.mu[:nc].copy(),
             J=island.J[: m * nv].reshape(m, nv).copy(),
@@ -237,9 +259,9 @@ class Driver:
             gammaE=island.gammaE[:nc].copy(),
             Mv=island.Mv[:nv].copy(),
             v_free=island.v_free[:nv].copy(),
-            nbox=0,
-            lo=np.zeros(0),
-            hi=np.zeros(0),
+            nbox=nbox,
+            lo=lo[:nbox].copy(),
+            hi=hi[:nbox].copy(),
         )
         data = ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
         return data, island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
@@ -248,8 +270,7 @@ class Driver:
         """Solve the island in progress through the public path."""
         import lcp
 
-        nc = int(self.control[layout.ISLAND_CONTACTS])
-        n = nc * lcp_width(self._stepper.edges)
+        n = int(self.control[layout.ISLAND_N])
         problem = lcp.LCP(self.island.M[: n * n].reshape(n, n).copy(), self.island.q[:n].copy())
         z0 = self.island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
         return lcp.solve(problem, self._solver, z0=z0, tolerance=self._stepper.tolerance)
@@ -260,6 +281,7 @@ class Driver:
             reason = self.enter()
             if reason == layout.NEED_CALLBACK:
                 self._ask()
+                self._ask_joints()
             elif reason == layout.NEED_SPACE:
                 self._grow()
             elif reason == layout.CHUNK_FULL and self.control[layout.CHUNK_STEPS] == 0:
@@ -278,6 +300,7 @@ class Driver:
         # tau stays: it was asked for at the start of this step, which is still the state.
         self.control[layout.PROGRAM] = layout.DETECT
         self.last_result = None
+        self._ask_joints()  # for another end of the step
         return True
 
     def _solve(self) -> None:
@@ -319,6 +342,10 @@ class Driver:
             ints, floats = self._supply(self.time, self.work.q.copy(), self.work.v.copy())
             self.work = self.work._replace(given_int=ints, given_float=floats)
 
+    def _ask_joints(self) -> None:
+        if self.joints is not None:
+            self._service.serve(self.joints, self.time, self.h, self.work.q.copy(), self.work.v.copy())
+
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
         if self.collision is not None:
@@ -337,11 +364,23 @@ class Driver:
             contacts = max(more_contacts, contacts * 3 // 2)
         if more_nv > nv:
             nv = max(more_nv, nv * 3 // 2)
-        self.island = new_island(contacts, nv, self._stepper.edges, self.island.options)
+        # Half as much again, as for contacts.
+        rows, variables = (
+            max(int(self.control[word]), size * 3 // 2) if self.control[word] > size else size
+            for word, size in (
+                (layout.WANT_ISLAND_ROWS, self.island.k.size),
+                (layout.WANT_ISLAND_N, self.island.q.size),
+            )
+        )
+        self.island = new_island(contacts, nv, self._stepper.edges, self.island.options, rows, variables)
+        if self.joints is not None:
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control[layout.WANT_ISLAND_G]))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
         trees = self.work.parent.size
+        if self.joints is not None:
+            self.joints = new_joint_chunk(self.joints, self._chunk_steps)
         return new_chunk(
             self._world,
             self._chunk_steps,

@@ -5,9 +5,10 @@ centripetal and gyroscopic) in the form that the step gives them,
 
     M (v+ - v) = h (tau + b) + sum_c J_c^T p_c,
 
-p_c the impulse of contact c on body B. Multiplied by the mean velocity v_m = (v + v+)/2 the left side is the change of
-1/2 v M v at fixed q, so every impulse has a work, exactly: impulse times mean velocity. With u, u+ the velocity of
-contact c's point before and after the step, _n its normal and _t its tangential part:
+p_c the impulse of contact c on body B; what acts on joints adds its own impulses in the same way. Multiplied by the
+mean velocity v_m = (v + v+)/2 the left side is the change of 1/2 v M v at fixed q, so every impulse has a work,
+exactly: impulse times mean velocity. With u, u+ the velocity of contact c's point before and after the step, _n its
+normal and _t its tangential part:
 
     applied            = h tau . v_m
     friction_sliding   = sum_c p_t . u+_t                       force times the way slid in this step
@@ -17,6 +18,8 @@ contact c's point before and after the step, _n its normal and _t its tangential
     stabilisation      = sum_c p_n (u+_n - u*_n)/2
     compliance         = sum_c p_n (u_n + u+_n)/2               of contacts with a stiffness of their own alone
     projection         = [T + V](q+, v+) - [T + V](q*, v+)
+    limits, joint_friction, joint_damping, drives, loops
+                       = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
 
 u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
@@ -43,6 +46,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.simulation.compliance import contact_compliance
+from contactlab.simulation.joint_work import JOINT_ENTRIES, joint_entries
 from contactlab.simulation.kernels.layout import CONTROL_SIZE, GYROSCOPIC, GYROSCOPIC_CODES
 from contactlab.simulation.memory import new_work
 from contactlab.spatial.arrays import FloatArray
@@ -62,6 +66,7 @@ ENTRIES = (
     "stabilisation",
     "compliance",
     "projection",
+    *JOINT_ENTRIES,
     "integration_error",
 )
 
@@ -86,6 +91,8 @@ class EnergyLedger:
         (n,) work of the springs and dampers of contacts whose materials have a stiffness.
     projection
         (n,) energy gained by the displacements of the position projection.
+    limits, joint_friction, joint_damping, drives, loops
+        (n,) work of stops, dry friction, viscous damping, motors, and of loops and joints that follow others.
     integration_error
         (n,) of the scheme: inertia and potential held at the start of each step.
     """
@@ -101,6 +108,11 @@ class EnergyLedger:
     stabilisation: FloatArray
     compliance: FloatArray
     projection: FloatArray
+    limits: FloatArray
+    joint_friction: FloatArray
+    joint_damping: FloatArray
+    drives: FloatArray
+    loops: FloatArray
     integration_error: FloatArray
 
     @property
@@ -130,7 +142,7 @@ class EnergyLedger:
 
     @property
     def summary(self) -> Mapping[str, FloatArray]:
-        """The entries (n,) [J] by name, those of friction and those of impacts as one."""
+        """The entries (n,) [J] by name, those of friction and those of impacts as one; of joints, what did work."""
         return {
             "applied": self.applied,
             "friction": self.friction,
@@ -138,6 +150,7 @@ class EnergyLedger:
             "stabilisation": self.stabilisation,
             "compliance": self.compliance,
             "projection": self.projection,
+            **{name.replace("_", " "): getattr(self, name) for name in JOINT_ENTRIES if getattr(self, name).any()},
             "integration error": self.integration_error,
         }
 
@@ -168,6 +181,7 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
         applied=applied,
         **_contact_entries(recording, u, u_plus),
         projection=projected,
+        **joint_entries(recording),
         integration_error=recording.kinetic[1:]
         - kinetic_at_q
         + np.diff(recording.potential)

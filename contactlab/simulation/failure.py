@@ -69,6 +69,22 @@ def simulation_error(
             message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
         )
     problem, _ = driver.posed()
+    if driver.control[layout.FAILURE] == layout.FAILURE_INCONSISTENT:
+        saved, note = _save(problem, step, path)
+        message = (
+            f"{where}: the bilateral equations of island {island} ({names}; {problem!r}), of loops, followers and "
+            f"drives that nothing stops, contradict one another. {note}"
+        )
+        return SimulationError(
+            message,
+            step=step,
+            time=time,
+            h=h,
+            problem=problem,
+            problem_path=saved,
+            result=driver.solve_again(),
+            recording=recording,
+        )
     result = driver.last_result if driver.last_result is not None else driver.solve_again()
     saved, note = _save(problem, step, path)
     message = (

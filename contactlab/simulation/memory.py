@@ -78,12 +78,17 @@ def grow_contacts(work: Work, contacts: int) -> Work:
     return work._replace(**grown)
 
 
-def new_island(contacts: int, nv: int, edges: int, options: layout.FloatArray) -> Island:
-    """Arrays of the island in progress, for at most ``contacts`` contacts on trees of ``nv`` velocities in all."""
+def new_island(
+    contacts: int, nv: int, edges: int, options: layout.FloatArray, rows: int = 0, variables: int = 0
+) -> Island:
+    """Arrays of the island in progress, for at most ``contacts`` contacts on trees of ``nv`` velocities in all.
+
+    ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
+    """
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
-    m = contacts * (1 + edges // 2)
-    n = contacts * lcp_width(edges)
+    m = max(rows, contacts * (1 + edges // 2))
+    n = max(variables, contacts * lcp_width(edges))
     return Island(
         r=np.zeros(contacts, dtype=np.int64),
         mu=np.zeros(contacts),

@@ -16,6 +16,7 @@ from contactlab.multibody import workspace
 from contactlab.simulation.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
 from contactlab.simulation.driver import Driver
 from contactlab.simulation.external_contacts import Supply
+from contactlab.simulation.joint_table import JointTable, by_number, has_given_force, row_classes
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.memory import lcp_width
 from contactlab.simulation.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
@@ -175,6 +176,11 @@ class Recording:
         return total / self.h[:, None]
 
     @cached_property
+    def joint_rows(self) -> JointTable:
+        """All rows of joints of all steps: stops, drives, friction, followers and loops."""
+        return JointTable.from_rows(self.rows)
+
+    @cached_property
     def certificates(self) -> CertificateTable:
         """How well each island of each step was solved."""
         return CertificateTable.from_rows(self.rows)
@@ -203,11 +209,15 @@ class Recording:
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")
         ids, z = self.rows["start_contact_ids"], self.rows["start_z"]
+        row_ids, row_z = self.rows["start_row_ids"], self.rows["start_row_z"]
         if i > 0:
             chosen = self._of_step("contact_step", i - 1)
             ids, z = self.rows["contact_id"][chosen], self.rows["contact_z"][chosen]
+            chosen = self._of_step("joint_step", i - 1)
+            row_ids, row_z = by_number(self.rows["joint_row"][chosen], self.rows["joint_z"][chosen])
         h = float(self.h[i - 1] if i > 0 else self.rows["start_h"][0])
-        return StepperState(q=self.q[i], v=self.v[i], time=float(self.time[i]), h=h, contact_ids=ids, z=z)
+        time = float(self.time[i])
+        return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z)
 
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
         """Return the problem data of an island of step ``i``, posed again by the same kernels from the recorded state.
@@ -222,18 +232,28 @@ class Recording:
         return self._posed(i, island)[1]
 
     def z(self, i: int, island: int = 0) -> FloatArray:
-        """Return the solution of an island of step ``i`` in the order of its LCP: [fN | fF+ | fF- | lambda]."""
+        """Return the solution of an island of step ``i`` in the order of its LCP.
+
+        [fN | fF+ | fF- | lambda | fL], then x and y of boxed rows (`contactlab.formulation.kernels.boxed_rows`).
+        """
         by_contact = self._island_rows("contact_z", i, island)
         r = self.stepper.edges // 2
         parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
-        return np.concatenate([part.ravel() for part in parts])
+        numbers, z = self._island_rows("joint_row", i, island), self._island_rows("joint_z", i, island)
+        classes = row_classes(self.world, self.stepper, numbers)
+        moving = (classes == "B") & ~has_given_force(self.world, numbers)
+        of_joints = (z[classes == "L", 0], z[moving, 0], z[moving, 1])
+        return np.concatenate([*(part.ravel() for part in parts), *of_joints])
 
     def forces(self, i: int, island: int = 0) -> ConstraintForces:
-        """Return the contact forces [N] of an island of step ``i``."""
+        """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
         z = self.z(i, island)
-        nc = z.size // lcp_width(self.stepper.edges)
+        nc = self._island_rows("contact_z", i, island).shape[0]
         nr = nc * (self.stepper.edges // 2)
-        return ConstraintForces(z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr])
+        numbers, force = self._island_rows("joint_row", i, island), self._island_rows("joint_force", i, island)
+        classes = row_classes(self.world, self.stepper, numbers)
+        fN, fF = z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]
+        return ConstraintForces(fN, fF, *(force[classes == one] for one in "LGB"))
 
     def v_plus(self, i: int, island: int = 0) -> FloatArray:
         """Return the velocities of the island's trees after step ``i``, in the order of its problem."""
@@ -262,7 +282,9 @@ class Recording:
         """Ascending, as the islands list them."""
         names = ("contact_body_a", "contact_body_b")
         touching = np.concatenate([self._island_rows(name, i, island) for name in names])
-        trees: IntArray = np.unique(self.world.body_trees[touching[touching >= 0]])
+        rows = self._island_rows("joint_row", i, island)
+        joined = [tree for row in rows for tree in self.world.joint_rows[int(row)].trees]
+        trees: IntArray = np.unique([*self.world.body_trees[touching[touching >= 0]], *joined]).astype(np.int64)
         return trees[trees >= 0]
 
     def _posed(self, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
@@ -270,7 +292,15 @@ class Recording:
         tau = self.rows["tau"][i] if self.rows["tau"].shape[0] else None
         h = float(self.h[i])
         driver = Driver(
-            self.world, self.stepper, self.state(i), steps=1, h=h, tau=tau, supply=self._supply(i), external=True
+            self.world,
+            self.stepper,
+            self.state(i),
+            steps=1,
+            h=h,
+            tau=tau,
+            supply=self._supply(i),
+            targets=self.rows["drive_target"][i],
+            external=True,
         )
         driver.pose(island)
         return driver.posed()
@@ -292,9 +322,10 @@ class Recording:
         return lambda _time, _q, _v: (ints, floats)
 
     def _island_rows(self, name: str, i: int, island: int) -> NDArray[Any]:
-        chosen = self._of_step("contact_step", i)
-        mask = self.rows["contact_island"][chosen] == island
-        if not mask.any():
+        axis = name.split("_", maxsplit=1)[0]
+        chosen = self._of_step(f"{axis}_step", i)
+        mask = self.rows[f"{axis}_island"][chosen] == island
+        if not 0 <= island < self.islands[i]:
             raise IndexError(f"island {island}: step {i} has {int(self.islands[i])}")
         selected: NDArray[Any] = self.rows[name][chosen][mask]
         return selected
@@ -322,4 +353,5 @@ class Recording:
 
 def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     """Return the lengths a record's arrays have by name."""
-    return {"nq": world.nq, "nv": world.nv, "w": lcp_width(stepper.edges)}
+    drives = len(world.joint_actions.drives)
+    return {"nq": world.nq, "nv": world.nv, "w": lcp_width(stepper.edges), "drives": drives}

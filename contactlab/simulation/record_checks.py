@@ -37,7 +37,7 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
         raise RecordError(path, "start_h", f"has {totals['origins']} rows, not 1")
     if totals["taus"] not in (0, steps):
         raise RecordError(path, "tau", f"has {totals['taus']} rows, not {steps} or none")
-    for name in ("contact_step", "island_step"):
+    for name in ("contact_step", "joint_step", "island_step"):
         _check_order(files, name, steps)
     for name, detail in (("time", "finite"), ("q", "finite"), ("v", "finite"), ("h", "a positive number")):
         _check_numbers(files, name, detail)

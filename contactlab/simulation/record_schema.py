@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.simulation.kernels import layout
+from contactlab.simulation.kernels import joint_layout, layout
+from contactlab.simulation.kernels.joint_layout import Joints
 from contactlab.simulation.state import StepperState
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FIELDS", "SCHEMA", "TIMINGS", "Field", "Rows", "chunk_rows", "field_tail", "join_rows", "start_rows"]
 
-SCHEMA = 4
+SCHEMA = 5
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -52,11 +53,16 @@ FIELDS: dict[str, Field] = {
     **_columns("contact", np.int64, shape_a=(), shape_b=()),
     **_columns("contact", np.float64, point=(3,), normal=(3,), gap=(), mu=(), impulse=(3,), impulse_normal=()),
     **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), restitution=(), push=(), z=("w",)),
-    **_columns("island", np.int64, step=(), index=(), contacts=(), pivots=(), warm=()),
+    **_columns("joint", np.int64, step=(), island=(), row=()),
+    **_columns("joint", np.float64, error=(), force=(), rate=(), z=(2,)),
+    "drive_target": Field("steps", np.float64, ("drives",)),
+    **_columns("island", np.int64, step=(), index=(), contacts=(), joints=(), pivots=(), warm=()),
     **_columns("island", np.float64, measures=(layout.MEASURES,), certificate=(layout.CERTIFICATE,)),
     "start_h": Field("origins", np.float64, ()),
     "start_contact_ids": Field("start", np.int64, ()),
     "start_z": Field("start", np.float64, ("w",)),
+    "start_row_ids": Field("start_rows", np.int64, ()),
+    "start_row_z": Field("start_rows", np.float64, (2,)),
 }
 
 # How long the run took, portion by portion: the last step of each (exclusive), and its seconds. They stand beside the
@@ -67,7 +73,7 @@ TIMINGS: dict[str, Field] = {
 }
 
 
-def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> dict[str, NDArray[Any]]:
+def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.IntArray) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
     steps, contacts, islands = (
         int(control[i]) for i in (layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS)
@@ -107,11 +113,27 @@ def chunk_rows(chunk: layout.Chunk, control: layout.IntArray) -> dict[str, NDArr
         "island_step": island_ints[:, layout.ISLAND_ROW_STEP],
         "island_index": island_ints[:, layout.ISLAND_ROW_INDEX],
         "island_contacts": island_ints[:, layout.ISLAND_ROW_CONTACTS],
+        "island_joints": island_ints[:, layout.ISLAND_ROW_JOINTS],
         "island_pivots": island_ints[:, layout.ISLAND_ROW_PIVOTS],
         "island_warm": island_ints[:, layout.ISLAND_ROW_WARM],
         "island_measures": chunk.island_measures[:islands],
         "island_certificate": chunk.island_certificate[:islands],
     }
+    if joints is None:
+        rows["drive_target"] = np.zeros((steps, 0))
+    else:
+        of_joints = int(control[layout.CHUNK_JOINTS])
+        ints, floats = joints.chunk_int[:of_joints], joints.chunk_float[:of_joints]
+        rows |= {
+            "joint_step": ints[:, joint_layout.JOINT_ROW_STEP],
+            "joint_island": ints[:, joint_layout.JOINT_ROW_ISLAND],
+            "joint_row": ints[:, joint_layout.JOINT_ROW_NUMBER],
+            "joint_error": floats[:, joint_layout.JOINT_ROW_ERROR],
+            "joint_force": floats[:, joint_layout.JOINT_ROW_FORCE],
+            "joint_rate": floats[:, joint_layout.JOINT_ROW_RATE],
+            "joint_z": floats[:, joint_layout.JOINT_ROW_Z : joint_layout.JOINT_ROW_Z + 2],
+            "drive_target": joints.chunk_target[:steps],
+        }
     return {name: np.array(array, order="C") for name, array in rows.items()}
 
 
@@ -134,13 +156,15 @@ def start_rows(world: World, state: StepperState, width: int) -> dict[str, NDArr
         "start_h": np.array([state.h]),
         "start_contact_ids": ids,
         "start_z": np.array(state.z) if ids.size else np.zeros((0, width)),
+        "start_row_ids": np.array(state.row_ids),
+        "start_row_z": np.array(state.row_z),
     }
 
 
 def join_rows(
     pieces: Sequence[Rows], lengths: Mapping[str, int], fields: Mapping[str, Field] = FIELDS
 ) -> dict[str, NDArray[Any]]:
-    """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w."""
+    """Join the pieces of a record; a field no piece holds is empty. ``lengths``: nq, nv, w, drives."""
     joined = {}
     for name, field in fields.items():
         parts = [piece[name] for piece in pieces if name in piece]

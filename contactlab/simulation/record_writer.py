@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from contactlab.simulation.environment import changes, environment
 from contactlab.simulation.errors import RecordError
+from contactlab.simulation.joint_table import by_number
 from contactlab.simulation.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
 from contactlab.simulation.record import Recording, row_lengths
 from contactlab.simulation.record_checks import check_files
@@ -203,10 +204,14 @@ def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
     """Return state ``step``, with which these rows end or, for 0, begin."""
     if step == 0:
         ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
+        row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]
     else:
         first = np.searchsorted(rows["contact_step"], step - 1)
         ids, z, h, at = rows["contact_id"][first:], rows["contact_z"][first:], rows["h"][-1], -1
-    return StepperState(rows["q"][at], rows["v"][at], float(rows["time"][at]), float(h), ids, z)
+        first = np.searchsorted(rows["joint_step"], step - 1)
+        row_ids, row_z = by_number(rows["joint_row"][first:], rows["joint_z"][first:])
+    time = float(rows["time"][at])
+    return StepperState(rows["q"][at], rows["v"][at], time, float(h), ids, z, row_ids=row_ids, row_z=row_z)
 
 
 def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

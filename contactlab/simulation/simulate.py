@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.simulation.driver import Driver, Tau
+from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
@@ -45,6 +45,7 @@ def simulate(
     state: StepperState | None = None,
     tau: Tau = None,
     contacts: Contacts = None,
+    targets: Targets = None,
     path: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
@@ -69,13 +70,16 @@ def simulate(
         Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`; see
         `TimeStepping.step`. They are recorded like all others; who goes on from a state of the record gives the
         function again.
+    targets
+        Targets of drives by their names, in place of those of the world: a number [rad, m, rad/s, m/s], or a function
+        of time that returns it, asked once per step for the time at its end.
     path
         Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. An existing record there
         is replaced. Without it the record is in memory only.
     resume
         Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
         none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
-        was never stopped, where ``tau`` and ``contacts`` depend on their arguments alone. A record that is as long
+        was never stopped, where ``tau``, ``contacts`` and ``targets`` depend on their arguments alone. A record that is as long
         already is returned as it is.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
@@ -126,6 +130,7 @@ def simulate(
         end=end,
         tau=tau,
         supply=supply,
+        targets=targets,
         chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
     )
 

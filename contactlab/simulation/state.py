@@ -31,6 +31,8 @@ class StepperState:
     z
         (nc, w) their LCP variables, the warm start: normal force [N], the r forces along and the r against the
         friction directions [N], slip speed [m/s]; w = 2 + 2 r.
+    row_ids, row_z
+        (n,) int64, ascending, and (n, 2): the same of the rows of joints (`World.joint_rows`) that took part.
 
     Notes
     -----
@@ -43,18 +45,15 @@ class StepperState:
     h: float = 0.0
     contact_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     z: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row_z: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
 
     def __post_init__(self) -> None:
-        ids = np.array(self.contact_ids)
-        if ids.ndim != 1 or ids.dtype.kind not in "iu":
-            raise SimulationConfigError("contact_ids", f"must be whole numbers (n,), got {ids.dtype} {ids.shape}")
-        if np.any(ids[1:] <= ids[:-1]):
-            raise SimulationConfigError("contact_ids", "must ascend without repetition")
+        ids, row_ids = _ids("contact_ids", self.contact_ids), _ids("row_ids", self.row_ids)
         z = finite_array(self.z, "z", (None, None), SimulationConfigError)
         if z.shape[0] != ids.size:
             raise SimulationConfigError("z", f"has {z.shape[0]} rows for {ids.size} contact ids")
-        ids = ids.astype(np.int64)
-        ids.flags.writeable = False
+        row_z = finite_array(self.row_z, "row_z", (row_ids.size, 2), SimulationConfigError)
         set_field = object.__setattr__
         set_field(self, "q", read_only(finite_array(self.q, "q", (None,), SimulationConfigError)))
         set_field(self, "v", read_only(finite_array(self.v, "v", (None,), SimulationConfigError)))
@@ -64,7 +63,21 @@ class StepperState:
             raise SimulationConfigError("h", f"must not be negative, got {self.h}")
         set_field(self, "contact_ids", ids)
         set_field(self, "z", read_only(z))
+        set_field(self, "row_ids", row_ids)
+        set_field(self, "row_z", read_only(row_z))
 
     def without_warm_start(self) -> StepperState:
-        """Return the same state with the contacts forgotten: the next step's solver starts cold."""
-        return replace(self, contact_ids=np.zeros(0, dtype=np.int64), z=np.zeros((0, 0)))
+        """Return the same state with contacts and rows forgotten: the next step's solver starts cold."""
+        none = np.zeros(0, dtype=np.int64)
+        return replace(self, contact_ids=none, z=np.zeros((0, 0)), row_ids=none, row_z=np.zeros((0, 2)))
+
+
+def _ids(name: str, given: NDArray[np.int64]) -> NDArray[np.int64]:
+    ids = np.array(given)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise SimulationConfigError(name, f"must be whole numbers (n,), got {ids.dtype} {ids.shape}")
+    if np.any(ids[1:] <= ids[:-1]):
+        raise SimulationConfigError(name, "must ascend without repetition")
+    ids = ids.astype(np.int64)
+    ids.flags.writeable = False
+    return ids

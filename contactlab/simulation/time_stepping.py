@@ -9,7 +9,7 @@ import lcp
 from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.simulation.contact_table import CertificateTable, ContactTable
-from contactlab.simulation.driver import Driver, Tau
+from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
@@ -186,7 +186,15 @@ class TimeStepping:
             return solver.kernel_options(self.tolerance), inside
         return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
 
-    def step(self, world: World, state: StepperState, tau: Tau = None, *, contacts: Contacts = None) -> StepResult:
+    def step(
+        self,
+        world: World,
+        state: StepperState,
+        tau: Tau = None,
+        *,
+        contacts: Contacts = None,
+        targets: Targets = None,
+    ) -> StepResult:
         """Return the result of one step from ``state``, which is not modified.
 
         Parameters
@@ -199,13 +207,16 @@ class TimeStepping:
         contacts
             Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`, asked once,
             at the start of the step. One takes part by the rule for all: gap <= margin + h max(0, -N v).
+        targets
+            Targets of drives; see `simulate`.
 
         Raises
         ------
         SimulationError
             An island's LCP was not solved, at no h that may be tried.
         """
-        driver = Driver(world, self, state, steps=1, tau=tau, supply=supply_of(world, contacts))
+        supply = supply_of(world, contacts)
+        driver = Driver(world, self, state, steps=1, tau=tau, supply=supply, targets=targets)
         driver.advance()
         rows = driver.take()
         if driver.failed:

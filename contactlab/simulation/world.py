@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contactlab.constraints import ConstraintSet
 from contactlab.contact import HalfSpace, Material
 from contactlab.multibody import Model
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.simulation.collision_packing import pack_collision
+from contactlab.simulation.joint_actions import JointActions, positions
+from contactlab.simulation.joint_packing import JointRow, joint_rows, pack_joints
 from contactlab.simulation.kernels.collision import Collision
+from contactlab.simulation.kernels.joint_layout import Joints
 from contactlab.simulation.kernels.layout import PackedWorld
 from contactlab.simulation.packing import body_trees, check_model, first_dofs, pack_world
 from contactlab.simulation.state import StepperState
@@ -42,6 +46,8 @@ class World:
         Pairs of numbers of bodies that never touch each other.
     body_contacts
         Whether bodies touch one another at all. Those of one weld and those that a joint joins never do.
+    joint_actions
+        Stops, damping, dry friction, drives, followers and loops.
     """
 
     model: Model
@@ -54,6 +60,7 @@ class World:
     initial_v: FloatArray
     ignored: tuple[tuple[int, int], ...] = ()
     body_contacts: bool = True
+    joint_actions: JointActions = field(default_factory=JointActions)
 
     def __post_init__(self) -> None:
         check_model(self.model)
@@ -98,6 +105,27 @@ class World:
     def collision(self) -> Collision | None:
         """The shapes that can touch one another, None where none can; not to be modified either."""
         return pack_collision(self)
+
+    @cached_property
+    def loops(self) -> ConstraintSet:
+        """The loops as a set of constraints of the model, in their order."""
+        return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])
+
+    def place_of(self, body: str, coordinate: int = 0) -> tuple[int, int]:
+        """Return where a coordinate of the joint that moves a body stands in v, and its position in q (-1 for none)."""
+        own = positions(self.model.bodies[self.model.index(body)].joint)[coordinate]
+        q = -1 if own is None else int(self.model.q_slice(body).start) + own
+        return int(self.model.v_slice(body).start) + coordinate, q
+
+    @cached_property
+    def joint_rows(self) -> tuple[JointRow, ...]:
+        """What acts on joints through rows of the contact problem; their order is that of their numbers."""
+        return joint_rows(self)
+
+    @cached_property
+    def joints(self) -> Joints | None:
+        """What acts on joints as the kernels take it, None where nothing does; not to be modified either."""
+        return pack_joints(self)
 
     def __repr__(self) -> str:
         return f"World(bodies={list(self.model.names)}, half_spaces={list(self.half_space_names)})"

@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import BodyShape, HalfSpace, Material, Placed, Shape
-from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
+from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.simulation.packing import body_trees
 from contactlab.simulation.surface import Surface, as_surfaces, is_ground
 from contactlab.simulation.world import World
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import finite_array, read_only
 
 __all__ = ["AnyShape", "WorldBuilder"]
 
@@ -30,7 +31,7 @@ LIMIT = 1 << 21
 MOST_BODIES = 1 << 20
 
 
-class WorldBuilder:
+class WorldBuilder(JointBuilder):
     """Collect bodies and half-spaces, then `build` the `World`.
 
     Parameters
@@ -54,7 +55,7 @@ class WorldBuilder:
 
     def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True) -> None:
         self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
-        self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
+        super().__init__()
         self._body_contacts = bool(body_contacts)
         self._surfaces: dict[str, tuple[Surface, ...]] = {}
         self._ignored: dict[tuple[str, str], None] = {}
@@ -113,19 +114,33 @@ class WorldBuilder:
         self._surfaces[name] = surfaces
 
     def add_model(
-        self, model: Model, q: ArrayLike | None = None, v: ArrayLike | None = None, *, prefix: str = ""
+        self,
+        model: Model,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        *,
+        prefix: str = "",
+        limits: Limits = "model",
+        damping: Coefficients = "model",
+        friction: Coefficients = "model",
+        mimics: bool = True,
     ) -> None:
         """Add the bodies of a model with their joints; `add_shape` lets them touch something.
 
         Parameters
         ----------
         model
-            Any model without custom and coupled (mimic) joints. Its gravity must be the builder's. Limits, damping and
-            friction of its joints are not acted on.
+            Any model without custom joints. Its gravity must be the builder's.
         q, v
-            (nq,), (nv,) start; default neutral and at rest.
+            (nq,), (nv,) start; default neutral, followers where they belong, and at rest.
         prefix
-            Put before the bodies' names, none of which may be taken.
+            Put before the names of bodies and joints, none of which may be taken.
+        limits
+            Stops: "model" for those of a robot's description, None, or `JointLimit` values.
+        damping, friction
+            Viscous damping and dry friction: "model" for those of the description, None, or a number by joint.
+        mimics
+            Whether joints that follow others, by the description, do so.
 
         Notes
         -----
@@ -137,15 +152,19 @@ class WorldBuilder:
         if not np.array_equal(model.gravity, self._gravity):
             detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
             raise SimulationConfigError("model", detail)
-        if isinstance(model, UrdfModel) and model.mimics:
-            raise SimulationConfigError("model", f"joint {next(iter(model.mimics))!r} follows another: not supported")
         if model.packed.custom:
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
         # A body that the prefix makes "world" would be taken for what the roots hang on.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
             _check_name(prefix + body.name, taken)
-        self._add([_renamed(body, prefix) for body in model.bodies], model, q, v)
+        before = (self._bodies.copy(), self._joints.copy(), self._actions)
+        try:
+            self._add([_renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
+            self._take_joints(model, prefix, limits, damping, friction, mimics)
+        except ValueError:
+            self._bodies, self._joints, self._actions = before
+            raise
 
     def add_shape(
         self,
@@ -188,7 +207,11 @@ class WorldBuilder:
             initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
             ignored=tuple((names.index(a), names.index(b)) for a, b in self._ignored),
             body_contacts=self._body_contacts,
+            joint_actions=self._actions,
         )
+
+    def _model_so_far(self) -> Model:
+        return _model([spec for spec, _, _ in self._bodies.values()], self._gravity)
 
     def _check_body(self, body: str) -> None:
         if body not in self._bodies:

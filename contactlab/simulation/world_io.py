@@ -24,6 +24,7 @@ from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.joint_action_io import actions_from_json, actions_to_json
 from contactlab.simulation.joint_io import joint_from_json, joint_to_json
 from contactlab.simulation.surface import Surface
 from contactlab.simulation.time_stepping import TimeStepping
@@ -58,6 +59,7 @@ def world_to_json(world: World) -> Json:
         "body_contacts": world.body_contacts,
         "ignored": [list(pair) for pair in world.ignored],
         "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
+        "joints": actions_to_json(world.joint_actions),
     }
 
 
@@ -86,6 +88,7 @@ def world_from_json(data: Json) -> World:
             builder.add_shape(entry["name"], shape, Material(**one["material"]), placement=placement)
     for pair in data["ignored"]:
         builder.ignore(*(data["bodies"][i]["name"] for i in pair))
+    builder.add_actions(actions_from_json(data.get("joints", {})))
     return builder.build()
 
 

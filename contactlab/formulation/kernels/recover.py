@@ -8,7 +8,17 @@ from numpy.typing import NDArray
 from contactlab.formulation.kernels.boxed_rows import recover_boxed_forces
 from lcp.kernels import kernel
 
-__all__ = ["recover", "recover_boxed"]
+__all__ = ["add_impulses", "recover", "recover_boxed"]
+
+
+@kernel(inline=True)
+def add_impulses(h: float, f: NDArray[np.float64], Y: NDArray[np.float64], v: NDArray[np.float64]) -> None:
+    """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv)."""
+    for i in range(f.shape[0]):
+        impulse = h * f[i]
+        if impulse != 0.0:
+            for p in range(v.shape[0]):
+                v[p] += impulse * Y[i, p]
 
 
 @kernel
@@ -55,14 +65,9 @@ def recover_boxed(
     nbox = lo.shape[0]
     recover_boxed_forces(limit + nl, lo, hi, z, f[nu : nu + nbox])
 
-    nv = v_free.shape[0]
-    for p in range(nv):
+    for p in range(v_free.shape[0]):
         v_plus[p] = v_free[p]
-    for i in range(nu + nbox):
-        impulse = h * f[i]
-        if impulse != 0.0:
-            for p in range(nv):
-                v_plus[p] += impulse * Y[i, p]
+    add_impulses(h, f, Y, v_plus)
 
 
 @kernel

@@ -60,7 +60,7 @@ def account(
         fill_frames(
             world.ints, world.floats, work.q, work.v, rows_at(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
         )
-        free_motion(world, work, h[i], control)
+        free_motion(world, work, None, h[i], control)
         for j in range(v.shape[1]):
             bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
         while c < contact_step.shape[0] and contact_step[c] == i:

@@ -22,6 +22,8 @@ from contactlab.multibody.kernels.rnea import joint_forces
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.simulation.kernels.joint_layout import Joints
+from contactlab.simulation.kernels.joint_rows import add_implicit
 from contactlab.simulation.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
@@ -41,10 +43,11 @@ from lcp.kernels import kernel
 
 
 @kernel
-def free_motion(world: PackedWorld, work: Work, h: float, control: IntArray) -> int:
+def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: IntArray) -> int:
     """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
+    Damping and drives that ``joints`` has within the mass matrix are in M and Mv from there on.
     ``control`` hears of a singular place.
     """
     W = work.W
@@ -74,6 +77,8 @@ def free_motion(world: PackedWorld, work: Work, h: float, control: IntArray) -> 
         if control[GYROSCOPIC] != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
             spins = control[GYROSCOPIC] == GYROSCOPIC_IMPLICIT
             turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
+        if joints is not None:
+            add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree has had its use.
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:

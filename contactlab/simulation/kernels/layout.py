@@ -24,7 +24,7 @@ IntArray = NDArray[np.int64]
 # Why the loop returned.
 CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
 NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
-NEED_CALLBACK: Final = 2  # tau or contacts at (time, q, v) are wanted: write them, enter again
+NEED_CALLBACK: Final = 2  # tau, contacts, targets or rows of the user's own are wanted: write them, enter again
 SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller H and enter at DETECT, or give up
 FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
 DONE: Final = 5  # the target number of steps is reached
@@ -76,7 +76,16 @@ WANT_PAIR_CONTACTS: Final = 27
 ASK_CONTACTS: Final = 28  # whether contacts from outside the loop are asked for in every step
 GYROSCOPIC: Final = 29  # torque of single free links: see the values below
 PROJECTION: Final = 30  # whether q is moved out of penetrations after the step
-CONTROL_SIZE: Final = 48
+CHUNK_JOINTS: Final = 40  # rows of joints, as CHUNK_CONTACTS
+ISLAND_L: Final = 41  # rows L, G and B of the island being treated, and the variables of its LCP
+ISLAND_G: Final = 42
+ISLAND_NBOX: Final = 43
+ISLAND_N: Final = 44
+WANT_ISLAND_ROWS: Final = 45
+WANT_ISLAND_N: Final = 46
+WANT_ISLAND_G: Final = 47
+ASK_JOINTS: Final = 48  # whether targets of drives or rows of the user's own are wanted for every step
+CONTROL_SIZE: Final = 64
 
 # Values of SOLVER, TAU_MODE, GYROSCOPIC and FAILURE.
 SOLVER_EXTERNAL: Final = 0
@@ -98,6 +107,7 @@ FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
 FAILURE_SINGULAR: Final = 3  # SINGULAR_DOF says where
 FAILURE_PROJECTION: Final = 4
+FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 
 # Parameters.
 H: Final = 0  # the step in progress, or of the next one
@@ -183,7 +193,8 @@ ISLAND_ROW_INDEX: Final = 1
 ISLAND_ROW_CONTACTS: Final = 2
 ISLAND_ROW_PIVOTS: Final = 3
 ISLAND_ROW_WARM: Final = 4
-ISLAND_ROW_INTS: Final = 5
+ISLAND_ROW_JOINTS: Final = 5
+ISLAND_ROW_INTS: Final = 6
 
 # Columns of a chunk's scalars per state.
 SCALAR_TIME: Final = 0
@@ -193,7 +204,7 @@ SCALAR_H: Final = 3  # the step that led to the state
 SCALARS: Final = 4
 
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
-CERTIFICATE: Final = 16
+CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
 SCRATCH: Final = 64
 
 
@@ -277,7 +288,7 @@ class Island(NamedTuple):
     f: FloatArray  # m
     v_plus: FloatArray  # nv
     measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
-    certificate: FloatArray  # (CERTIFICATE,) of contactlab.formulation.kernels.certify
+    certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray

@@ -14,6 +14,7 @@ from contactlab.simulation.kernels.layout import (
     HALF_SPACE,
     ISLAND_ROW_CONTACTS,
     ISLAND_ROW_INDEX,
+    ISLAND_ROW_JOINTS,
     ISLAND_ROW_PIVOTS,
     ISLAND_ROW_STEP,
     ISLAND_ROW_WARM,
@@ -141,13 +142,16 @@ def write_rows(
 
 
 @kernel(inner=True)
-def write_island(island: Island, chunk: Chunk, row: int, step: int, i: int, nc: int, pivots: int, warm: int) -> None:
-    """Write the row of island ``i``: pivots, warm start, residual measures and mechanical certificate."""
+def write_island(
+    island: Island, chunk: Chunk, row: int, step: int, i: int, nc: int, pivots: int, warm: int, of_joints: int
+) -> None:
+    """Write the row of island ``i``: pivots, warm start, rows of joints, residual measures and certificate."""
     chunk.island_int[row, ISLAND_ROW_STEP] = step
     chunk.island_int[row, ISLAND_ROW_INDEX] = i
     chunk.island_int[row, ISLAND_ROW_CONTACTS] = nc
     chunk.island_int[row, ISLAND_ROW_PIVOTS] = pivots
     chunk.island_int[row, ISLAND_ROW_WARM] = warm
+    chunk.island_int[row, ISLAND_ROW_JOINTS] = of_joints
     for j in range(MEASURES):
         chunk.island_measures[row, j] = island.measures[j]
     for j in range(CERTIFICATE):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.certify import certify
+from contactlab.formulation.kernels.certify import CERT_SIZE, certify
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.recover import recover
 from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
@@ -17,6 +17,8 @@ from contactlab.simulation.kernels.contacts import add_given, detect, match_prev
 from contactlab.simulation.kernels.finish import scatter_velocity
 from contactlab.simulation.kernels.free_motion import free_motion
 from contactlab.simulation.kernels.islands import label_islands
+from contactlab.simulation.kernels.joint_layout import Joints
+from contactlab.simulation.kernels.joint_rows import find_joint_rows
 from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
     CFM,
@@ -28,6 +30,7 @@ from contactlab.simulation.kernels.layout import (
     HAS_Z0,
     ISLAND,
     ISLAND_CONTACTS,
+    ISLAND_N,
     ISLAND_NV,
     MARGIN,
     N_CONTACTS,
@@ -65,11 +68,12 @@ def find_contacts(
     world: PackedWorld,
     work: Work,
     collision: Collision | None,
+    joints: Joints | None,
     control: NDArray[np.int64],
     parameters: NDArray[np.float64],
 ) -> int:
     """Stages 1 to 3: free motion, contacts, their rows in the previous step, islands; 0, NEED_SPACE or as `failed`."""
-    failure = free_motion(world, work, parameters[H], control)
+    failure = free_motion(world, work, joints, parameters[H], control)
     if failure != FAILURE_NONE:
         return failed(control, failure)
     count = pair_contacts(world, work, collision, parameters[H], parameters[MARGIN], control)
@@ -84,7 +88,9 @@ def find_contacts(
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
     match_previous(work, count, control[N_PREVIOUS])
-    control[N_ISLANDS] = label_islands(world, work, count)
+    if joints is not None:
+        find_joint_rows(work, joints, parameters[H], parameters[MARGIN])
+    control[N_ISLANDS] = label_islands(world, work, joints, count)
     control[ISLAND] = 0
     return 0
 
@@ -108,6 +114,7 @@ def pose_island(
     control[ISLAND_CONTACTS] = nc
     control[ISLAND_NV] = nv
     h, v_min, erp, cfm = parameters[H], parameters[V_MIN], parameters[ERP], parameters[CFM]
+    control[ISLAND_N] = n
     build_blocks(world, work, island, i, h, v_min, erp, cfm, control[EDGES])
     assemble_lcp(
         parameters[H],
@@ -176,7 +183,7 @@ def judge_island(
         f,
         v_plus,
         island.certificate_work[:nv],
-        island.certificate,
+        island.certificate[:CERT_SIZE],
     )
     scatter_velocity(world, work, island, control[ISLAND])
     return True

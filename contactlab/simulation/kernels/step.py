@@ -22,19 +22,29 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.finish import commit, measure, write_state
+from contactlab.simulation.kernels.joint_island import (
+    judge_joint_island,
+    keep_joints,
+    pose_joint_island,
+    write_joint_rows,
+)
+from contactlab.simulation.kernels.joint_layout import Joints
 from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
     ASK_CONTACTS,
+    ASK_JOINTS,
     BEGIN,
     CHUNK_CONTACTS,
     CHUNK_FULL,
     CHUNK_ISLANDS,
+    CHUNK_JOINTS,
     CHUNK_STEPS,
     DETECT,
     DONE,
     EDGES,
     END,
     FAILURE_LCP,
+    FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_PROJECTION,
     FINISH,
@@ -43,6 +53,7 @@ from contactlab.simulation.kernels.layout import (
     HAS_Z0,
     ISLAND,
     ISLAND_CONTACTS,
+    ISLAND_N,
     ISLAND_NV,
     ISLANDS,
     JUDGE,
@@ -98,10 +109,12 @@ def run(
     control: NDArray[np.int64],
     parameters: NDArray[np.float64],
     collision: Collision | None,
+    joints: Joints | None,
 ) -> int:
     """Step until control[TARGET] steps are finished or Python is needed; the reason (see `layout`) is returned.
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
+    ``joints`` is None where nothing acts on joints: the loop then knows contacts alone.
     """
     h = parameters[H]
     while True:
@@ -112,7 +125,7 @@ def run(
             if control[CHUNK_STEPS] >= chunk.scalars.shape[0]:
                 return CHUNK_FULL
             control[PROGRAM] = DETECT
-            if control[TAU_MODE] == TAU_CALLBACK or control[ASK_CONTACTS] != 0:
+            if control[TAU_MODE] == TAU_CALLBACK or control[ASK_CONTACTS] + control[ASK_JOINTS] > 0:
                 return NEED_CALLBACK
 
         elif place == DETECT:
@@ -122,7 +135,7 @@ def run(
             )
             if code != GOOD:
                 return failed(control, FAILURE_NOT_FINITE)
-            reason = find_contacts(world, work, collision, control, parameters)
+            reason = find_contacts(world, work, collision, joints, control, parameters)
             if reason != 0:
                 return reason
             control[PROGRAM] = ROOM
@@ -133,13 +146,20 @@ def run(
             islands = control[CHUNK_ISLANDS] + control[N_ISLANDS]
             if contacts > chunk.contact_int.shape[0] or islands > chunk.island_int.shape[0]:
                 return CHUNK_FULL
+            if joints is not None:
+                of_joints = control[CHUNK_JOINTS] + joints.row_start[control[N_ISLANDS]]
+                if of_joints > joints.chunk_int.shape[0]:
+                    return CHUNK_FULL
             control[PROGRAM] = ISLANDS
 
         elif place == ISLANDS:
             if control[ISLAND] >= control[N_ISLANDS]:
                 control[PROGRAM] = FINISH
                 continue
-            reason = pose_island(world, work, island, control, parameters)
+            if joints is None:
+                reason = pose_island(world, work, island, control, parameters)
+            else:
+                reason = pose_joint_island(world, work, island, joints, control, parameters)
             if reason != 0:
                 return reason
             if control[SOLVER] == SOLVER_EXTERNAL:
@@ -149,8 +169,7 @@ def run(
             control[PROGRAM] = SOLVE
 
         elif place == SOLVE:
-            nc = control[ISLAND_CONTACTS]
-            n = 2 * nc + 2 * nc * (control[EDGES] // 2)
+            n = control[ISLAND_N]
             code = lemke_drive(
                 island.M[: n * n].reshape((n, n)),
                 island.q[:n],
@@ -171,9 +190,17 @@ def run(
                 return NEED_SOLVE
 
         elif place == JUDGE:
-            if not judge_island(world, work, island, control, parameters):
-                return failed(control, FAILURE_LCP)
             i = control[ISLAND]
+            of_joints = 0
+            if joints is None:
+                if not judge_island(world, work, island, control, parameters):
+                    return failed(control, FAILURE_LCP)
+            else:
+                failure = judge_joint_island(world, work, island, joints, control, parameters)
+                if failure != FAILURE_NONE:
+                    return failed(control, failure)
+                write_joint_rows(island, joints, control)
+                of_joints = joints.row_start[i + 1] - joints.row_start[i]
             write_rows(world, work, island, chunk, i, control[STEP], h, control[EDGES], control[CHUNK_CONTACTS])
             write_island(
                 island,
@@ -184,6 +211,7 @@ def run(
                 control[ISLAND_CONTACTS],
                 control[PIVOTS],
                 control[WARM_HIT],
+                of_joints,
             )
             nc, nv = control[ISLAND_CONTACTS], control[ISLAND_NV]
             if control[PROJECTION] != 0 and pose_projection(world, work, island, i, nc, nv, h):
@@ -237,6 +265,8 @@ def run(
                 for j in range(work.tau.shape[0]):
                     chunk.tau[row, j] = work.tau[j]
             commit(work, control[N_CONTACTS])
+            if joints is not None:
+                keep_joints(joints, control, row, control[N_ISLANDS])
             control[N_PREVIOUS] = control[N_CONTACTS]
             parameters[TIME] += h
             parameters[LAST_H] = h

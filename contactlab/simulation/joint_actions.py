@@ -1,0 +1,117 @@
+"""What acts on the joints of a world besides its motion: stops, damping, dry friction, drives, relations, loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
+from contactlab.multibody.joints import Joint
+from contactlab.multibody.kernels import codes
+
+__all__ = ["Coefficient", "Follower", "JointActions", "Loop", "positions"]
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A number of one coordinate of a joint: viscous damping [N m s/rad, N s/m] or dry friction [N m, N].
+
+    Attributes
+    ----------
+    body, coordinate
+        The body that the joint moves, and which of its degrees of freedom.
+    value
+        The number, at least 0.
+    """
+
+    body: str
+    coordinate: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Follower:
+    """A joint of one coordinate that follows another: multiplier times that one's, plus offset.
+
+    Attributes
+    ----------
+    body, followed
+        The bodies that the two joints move.
+    multiplier, offset
+        Of the relation.
+    """
+
+    body: str
+    followed: str
+    multiplier: float
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A constraint that holds both ways.
+
+    Attributes
+    ----------
+    constraint
+        A `LoopConstraint`, `ContactConstraint` or `CustomConstraint` between bodies of the world.
+    erp
+        Share of its position error taken back in a step, None for the stepper's.
+    bodies
+        Of a custom constraint: the bodies it is about, None for any.
+    """
+
+    constraint: Any
+    erp: float | None
+    bodies: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class JointActions:
+    """All of it; joints go by the bodies they move, numbers of drives by their order.
+
+    Attributes
+    ----------
+    limits
+        Ranges of coordinates.
+    damping, friction
+        Viscous and dry, by coordinate.
+    drives
+        Motors, each with a name of its own.
+    followers
+        Joints that follow others.
+    loops
+        Further equations.
+    """
+
+    limits: tuple[JointLimit, ...] = ()
+    damping: tuple[Coefficient, ...] = ()
+    friction: tuple[Coefficient, ...] = ()
+    drives: tuple[Drive, ...] = ()
+    followers: tuple[Follower, ...] = ()
+    loops: tuple[Loop, ...] = ()
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing acts."""
+        return not (self.limits or self.damping or self.friction or self.drives or self.followers or self.loops)
+
+    def drive_number(self, name: str) -> int:
+        """Return the number of a drive; -1 for an unknown name."""
+        return next((i for i, drive in enumerate(self.drives) if drive.name == name), -1)
+
+
+def positions(joint: Joint) -> list[int | None]:
+    """Return where the position stands whose rate each velocity of a joint is; None for those of orientations."""
+    found: list[int | None] = []
+    at = 0
+    for motion in joint.chain():
+        if motion.kind == codes.CUSTOM:
+            nq, nv = joint.nq, joint.nv
+            found += range(nq) if nq == nv else [None] * nv
+            at += nq
+            continue
+        straight = motion.nv if motion.nq == motion.nv else 3 if motion.kind == codes.FLOATING else 0
+        found += [at + i if i < straight else None for i in range(motion.nv)]
+        at += motion.nq
+    return found

@@ -79,8 +79,8 @@ def simulate(
     resume
         Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
         none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
-        was never stopped, where ``tau``, ``contacts`` and ``targets`` depend on their arguments alone. A record that is as long
-        already is returned as it is.
+        was never stopped, where ``tau``, ``contacts`` and ``targets`` depend on their arguments alone. A record that is
+        as long already is returned as it is.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
         number counts on full steps from here on.

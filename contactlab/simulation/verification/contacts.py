@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from contactlab.simulation.time_stepping import TimeStepping
     from contactlab.simulation.world import World
 
-__all__ = ["ContactRows", "contact_rows", "frame_of", "pair_of"]
+__all__ = ["ContactRows", "contact_rows", "frame_of", "normal_terms", "pair_of"]
 
 # Part of a threshold within which rounding may have decided on which side of it a value lies.
 UNDECIDED = 1e-9
@@ -91,7 +91,7 @@ def contact_rows(
             k.append((gap / h if gap > 0.0 else stiffness * gap * gamma[n],))
         else:
             restitution = pair_of(world, rows, int(c))[1]
-            k.append(_normal_terms(gap, N[n] @ v, N[n] @ v_free, h, restitution, stepper))
+            k.append(normal_terms(gap, N[n] @ v, N[n] @ v_free, h, restitution, stepper.v_min, stepper.erp))
     return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers], gamma, rigid)
 
 
@@ -140,13 +140,13 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
     return 1.0 / give, sum(material.dissipation / (give * material.stiffness) ** 2 for material in springs)
 
 
-def _normal_terms(
-    gap: float, before: float, free: float, h: float, restitution: float, stepper: TimeStepping
+def normal_terms(
+    gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float
 ) -> tuple[float, ...]:
     """Return kN of an impact, or of a contact that may close its gap; both where rounding decides."""
     bounce = restitution * before
-    rest = gap / h if gap > 0.0 else stepper.erp * gap / h
-    closing, fast = gap + h * free, -before - stepper.v_min
+    rest = gap / h if gap > 0.0 else erp * gap / h
+    closing, fast = gap + h * free, -before - v_min
     unsure = abs(closing) <= UNDECIDED * (abs(gap) + h * abs(free)) or abs(fast) <= UNDECIDED * abs(before)
     impact = closing <= 0.0 and fast > 0.0
     if unsure:

@@ -15,6 +15,13 @@ from contactlab.simulation.verification.contacts import ContactRows, contact_row
 from contactlab.simulation.verification.coverage import uncovered
 from contactlab.simulation.verification.dynamics import Dynamics, dynamics, free_momentum
 from contactlab.simulation.verification.island import island_measures
+from contactlab.simulation.verification.joints import (
+    JointLaws,
+    joint_jacobian,
+    joint_laws,
+    joint_measures,
+    row_forces,
+)
 from contactlab.simulation.verification.motion import moved
 from contactlab.simulation.verification.projection import projection_measure
 from contactlab.simulation.verification.report import (
@@ -118,41 +125,62 @@ def _step(recording: Recording, i: int) -> Iterator[Found]:
     for c in chosen:
         yield from _table(recording, int(c), h)
     J, impulse = _impulses(recording, chosen, state)
-    yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J, state))
+    rows_of_joints, forces = joint_jacobian(recording, i, state.bodies), row_forces(recording, i)
+    laid = np.abs(forces) @ np.abs(rows_of_joints)
     # What the impulses did taken off again: near v_free, whose midpoint is looked for.
-    push = np.einsum("nij,ni->j", J, impulse)
+    push = np.einsum("nij,ni->j", J, impulse) + h * forces @ rows_of_joints
     guess = v_plus - np.linalg.solve(state.M, push)
     momentum = free_momentum(model, state, v, tau, h, guess, recording.stepper.gyroscopic)
-    off = np.abs(state.M @ v_plus - momentum - push)
-    size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size)
+    laws = joint_laws(recording, i, state.bodies, state.M, momentum)
+    M = laws.inertia(state.M, h)
+    yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J, M))
+    off = np.abs(M @ v_plus - momentum - h * laws.push - push)
+    size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size + laid)
     size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)
+    size += np.diag(M - state.M) * np.abs(v_plus) + h * np.abs(laws.push)
     yield "motion", -1, -1, _largest(off, size)
-    v_free: FloatArray = np.linalg.solve(state.M, momentum).astype(np.float64, copy=False)
-    yield from _islands(recording, i, chosen, state, v_free)
+    v_free: FloatArray = np.linalg.solve(M, momentum + h * laws.push).astype(np.float64, copy=False)
+    yield from _islands(recording, i, chosen, state, laws, v_free)
 
 
 def _islands(
-    recording: Recording, i: int, chosen: NDArray[np.int64], state: Dynamics, v_free: FloatArray
+    recording: Recording, i: int, chosen: NDArray[np.int64], state: Dynamics, laws: JointLaws, v_free: FloatArray
 ) -> Iterator[Found]:
     """Yield the conditions of the islands of step i, and whether the record has a certificate for each."""
     rows = recording.rows
     own = np.flatnonzero(rows["island_step"] == i)
     claimed = {int(rows["island_index"][n]): n for n in own}
-    labels = rows["contact_island"][chosen]
-    for island in sorted({*claimed, *map(int, np.unique(labels))}):
-        numbers = chosen[labels == island]
-        if island not in claimed or rows["island_contacts"][claimed[island]] != numbers.size or not numbers.size:
+    labels, of_joints = rows["contact_island"][chosen], np.flatnonzero(rows["joint_step"] == i)
+    joint_labels = rows["joint_island"][of_joints]
+    listed = np.isin(np.arange(len(laws.k)), rows["joint_row"][of_joints])
+    yield "rows", -1, -1, laws.unlisted(listed)
+    h, v, v_plus = float(rows["h"][i]), recording.v[i], recording.v[i + 1]
+    M, forces = laws.inertia(state.M, h), row_forces(recording, i)
+    for island in sorted({*claimed, *map(int, np.unique(labels)), *map(int, np.unique(joint_labels))}):
+        numbers, joints = chosen[labels == island], of_joints[joint_labels == island]
+        sizes = (numbers.size, joints.size)
+        n = claimed.get(island)
+        if n is None or (rows["island_contacts"][n], rows["island_joints"][n]) != sizes or sizes == (0, 0):
             yield "solved", island, -1, np.inf
             continue
-        yield "solved", island, -1, float(np.abs(recording.rows["island_measures"][claimed[island], 1]))
-        h, v = float(rows["h"][i]), recording.v[i]
-        posed = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
-        J = np.vstack((posed.N, posed.F))
-        Y: FloatArray = np.linalg.solve(state.M, J.T).T.astype(np.float64, copy=False)
-        z = _solution(rows["contact_z"][numbers], recording.stepper.edges // 2)
-        for condition, contact, value in island_measures(posed, Y, v_free, recording.v[i + 1], z, h):
-            yield condition, island, int(numbers[contact]), value
-        yield from _projection(recording, i, island, posed, Y)
+        yield "solved", island, -1, float(np.abs(rows["island_measures"][n, 1]))
+        # What the rows of joints do is given for the contacts, and the other way round.
+        members = rows["joint_row"][joints]
+        Y_joints = np.linalg.solve(M, laws.J[members].T).T
+        loaded = v_free + h * forces[members] @ Y_joints
+        speed = np.abs(v_free) + h * np.abs(forces[members]) @ np.abs(Y_joints)
+        if numbers.size:
+            posed = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
+            J = np.vstack((posed.N, posed.F))
+            Y: FloatArray = np.linalg.solve(M, J.T).T.astype(np.float64, copy=False)
+            z = _solution(rows["contact_z"][numbers], recording.stepper.edges // 2)
+            for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h):
+                yield condition, island, int(numbers[contact]), value
+            yield from _projection(recording, i, island, posed, Y)
+            nc, nr = posed.N.shape[0], posed.F.shape[0]
+            speed = speed + h * np.abs(z[: nc + nr]) @ np.abs(Y) + h * np.abs(z[nc + nr : nc + 2 * nr]) @ np.abs(Y[nc:])
+        for condition, value in joint_measures(recording, laws, joints, v_plus, speed, M, h):
+            yield condition, island, -1, value
 
 
 def _projection(recording: Recording, i: int, island: int, posed: ContactRows, Y: FloatArray) -> Iterator[Found]:
@@ -168,12 +196,12 @@ def _projection(recording: Recording, i: int, island: int, posed: ContactRows, Y
         yield "projection", island, int(posed.numbers[rigid[worst]]), value
 
 
-def _displacement(recording: Recording, chosen: NDArray[np.int64], J: FloatArray, state: Dynamics) -> FloatArray:
+def _displacement(recording: Recording, chosen: NDArray[np.int64], J: FloatArray, M: FloatArray) -> FloatArray:
     """Return M^-1 N^T p (nv,), by which step i moved q besides."""
     normal, push = recording.rows["contact_normal"][chosen], recording.rows["contact_push"][chosen]
     if not push.any():
         return np.zeros(recording.world.nv)
-    return np.asarray(np.linalg.solve(state.M, np.einsum("nij,ni,n->j", J, normal, push)))
+    return np.asarray(np.linalg.solve(M, np.einsum("nij,ni,n->j", J, normal, push)))
 
 
 def _solution(by_contact: FloatArray, r: int) -> FloatArray:

@@ -5,7 +5,7 @@ from scene_texts import CUBE, write
 
 from contactlab.cli import main
 from contactlab.simulation import Recording
-from contactlab.viewer import serve_replay
+from contactlab.viewer import show
 
 
 def test_run_writes_a_record(tmp_path, capsys):
@@ -91,6 +91,6 @@ def test_the_live_replay_serves_this_machine_only(tmp_path):
     out = tmp_path / "run.npz"
     assert main(["run", str(write(tmp_path)), "--out", str(out)]) == 0
     told, pictures = [], iter([True, True, True, False])
-    serve_replay(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
+    show(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
     assert told
     assert told[0].startswith("http://127.0.0.1:")

@@ -260,7 +260,7 @@ def test_sums_and_words(tmp_path):
 def test_plot(tumble, tmp_path):
     """The ledger as a picture, of an empty record too."""
     pytest.importorskip("matplotlib")
-    from contactlab.plotting import plot_ledger
+    from contactlab.plotting import ledger, save
 
     for recording in (tumble, simulate(scenes.ball(0.2, 1.0), TimeStepping(1e-3), steps=0)):
-        assert plot_ledger(recording, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+        assert save(ledger(recording), tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

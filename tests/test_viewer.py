@@ -1,4 +1,4 @@
-"""The HTML replay: one file, small, nothing left running; the geometry behind it."""
+"""In the browser: the HTML replay is one file, small, nothing left running; live views; switches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import pytest
 
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.plotting import plot_convergence, plot_recording, plot_toss_curve
-from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate
+from contactlab.drawing import Arrows, ForceScale, Readout, Stage
+from contactlab.drawing.palette import MODE_COLORS
+from contactlab.plotting import plot_convergence, plot_toss_curve
+from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.viewer import write_html_replay
-from contactlab.viewer.html_replay import _shown_steps
-from contactlab.viewer.patch import clip, fan, grid_lines, patch
+from contactlab.viewer import live, write_html_replay
+from contactlab.viewer.controls import Controls
+from contactlab.viewer.scene import TOGGLES, SceneView
+from contactlab.viewer.server import free_port, serving
 
 
 @pytest.fixture(scope="module")
@@ -52,46 +55,60 @@ def test_replay_is_one_small_file_and_leaves_nothing_running(
     assert threading.active_count() <= before + 1
 
 
-def test_shown_steps_are_spread_in_time() -> None:
-    """First and last state are shown; the rest at the frame rate, or every state of a coarse record."""
-    fine = np.arange(1001) * 1e-3
-    shown = _shown_steps(fine, 40.0)
-    assert shown == list(range(0, 1001, 25))
-    coarse = np.arange(6) * 0.1
-    assert _shown_steps(coarse, 40.0) == list(range(6))
-    assert _shown_steps(np.zeros(1), 40.0) == [0]
+def test_the_replay_decimates_and_says_so(recording: Recording, tmp_path: Path) -> None:
+    """10 frames per second of 0.4 s are 5 states of 201; progress counts them; without forces there is no legend."""
+    told: list[tuple[int, int]] = []
+    path = write_html_replay(recording, tmp_path / "a.html", fps=10.0, progress=lambda *done: told.append(done))
+    page = path.read_text(encoding="utf-8")
+    assert "5 of 201 states" in page
+    assert told == [(k, 5) for k in range(1, 6)]
+    for word in ("open", "stick", "slide", "per 0.1 m of arrow"):
+        assert word in page.rsplit("</script>", 1)[-1]
+    bare = write_html_replay(recording, tmp_path / "b.html", fps=10.0, forces=False).read_text(encoding="utf-8")
+    assert "of arrow" not in bare.rsplit("</script>", 1)[-1]
 
 
-def test_clip_keeps_the_outside() -> None:
-    """Half of a square, all of it, nothing of it."""
-    square = np.array([(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0), (0.0, 2.0, 0.0)])
-    half = clip(square, np.array([1.0, 0.0, 0.0]), 1.0)
-    assert sorted(map(tuple, half)) == [(1.0, 0.0, 0.0), (1.0, 2.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0)]
-    assert len(clip(square, np.array([1.0, 0.0, 0.0]), -1.0)) == 4
-    assert len(clip(square, np.array([1.0, 0.0, 0.0]), 3.0)) == 0
-    assert fan(square).tolist() == [[0, 1, 2], [0, 2, 3]]
+@pytest.mark.filterwarnings("default")
+def test_live_shows_a_world_while_it_is_simulated(recording: Recording) -> None:
+    """On this machine alone; every portion's last step arrives, and those too soon for the eye are left out."""
+    world = recording.world
+    with live(world, port=18741, pace=None, fps=1e9) as view:
+        assert view.url.startswith("http://127.0.0.1:")
+        assert view._server.get_host() == "127.0.0.1"
+        seen: list[float] = []
+
+        def watch(result: StepResult) -> None:
+            seen.append(result.state.time)
+            view.show(result)
+
+        simulate(world, recording.stepper, steps=20, watch=watch, chunk_steps=8)
+        np.testing.assert_allclose(seen, [0.016, 0.032, 0.04])
+        assert "t = 0.040 s" in view._view._text.text
+    assert not [t.name for t in threading.enumerate() if "viser" in t.name.lower()]
 
 
-def test_patch_lies_under_the_motion_and_outside_the_others() -> None:
-    """Every corner is on the plane; what another half-space buries is cut away; grid lines stay on the patch."""
-    up, slope = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
-    around = np.array([(-1.0, 0.0, 1.0), (3.0, 1.0, 1.0)])
-    floor = patch(up, 0.0, around, 0.5, [(slope, -0.6)])
-    assert np.abs(floor @ up).max() < 1e-12
-    assert (floor @ slope >= -0.6 - 1e-12).all()
-    np.testing.assert_allclose(floor.min(axis=0), [-1.5, -0.5, 0.0], atol=1e-12)
-    np.testing.assert_allclose(floor.max(axis=0), [1.0, 1.5, 0.0], atol=1e-12)
-    lines = grid_lines(floor, up, 0.5, 0.01)
-    assert {round(float(x), 6) for x in lines[:, :, 0].ravel()} == {-1.5, -1.0, -0.5, 0.0, 0.5, 1.0}
-    assert {round(float(y), 6) for y in lines[:, :, 1].ravel()} == {-0.5, 0.0, 0.5, 1.0, 1.5}
-    np.testing.assert_allclose(lines[:, :, 2], 0.01, rtol=1e-6)
-
-
-def test_plot_of_a_recording_is_a_picture(recording: Recording, tmp_path: Path) -> None:
-    """A PNG of reasonable size."""
-    path = plot_recording(recording, tmp_path / "plot.png")
-    assert path.read_bytes().startswith(b"\x89PNG")
-    assert path.stat().st_size > 20_000
+@pytest.mark.filterwarnings("default")
+def test_switches_hide_and_show(recording: Recording) -> None:
+    """Every toggle acts on its nodes; ids get their labels when they are wanted."""
+    rotations, origins = recording.poses()
+    stage = Stage.of(recording.world, rotations, origins)
+    scale = ForceScale.of_recording(recording, stage.size)
+    last = recording.n_steps
+    with serving(free_port()) as server:
+        view = SceneView(server.scene, recording.world, stage)
+        for name, shown in TOGGLES.items():
+            view.toggle(name, shown=not shown)
+        arrows = Arrows.of_state(recording, last, scale)
+        view.show(rotations[last], origins[last], arrows, "text")
+        assert not view._forces[STICK].visible
+        for mode, handle in view._forces.items():
+            assert np.asarray(handle.colors).tolist() == list(MODE_COLORS[mode])
+            assert len(handle.points) == max(1, int((arrows.modes == mode).sum()))
+        assert view._normals.visible
+        assert [label.text for label in view._labels] == [f"{int(i) & 0xFFFFFF:x}" for i in arrows.ids[:60]]
+        controls = Controls(server, view, recording.world, scale)
+        controls.tell(Readout.of_state(recording, last))
+        assert "energy" in controls._numbers.content
 
 
 def test_plot_of_a_curve_is_a_picture(tmp_path: Path) -> None:

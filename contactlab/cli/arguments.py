@@ -6,7 +6,17 @@ import argparse
 import math
 from pathlib import Path
 
-__all__ = ["cone_list", "even", "frictions", "non_negative", "output_file", "positive", "positive_integer", "seed"]
+__all__ = [
+    "cone_list",
+    "even",
+    "frictions",
+    "non_negative",
+    "output_file",
+    "positive",
+    "positive_integer",
+    "seed",
+    "times",
+]
 
 
 def positive(text: str) -> float:
@@ -66,6 +76,11 @@ def frictions(text: str) -> list[float]:
 def cone_list(text: str) -> list[int]:
     """Return numbers of edges from ``4,8,16``."""
     return [even(part) for part in text.split(",")]
+
+
+def times(text: str) -> list[float]:
+    """Return times from ``0,0.5,1``."""
+    return [_number(part) for part in text.split(",")]
 
 
 def output_file(text: str) -> Path:

@@ -86,15 +86,15 @@ def print_account(recording: Recording) -> None:
 
 def _write(recording: Recording, folder: Path) -> None:
     """Write the record, then what the installed extras can draw."""
-    from contactlab.plotting import plot_recording
-    from contactlab.viewer import write_html_replay
+    from contactlab.cli.replay import write_html
+    from contactlab.plotting import save, summary
 
     record = folder / f"{NAME}.npz"
     recording.save(record)
     print(f"wrote {record}")
     outputs: list[tuple[str, Callable[[Recording, Path], Path]]] = [
-        (f"{NAME}.png", plot_recording),
-        (f"{NAME}.html", write_html_replay),
+        (f"{NAME}.png", lambda recording, path: save(summary(recording), path)),
+        (f"{NAME}.html", write_html),
     ]
     for name, write in outputs:
         try:

@@ -1,31 +1,37 @@
-"""`contactlab replay`: look at a record, in the browser, as one HTML file, or as a page of plots."""
+"""`contactlab replay`: look at a record, in the browser, as one HTML file, as a picture, or as plots."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contactlab.cli import arguments as kinds
+from contactlab.cli.progress import Progress
 
 if TYPE_CHECKING:
     from contactlab.simulation import Recording
 
-__all__ = ["add_parser", "run"]
+__all__ = ["add_parser", "run", "write_html", "write_plots"]
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "replay",
-        help="look at a record: live in the browser, as HTML, as a picture",
-        description=f"{__doc__} Without --html and --picture it is served to this machine alone, until Ctrl-C.",
+        help="look at a record: live in the browser, as HTML, as a picture, as plots",
+        description=f"{__doc__} Without any of the three it is served to this machine alone, until Ctrl-C.",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the record, .npz")
     parser.add_argument("--html", type=kinds.output_file, metavar="OUT", help="write one HTML file that opens offline")
     parser.add_argument(
-        "--picture", type=kinds.output_file, metavar="OUT", help="write a PNG: energy, residuals, forces"
+        "--picture", type=kinds.output_file, metavar="OUT", help="write bodies and forces as a picture, .png"
     )
+    parser.add_argument(
+        "--time", type=kinds.times, metavar="T[,T...]", help="of the picture [s]; the last state without it"
+    )
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder")
     parser.add_argument(
         "--port", type=kinds.positive_integer, default=8080, help="of the live view (default %(default)s)"
     )
@@ -39,6 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     recording = Recording.open(arguments.file)
     try:
         _show(recording, arguments)
+    except ValueError as error:
+        print(f"contactlab: error: {error}", file=sys.stderr)
+        return 2
     except ModuleNotFoundError as error:
         print(f"{error.name} is missing; pip install 'contactlab[viz]'")
         return 1
@@ -47,14 +56,41 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(recording: Recording, arguments: argparse.Namespace) -> None:
     if arguments.html is not None:
-        from contactlab.viewer import write_html_replay
-
-        print(f"wrote {write_html_replay(recording, arguments.html)}")
+        print(f"wrote {write_html(recording, arguments.html)}")
     if arguments.picture is not None:
-        from contactlab.plotting import plot_recording
+        from contactlab.plotting import picture
 
-        print(f"wrote {plot_recording(recording, arguments.picture)}")
-    if arguments.html is None and arguments.picture is None:
-        from contactlab.viewer import serve_replay
+        picture(recording, arguments.time, path=arguments.picture)
+        print(f"wrote {arguments.picture}")
+    if arguments.plots is not None:
+        for path in write_plots(recording, arguments.plots):
+            print(f"wrote {path}")
+    if arguments.html is None and arguments.picture is None and arguments.plots is None:
+        from contactlab.viewer import show
 
-        serve_replay(recording, port=arguments.port, announce=lambda url: print(f"{url} (Ctrl-C ends it)", flush=True))
+        show(recording, port=arguments.port, announce=lambda url: print(f"{url} (Ctrl-C ends it)", flush=True))
+
+
+def write_html(recording: Recording, path: Path) -> Path:
+    """Write the replay, and say on standard error how far it is."""
+    from contactlab.viewer import write_html_replay
+
+    with Progress("writing the replay", "frames") as progress:
+        return write_html_replay(recording, path, progress=progress.update)
+
+
+def write_plots(recording: Recording, folder: Path) -> list[Path]:
+    """Write every plot of a record into a folder, which is made where it is not there."""
+    from contactlab import plotting
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plots = (
+        plotting.summary,
+        plotting.ledger,
+        plotting.forces,
+        plotting.modes,
+        plotting.gaps,
+        plotting.effort,
+        plotting.certificates,
+    )
+    return [plotting.save(plot(recording), folder / f"{plot.__name__}.png") for plot in plots]

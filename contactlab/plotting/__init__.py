@@ -1,12 +1,30 @@
-"""Pictures on paper: PNG plots without a window. Needs the extra `viz` (matplotlib), imported when a plot is drawn."""
+"""Pictures on paper, without a window. Needs the extra `viz` (matplotlib), imported when something is drawn.
+
+What takes a `Recording` returns a matplotlib Figure: `picture` in three dimensions, the others over time.
+"""
 
 from __future__ import annotations
 
+from contactlab.plotting.contact_plot import gaps, modes
 from contactlab.plotting.convergence import plot_convergence
-from contactlab.plotting.ledger_plot import plot_ledger
-from contactlab.plotting.painleve_plot import plot_painleve
-from contactlab.plotting.recording_plot import plot_recording
-from contactlab.plotting.routh_plot import plot_routh
+from contactlab.plotting.effort_plot import certificates, effort
+from contactlab.plotting.force_plot import forces
+from contactlab.plotting.ledger_plot import ledger
+from contactlab.plotting.paper import save
+from contactlab.plotting.picture import picture
+from contactlab.plotting.summary import summary
 from contactlab.plotting.toss_curve import plot_toss_curve
 
-__all__ = ["plot_convergence", "plot_ledger", "plot_painleve", "plot_recording", "plot_routh", "plot_toss_curve"]
+__all__ = [
+    "certificates",
+    "effort",
+    "forces",
+    "gaps",
+    "ledger",
+    "modes",
+    "picture",
+    "plot_convergence",
+    "plot_toss_curve",
+    "save",
+    "summary",
+]

@@ -1,61 +1,66 @@
-"""The energy ledger of a recording over time: what each entry has added up to, and the energy they account for."""
+"""The energy of a recording, and its ledger: what each entry has added up to."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.plotting.paper import one_page
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from contactlab.simulation import EnergyLedger, Recording
+    from contactlab.simulation import Recording
 
-__all__ = ["draw_ledger", "plot_ledger"]
+__all__ = ["draw_energy", "draw_ledger", "ledger"]
 
 
-def draw_ledger(axes: Axes, ledger: EnergyLedger) -> None:
+def draw_energy(axes: Axes, recording: Recording) -> None:
+    """Draw kinetic energy, potential energy above its lowest value, and their sum [J]."""
+    potential = recording.potential - recording.potential.min()
+    axes.plot(recording.time, recording.kinetic, label="kinetic", linewidth=1.0)
+    axes.plot(recording.time, potential, label="potential, above its lowest", linewidth=1.0)
+    axes.plot(recording.time, recording.kinetic + potential, label="sum", color="black", linestyle="-", linewidth=1.4)
+    axes.set_ylabel("energy [J]")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def draw_ledger(axes: Axes, recording: Recording) -> None:
     """Draw the change of the energy since the start and the running sums of the ledger's summary [J].
 
     Entries that are zero throughout are left out.
     """
-    axes.plot(ledger.time, ledger.energy - ledger.energy[0], label="change of energy", color="black", linewidth=1.4)
-    for name, values in ledger.summary.items():
+    account = recording.ledger
+    change = account.energy - account.energy[0]
+    axes.plot(account.time, change, label="change of energy", color="black", linestyle="-", linewidth=1.4)
+    for name, values in account.summary.items():
         if np.any(values != 0.0):
-            axes.plot(ledger.time, np.concatenate(([0.0], np.cumsum(values))), label=name, linewidth=1.0)
+            axes.plot(account.time, np.concatenate(([0.0], np.cumsum(values))), label=name, linewidth=1.0)
     axes.set_ylabel("energy ledger,\nsince the start [J]")
     axes.legend(frameon=False, fontsize=8)
 
 
-def plot_ledger(recording: Recording, path: str | Path) -> Path:
-    """Draw the energy ledger of a recording and write a PNG.
+def ledger(recording: Recording) -> Figure:
+    """Return energy and energy ledger of a recording over time.
 
-    Top: the running sums of `draw_ledger`. Bottom: per step, the magnitudes of stabilisation and integration error,
-    which belong to the scheme, against that of the energy not accounted for, which is rounding [J].
+    Top: the energies. Middle: the running sums of the ledger's entries. Bottom: per step, the magnitudes of
+    stabilisation and integration error, which belong to the scheme, against that of the energy not accounted for, which
+    is rounding [J].
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    ledger = recording.ledger
-    figure = Figure(figsize=(9.0, 6.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    sums, scheme = figure.subplots(2, 1, sharex=True)
-    draw_ledger(sums, ledger)
-    ends = ledger.time[1:]
+    account = recording.ledger
+    figure, (energies, sums, scheme) = one_page([2.4, 2.8, 2.4], "energy and where it went")
+    draw_energy(energies, recording)
+    draw_ledger(sums, recording)
     for name, values in (
-        ("integration error", ledger.integration_error),
-        ("stabilisation", ledger.stabilisation),
-        ("not accounted for", ledger.residual),
+        ("integration error", account.integration_error),
+        ("stabilisation", account.stabilisation),
+        ("not accounted for", account.residual),
     ):
         # A logarithmic axis has no place for 0.
         size = np.where(values != 0.0, np.abs(values), np.nan)
-        scheme.semilogy(ends, size, ".", markersize=2.0, label=name)
+        scheme.semilogy(account.time[1:], size, ".", markersize=2.5, label=name)
     scheme.set_ylabel("magnitude per step [J]")
-    scheme.set_xlabel("time [s]")
     scheme.legend(frameon=False, fontsize=8)
-    for axes in figure.axes:
-        axes.grid(alpha=0.25)
-    path = Path(path)
-    figure.savefig(path, dpi=120)
-    return path
+    return figure

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.simulation.contact_table import CertificateTable, ContactTable
 from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
@@ -24,7 +25,7 @@ from contactlab.spatial.arrays import finite_number
 
 if TYPE_CHECKING:
     from contactlab.simulation.record_writer import RecordWriter
-    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.time_stepping import StepResult, TimeStepping
     from contactlab.simulation.world import World
 
 __all__ = ["simulate"]
@@ -49,6 +50,7 @@ def simulate(
     path: str | os.PathLike[str] | None = None,
     resume: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    watch: Callable[[StepResult], None] | None = None,
     chunk_steps: int | None = None,
     flush_seconds: float = 1.0,
     stamp: Mapping[str, str] | None = None,
@@ -84,6 +86,8 @@ def simulate(
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
         number counts on full steps from here on.
+    watch
+        Called with the last step of every portion, as `TimeStepping.step` gives it: `contactlab.viewer.live` shows it.
     chunk_steps
         Steps computed before Python is entered again: Ctrl-C and ``progress`` wait that long. None: at most 256, and
         as many as take about a tenth of a second.
@@ -134,9 +138,11 @@ def simulate(
         chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
     )
 
-    def report() -> None:
+    def report(rows: Rows) -> None:
         if progress is not None:
             progress(driver.step, _expected(driver, stepper, end) if total is None else total)
+        if watch is not None and rows["time"].size:
+            watch(_last_step(driver, rows))
 
     if target is None:
         pieces: list[Rows] = []
@@ -169,7 +175,7 @@ def _gone_on(
     return RecordWriter.go_on(path, world, stepper, with_tau=with_tau, flush_seconds=interval)
 
 
-def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[], None], portion: int | None) -> None:
+def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], None], portion: int | None) -> None:
     """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done."""
     steps = 1 if portion is None else portion
     while True:
@@ -180,13 +186,27 @@ def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[], None
         if driver.step > first:
             rows |= {"timing_step": np.array([driver.step]), "timing_seconds": np.array([seconds])}
         keep(rows)
-        report()
+        report(rows)
         if reason != layout.CHUNK_FULL:
             return
         if portion is None:
             # Within a factor of two of what was measured: the next steps may have more contacts.
             wanted = steps * max(0.5, min(2.0, PORTION_SECONDS / max(seconds, 1e-9)))
             steps = max(1, min(MOST_STEPS, int(wanted)))
+
+
+def _last_step(driver: Driver, rows: Rows) -> StepResult:
+    """Return the last step of a portion."""
+    from contactlab.simulation.time_stepping import StepResult
+
+    contacts, certificate = ContactTable.from_rows(rows), CertificateTable.from_rows(rows)
+    return StepResult(
+        state=driver.state(),
+        contacts=contacts.rows(contacts.step == driver.step - 1),
+        certificate=certificate.rows(certificate.step == driver.step - 1),
+        kinetic=float(rows["kinetic"][-1]),
+        potential=float(rows["potential"][-1]),
+    )
 
 
 def _length(

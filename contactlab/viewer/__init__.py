@@ -1,8 +1,9 @@
-"""Replays of recordings. Needs the extra `viz` (viser); nothing heavy is imported before a replay is shown."""
+"""Worlds and recordings in the browser. Needs the extra `viz` (viser); nothing heavy is imported before it is used."""
 
 from __future__ import annotations
 
 from contactlab.viewer.html_replay import write_html_replay
-from contactlab.viewer.live_replay import serve_replay
+from contactlab.viewer.live import Live, live
+from contactlab.viewer.replay import show
 
-__all__ = ["serve_replay", "write_html_replay"]
+__all__ = ["Live", "live", "show", "write_html_replay"]

@@ -5,28 +5,35 @@ The file is a view, made with viser from a recording; the recording stays the tr
 
 from __future__ import annotations
 
-import contextlib
-import io
-import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from contactlab.spatial.quaternion import from_matrix
-from contactlab.viewer.forces import ForceFrames
-from contactlab.viewer.scene import add_bodies, add_half_spaces
+from contactlab.drawing import Arrows, ForceScale, Readout, Stage, shown_steps
+from contactlab.viewer.scene import SceneView
+from contactlab.viewer.server import aim_camera, free_port, legend, serving
 
 if TYPE_CHECKING:
-    from viser import InitialCameraConfig
-
     from contactlab.simulation import Recording
 
 __all__ = ["write_html_replay"]
 
+MOST_FRAMES = 1200
 
-def write_html_replay(recording: Recording, path: str | Path, *, fps: float = 40.0, forces: bool = True) -> Path:
+BOX = (
+    "position:fixed;left:12px;bottom:52px;z-index:10;padding:6px 10px;background:rgba(255,255,255,0.85);"
+    "border-radius:4px;font:13px sans-serif;color:#222;pointer-events:none"
+)
+
+
+def write_html_replay(
+    recording: Recording,
+    path: str | Path,
+    *,
+    fps: float = 40.0,
+    forces: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
     """Write a recording as a self-contained HTML page.
 
     Parameters
@@ -36,75 +43,46 @@ def write_html_replay(recording: Recording, path: str | Path, *, fps: float = 40
     path
         The file; an existing one is replaced.
     fps
-        Frames per second of simulated time, at most: fewer where the recording has fewer.
+        Frames per second of simulated time, at most: fewer where the recording has fewer, and where there would be
+        more than 1200 frames. The page says how many of the states it shows.
     forces
-        Draw a line along each contact force, coloured by the contact's mode.
+        Draw an arrow for each contact force, coloured by the contact's mode.
+    progress
+        Called with (frames done, frames in all).
 
     Raises
     ------
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    import viser
-
     rotations, origins = recording.poses()
+    stage = Stage.of(recording.world, rotations, origins)
+    scale = ForceScale.of_recording(recording, stage.size)
+    span = float(recording.time[-1] - recording.time[0])
+    shown = shown_steps(recording.time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
+    # Nobody is meant to connect to this server: it gives the page.
+    with serving(free_port()) as server:
+        aim_camera(server.initial_camera, stage)
+        view = SceneView(server.scene, recording.world, stage)
+        if not forces:
+            for name in ("forces", "open contacts"):
+                view.toggle(name, shown=False)
 
-    def show(frames: list[viser.FrameHandle], i: int) -> None:
-        for frame, R, p in zip(frames, rotations[i], origins[i], strict=True):
-            frame.position = p
-            frame.wxyz = from_matrix(R)
+        def show(i: int) -> None:
+            arrows = Arrows.of_state(recording, i, scale)
+            view.show(rotations[i], origins[i], arrows, str(Readout.of_state(recording, i)))
 
-    # viser announces its server on standard output, where results go; nobody is meant to connect to this one.
-    with contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host="127.0.0.1", port=_free_port(), verbose=False)
-    try:
-        scene = server.scene
-        scene.set_up_direction("+z")
-        _aim_camera(server.initial_camera, origins)
-        add_half_spaces(scene, recording, origins)
-        frames = add_bodies(scene, recording)
-        show(frames, 0)
-        arrows = ForceFrames(scene, recording) if forces else None
-
+        show(0)
         # From here on every change of a handle is a message of the film; the scene so far is its first frame.
         serializer = server.get_scene_serializer()
-        shown = _shown_steps(recording.time, fps)
-        for previous, i in zip([0, *shown[:-1]], shown, strict=True):
+        for k, (previous, i) in enumerate(zip([0, *shown[:-1]], shown, strict=True)):
             serializer.insert_sleep(float(recording.time[i] - recording.time[previous]))
-            show(frames, i)
-            if arrows is not None:
-                arrows.show(i)
+            show(i)
+            if progress is not None:
+                progress(k + 1, len(shown))
         page = serializer.as_html()
-    finally:
-        with contextlib.redirect_stdout(io.StringIO()):
-            server.stop()
+    words = f"{legend(scale) if forces else ''}<div>{len(shown)} of {recording.n_steps + 1} states</div>"
+    before, after = page.rsplit("</body>", 1)
     path = Path(path)
-    path.write_text(page, encoding="utf-8")
+    path.write_text(f'{before}<div style="{BOX}">{words}</div></body>{after}', encoding="utf-8")
     return path
-
-
-def _free_port() -> int:
-    """Return a port nobody listens on (viser moves on to the next one should it be taken meanwhile)."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _shown_steps(time: NDArray[np.float64], fps: float) -> list[int]:
-    """Return the indices shown: the first state at or after each frame time, each once, the last state included."""
-    count = max(1, int(np.ceil((time[-1] - time[0]) * fps)))
-    wanted = np.linspace(time[0], time[-1], count + 1)
-    # Frame times are sums of h only up to rounding: half a step of slack.
-    slack = 0.5 * float(np.diff(time).min()) if time.size > 1 else 0.0
-    indices = np.searchsorted(time, wanted - slack)
-    return [int(i) for i in np.unique(np.minimum(indices, time.size - 1))]
-
-
-def _aim_camera(camera: InitialCameraConfig, origins: NDArray[np.float64]) -> None:
-    """Look at the middle of the motion from the side, far enough to see nearly all of it."""
-    centres = origins.reshape(-1, 3)
-    low, high = centres.min(axis=0), centres.max(axis=0)
-    middle = 0.5 * (low + high)
-    distance = 0.72 * float(np.linalg.norm(high - low)) + 0.3
-    camera.look_at = tuple(middle)
-    camera.position = tuple(middle + distance * np.array([-0.25, -0.85, 0.5]))

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.spatial.quaternion import from_matrix
-from contactlab.viewer.forces import ForceFrames
-from contactlab.viewer.scene import add_bodies, add_half_spaces
+from contactlab.drawing import Arrows, ForceScale, Readout, Stage
+from contactlab.viewer.controls import Controls
+from contactlab.viewer.scene import SceneView
+from contactlab.viewer.server import aim_camera, serving
 
 if TYPE_CHECKING:
     from contactlab.simulation import Recording
 
-__all__ = ["serve_replay"]
+__all__ = ["show"]
 
 TICK = 1.0 / 40.0  # seconds between two pictures
 
 
-def serve_replay(
+def show(
     recording: Recording,
     *,
     port: int = 8080,
@@ -47,16 +47,13 @@ def serve_replay(
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    import viser
-
     rotations, origins = recording.poses()
-    with contextlib.redirect_stdout(io.StringIO()):
-        server = viser.ViserServer(host="127.0.0.1", port=port, verbose=False)
-    try:
-        server.scene.set_up_direction("+z")
-        add_half_spaces(server.scene, recording, origins)
-        frames = add_bodies(server.scene, recording)
-        arrows = ForceFrames(server.scene, recording)
+    stage = Stage.of(recording.world, rotations, origins)
+    scale = ForceScale.of_recording(recording, stage.size)
+    with serving(port) as server:
+        aim_camera(server.initial_camera, stage)
+        view = SceneView(server.scene, recording.world, stage)
+        controls = Controls(server, view, recording.world, scale)
         start, end = float(recording.time[0]), float(recording.time[-1])
         step = max(end - start, 1e-6) / 1000.0
         playing = server.gui.add_checkbox("play", initial_value=True)
@@ -64,20 +61,21 @@ def serve_replay(
         clock = server.gui.add_slider("time [s]", min=start, max=max(end, start + step), step=step, initial_value=start)
         if announce is not None:
             announce(f"http://127.0.0.1:{server.get_port()}")
-        shown = -1
+        shown, last = (-1, -1), time.monotonic()
         with contextlib.suppress(KeyboardInterrupt):
             while running():
                 i = min(int(np.searchsorted(recording.time, clock.value - 0.5 * step)), recording.n_steps)
-                if i != shown:
-                    for frame, R, p in zip(frames, rotations[i], origins[i], strict=True):
-                        frame.position, frame.wxyz = p, from_matrix(R)
-                    arrows.show(i)
-                    shown = i
+                if (i, controls.changes) != shown:
+                    shown = (i, controls.changes)
+                    readout = Readout.of_state(recording, i)
+                    with server.atomic():
+                        view.show(rotations[i], origins[i], Arrows.of_state(recording, i, scale), str(readout))
+                    controls.follow(origins[i])
+                    controls.tell(readout)
                 time.sleep(TICK)
+                now = time.monotonic()
                 if playing.value:
-                    later = clock.value + TICK * speed.value
+                    later = clock.value + (now - last) * speed.value
                     # viser has a setter, which its types hide behind a generic property.
                     clock.value = later if later <= end else start  # type: ignore[misc]
-    finally:
-        with contextlib.redirect_stdout(io.StringIO()):
-            server.stop()
+                last = now

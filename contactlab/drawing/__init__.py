@@ -1,0 +1,14 @@
+"""What a picture of a world consists of, whoever draws it: solids, ground, arrows, colours, the states to show.
+
+Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contactlab.plotting` (paper) both draw from it.
+"""
+
+from __future__ import annotations
+
+from contactlab.drawing.arrows import Arrows, ForceScale
+from contactlab.drawing.frames import shown_steps, state_at
+from contactlab.drawing.readout import Readout
+from contactlab.drawing.solid import Solid, solid_of
+from contactlab.drawing.stage import Ground, Part, Stage
+
+__all__ = ["Arrows", "ForceScale", "Ground", "Part", "Readout", "Solid", "Stage", "shown_steps", "solid_of", "state_at"]

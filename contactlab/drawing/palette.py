@@ -1,0 +1,23 @@
+"""Colours that are told apart with any kind of colour vision (Okabe and Ito 2008)."""
+
+from __future__ import annotations
+
+from contactlab.simulation import OPEN, SLIDE, STICK
+
+__all__ = ["BODIES", "EDGE", "FIXED", "GRID", "GROUND", "MODE_COLORS", "MODE_NAMES", "Color", "hexadecimal"]
+
+Color = tuple[int, int, int]
+
+#: Of bodies, in turn; green and vermilion stand for contact modes.
+BODIES: tuple[Color, ...] = ((86, 180, 233), (240, 228, 66), (204, 121, 167), (0, 114, 178), (230, 159, 0))
+FIXED: Color = (178, 176, 170)
+GROUND: Color = (222, 220, 214)
+GRID: Color = (176, 174, 168)
+EDGE: Color = (40, 40, 40)
+MODE_COLORS: dict[int, Color] = {OPEN: (90, 90, 90), STICK: (0, 158, 115), SLIDE: (213, 94, 0)}
+MODE_NAMES: dict[int, str] = {OPEN: "open", STICK: "stick", SLIDE: "slide"}
+
+
+def hexadecimal(color: Color) -> str:
+    """Return a colour as the web writes it."""
+    return "#{:02x}{:02x}{:02x}".format(*color)

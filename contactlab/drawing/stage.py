@@ -1,0 +1,162 @@
+"""A world as parts to draw: solids on its bodies, and the pieces of its half-spaces that lie around the action."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import Box, HalfSpace
+from contactlab.drawing.palette import BODIES, FIXED, Color
+from contactlab.drawing.patch import fan, grid_lines, patch
+from contactlab.drawing.solid import Solid, solid_of
+from contactlab.multibody.model import WORLD
+from contactlab.simulation import World
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Ground", "Part", "Stage"]
+
+MOST_OF_TIME = (15.0, 85.0)  # percentiles
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A solid fixed to a body.
+
+    Attributes
+    ----------
+    body
+        Its number.
+    solid
+        In body axes.
+    color
+        Of its surface.
+    shape
+        Whether it stands for a shape, which touches; else for the inertia or the bones of a body without any.
+    """
+
+    body: int
+    solid: Solid
+    color: Color
+    shape: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The drawn piece of a half-space: convex polygon (n, 3), its outward normal, grid lines (m, 2, 3), world axes."""
+
+    polygon: FloatArray
+    normal: FloatArray
+    lines: FloatArray
+
+    @property
+    def solid(self) -> Solid:
+        """The piece as triangles with its grid."""
+        return Solid(self.polygon, fan(self.polygon).astype(np.int64), self.lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """What is drawn of a world, and where to look.
+
+    Attributes
+    ----------
+    parts
+        In the order of the bodies.
+    grounds
+        Pieces of the half-spaces.
+    low, high
+        Corners (3,) of the box in which the bodies were during the states given [m].
+    focus
+        The same two corners (2, 3) of where each body was most of the time: a first fall does not count.
+    size
+        Radius of a typical body [m], by which arrows and marks are scaled.
+    """
+
+    parts: tuple[Part, ...]
+    grounds: tuple[Ground, ...]
+    low: FloatArray
+    high: FloatArray
+    focus: FloatArray
+    size: float
+
+    @classmethod
+    def of(cls, world: World, rotations: FloatArray, origins: FloatArray) -> Stage:
+        """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3)."""
+        parts = tuple(part for i in range(world.model.nb) for part in _parts(world, i))
+        moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.solid.vertices)]
+        spheres = [_sphere(part.solid) for part in (moving or [p for p in parts if len(p.solid.vertices)])]
+        low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
+        bodies = [part.body for part in (moving or parts)]
+        radii = [radius for _, radius in spheres]
+        if spheres:
+            centres = [
+                np.einsum("nij,j->ni", rotations[:, i], c) + origins[:, i]
+                for i, (c, _) in zip(bodies, spheres, strict=False)
+            ]
+            low = np.min([c.min(axis=0) - r for c, r in zip(centres, radii, strict=True)], axis=0)
+            high = np.max([c.max(axis=0) + r for c, r in zip(centres, radii, strict=True)], axis=0)
+            usual = [np.percentile(c, MOST_OF_TIME, axis=0) for c in centres]
+            edges = [(u[0] - r, u[1] + r) for u, r in zip(usual, radii, strict=True)]
+            focus = np.array([np.min([e[0] for e in edges], axis=0), np.max([e[1] for e in edges], axis=0)])
+        elif origins.size:
+            low, high = origins.min(axis=(0, 1)) - 0.1, origins.max(axis=(0, 1)) + 0.1
+            focus = np.array([low, high])
+        # Shapes decide the scale, if there are any.
+        touching = [r for part, r in zip(moving, radii, strict=False) if part.shape]
+        size = float(np.median(touching or radii or [0.1]))
+        return cls(parts, _grounds(world, rotations, origins, low, high, size), low, high, focus, size)
+
+
+def _sphere(solid: Solid) -> tuple[FloatArray, float]:
+    """A ball around a solid: the middle of its box, and the largest distance from there."""
+    middle = 0.5 * (solid.vertices.min(axis=0) + solid.vertices.max(axis=0))
+    return middle, float(np.linalg.norm(solid.vertices - middle, axis=1).max())
+
+
+def _parts(world: World, i: int) -> list[Part]:
+    """Parts of a body: its shapes; without any its inertia as a box, and a bone from its parent."""
+    spec = world.model.bodies[i]
+    color = FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
+    own = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
+    parts = [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color) for s in own]
+    if spec.parent != WORLD and spec.placement.p.any():
+        parent = world.model.index(spec.parent)
+        if parent not in world.surface_bodies:
+            none = np.zeros((0, 3))
+            bone = np.stack((np.zeros(3), spec.placement.p))[None]
+            parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
+    if not own and spec.inertia is not None:
+        moments, axes = np.linalg.eigh(spec.inertia.inertia)
+        # Half sides of the homogeneous box with these principal moments.
+        half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / spec.inertia.mass, 0.0))
+        if half.max() > 0.0:
+            axes[:, 2] *= np.sign(np.linalg.det(axes))
+            box = solid_of(Box(np.maximum(half, 0.05 * half.max())))
+            parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False))
+    return parts
+
+
+def _grounds(
+    world: World, rotations: FloatArray, origins: FloatArray, low: FloatArray, high: FloatArray, size: float
+) -> tuple[Ground, ...]:
+    """Pieces of all half-spaces around the action, those on fixed bodies included; none lies inside another."""
+    planes = [(half_space.normal, half_space.offset) for half_space in world.half_spaces]
+    for surface, body in zip(world.surfaces, world.surface_bodies, strict=True):
+        if isinstance(surface.shape, HalfSpace):
+            R, p = rotations[0, body], origins[0, body]
+            normal = R @ surface.placement.R @ surface.shape.normal
+            place = p + R @ surface.placement.p
+            planes.append((normal, surface.shape.offset + float(normal @ place)))
+    margin = 0.12 * float(np.linalg.norm(high - low)) + 2.0 * size
+    corners: NDArray[np.float64] = np.array([[(low, high)[b >> k & 1][k] for k in range(3)] for b in range(8)])
+    spacing = float(10.0 ** np.floor(np.log10(0.6 * (float(np.ptp(corners, axis=0).max()) + 2.0 * margin))))
+    grounds = []
+    for i, (normal, offset) in enumerate(planes):
+        polygon = patch(normal, offset, corners, margin, planes[:i] + planes[i + 1 :])
+        if len(polygon) >= 3:
+            fine = spacing if np.linalg.norm(np.ptp(polygon, axis=0)) > 4.0 * spacing else 0.5 * spacing
+            lines = grid_lines(polygon, normal, fine, lift=2e-3 * margin).astype(np.float64)
+            grounds.append(Ground(polygon, normal, lines))
+    return tuple(grounds)

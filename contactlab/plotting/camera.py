@@ -1,0 +1,94 @@
+"""From the world to the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Camera"]
+
+FAR = 1e6  # [m]
+VIEW = (-0.38, -0.85, 0.42)  # from what is looked at towards the eye
+
+
+@dataclass(frozen=True, eq=False)
+class Camera:
+    """An eye with a direction.
+
+    Attributes
+    ----------
+    eye
+        (3,) [m].
+    axes
+        (3, 3) rows: to the right, upwards, forwards, world axes.
+    zoom
+        Pixels per unit of distance to the side over distance ahead; of no use where ``per_metre`` is given.
+    width, height
+        Of the picture [pixels].
+    per_metre
+        Pixels per metre of an eye infinitely far away; None under perspective.
+    """
+
+    eye: FloatArray
+    axes: FloatArray
+    zoom: float
+    width: int
+    height: int
+    per_metre: float | None = None
+
+    @classmethod
+    def at(
+        cls, points: FloatArray, width: int, height: int, *, view: tuple[float, float, float] = VIEW, fill: float = 0.9
+    ) -> Camera:
+        """Place the eye in the direction ``view`` so that all points (n, 3) fill the part ``fill`` of the picture."""
+        axes = _axes(np.asarray(view, dtype=np.float64))
+        zoom = 1.6 * max(width, height)
+        reach = np.array([width, height]) * 0.5 * fill / zoom
+        inner = (points - points.mean(axis=0)) @ axes.T
+        middle = np.array([0.0, 0.0])
+        distance = 1.0
+        for _ in range(8):
+            # The eye goes back until all fits; then the middle of what it sees moves to the middle of the picture.
+            sides = np.abs(inner[:, :2] - middle)
+            distance = float((sides / reach - inner[:, 2:]).max())
+            seen = (inner[:, :2] - middle) / (distance + inner[:, 2:])
+            middle = middle + 0.5 * (seen.min(axis=0) + seen.max(axis=0)) * distance
+        eye = points.mean(axis=0) + middle @ axes[:2] - distance * axes[2]
+        return cls(eye, axes, zoom, width, height)
+
+    @classmethod
+    def far(cls, points: FloatArray, direction: FloatArray, size: int) -> Camera:
+        """Eye of a light infinitely far away in a direction (3,), whose picture holds all points (n, 3)."""
+        axes = _axes(direction)
+        inner = points @ axes.T
+        low, high = inner.min(axis=0), inner.max(axis=0)
+        extent = float((high - low)[:2].max()) * 1.02 + 1e-9
+        middle = 0.5 * (low + high)
+        eye = (np.array([middle[0], middle[1], low[2] - extent])) @ axes
+        return cls(eye, axes, 0.0, size, size, per_metre=size / extent)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Return x, y [pixels] and nearness of points (..., 3); nearness <= 0 lies behind the eye."""
+        inner = (points - self.eye) @ self.axes.T
+        ahead = inner[..., 2]
+        if self.per_metre is not None:
+            # Linear on the screen, and positive over all that a picture can hold.
+            near, factor = FAR - ahead, np.full_like(ahead, self.per_metre)
+        else:
+            near = np.where(ahead > 1e-9, 1.0 / np.where(ahead > 1e-9, ahead, 1.0), -1.0)
+            factor = self.zoom * near
+        x = 0.5 * self.width + inner[..., 0] * factor
+        y = 0.5 * self.height - inner[..., 1] * factor
+        return np.stack((x, y, near), axis=-1)
+
+
+def _axes(towards_eye: FloatArray) -> FloatArray:
+    """Rows right, up, forward of an eye that looks along the opposite of a direction; upwards stays upwards."""
+    forward = -towards_eye / np.linalg.norm(towards_eye)
+    up = np.array([0.0, 0.0, 1.0]) if abs(forward[2]) < 0.999 else np.array([0.0, 1.0, 0.0])
+    right = np.cross(forward, up)
+    right /= np.linalg.norm(right)
+    return np.stack((right, np.cross(right, forward), forward))

@@ -1,0 +1,85 @@
+"""What the solver had to do, step by step, and how well it did it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.plotting.paper import one_page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from contactlab.simulation import Recording
+
+__all__ = ["certificates", "draw_certificates", "draw_effort", "effort"]
+
+FLOOR = 1e-18  # residuals of exactly 0 are drawn here on the logarithmic axis
+SOLVED_LIMIT = 1e-9  # scaled residual up to which a step counts as solved
+
+
+def draw_effort(axes: Axes, recording: Recording) -> None:
+    """Draw pivots, islands, islands solved by the warm start, and contacts, per step."""
+    ends = recording.time[1:]
+    contacts = np.bincount(recording.contacts.step, minlength=recording.n_steps)
+    axes.plot(ends, contacts, drawstyle="steps-mid", linewidth=0.8, label="contacts")
+    axes.plot(ends, recording.pivots, drawstyle="steps-mid", linewidth=0.8, label="pivots")
+    axes.plot(ends, recording.islands, drawstyle="steps-mid", linewidth=0.8, label="islands")
+    axes.plot(ends, recording.warm_hits, drawstyle="steps-mid", linewidth=0.8, label="islands solved warm")
+    # A hard step takes hundreds of pivots; the others are to be seen beside it.
+    if max(recording.pivots.max(initial=0), contacts.max(initial=0)) > 10:
+        axes.set_yscale("symlog", linthresh=10.0)
+    axes.set_ylabel("per step [1]")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def effort(recording: Recording) -> Figure:
+    """Return the solver's effort over time.
+
+    Top: contacts, pivots, islands, and the islands that the previous step's contacts solved without a pivot. Second:
+    the size of the step [s], which tells where an adaptive stepper struggled. Third: the part of all islands so far
+    that was solved warm. Bottom: time per step on the machine that computed it, mean over portions of the run; nothing
+    where the record has none.
+    """
+    figure, (counts, sizes, warm, seconds) = one_page([3.0, 1.3, 1.6, 1.6], "effort of the solver")
+    ends = recording.time[1:]
+    draw_effort(counts, recording)
+    sizes.plot(ends, recording.h, drawstyle="steps-mid", linewidth=0.9)
+    sizes.set_ylabel("step h [s]")
+    islands = np.cumsum(recording.islands)
+    share = np.divide(np.cumsum(recording.warm_hits), islands, out=np.full(len(ends), np.nan), where=islands > 0)
+    warm.plot(ends, 100.0 * share, linewidth=1.0)
+    warm.set_ylabel("solved warm,\nso far [%]")
+    warm.set_ylim(0.0, 102.0)
+    if recording.timings and recording.timings["timing_step"].size:
+        steps = np.concatenate(([0], recording.timings["timing_step"].clip(0, recording.n_steps)))
+        mean = 1e3 * recording.timings["timing_seconds"] / np.maximum(np.diff(steps), 1)
+        seconds.stairs(mean, recording.time[steps], baseline=None)
+        seconds.set_yscale("log")
+    seconds.set_ylabel("computing,\nper step [ms]")
+    return figure
+
+
+def draw_certificates(axes: Axes, recording: Recording) -> None:
+    """Draw the worst of each step's islands: scaled residual, mechanical condition, and the limit of a solved step."""
+    rows = recording.certificates
+    largest = max(float(rows.scaled.max(initial=0.0)), float(rows.mechanical.max(initial=0.0)))
+    axes.set_yscale("log")
+    axes.set_ylim(0.3 * FLOOR, 10.0 * max(SOLVED_LIMIT, largest if np.isfinite(largest) else 0.0))
+    for name, values in (("scaled residual of the LCP", rows.scaled), ("mechanical condition", rows.mechanical)):
+        worst = np.full(recording.n_steps, np.nan)
+        np.fmax.at(worst, np.asarray(rows.step), np.asarray(values))
+        marker = "." if name.startswith("scaled") else "x"
+        axes.semilogy(recording.time[1:], np.maximum(worst, FLOOR), marker, markersize=2.5, label=name)
+    axes.axhline(SOLVED_LIMIT, color="black", linewidth=0.9, linestyle="--", label="limit of a solved step")
+    axes.set_ylabel("worst of the step [1]")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def certificates(recording: Recording) -> Figure:
+    """Return the certificates over time: the worst island of each step; values of 0 are drawn at 1e-18."""
+    figure, (axes,) = one_page([3.6], "certificate of every step")
+    draw_certificates(axes, recording)
+    return figure

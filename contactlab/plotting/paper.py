@@ -1,0 +1,49 @@
+"""Figures without a window, and the axes they have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["CYCLE", "one_page", "positive", "save"]
+
+#: Okabe and Ito's colours, for lines: told apart with any kind of colour vision; each with a dash of its own beyond 7.
+CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+
+def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
+    """Return a figure with one axes per height [inches], one below the other, which share the time."""
+    from cycler import cycler
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.0, sum(heights) + 0.6), layout="constrained", dpi=120)
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
+    axes = list(grid[:, 0])
+    for one in axes:
+        one.set_prop_cycle(cycler(linestyle=["-", "--", ":"]) * cycler(color=CYCLE))
+        one.grid(alpha=0.25)
+    axes[-1].set_xlabel("time [s]")
+    figure.suptitle(title, fontsize=10)
+    return figure, axes
+
+
+def positive(values: FloatArray) -> FloatArray:
+    """Return the values with what is not positive left out: a logarithmic axis has no place for it."""
+    return np.where(values > 0.0, values, np.nan)
+
+
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write a figure in the format that the path's suffix names, and return the path."""
+    path = Path(path)
+    figure.savefig(path)
+    return path

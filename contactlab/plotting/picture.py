@@ -1,0 +1,190 @@
+"""A recording as a picture: bodies, ground and contact forces at one time or several, without a display."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.drawing import Arrows, ForceScale, Solid, Stage, solid_of, state_at
+from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
+from contactlab.drawing.solid import join_solids
+from contactlab.plotting.camera import VIEW, Camera
+from contactlab.plotting.render import Item, render
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from contactlab.simulation import Recording
+
+__all__ = ["picture"]
+
+MOST_FRAMES = 12
+
+
+def picture(
+    recording: Recording,
+    time: float | Sequence[float] | None = None,
+    *,
+    path: str | Path | None = None,
+    forces: bool = True,
+    view: tuple[float, float, float] = VIEW,
+    size: tuple[int, int] | None = None,
+) -> Figure:
+    """Draw a recording's bodies with their contact forces.
+
+    Parameters
+    ----------
+    recording
+        What to show.
+    time
+        When [s]: the state nearest to it; the last where not given. Several times give a strip of pictures with one
+        camera.
+    path
+        Write it there, too, in the format its suffix names.
+    forces
+        Draw an arrow for the force of each contact on its body B, in the step that led to the state; green where it
+        sticks, vermilion where it slides, and a grey point where it carries nothing. The longest arrows are cut.
+    view
+        Direction from the middle of the picture towards the eye, world axes.
+    size
+        Width and height of one picture [pixels]; as suits what is shown where not given.
+
+    Raises
+    ------
+    ValueError
+        No time, more than 12, or one that is not within the recording.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    states = [recording.n_steps] if time is None else [_state(recording, t) for t in np.atleast_1d(time)]
+    if not 1 <= len(states) <= MOST_FRAMES:
+        raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
+    rotations, origins = (poses[states] for poses in recording.poses())
+    stage = Stage.of(recording.world, rotations, origins)
+    scale = ForceScale.of_recording(recording, stage.size)
+    frames = [_bodies(stage, R, p) for R, p in zip(rotations, origins, strict=True)]
+    marks = [_marks(Arrows.of_state(recording, i, scale), stage.size) if forces else [] for i in states]
+    camera = _camera(stage, frames, marks, view, size, strip=len(states) > 1)
+    images = [render([*_grounds(stage), *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)]
+
+    columns = min(len(states), 6)
+    rows = -(-len(states) // columns)
+    dpi = 150.0
+    foot = 46 if forces else 6
+    wide, high = columns * camera.width, rows * (camera.height + 30) + foot
+    figure = Figure(figsize=(wide / dpi, high / dpi), dpi=dpi)
+    FigureCanvasAgg(figure)
+    for k, (i, image) in enumerate(zip(states, images, strict=True)):
+        left, top = (k % columns) * camera.width, (k // columns) * (camera.height + 30)
+        bottom = high - top - 30 - camera.height
+        axes = figure.add_axes((left / wide, bottom / high, camera.width / wide, camera.height / high))
+        axes.imshow(image, interpolation="nearest")
+        axes.set_axis_off()
+        axes.set_title(f"t = {recording.time[i]:.3f} s", fontsize=9, pad=4.0)
+    if forces:
+        _legend(figure, scale, narrow=wide < 700)
+    if path is not None:
+        figure.savefig(Path(path), dpi=dpi)
+    return figure
+
+
+def _state(recording: Recording, when: float) -> int:
+    start, end = float(recording.time[0]), float(recording.time[-1])
+    slack = 1e-9 + 1e-9 * abs(end)
+    if not start - slack <= when <= end + slack:
+        raise ValueError(f"time: {when:g} s is not within the recording, {start:g} .. {end:g} s")
+    return state_at(recording.time, float(when))
+
+
+def _bodies(stage: Stage, rotations: FloatArray, origins: FloatArray) -> list[Item]:
+    return [Item(part.solid.moved(rotations[part.body], origins[part.body]), part.color) for part in stage.parts]
+
+
+def _grounds(stage: Stage) -> list[Item]:
+    return [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
+
+
+def _camera(
+    stage: Stage,
+    frames: list[list[Item]],
+    marks: list[list[Item]],
+    view: tuple[float, float, float],
+    size: tuple[int, int] | None,
+    *,
+    strip: bool,
+) -> Camera:
+    points = [item.solid.vertices for items in (*frames, *marks) for item in items if len(item.solid.vertices)]
+    all_points = np.concatenate(points) if points else np.array([stage.low, stage.high])
+    if size is None:
+        wide, tall = (420, 560) if strip else (900, 900)
+        # A trial at a square: the picture takes the shape of what is seen.
+        trial = Camera.at(all_points, 500, 500, view=view).project(all_points)[:, :2]
+        ratio = float(np.ptp(trial[:, 1]) / max(float(np.ptp(trial[:, 0])), 1e-9))
+        width = wide if ratio < tall / wide else max(wide // 2, int(tall / ratio))
+        size = (width, int(np.clip(ratio * width, 0.55 * width, tall)))
+    return Camera.at(all_points, *size, view=view, fill=0.84)
+
+
+def _marks(arrows: Arrows, size: float) -> list[Item]:
+    """Arrows of the forces and points of the open contacts, one item per colour."""
+    thick = 0.06 * size
+    solids: dict[Color, list[Solid]] = {}
+    for k in range(len(arrows.points)):
+        color = MODE_COLORS[int(arrows.modes[k])]
+        if arrows.carrying[k]:
+            solid = _arrow(arrows.points[k], arrows.tips[k], thick)
+        else:
+            solid = solid_of_ball(arrows.points[k], 1.2 * thick)
+        solids.setdefault(color, []).append(solid)
+    return [Item(join_solids(some), color, mark=True) for color, some in solids.items()]
+
+
+def solid_of_ball(center: FloatArray, radius: float) -> Solid:
+    """A ball in world axes."""
+    from contactlab.contact import Sphere
+
+    return solid_of(Sphere(radius, center))
+
+
+def _arrow(foot: FloatArray, tip: FloatArray, thick: float) -> Solid:
+    """A shaft with a head of fixed size; a short arrow is all head."""
+    length = float(np.linalg.norm(tip - foot))
+    if length < 1e-3 * thick:
+        return solid_of_ball(foot, 0.8 * thick)
+    head = min(4.0 * thick, 0.6 * length)
+    along = (tip - foot) / length
+    across = np.cross(along, np.eye(3)[int(np.argmin(np.abs(along)))])
+    across /= np.linalg.norm(across)
+    turn = np.linspace(0.0, 2.0 * np.pi, 12, endpoint=False)
+    ring = np.cos(turn)[:, None] * across + np.sin(turn)[:, None] * np.cross(along, across)
+    neck = tip - head * along
+    width = thick * min(1.0, head / (4.0 * thick) + 0.3)
+    rings = [foot + 0.0 * ring, foot + width * ring, neck + width * ring, neck + 2.2 * width * ring, tip + 0.0 * ring]
+    here = np.arange(12)
+    following = np.roll(here, -1)
+    sides = [
+        np.stack(corners, axis=1)
+        for k in range(len(rings) - 1)
+        for corners in (
+            (12 * k + here, 12 * k + following, 12 * (k + 1) + following),
+            (12 * k + here, 12 * (k + 1) + following, 12 * (k + 1) + here),
+        )
+    ]
+    return Solid(np.concatenate(rings), np.concatenate(sides), np.zeros((0, 2, 3)))
+
+
+def _legend(figure: Figure, scale: ForceScale, *, narrow: bool) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], linestyle="none", marker=">" if mode else "o", color=hexadecimal(color), label=name)
+        for mode, (color, name) in {m: (MODE_COLORS[m], MODE_NAMES[m]) for m in MODE_COLORS}.items()
+    ]
+    if not narrow:
+        handles.append(Line2D([], [], linestyle="none", label=f"force on the body, {scale}"))
+    figure.legend(handles=handles, loc="lower center", ncols=4, frameon=False, fontsize=8, handletextpad=0.2)

@@ -1,0 +1,147 @@
+"""What is drawn of a world: solids of every shape, the stage, arrows, the states shown."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
+from contactlab.drawing import Arrows, ForceScale, Stage, shown_steps, solid_of, state_at
+from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS
+from contactlab.drawing.patch import clip, fan, grid_lines, patch
+from contactlab.drawing.poses import center_of_mass, poses_at
+from contactlab.multibody import ModelBuilder
+from contactlab.multibody.joints import Fixed, Revolute
+from contactlab.simulation import OPEN, SLIDE, STICK, ContactTable, WorldBuilder
+from contactlab.spatial import RigidInertia, Transform
+
+TETRAHEDRON = Mesh(np.concatenate((np.zeros((1, 3)), np.eye(3))), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)])
+VOLUMES = {
+    "box": (Box((0.1, 0.2, 0.3)), 0.048, 1e-12),
+    "sphere": (Sphere(0.2, (1.0, 0.0, 0.0)), 4.0 / 3.0 * np.pi * 0.008, 0.04),
+    "capsule": (Capsule(0.1, 0.2), np.pi * 0.01 * (0.4 + 0.4 / 3.0), 0.02),
+    "cylinder": (Cylinder(0.1, 0.2), np.pi * 0.01 * 0.4, 0.01),
+    "octahedron": (ConvexPoints(0.1 * np.concatenate((np.eye(3), -np.eye(3)))), 4.0 / 3.0 * 1e-3, 1e-12),
+    "mesh": (TETRAHEDRON, 1.0 / 6.0, 1e-12),
+}
+
+
+@pytest.mark.parametrize("name", VOLUMES)
+def test_solids_enclose_their_volume_and_look_outwards(name):
+    """The divergence theorem over the triangles gives the shape's volume; round ones lose what their sides cut off."""
+    shape, volume, slack = VOLUMES[name]
+    solid = solid_of(shape)
+    a, b, c = (solid.vertices[solid.triangles[:, k]] for k in range(3))
+    assert np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0 == pytest.approx(volume, rel=slack)
+    normals = solid.normals[solid.triangles].mean(axis=1)
+    assert (np.einsum("ij,ij->i", normals, np.cross(b - a, c - a)) >= -1e-15).all()
+    assert len(solid.lines)
+
+
+def test_solids_of_what_is_no_volume():
+    """Terrain is its surface, a sheet has two sides, a half-space is drawn elsewhere, points are small balls."""
+    terrain = solid_of(HeightField([[0.0, 0.1, 0.0], [0.2, 0.3, 0.1]], (0.5, 0.25)))
+    assert len(terrain.triangles) == 4
+    assert (terrain.normals[:, 2] > 0.0).all()
+    np.testing.assert_allclose(terrain.vertices.max(axis=0), (0.5, 0.5, 0.3))
+    sheet = solid_of(ConvexPoints([(0.1, 0.0, 0.0), (-0.1, 0.1, 0.0), (-0.1, -0.1, 0.0)]))
+    assert sorted(sheet.normals[sheet.triangles[:, 0], 2].round(9)) == [-1.0, 1.0]
+    assert len(solid_of(HalfSpace()).triangles) == 0
+    rod = solid_of(ConvexPoints([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]))
+    assert len(rod.triangles)
+    assert rod.lines.shape == (1, 2, 3)
+    with pytest.raises(TypeError, match="str is no shape"):
+        solid_of("ball")
+
+
+def test_a_stage_has_every_shape_of_every_body():
+    """Several shapes on a body; fixed ones grey; a body without a shape by inertia and bones."""
+    model = ModelBuilder()
+    model.add_body("stand", joint=Fixed(), placement=Transform(p=(0.0, 0.0, 1.0)))
+    inertia = RigidInertia.solid_box(2.0, (0.1, 0.2, 0.3))
+    model.add_body("arm", parent="stand", joint=Revolute((0, 1, 0)), inertia=inertia)
+    place = Transform(p=(0.0, 0.0, -0.5))
+    model.add_body("hand", parent="arm", joint=Revolute((0, 1, 0)), placement=place, inertia=inertia)
+    builder, rough = WorldBuilder(), Material(0.5)
+    builder.add_model(model.build())
+    builder.add_shape("stand", Box.cube(0.1), rough)
+    for x in (-0.1, 0.1):
+        builder.add_shape("hand", Sphere(0.05), rough, placement=Transform(p=(x, 0.0, 0.0)))
+    builder.add_half_space("floor", HalfSpace(), rough)
+    world = builder.build()
+    stage = Stage.of(world, *poses_at(world, world.initial_q))
+    shapes = [part for part in stage.parts if part.shape]
+    assert [part.body for part in shapes] == [0, 2, 2]
+    assert [part.color for part in shapes] == [FIXED, BODIES[2], BODIES[2]]
+    bones = [part for part in stage.parts if part.body == 1 and not len(part.solid.vertices)]
+    np.testing.assert_allclose(bones[0].solid.lines, [[(0, 0, 0), (0, 0, -0.5)]])
+    box = next(part.solid for part in stage.parts if part.body == 1 and len(part.solid.vertices))
+    np.testing.assert_allclose(box.vertices.max(axis=0), (0.1, 0.2, 0.3), rtol=1e-9)
+    assert len(stage.grounds) == 1
+    assert np.abs(stage.grounds[0].polygon[:, 2]).max() < 1e-12
+    center = center_of_mass(world, *(pose[0] for pose in poses_at(world, world.initial_q)))
+    np.testing.assert_allclose(center, (0.0, 0.0, 0.75), atol=1e-12)
+
+
+def test_a_half_space_on_a_fixed_body_is_ground():
+    """It is drawn where the body stands."""
+    builder, rough = WorldBuilder(), Material(0.5)
+    builder.add_fixed_body("table", HalfSpace(), rough, placement=Transform(p=(0.0, 0.0, 0.7)))
+    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), rough, (0, 0, 1, 1, 0, 0, 0))
+    world = builder.build()
+    stage = Stage.of(world, *poses_at(world, world.initial_q))
+    assert [round(float(z), 12) for ground in stage.grounds for z in ground.polygon[:, 2]] == [0.7] * 4
+    np.testing.assert_allclose(stage.low, (-0.17, -0.17, 0.83), atol=0.08)
+
+
+def test_arrows_are_as_long_as_the_scale_says():
+    """Newtons times metres per newton, cut where it is longest; open contacts have none."""
+    impulse = np.array([(0.0, 0.0, 0.02), (0.01, 0.0, 0.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)])
+    columns = {name: np.zeros(4, dtype=np.int64) for name in ContactTable.__dataclass_fields__}
+    modes = np.array([STICK, SLIDE, STICK, OPEN])
+    columns |= {"point": np.ones((4, 3)), "normal": np.tile((0.0, 0.0, 1.0), (4, 1)), "impulse": impulse, "mode": modes}
+    arrows = Arrows.of_step(ContactTable(**columns), 1e-2, ForceScale(per_newton=0.1, longest=0.7))
+    lengths = np.linalg.norm(arrows.tips - arrows.points, axis=1)
+    np.testing.assert_allclose(lengths, (0.2, 0.1, 0.7, 0.0), atol=1e-12)
+    assert arrows.carrying.tolist() == [True, True, True, False]
+    assert str(ForceScale(per_newton=0.1, longest=0.7)) == "1 N per 0.1 m of arrow"
+
+
+def test_no_body_has_the_colour_of_a_mode():
+    """Else an arrow could be taken for a part of a body."""
+    assert not set(BODIES) & set(MODE_COLORS.values())
+
+
+def test_shown_steps_are_spread_in_time() -> None:
+    """First and last state are shown; the rest at the frame rate, or every state of a coarse record."""
+    fine = np.arange(1001) * 1e-3
+    assert shown_steps(fine, 40.0) == list(range(0, 1001, 25))
+    coarse = np.arange(6) * 0.1
+    assert shown_steps(coarse, 40.0) == list(range(6))
+    assert shown_steps(np.zeros(1), 40.0) == [0]
+    assert state_at(coarse, 0.26) == 3
+
+
+def test_clip_keeps_the_outside() -> None:
+    """Half of a square, all of it, nothing of it."""
+    square = np.array([(0.0, 0.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0), (0.0, 2.0, 0.0)])
+    half = clip(square, np.array([1.0, 0.0, 0.0]), 1.0)
+    assert sorted(map(tuple, half)) == [(1.0, 0.0, 0.0), (1.0, 2.0, 0.0), (2.0, 0.0, 0.0), (2.0, 2.0, 0.0)]
+    assert len(clip(square, np.array([1.0, 0.0, 0.0]), -1.0)) == 4
+    assert len(clip(square, np.array([1.0, 0.0, 0.0]), 3.0)) == 0
+    assert fan(square).tolist() == [[0, 1, 2], [0, 2, 3]]
+
+
+def test_patch_lies_under_the_motion_and_outside_the_others() -> None:
+    """Every corner is on the plane; what another half-space buries is cut away; grid lines stay on the patch."""
+    up, slope = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
+    around = np.array([(-1.0, 0.0, 1.0), (3.0, 1.0, 1.0)])
+    floor = patch(up, 0.0, around, 0.5, [(slope, -0.6)])
+    assert np.abs(floor @ up).max() < 1e-12
+    assert (floor @ slope >= -0.6 - 1e-12).all()
+    np.testing.assert_allclose(floor.min(axis=0), [-1.5, -0.5, 0.0], atol=1e-12)
+    np.testing.assert_allclose(floor.max(axis=0), [1.0, 1.5, 0.0], atol=1e-12)
+    lines = grid_lines(floor, up, 0.5, 0.01)
+    assert {round(float(x), 6) for x in lines[:, :, 0].ravel()} == {-1.5, -1.0, -0.5, 0.0, 0.5, 1.0}
+    assert {round(float(y), 6) for y in lines[:, :, 1].ravel()} == {-0.5, 0.0, 0.5, 1.0, 1.5}
+    np.testing.assert_allclose(lines[:, :, 2], 0.01, rtol=1e-6)

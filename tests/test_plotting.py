@@ -1,0 +1,145 @@
+"""Pictures and plots of records: drawn without a display, with units, of empty records too."""
+
+from __future__ import annotations
+
+import body_contact_scenes
+import numpy as np
+import pytest
+import simulation_scenes
+
+from contactlab import plotting
+from contactlab.cli import main
+from contactlab.contact import Box, Sphere
+from contactlab.drawing import solid_of
+from contactlab.plotting.camera import Camera
+from contactlab.plotting.raster import line_pixels, rasterize, shares
+from contactlab.plotting.render import Item, render
+from contactlab.simulation import TimeStepping, simulate
+
+PLOTS = (
+    plotting.summary,
+    plotting.ledger,
+    plotting.forces,
+    plotting.modes,
+    plotting.gaps,
+    plotting.effort,
+    plotting.certificates,
+)
+
+
+@pytest.fixture(scope="module")
+def recording():
+    """Two links that hit a cube: friction, an impact, rest."""
+    return simulate(body_contact_scenes.pendulum_and_box(), TimeStepping(2e-3), duration=0.6)
+
+
+@pytest.fixture(scope="module")
+def empty():
+    """A record without a step."""
+    return simulate(simulation_scenes.ball(0.2, 1.0), TimeStepping(2e-3), steps=0)
+
+
+@pytest.mark.parametrize("plot", PLOTS)
+def test_plots_have_units_and_draw_empty_records(plot, recording, empty, tmp_path):
+    """Every axis says what it counts in; the time is in seconds."""
+    figure = plot(recording)
+    assert figure.axes[-1].get_xlabel() == "time [s]"
+    for axes in figure.axes:
+        label = axes.get_ylabel()
+        assert "[" in label or label.startswith("contact")
+    for some in (figure, plot(empty)):
+        assert plotting.save(some, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_forces_at_rest_are_the_weight(empty):
+    """The line of a pair is the sum of its contacts: m g for a brick at rest."""
+    brick = simulate(simulation_scenes.block(0.5), TimeStepping(2e-3), steps=20)
+    line = plotting.forces(brick).axes[0].lines[0]
+    assert line.get_label() == "ground - body"
+    np.testing.assert_allclose(line.get_ydata()[-5:], 2.0 * 9.81, rtol=1e-9)
+
+
+def test_rasterized_squares_cover_their_pixels_and_the_nearer_wins():
+    """Middles of pixels decide; what lies behind the eye is left out."""
+    square = np.array([(2.0, 1.0), (6.0, 1.0), (6.0, 5.0), (2.0, 5.0)])
+    corners = np.array([(0, 1, 2), (0, 2, 3)])
+    far = np.concatenate((square[corners], np.full((2, 3, 1), 0.5)), axis=2)
+    near = far + np.array([2.0, 0.0, 0.25])
+    behind = far * (1.0, 1.0, -1.0)
+    depth, seen = rasterize(np.concatenate((near, far, behind)), 10, 7)
+    assert (seen >= 0).sum() == 16 + 8
+    assert (seen[1:5, 4:8] < 2).all()
+    assert set(np.unique(seen[1:5, 2:4])) == {2, 3}
+    np.testing.assert_allclose(depth[1:5, 4:8], 0.75)
+    assert (rasterize(far - 50.0, 10, 7)[1] == -1).all()
+    assert shares(far[0], np.array([5.5]), np.array([1.5])).min() > 0.0
+
+
+def test_rasterized_depth_is_linear_over_a_slanted_triangle():
+    """Nearness at each pixel's middle is that of the plane through the corners."""
+    corners = np.array([[(1.0, 1.0, 0.1), (30.0, 3.0, 0.7), (5.0, 25.0, 0.4)]])
+    depth, seen = rasterize(corners, 32, 32)
+    rows, columns = np.nonzero(seen == 0)
+    weights = shares(corners[0], columns + 0.5, rows + 0.5)
+    np.testing.assert_allclose(depth[rows, columns], weights @ corners[0, :, 2], atol=1e-12)
+    assert abs(len(rows) - 0.5 * abs(29.0 * 24.0 - 2.0 * 4.0)) < 30
+
+
+def test_lines_run_from_end_to_end():
+    """Every row of a slanted line has a pixel."""
+    at, near, number = line_pixels(np.array([[(1.5, 2.5, 1.0), (8.5, 9.5, 2.0)]]), 12, 12, 1.0)
+    assert {int(k) // 12 for k in at} >= set(range(2, 10))
+    assert near.min() >= 1.0
+    assert near.max() <= 2.0
+    assert (number == 0).all()
+
+
+def test_the_camera_sees_all_and_things_fall_into_place():
+    """All points fit; a ball in front hides the box behind it; shadows darken the ground."""
+    box, ball = solid_of(Box.cube(0.2)), solid_of(Sphere(0.3, (-0.6, -1.4, 0.7)))
+    points = np.concatenate((box.vertices, ball.vertices))
+    camera = Camera.at(points, 80, 60)
+    screen = camera.project(points)
+    assert (screen[:, 0] >= 0.0).all()
+    assert (screen[:, 0] <= 80.0).all()
+    assert (screen[:, 1] >= 0.0).all()
+    assert (screen[:, 1] <= 60.0).all()
+    image = render([Item(box, (255, 0, 0)), Item(ball, (0, 0, 255))], camera)
+    assert image.shape == (60, 80, 3)
+    assert (image[0, 0] == 255).all()
+    x, y = camera.project(np.array([-0.6, -1.4, 0.7]))[:2].astype(int)
+    assert image[y, x, 2] > image[y, x, 0] + 50
+
+
+def test_a_picture_of_one_time_or_several(recording, tmp_path):
+    """A PNG of moderate size; a strip has an image per time; a time outside is refused."""
+    figure = plotting.picture(recording, 0.3, path=tmp_path / "a.png", size=(200, 160))
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    image = np.asarray(figure.axes[0].images[0].get_array())
+    assert image.shape == (160, 200, 3)
+    assert (image < 250).any(axis=2).mean() > 0.05
+    strip = plotting.picture(recording, [0.0, 0.3, 0.6], size=(100, 100), forces=False)
+    assert [axes.get_title() for axes in strip.axes] == ["t = 0.000 s", "t = 0.300 s", "t = 0.600 s"]
+    for bad in (-0.1, 0.7, float("nan")):
+        with pytest.raises(ValueError, match="not within the recording"):
+            plotting.picture(recording, bad)
+    with pytest.raises(ValueError, match="1 to 12 times"):
+        plotting.picture(recording, np.linspace(0.0, 0.5, 13))
+
+
+def test_a_picture_of_a_record_without_steps(empty, tmp_path):
+    """The start is a state like any other."""
+    plotting.picture(empty, path=tmp_path / "a.png", size=(80, 60))
+    assert (tmp_path / "a.png").stat().st_size > 1000
+
+
+def test_replay_writes_pictures_and_plots(recording, tmp_path, capsys):
+    """From the shell; a time outside the record is one line and status 2."""
+    record = tmp_path / "a.npz"
+    recording.save(record)
+    assert main(["replay", str(record), "--plots", str(tmp_path / "plots")]) == 0
+    assert sorted(path.stem for path in (tmp_path / "plots").iterdir()) == sorted(plot.__name__ for plot in PLOTS)
+    assert main(["replay", str(record), "--picture", str(tmp_path / "a.png"), "--time", "9"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "contactlab: error: time: 9 s is not within the recording, 0 .. 0.6 s"
+    ]

@@ -82,6 +82,14 @@ def rolling_accelerations_of_pyramid(direction: ArrayLike, edges: int, balls: in
     return plate, plate * 2.0 / 7.0
 
 
+def rolling_facet_error(time: Array, direction: ArrayLike, edges: int) -> float:
+    """Return the mean of `rolling_error` over times (n,) of a motion that is exact but for the facets."""
+    v = np.zeros((len(time), 12))
+    plate, ball = rolling_accelerations_of_pyramid(direction, edges)
+    v[:, 0:2], v[:, 6:8] = np.multiply.outer(time, plate), np.multiply.outer(time, ball)
+    return float(rolling_error(time, v, direction).mean())
+
+
 def rolling_error(time: Array, v: Array, direction: ArrayLike, balls: int = 25) -> Array:
     """Return squared velocity errors (n,) [m^2/s^2] of plate and first ball, at times (n,), velocities (n, nv)."""
     along = np.array([*np.asarray(direction), 0.0])

@@ -209,6 +209,25 @@ def markdown(head: Iterable[str], lines: list[list[str]]) -> str:
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
 
+def summary(lines: list[list[str]]) -> str:
+    """The speeds in Markdown, a column a scene: steps per second, and in brackets the ratio to MuJoCo's loop."""
+    names = list(dict.fromkeys(line[0] for line in lines))
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for line in lines:
+        speed = "failed" if line[6] == "nan" else f"{_three_digits(float(line[6]))} ({float(line[9] or 'nan'):.2g})"
+        cells.setdefault((line[1], line[2]), {})[line[0]] = f"[{speed}]" if line[-1] and speed != "failed" else speed
+    rows = [
+        [f"{engine}: {variant}", *(found.get(name, "") for name in names)] for (engine, variant), found in cells.items()
+    ]
+    return markdown(("steps per second (ratio)", *names), rows)
+
+
+def _three_digits(value: float) -> str:
+    """A count with three digits, thousands apart."""
+    digits = max(0, len(f"{value:.0f}") - 3)
+    return f"{round(value, -digits):,.0f}".replace(",", " ")
+
+
 def environment() -> str:
     """One line on the machine and the versions."""
     names = []
@@ -220,15 +239,15 @@ def environment() -> str:
     return f"{platform.machine()}, Python {platform.python_version()}, {', '.join(names)}"
 
 
-def write(out: Path, name: str, note: str, head: tuple[str, ...], lines: list[list[str]]) -> None:
-    """Write OUT_name.csv and OUT_name.md."""
+def write(out: Path, name: str, note: str, head: tuple[str, ...], lines: list[list[str]], first: str = "") -> None:
+    """Write OUT_name.csv and OUT_name.md, there with ``first`` before the table."""
     target = out.with_name(f"{out.name}{name}")
     with target.with_suffix(".csv").open("w", newline="") as file:
         file.write(f"# {environment()}; {note}\n")
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         writer.writerows(lines)
-    target.with_suffix(".md").write_text(f"{environment()}; {note}\n\n{markdown(head, lines)}")
+    target.with_suffix(".md").write_text(f"{environment()}; {note}\n\n{first}{markdown(head, lines)}")
 
 
 def main() -> None:
@@ -245,7 +264,8 @@ def main() -> None:
         if arguments.scene is None or name in arguments.scene:
             lines += table(scene, measure(scene, arguments.rounds))
             if out is not None:
-                write(out, "", f"{arguments.rounds} rounds", (*HEAD, "failure"), lines)
+                note = f"{arguments.rounds} rounds, h = 2 ms"
+                write(out, "", note, (*HEAD, "failure"), lines, summary(lines) + "\n")
     if arguments.exponents:
         head = ("bodies are", "bodies", "contacts", "us_per_step", "exponent")
         found = exponents()

@@ -38,6 +38,7 @@ from contactlab.simulation import SimulationError, TimeStepping, simulate
 
 BASE = ("mujoco", "mj_step loop")
 SHORTEST = 0.05  # seconds of a run below which it is repeated within a round
+LONG, BUDGET = 5.0, 30.0  # seconds of a run from which on it is not made once more unmeasured; of all runs of a variant
 
 
 @dataclass
@@ -119,16 +120,21 @@ def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[Row
 
 
 def measure(scene: Scene, rounds: int) -> list[Row]:
-    """Rates of all variants, interleaved."""
+    """Rates of all variants, interleaved; a run of many seconds is made as often as fits `BUDGET`, once at least."""
     rows = rows_of(scene)
     able = [row for row in rows if row.steps]
-    repeats = {}
-    for row in able:  # untimed: compiles, and finds how often a short run has to be repeated
-        row.run()
-        repeats[id(row)] = max(1, int(np.ceil(SHORTEST / max(timed(row), 1e-6))))
-    for _ in range(rounds):
-        for row in able:
-            row.rates.append(row.steps / timed(row, repeats[id(row)]))
+    repeats, times = [1] * len(able), [rounds] * len(able)
+    for i, row in enumerate(able):  # the first run compiles, unless it is ours: that is compiled by now
+        seconds = timed(row)
+        if seconds > LONG:
+            row.rates.append(row.steps / seconds)
+            times[i] = min(rounds, int(BUDGET / seconds)) - 1
+        else:
+            repeats[i] = max(1, int(np.ceil(SHORTEST / max(timed(row), 1e-6))))
+    for k in range(rounds):
+        for i, row in enumerate(able):
+            if k < times[i]:
+                row.rates.append(row.steps / timed(row, repeats[i]))
     return rows
 
 

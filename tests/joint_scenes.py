@@ -95,7 +95,7 @@ GRIPPER = """<robot name="gripper">
 def gripper(force: float = 8.0) -> World:
     """A parallel gripper, fixed in the air, that closes on a cube of 0.2 kg and holds it by friction."""
     builder = WorldBuilder((0.0, 0.0, -G))
-    builder.add_model(Model.from_urdf(GRIPPER))
+    builder.add_model(Model.from_urdf(GRIPPER), [0.048, 0.048])
     grip = Material(0.8)
     for finger, side in (("left", -0.005), ("right", 0.005)):
         builder.add_shape(finger, Box((0.005, 0.02, 0.02)), grip, placement=Transform(p=(side, 0, 0)))

@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def lines(explanation: Explanation, most: int) -> list[str]:
     """Return the explanation as lines of text, with at most so many contacts."""
+    from contactlab.formulation.boxed import lcp_size
+
     text = []
     if explanation.step is not None:
         when = "" if explanation.time is None else f", time {explanation.time:.9g} s"
@@ -61,7 +63,7 @@ def lines(explanation: Explanation, most: int) -> list[str]:
         blocks = problem.blocks()
         text.append(
             f"sizes: {blocks.nv} velocities, {blocks.nc} contacts, {blocks.nr} friction rows, {blocks.nl} limits, "
-            f"{blocks.nb} bilateral rows; LCP of {2 * blocks.nc + 2 * blocks.nr + blocks.nl} unknowns"
+            f"{blocks.nb} bilateral rows, {blocks.nbox} boxed rows; LCP of {lcp_size(blocks)} unknowns"
         )
         text.append(
             f"ranks: normal rows {explanation.rank_normal} of {blocks.nc}, all rows {explanation.rank} of "
@@ -82,4 +84,8 @@ def lines(explanation: Explanation, most: int) -> list[str]:
         )
     if len(explanation.contacts) > most:
         text.append(f"and {len(explanation.contacts) - most} contacts more")
+    for joint in explanation.joints[:most]:
+        text.append(f"joint: {joint.label}, off by or away from it {joint.error:.3e} rad or m")
+    if len(explanation.joints) > most:
+        text.append(f"and {len(explanation.joints) - most} rows of joints more")
     return text + [f"advice: {advice}" for advice in explanation.advice]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contactlab.simulation.time_stepping import TimeStepping
     from contactlab.simulation.world import World
 
-__all__ = ["ContactLine", "Explanation", "explain_failure"]
+__all__ = ["ContactLine", "Explanation", "JointLine", "explain_failure"]
 
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 
@@ -39,6 +39,14 @@ class ContactLine:
     point: tuple[float, float, float]
     gap: float
     mu: float
+
+
+@dataclass(frozen=True)
+class JointLine:
+    """One row of a joint or loop in a failed problem: what it is, and how far off or away [rad or m]."""
+
+    label: str
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,8 +63,8 @@ class Explanation:
         One sentence or more.
     problem, result
         The contact problem and the answer of the solver, asked again; None where none was posed.
-    contacts
-        Its contacts, where the record tells.
+    contacts, joints
+        Its contacts and its rows of joints and loops, where the record tells.
     rank_normal, rank
         Ranks of the normal rows and of all rows.
     condition
@@ -80,6 +88,7 @@ class Explanation:
     condition: float
     solved: bool
     advice: tuple[str, ...]
+    joints: tuple[JointLine, ...] = ()
 
 
 def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> Explanation:
@@ -139,8 +148,9 @@ def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelP
     taus = recording.rows["tau"]
     # What was applied in the failed step is not on record; the force before it is the nearest thing to it.
     tau = taus[-1] if taus.shape[0] else None
+    targets = np.array(recording.rows["drive_target"][-1]) if step else None
     try:
-        stepper.step(recording.world, state, tau)
+        stepper.step(recording.world, state, tau, targets=targets)
     except SimulationError as error:
         if error.problem_path is not None:
             # The attempt leaves a file of its own, of what is explained here.
@@ -149,8 +159,14 @@ def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelP
         if error.problem is None or error.result is None or problem is None:
             advice = ("Look at the applied forces and at the last states of the record.",)
             return Explanation(record, step, state.time, error.h, str(error), None, None, (), 0, 0, 1.0, False, advice)
-        contacts = _contacts(recording, error.h, tau, problem)
-        return _explanation(problem, record, step, state.time, error.h, error.result, contacts, stepper)
+        driver = _posed_again(recording, error.h, tau, targets, problem)
+        contacts, joints = ((), ()) if driver is None else (_contacts(recording, driver), _joints(recording, driver))
+        found = _explanation(problem, record, step, state.time, error.h, error.result, contacts, stepper)
+        if error.result.solved:
+            # The unilateral part has a solution: it is the equations that have none.
+            advice = ("Let loops give way (cfm), bound the force of drives, or look at the positions of the loops.",)
+            found = replace(found, reason=str(error), solved=False, advice=advice)
+        return replace(found, joints=joints)
     if dumped is not None:
         return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
@@ -227,23 +243,41 @@ def _other(world: World, body: int, half_space: int) -> str:
     return world.model.names[body] if body >= 0 else WORLD
 
 
-def _contacts(
-    recording: Recording, h: float, tau: FloatArray | None, problem: ConstraintVelProblemData
-) -> tuple[ContactLine, ...]:
-    """Return the contacts of the island whose problem this is, posed again from the record's last state."""
+def _posed_again(
+    recording: Recording,
+    h: float,
+    tau: FloatArray | None,
+    targets: FloatArray | None,
+    problem: ConstraintVelProblemData,
+) -> Driver | None:
+    """Return a driver that has posed the island whose problem this is, from the record's last state."""
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
     island = 0
     while True:
-        driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, external=True)
+        driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
         try:
             driver.pose(island)
         except IndexError:
-            return ()
+            return None
         if np.array_equal(driver.posed()[0].blocks().J, wanted):
-            break
+            return driver
         island += 1
-    start = driver.work.contact_start
+
+
+def _joints(recording: Recording, driver: Driver) -> tuple[JointLine, ...]:
+    """Return the rows of joints of the island in progress."""
+    if driver.joints is None:
+        return ()
+    island, start = int(driver.control[layout.ISLAND]), driver.joints.row_start
+    numbers = driver.joints.island_rows[int(start[island]) : int(start[island + 1])]
+    rows = recording.world.joint_rows
+    return tuple(JointLine(rows[int(number)].label, float(driver.joints.error[number])) for number in numbers)
+
+
+def _contacts(recording: Recording, driver: Driver) -> tuple[ContactLine, ...]:
+    """Return the contacts of the island in progress."""
+    world, island, start = recording.world, int(driver.control[layout.ISLAND]), driver.work.contact_start
     lines = []
     for index in driver.work.island_contacts[int(start[island]) : int(start[island + 1])]:
         ints, floats = driver.work.contact_int[index], driver.work.contact_float[index]

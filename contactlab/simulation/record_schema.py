@@ -119,21 +119,22 @@ def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.IntAr
         "island_measures": chunk.island_measures[:islands],
         "island_certificate": chunk.island_certificate[:islands],
     }
-    if joints is None:
-        rows["drive_target"] = np.zeros((steps, 0))
-    else:
-        of_joints = int(control[layout.CHUNK_JOINTS])
+    of_joints = int(control[layout.CHUNK_JOINTS])
+    width = joint_layout.JOINT_ROW_INTS, joint_layout.JOINT_ROW_FLOATS
+    ints, floats, targets = np.zeros((0, width[0]), dtype=np.int64), np.zeros((0, width[1])), np.zeros((steps, 0))
+    if joints is not None:
         ints, floats = joints.chunk_int[:of_joints], joints.chunk_float[:of_joints]
-        rows |= {
-            "joint_step": ints[:, joint_layout.JOINT_ROW_STEP],
-            "joint_island": ints[:, joint_layout.JOINT_ROW_ISLAND],
-            "joint_row": ints[:, joint_layout.JOINT_ROW_NUMBER],
-            "joint_error": floats[:, joint_layout.JOINT_ROW_ERROR],
-            "joint_force": floats[:, joint_layout.JOINT_ROW_FORCE],
-            "joint_rate": floats[:, joint_layout.JOINT_ROW_RATE],
-            "joint_z": floats[:, joint_layout.JOINT_ROW_Z : joint_layout.JOINT_ROW_Z + 2],
-            "drive_target": joints.chunk_target[:steps],
-        }
+        targets = joints.chunk_target[:steps]
+    rows |= {
+        "joint_step": ints[:, joint_layout.JOINT_ROW_STEP],
+        "joint_island": ints[:, joint_layout.JOINT_ROW_ISLAND],
+        "joint_row": ints[:, joint_layout.JOINT_ROW_NUMBER],
+        "joint_error": floats[:, joint_layout.JOINT_ROW_ERROR],
+        "joint_force": floats[:, joint_layout.JOINT_ROW_FORCE],
+        "joint_rate": floats[:, joint_layout.JOINT_ROW_RATE],
+        "joint_z": floats[:, joint_layout.JOINT_ROW_Z : joint_layout.JOINT_ROW_Z + 2],
+        "drive_target": targets,
+    }
     return {name: np.array(array, order="C") for name, array in rows.items()}
 
 

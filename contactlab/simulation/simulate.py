@@ -17,6 +17,7 @@ from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
+from contactlab.simulation.joint_table import JointTable
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.record import Recording
 from contactlab.simulation.record_schema import Rows
@@ -200,9 +201,11 @@ def _last_step(driver: Driver, rows: Rows) -> StepResult:
     from contactlab.simulation.time_stepping import StepResult
 
     contacts, certificate = ContactTable.from_rows(rows), CertificateTable.from_rows(rows)
+    joint_rows = JointTable.from_rows(rows)
     return StepResult(
         state=driver.state(),
         contacts=contacts.rows(contacts.step == driver.step - 1),
+        joint_rows=joint_rows.rows(joint_rows.step == driver.step - 1),
         certificate=certificate.rows(certificate.step == driver.step - 1),
         kinetic=float(rows["kinetic"][-1]),
         potential=float(rows["potential"][-1]),

@@ -13,6 +13,7 @@ from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
+from contactlab.simulation.joint_table import JointTable
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.record import Recording
 from contactlab.simulation.state import StepperState
@@ -34,6 +35,8 @@ class StepResult:
         The state after it.
     contacts
         The contacts that took part, with their impulses.
+    joint_rows
+        The rows of joints that took part, with their forces.
     certificate
         How well each island was solved.
     kinetic, potential
@@ -42,6 +45,7 @@ class StepResult:
 
     state: StepperState
     contacts: ContactTable
+    joint_rows: JointTable
     certificate: CertificateTable
     kinetic: float
     potential: float
@@ -224,6 +228,7 @@ class TimeStepping:
         return StepResult(
             state=driver.state(),
             contacts=ContactTable.from_rows(rows),
+            joint_rows=JointTable.from_rows(rows),
             certificate=CertificateTable.from_rows(rows),
             kinetic=float(rows["kinetic"][0]),
             potential=float(rows["potential"][0]),

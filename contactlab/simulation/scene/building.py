@@ -14,6 +14,7 @@ import lcp
 from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfBox, UrdfSphere
+from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
 from contactlab.simulation.scene.parsing import MOST_BODIES
 from contactlab.simulation.scene.schema import (
     BodyEntry,
@@ -66,6 +67,8 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
         _add_body(builder, body, scene)
     for robot in scene.robots:
         _add_robot(builder, robot, scene, folder)
+    for loop in scene.loops:
+        add_loop(builder, loop)
     with scene.table.blame():
         return builder.build()
 
@@ -115,7 +118,8 @@ def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, fold
     prefix = f"{robot.name}/"
     q, v = _start(model, robot, "q"), _start(model, robot, "v")
     with table.blame():
-        builder.add_model(model, q, v, prefix=prefix)
+        builder.add_model(model, q, v, prefix=prefix, **model_arguments(robot.joints, table, model))
+    add_joints(builder, robot.joints, prefix)
     if robot.collisions:
         material = _material(robot.surface, scene, table)
         for geometry in model.collisions:

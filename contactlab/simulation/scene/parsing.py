@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
 from contactlab.simulation.scene.schema import (
     BodyEntry,
     HalfSpaceEntry,
@@ -38,9 +39,9 @@ SHAPES: dict[str, tuple[str, ...]] = {
 }
 _SHAPE = ("shape", *dict.fromkeys(key for keys in SHAPES.values() for key in keys))
 _BODY = ("name", "mass", "density", "com", "inertia", "count", "spacing", *_SHAPE, *_SURFACE, *_POSE)
-_ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", *_SURFACE, *_POSE)
+_ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE)
 _STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
-_TOP = ("scene", "stepper", "material", "half_space", "body", "robot")
+_TOP = ("scene", "stepper", "material", "half_space", "body", "robot", "loop")
 
 
 def parse_scene(root: Table) -> SceneEntry:
@@ -73,6 +74,7 @@ def parse_scene(root: Table) -> SceneEntry:
         half_spaces=tuple(half_spaces),
         bodies=tuple(bodies),
         robots=tuple(robots),
+        loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MOST_ENTRIES)),
         table=root,
     )
 
@@ -153,6 +155,7 @@ def _robot(table: Table) -> RobotEntry:
         pose=_pose(table),
         surface=_surface(table) if collisions else SurfaceEntry(None, 0.0),
         shapes=tuple(shapes),
+        joints=joints_entry(table),
         table=table,
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from contactlab.contact import Material
+from contactlab.simulation.scene.joints import JointsEntry, LoopEntry
 from contactlab.simulation.scene.table import Table
 
 __all__ = [
@@ -111,6 +112,7 @@ class RobotEntry:
     pose: PoseEntry
     surface: SurfaceEntry
     shapes: tuple[LinkShapeEntry, ...]
+    joints: JointsEntry
     table: Table = field(repr=False, compare=False)
 
 
@@ -137,4 +139,5 @@ class SceneEntry:
     half_spaces: tuple[HalfSpaceEntry, ...]
     bodies: tuple[BodyEntry, ...]
     robots: tuple[RobotEntry, ...]
+    loops: tuple[LoopEntry, ...]
     table: Table = field(repr=False, compare=False)

@@ -1,0 +1,167 @@
+"""What a scene file says of joints: stops, damping, friction and drives of robots, and loops between bodies."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from contactlab.constraints import LoopConstraint
+from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive, VelocityDrive
+from contactlab.multibody import UrdfModel
+from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.simulation.world_builder import WorldBuilder
+from contactlab.spatial import Transform
+
+__all__ = [
+    "LOOP_KEYS",
+    "ROBOT_JOINT_KEYS",
+    "JointsEntry",
+    "LoopEntry",
+    "add_joints",
+    "add_loop",
+    "joints_entry",
+    "loop_entry",
+    "model_arguments",
+]
+
+MOST_ENTRIES = 1000
+#: Keys of ``[[robot]]`` that are about joints.
+ROBOT_JOINT_KEYS = ("limits", "damping", "friction", "mimics", "limit", "drive")
+_LIMIT_KEYS = ("joint", "lower", "upper", "restitution", "stiffness", "dissipation")
+_DRIVE_KEYS = ("joint", "name", "position", "velocity", "stiffness", "damping", "max_force")
+LOOP_KEYS = ("a", "b", "point_a", "point_b", "rpy_a", "rpy_b", "holds", "axes", "sliding", "erp", "name")
+
+# Rows of the kinds of loops: the axes of frame a along and about which b does not move; rotations first.
+_ROWS = {
+    "point": np.eye(6)[3:],
+    "weld": np.eye(6),
+    "hinge": np.eye(6)[[0, 1, 3, 4, 5]],  # turns about z
+    "slider": np.eye(6)[:5],  # slides along z
+}
+
+
+@dataclass(frozen=True)
+class JointsEntry:
+    """Of a robot: whether the description's own are acted on, numbers by joint in their place, and what is added."""
+
+    limits: bool
+    damping: bool | dict[str, float]
+    friction: bool | dict[str, float]
+    mimics: bool
+    added: tuple[tuple[JointLimit | Drive, Table], ...] = field(compare=False)
+
+
+@dataclass(frozen=True)
+class LoopEntry:
+    """``[[loop]]``: bodies a and b do not move against each other along the rows of axes (rotation first)."""
+
+    rows: tuple[LoopConstraint, ...]
+    erp: float | None
+    table: Table = field(repr=False, compare=False)
+
+
+def joints_entry(table: Table) -> JointsEntry:
+    """Read what a ``[[robot]]`` says of its joints."""
+    added: list[tuple[JointLimit | Drive, Table]] = []
+    for one in table.tables("limit", _LIMIT_KEYS, MOST_ENTRIES):
+        one.required("joint")
+        numbers: dict[str, Any] = {key: one.number(key) for key in _LIMIT_KEYS[1:] if key in one}
+        with one.blame():
+            added.append((JointLimit(one.text("joint"), **numbers), one))
+    for one in table.tables("drive", _DRIVE_KEYS, MOST_ENTRIES):
+        one.required("joint")
+        added.append((_drive(one), one))
+    damping, friction = (_coefficients(table, key) for key in ("damping", "friction"))
+    return JointsEntry(table.flag("limits", True), damping, friction, table.flag("mimics", True), tuple(added))
+
+
+def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
+    """Return whether the description's own count, or numbers by joint."""
+    if not isinstance(table.values.get(key, True), dict):
+        return table.flag(key, True)
+    inner = table.table(key, None)
+    return {name: inner.number(name) for name in inner.values}
+
+
+def _drive(table: Table) -> Drive:
+    """Return a drive to a position, with gains, or at a velocity."""
+    joint, name = table.text("joint"), table.text("name") if "name" in table else None
+    force = table.number("max_force") if "max_force" in table else math.inf
+    velocity = table.number("velocity", 0.0)
+    with table.blame():
+        if "position" in table:
+            gains = table.number("stiffness", 0.0), table.number("damping", 0.0)
+            return PositionDrive(joint, table.number("position"), *gains, velocity, max_force=force, name=name)
+        table.required("velocity")
+        for key in ("stiffness", "damping"):
+            if key in table:
+                raise table.error(key, "belongs to a drive to a 'position'")
+        return VelocityDrive(joint, velocity, max_force=force, name=name)
+
+
+def loop_entry(table: Table) -> LoopEntry:
+    """Read one ``[[loop]]``."""
+    table.required("a", "b")
+    zero = (0.0, 0.0, 0.0)
+    if table.one_of("holds", "axes") == "axes":
+        axes = np.array(table.vectors("axes", 6, 6))
+    else:
+        kind = table.text("holds")
+        if kind not in _ROWS:
+            raise table.error("holds", f"unknown kind '{kind}'{suggestion(kind, _ROWS)}")
+        axes = _ROWS[kind]
+    frame_a, frame_b = (
+        Transform(_turn(*table.vector(f"rpy_{end}", 3, zero)), table.vector(f"point_{end}", 3, zero)) for end in "ab"
+    )
+    sliding = table.flag("sliding", table.values.get("holds") == "slider")
+    name = table.text("name") if "name" in table else f"{table.text('a')} on {table.text('b')}"
+    with table.blame():
+        rows = tuple(
+            LoopConstraint(table.text("a"), table.text("b"), frame_a, frame_b, axis, name=name, sliding=sliding)
+            for axis in axes
+        )
+    return LoopEntry(rows, table.number("erp") if "erp" in table else None, table)
+
+
+def _turn(roll: float, pitch: float, yaw: float) -> Any:
+    """Rz(yaw) Ry(pitch) Rx(roll)."""
+    (a, b, c), (x, y, z) = (np.cos([roll, pitch, yaw]), np.sin([roll, pitch, yaw]))
+    about_x = np.array([[1.0, 0.0, 0.0], [0.0, a, -x], [0.0, x, a]])
+    about_y = np.array([[b, 0.0, y], [0.0, 1.0, 0.0], [-y, 0.0, b]])
+    about_z = np.array([[c, -z, 0.0], [z, c, 0.0], [0.0, 0.0, 1.0]])
+    return about_z @ about_y @ about_x
+
+
+def model_arguments(entry: JointsEntry, table: Table, model: UrdfModel) -> dict[str, Any]:
+    """Return what `WorldBuilder.add_model` is told of a robot's joints."""
+    found: dict[str, Any] = {"limits": "model" if entry.limits else None, "mimics": entry.mimics}
+    for key in ("damping", "friction"):
+        given = getattr(entry, key)
+        if isinstance(given, dict):
+            for name in given:
+                if name not in model.joint_data:
+                    raise table.error(key, f"no joint is called '{name}'{suggestion(name, model.joint_data)}")
+        found[key] = given if isinstance(given, dict) else "model" if given else None
+    return found
+
+
+def add_joints(builder: WorldBuilder, entry: JointsEntry, prefix: str) -> None:
+    """Add stops and drives to a robot whose names begin with ``prefix``."""
+    for one, table in entry.added:
+        with table.blame():
+            own = dataclasses.replace(one, joint=prefix + one.joint)
+            if isinstance(own, JointLimit):
+                builder.add_joint_limit(own)
+            else:
+                name = None if own.name is None else prefix + own.name
+                builder.add_drive(dataclasses.replace(own, name=name))
+
+
+def add_loop(builder: WorldBuilder, entry: LoopEntry) -> None:
+    """Add a loop between bodies that are there."""
+    with entry.table.blame():
+        builder.add_loop(entry.rows, erp=entry.erp)

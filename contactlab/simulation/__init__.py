@@ -6,6 +6,8 @@ from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateT
 from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.simulation.errors import RecordError, RecordWriteError, SimulationConfigError, SimulationError
 from contactlab.simulation.external_contacts import ExternalContact
+from contactlab.simulation.joint_packing import JointRow
+from contactlab.simulation.joint_table import JointTable
 from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.simulation.state import StepperState
@@ -24,6 +26,8 @@ __all__ = [
     "ContactTable",
     "EnergyLedger",
     "ExternalContact",
+    "JointRow",
+    "JointTable",
     "RecordError",
     "RecordWriteError",
     "Recording",

@@ -74,6 +74,11 @@ class JointRow:
     drive: int = -1
     loop_row: int = -1
 
+    @property
+    def kind_name(self) -> str:
+        """What kind of row it is, in words."""
+        return KINDS[self.kind]
+
 
 def joint_rows(world: World) -> tuple[JointRow, ...]:
     """Return the rows of a world in the order of their numbers."""

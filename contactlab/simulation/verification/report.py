@@ -25,7 +25,7 @@ CONDITIONS = {
     "projection": "0 <= p _|_ W p + gap + h N v+ >= 0, W = N M^-1 N^T (1 + 1e-8 on its diagonal); or p = 0",
     "impulse": "the impulses of the contact table are h times the forces of z",
     "geometry": "gap, normal and friction of the contact table are those of the world",
-    "coverage": "every point within reach of a half-space is in the contact table",
+    "coverage": "every point within reach of a half-space, and every pair of shapes within reach, is in the table",
     "energy": "kinetic and potential energy are those of q and v",
 }
 

@@ -23,6 +23,7 @@ from contactlab.simulation.verification.joints import (
     row_forces,
 )
 from contactlab.simulation.verification.motion import moved
+from contactlab.simulation.verification.pair_coverage import PairCoverage
 from contactlab.simulation.verification.projection import projection_measure
 from contactlab.simulation.verification.report import (
     CONDITIONS,
@@ -82,8 +83,9 @@ def verify(
     worst: dict[str, VerificationFailure] = {}
     failures: list[VerificationFailure] = []
     islands = contacts = 0
+    pairs = PairCoverage(recording.world, recording.stepper)
     for done, i in enumerate(steps, start=1):
-        for condition, island, contact, value in _checked(recording, i):
+        for condition, island, contact, value in _checked(recording, i, pairs):
             allowed = solved if condition in ("solved", "lcp") else limit
             found = VerificationFailure(condition, i, island, contact, value, allowed)
             # A value that is no number fails.
@@ -94,24 +96,24 @@ def verify(
                 worst[condition] = found
             if bad and len(failures) < keep:
                 failures.append(found)
-        islands += int(np.count_nonzero(recording.rows["island_step"] == i))
-        contacts += int(np.count_nonzero(recording.rows["contact_step"] == i))
+        islands += _rows_of(recording.rows["island_step"], i).size
+        contacts += _rows_of(recording.rows["contact_step"], i).size
         if progress is not None:
             progress(done, len(steps))
     table = tuple(ConditionReport(name, *counts[name], worst.get(name)) for name in CONDITIONS)
     return VerificationReport(recording.n_steps, len(steps), islands, contacts, table, tuple(failures))
 
 
-def _checked(recording: Recording, i: int) -> list[Found]:
+def _checked(recording: Recording, i: int, pairs: PairCoverage) -> list[Found]:
     """Return all that is said of step i; a record from anybody may hold numbers of which nothing can be formed."""
     try:
         with np.errstate(all="ignore"):
-            return [("form", -1, -1, 0.0), *_step(recording, i)]
+            return [("form", -1, -1, 0.0), *_step(recording, i, pairs)]
     except (IndexError, ValueError, np.linalg.LinAlgError):
         return [("form", -1, -1, np.inf)]
 
 
-def _step(recording: Recording, i: int) -> Iterator[Found]:
+def _step(recording: Recording, i: int, pairs: PairCoverage) -> Iterator[Found]:
     """Yield all that is said of step i."""
     model, rows = recording.world.model, recording.rows
     q, v, v_plus, h = recording.q[i], recording.v[i], recording.v[i + 1], float(rows["h"][i])
@@ -119,9 +121,10 @@ def _step(recording: Recording, i: int) -> Iterator[Found]:
     state = dynamics(model, q, v)
     after = dynamics(model, recording.q[i + 1], v_plus)
     yield from (("energy", -1, -1, value) for value in (_energy(recording, i, state), _energy(recording, i + 1, after)))
-    chosen = np.flatnonzero(rows["contact_step"] == i)
+    chosen = _rows_of(rows["contact_step"], i)
     covered = uncovered(recording.world, rows, chosen, state.bodies, v, h, recording.stepper.margin)
     yield "coverage", -1, -1, covered
+    yield "coverage", -1, -1, pairs.uncovered(rows, chosen, state.bodies, v, h)
     for c in chosen:
         yield from _table(recording, int(c), h)
     J, impulse = _impulses(recording, chosen, state)
@@ -148,9 +151,9 @@ def _islands(
 ) -> Iterator[Found]:
     """Yield the conditions of the islands of step i, and whether the record has a certificate for each."""
     rows = recording.rows
-    own = np.flatnonzero(rows["island_step"] == i)
+    own = _rows_of(rows["island_step"], i)
     claimed = {int(rows["island_index"][n]): n for n in own}
-    labels, of_joints = rows["contact_island"][chosen], np.flatnonzero(rows["joint_step"] == i)
+    labels, of_joints = rows["contact_island"][chosen], _rows_of(rows["joint_step"], i)
     joint_labels = rows["joint_island"][of_joints]
     listed = np.isin(np.arange(len(laws.k)), rows["joint_row"][of_joints])
     yield "rows", -1, -1, laws.unlisted(listed)
@@ -202,6 +205,12 @@ def _displacement(recording: Recording, chosen: NDArray[np.int64], J: FloatArray
     if not push.any():
         return np.zeros(recording.world.nv)
     return np.asarray(np.linalg.solve(M, np.einsum("nij,ni,n->j", J, normal, push)))
+
+
+def _rows_of(column: NDArray[np.int64], i: int) -> NDArray[np.int64]:
+    """Return the rows of step i of a column that ascends."""
+    first, last = np.searchsorted(column, (i, i + 1))
+    return np.arange(first, last, dtype=np.int64)
 
 
 def _solution(by_contact: FloatArray, r: int) -> FloatArray:

@@ -1,0 +1,205 @@
+"""Whether the contact table has a row for every two shapes that come within reach of each other, in plain numpy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import BodyShape, HeightField, Shape
+from contactlab.multibody.model import WORLD
+from contactlab.simulation.verification.motion import Body, tree_roots
+from contactlab.simulation.verification.proximity import Core, core_of, corners, nearest
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from contactlab.multibody import Model
+    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.simulation.world import World
+
+__all__ = ["PairCoverage"]
+
+NEAR = 1e-9  # part of the size of things by which two shapes may be within reach, and no row of theirs be there
+UPRIGHT = 0.1  # cosine: a height field is touched from above
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A shape at one instant: rotation, origin, and the velocity field of its body."""
+
+    R: FloatArray
+    p: FloatArray
+    body: Body | None
+    velocity: FloatArray
+    turning: FloatArray
+
+    def velocity_at(self, x: FloatArray) -> FloatArray:
+        """Return the velocity (3,) of the body's point at x."""
+        return self.velocity if self.body is None else self.velocity + np.cross(self.turning, x - self.body.p)
+
+
+class PairCoverage:
+    """What of a world can be said before any step: which shapes may touch, and their cores."""
+
+    def __init__(self, world: World, stepper: TimeStepping) -> None:
+        self.world = world
+        self.stepper = stepper
+        self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
+        self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
+        moving = tree_roots(world.model)
+        # Points touch half-spaces one by one; only what has none touches as a whole.
+        self.round = [
+            i
+            for i, surface in enumerate(world.surfaces)
+            if self.cores[i] is not None
+            and not isinstance(surface.shape, BodyShape)
+            and world.model.names[world.surface_bodies[i]] in moving
+        ]
+
+    def uncovered(
+        self,
+        rows: Mapping[str, NDArray[Any]],
+        chosen: NDArray[np.int64],
+        bodies: dict[str, Body],
+        v: FloatArray,
+        h: float,
+    ) -> float:
+        """Return how far, relative to its place, a pair without a row is within reach; 0 for none.
+
+        ``chosen`` are the contact rows of the step; reach is margin + h max(0, -N v) at the nearest points.
+        """
+        if not self.pairs.size and not self.round:
+            return 0.0
+        listed = set()
+        for c in chosen:
+            a, b, plane = (int(rows[f"contact_{name}"][c]) for name in ("shape_a", "shape_b", "half_space"))
+            listed.add((-1 - plane, b) if plane >= 0 else (min(a, b), max(a, b)))
+        places = [self._place(i, bodies, v) for i in range(len(self.world.surfaces))]
+        worst = 0.0
+        for i, j in self._close(places, h):
+            if (i, j) not in listed:
+                worst = max(worst, self._excess(i, j, places, h))
+        for i in self.round:
+            for s in range(len(self.world.half_spaces)):
+                if (-1 - s, i) not in listed:
+                    worst = max(worst, self._excess_of_plane(s, i, places[i], h))
+        return worst
+
+    def _place(self, i: int, bodies: dict[str, Body], v: FloatArray) -> Place:
+        surface, body = self.world.surfaces[i], bodies[self.world.model.names[self.world.surface_bodies[i]]]
+        place = surface.placement
+        return Place(body.R @ place.R, body.p + body.R @ place.p, body, body.Jv @ v, body.Jw @ v)
+
+    def _close(self, places: list[Place], h: float) -> list[tuple[int, int]]:
+        """Return the pairs whose bounding balls come within reach."""
+        if not self.pairs.size:
+            return []
+        center = np.array([place.p for place in places])
+        ball = np.array([np.inf if core is None else core.reach for core in self.cores])
+        speed = np.array([float(np.linalg.norm(place.velocity_at(place.p))) for place in places])
+        spin = np.array([float(np.linalg.norm(place.turning)) for place in places])
+        reach = self.stepper.margin + ball + h * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + 1.0))
+        i, j = self.pairs.T
+        near = np.linalg.norm(center[i] - center[j], axis=1) <= reach[i] + reach[j]
+        return [(int(a), int(b)) for a, b in self.pairs[near]]
+
+    def _excess(self, i: int, j: int, places: list[Place], h: float) -> float:
+        cores, worst = (self.cores[i], self.cores[j]), 0.0
+        if cores[0] is not None and cores[1] is not None:
+            return self._within(cores[0], cores[1], places[i], places[j], h)
+        for n, other in ((i, j), (j, i)):
+            terrain, core = self.world.surfaces[n].shape, self.cores[other]
+            if not isinstance(terrain, HeightField) or core is None:
+                continue
+            up = places[n].R[:, 2]
+            for triangle in _triangles(terrain, places[n], places[other].p, core.reach + self.stepper.margin):
+                one = Core(corners(triangle), 0.0, np.inf)
+                worst = max(worst, self._within(one, core, places[n], places[other], h, up=up))
+        return worst
+
+    def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
+        """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
+
+        With ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
+        """
+        pa, pb = nearest(
+            lambda d: at_a.R @ a.support(at_a.R.T @ d) + at_a.p,
+            lambda d: at_b.R @ b.support(at_b.R.T @ d) + at_b.p,
+            at_b.p - at_a.p if up is None else up,
+        )
+        apart = float(np.linalg.norm(pb - pa))
+        size = 1.0 + float(np.abs(pa).sum()) + float(np.abs(pb).sum())
+        gap, reach = apart - a.radius - b.radius, self.stepper.margin
+        if apart > NEAR * size:
+            normal = (pb - pa) / apart
+            if up is not None and normal @ up < UPRIGHT:
+                return 0.0
+            # Of a manifold that was reduced, or of a rim, not every point can be a row, and which is fastest may be
+            # left out: there the margin alone decides.
+            if a.flat and b.flat and up is None and not self.stepper.reduce_contacts:
+                middle = pa + (a.radius + 0.5 * gap) * normal
+                reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
+        return max(0.0, reach - gap - NEAR * size) / size
+
+    def _excess_of_plane(self, s: int, i: int, place: Place, h: float) -> float:
+        plane, core = self.world.half_spaces[s], self.cores[i]
+        assert core is not None
+        lowest = place.R @ core.support(place.R.T @ -plane.normal) + place.p
+        size = 1.0 + float(np.abs(lowest).sum())
+        gap = float(plane.normal @ lowest) - core.radius - plane.offset
+        return max(0.0, self.stepper.margin - gap - NEAR * size) / size
+
+
+def _triangles(terrain: HeightField, place: Place, center: FloatArray, reach: float) -> list[FloatArray]:
+    """Return the triangles (3, 3), in the terrain's axes, of the cells within reach of a ball."""
+    dx, dy = terrain.spacing
+    x, y = (place.R.T @ (center - place.p))[:2]
+    nx, ny = terrain.heights.shape
+    first = [max(0, int(np.floor((value - reach) / step))) for value, step in ((x, dx), (y, dy))]
+    last = [min(n - 1, int(np.ceil((value + reach) / step))) for value, step, n in ((x, dx, nx), (y, dy, ny))]
+    found = []
+    for i, j in itertools.product(range(first[0], last[0]), range(first[1], last[1])):
+        for a, b in ((1, 0), (0, 1)):
+            cell = ((i, j), (i + 1, j + 1), (i + a, j + b))
+            found.append(np.array([[m * dx, n * dy, terrain.heights[m, n]] for m, n in cell]))
+    return found
+
+
+def _may_touch(world: World) -> list[tuple[int, int]]:
+    """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor told to ignore each other."""
+    if not world.body_contacts:
+        return []
+    model = world.model
+    welds, moving = _welds(model), tree_roots(model)
+    joined = {
+        frozenset((welds[body.parent], welds[body.name]))
+        for body in model.bodies
+        if body.parent != WORLD and welds[body.parent] != welds[body.name]
+    }
+    ignored = {frozenset(pair) for pair in world.ignored}
+    pairs = []
+    for i, j in itertools.combinations(range(len(world.surfaces)), 2):
+        a, b = world.surface_bodies[i], world.surface_bodies[j]
+        one, other = model.names[a], model.names[b]
+        if not all(isinstance(world.surfaces[n].shape, Shape) for n in (i, j)):
+            continue
+        if one not in moving and other not in moving:
+            continue
+        if welds[one] == welds[other] or frozenset((welds[one], welds[other])) in joined:
+            continue
+        if frozenset((a, b)) not in ignored:
+            pairs.append((i, j))
+    return pairs
+
+
+def _welds(model: Model) -> dict[str, str]:
+    """Return for each body the first one of those it is fixed to; the world itself is none."""
+    welds: dict[str, str] = {}
+    for body in model.bodies:
+        fixed = body.joint.nv == 0 and body.parent != WORLD
+        welds[body.name] = welds[body.parent] if fixed else body.name
+    return welds

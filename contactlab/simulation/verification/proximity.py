@@ -1,0 +1,108 @@
+"""How near two convex shapes are, in plain numpy: Wolfe's nearest point of the difference of the two to the origin.
+
+P. Wolfe, Finding the nearest point in a polytope, Mathematical Programming 11 (1976). Exact after finitely many steps
+for polytopes; for the rim of a cylinder it ends where the bounds from both sides meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Shape, Sphere
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["Core", "core_of", "nearest"]
+
+ITERATIONS = 200
+CLOSE = 1e-14  # of the squared size: the bounds meet
+
+#: The point of a set that lies farthest along a direction (3,).
+Support = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """A convex shape in its own axes: a set known by its support, and everything within ``radius`` of it [m].
+
+    ``reach``: no point of the shape is farther from the origin [m]. ``flat``: whether the set is a polytope.
+    """
+
+    support: Support
+    radius: float
+    reach: float
+    flat: bool = True
+
+
+def core_of(shape: Shape) -> Core | None:
+    """Return the core of a shape, None of one that has no end."""
+    if isinstance(shape, Cylinder):
+        r, half = shape.radius, shape.half_length
+
+        def rim(d: FloatArray) -> FloatArray:
+            across = float(np.hypot(d[0], d[1]))
+            x, y = (r * d[0] / across, r * d[1] / across) if across > 0.0 else (r, 0.0)
+            return np.array([x, y, half if d[2] >= 0.0 else -half])
+
+        return Core(rim, 0.0, float(np.hypot(r, half)), flat=False)
+    if isinstance(shape, Sphere):
+        points, radius = shape.center[None], shape.radius
+    elif isinstance(shape, Capsule):
+        points, radius = np.array([[0.0, 0.0, shape.half_length], [0.0, 0.0, -shape.half_length]]), shape.radius
+    elif isinstance(shape, Box):
+        signs = np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+        points, radius = signs * shape.half_extents, 0.0
+    elif isinstance(shape, ConvexPoints):
+        points, radius = np.asarray(shape.points), 0.0
+    else:
+        return None
+    return Core(corners(points), radius, float(np.linalg.norm(points, axis=1).max()) + radius)
+
+
+def corners(points: FloatArray) -> Support:
+    """Return the support of a polytope given by points (n, 3)."""
+    return lambda d: points[int(np.argmax(points @ d))]
+
+
+def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the nearest points (3,), (3,) of two convex sets in common axes; equal where they overlap.
+
+    ``guess`` (3,): about the direction from a to b.
+    """
+    pa, pb = a(guess), b(-guess)
+    A, B, weights = pa[None], pb[None], np.ones(1)
+    for _ in range(ITERATIONS):
+        x = weights @ (B - A)
+        pa, pb = a(x), b(-x)
+        size = float(((B - A) ** 2).sum(axis=1).max()) + float(x @ x)
+        if float(x @ x) <= CLOSE * size or float(x @ (x - (pb - pa))) <= CLOSE * size:
+            break
+        A, B, weights = np.vstack((A, pa)), np.vstack((B, pb)), np.append(weights, 0.0)
+        while True:
+            D = B - A
+            wanted = _affine(D)
+            if np.all(wanted > 0.0):
+                weights = wanted
+                break
+            # As far towards it as all weights stay positive; what becomes 0 is left out.
+            down = wanted < weights
+            ratio = np.min(weights[down] / (weights[down] - wanted[down])) if down.any() else 1.0
+            weights = weights + min(1.0, float(ratio)) * (wanted - weights)
+            keep = weights > 1e-15
+            if keep.all():
+                break
+            A, B, weights = A[keep], B[keep], weights[keep] / weights[keep].sum()
+    return weights @ A, weights @ B
+
+
+def _affine(D: FloatArray) -> FloatArray:
+    """Return the weights (n,), of sum 1, of the point of the plane through the rows of D next to the origin."""
+    n = D.shape[0]
+    system = np.ones((n + 1, n + 1))
+    system[0, 0] = 0.0
+    system[1:, 1:] = D @ D.T
+    right = np.zeros(n + 1)
+    right[0] = 1.0
+    return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0][1:])

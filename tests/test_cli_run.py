@@ -94,3 +94,23 @@ def test_the_live_replay_serves_this_machine_only(tmp_path):
     show(Recording.open(out), port=18731, announce=told.append, running=lambda: next(pictures))
     assert told
     assert told[0].startswith("http://127.0.0.1:")
+
+
+def test_a_run_is_gone_on_with(tmp_path, capsys):
+    """--resume from a shorter record: the same as in one go, with the scene's text and checksum in the stamp."""
+    scene, whole, parts = write(tmp_path), tmp_path / "whole.npz", tmp_path / "parts.npz"
+    assert main(["run", str(scene), "--out", str(whole)]) == 0
+    assert main(["run", str(scene), "--out", str(parts), "--resume", "--duration", "0.04"]) == 0
+    assert main(["run", str(scene), "--out", str(parts), "--resume"]) == 0
+    assert "steps/s" in capsys.readouterr().out
+    one, other = Recording.open(whole), Recording.open(parts)
+    assert all((rows == other.rows[name]).all() for name, rows in one.rows.items())
+    assert one.environment["scene"] == scene.read_text()
+    assert other.environment["resumed"].endswith("at step 20")
+    assert main(["verify", str(whole)]) == 0
+    printed = capsys.readouterr().out
+    assert f"scene_sha256: {one.environment['scene_sha256']}" in printed
+    assert "numpy: " in printed
+    scene.write_text(scene.read_text().replace("mass = ", "mass = 1"))
+    assert main(["run", str(scene), "--out", str(parts), "--resume"]) == 2
+    assert "mass" in capsys.readouterr().err

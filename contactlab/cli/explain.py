@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contactlab.cli import arguments as kinds
+from contactlab.cli.verify import stamp_text
 
 if TYPE_CHECKING:
     from contactlab.simulation.explanation import Explanation
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     from contactlab.simulation.explanation import explain_failure
 
     explanation = explain_failure(arguments.file, h=arguments.h)
+    if explanation.environment:
+        print(stamp_text(explanation.environment))
     for line in lines(explanation, arguments.contacts):
         print(line)
     return 0 if explanation.solved else 1

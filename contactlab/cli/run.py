@@ -15,8 +15,10 @@ __all__ = ["add_parser", "run"]
 EPILOG = """\
 SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
 contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
-OUT.chunks/, and a run that was stopped opens just so.
-Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene that cannot be used.
+OUT.chunks/, written at least once a second, and a run that was stopped opens just so; --resume goes on with it, to the
+same bits.
+Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, or a disk that
+refuses; 130 interrupted.
 """
 
 
@@ -34,6 +36,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--duration", type=kinds.positive, help="simulated seconds, in place of the scene's")
     parser.add_argument("--h", type=kinds.positive, help="step [s], in place of the scene's")
     parser.add_argument("--progress", action="store_true", help="say how far the run is, on standard error")
+    parser.add_argument("--resume", action="store_true", help="go on with FILE where it ends, or begin it")
     parser.set_defaults(run=run)
 
 
@@ -57,7 +60,15 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with Progress("simulating", "steps") as progress:
             report = progress.update if arguments.progress else None
-            recording = simulate(scene.world, stepper, duration, path=arguments.out, progress=report)
+            recording = simulate(
+                scene.world,
+                stepper,
+                duration,
+                path=arguments.out,
+                resume=arguments.resume,
+                progress=report,
+                stamp=scene.stamp,
+            )
     except SimulationError as error:
         print(f"stopped: {error}")
         recording, status = error.recording, 1
@@ -65,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
         raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
     print_account(recording)
+    print(recording.statistics)
     print(f"{recording.n_steps} steps in {time.perf_counter() - started:.1f} s, any compiling included")
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
     return status

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 from contactlab.cli.progress import Progress
 
-__all__ = ["add_parser", "run"]
+__all__ = ["add_parser", "run", "stamp_text"]
 
 EPILOG = """\
 FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows
 and the complementarity problem of each step are formed again in plain numpy; no kernel of the simulation is used.
+The record's stamp is printed first: versions, processor and date of the run; of a scene file its checksum.
 Exit status: 0 everything holds; 1 something does not (step, island and contact are named); 2 unreadable.
 """
 
@@ -36,11 +38,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.set_defaults(run=run)
 
 
+def stamp_text(stamp: Mapping[str, str]) -> str:
+    """Return a record's stamp as lines of text; of a scene file its checksum, not its text."""
+    return "\n".join(f"{name}: {value}" for name, value in stamp.items() if name != "scene")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Verify, print the table and each failure."""
     from contactlab.simulation import Recording, verify
 
     recording = Recording.open(arguments.file)
+    print(stamp_text(recording.environment))
     with Progress("verifying", "steps") as progress:
         report = verify(recording, every=arguments.every, tolerance=arguments.tolerance, progress=progress.update)
     print(report)

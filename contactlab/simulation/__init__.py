@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contactlab.simulation.contact_pair import ContactPair
 from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
 from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.simulation.errors import RecordError, RecordWriteError, SimulationConfigError, SimulationError
+from contactlab.simulation.events import ContactEvent, SolverStatistics
 from contactlab.simulation.external_contacts import ExternalContact
 from contactlab.simulation.joint_packing import JointRow
 from contactlab.simulation.joint_table import JointTable
@@ -23,6 +25,8 @@ __all__ = [
     "SLIDE",
     "STICK",
     "CertificateTable",
+    "ContactEvent",
+    "ContactPair",
     "ContactTable",
     "EnergyLedger",
     "ExternalContact",
@@ -33,6 +37,7 @@ __all__ = [
     "Recording",
     "SimulationConfigError",
     "SimulationError",
+    "SolverStatistics",
     "StepResult",
     "StepperState",
     "Surface",

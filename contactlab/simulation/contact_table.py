@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.simulation.contact_pair import ContactPair, ContactScope
+from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.simulation.record_schema import Rows
 from contactlab.spatial.arrays import FloatArray
@@ -53,6 +55,8 @@ class ContactTable:
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
     push
         Multiplier of the position projection [kg m]: the bodies were moved by M^-1 N^T push besides h v+; 0 without.
+    scope
+        What the numbers refer to: names, and the steps the table is about.
     """
 
     step: IntArray
@@ -75,10 +79,12 @@ class ContactTable:
     shape_b: IntArray
     restitution: FloatArray
 
+    scope: ContactScope
+
     @classmethod
-    def from_rows(cls, rows: Rows) -> ContactTable:
+    def from_rows(cls, rows: Rows, scope: ContactScope) -> ContactTable:
         """Take the contact columns of a record's arrays."""
-        return cls(**{field.name: rows[f"contact_{field.name}"] for field in fields(cls)})
+        return cls(**{name: rows[f"contact_{name}"] for name in _columns(cls)}, scope=scope)
 
     def __len__(self) -> int:
         return self.step.size
@@ -91,7 +97,37 @@ class ContactTable:
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
         """Return the table of some rows."""
-        return ContactTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
+        return ContactTable(
+            **{name: getattr(self, name)[selection] for name in _columns(ContactTable)}, scope=self.scope
+        )
+
+    def between(self, a: str, b: str) -> ContactPair:
+        """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
+
+        Raises
+        ------
+        SimulationConfigError
+            A name that there is not, or no body among the two.
+        """
+        bodies, grounds = self.scope.bodies, self.scope.half_spaces
+        for field, name in (("a", a), ("b", b)):
+            if name not in (*bodies, *grounds, "world"):
+                raise SimulationConfigError(field, f"no body or half-space is called {name!r}")
+        if a not in bodies and b not in bodies:
+            raise SimulationConfigError("b", f"neither {a!r} nor {b!r} is a body")
+        if a in bodies and b in bodies:
+            i, j = bodies.index(a), bodies.index(b)
+            own = ((self.body_a == i) & (self.body_b == j)) | ((self.body_a == j) & (self.body_b == i))
+        else:
+            body, ground = (a, b) if a in bodies else (b, a)
+            own = (self.body_a == -1) & (self.body_b == bodies.index(body))
+            if ground != "world":
+                own &= self.half_space == grounds.index(ground)
+        return ContactPair(a, b, self.rows(own))
+
+
+def _columns(cls: type[ContactTable]) -> list[str]:
+    return [field.name for field in fields(cls) if field.name != "scope"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,9 +97,7 @@ def contact_events(recording: Recording) -> tuple[ContactEvent, ...]:
             found += [(int(step), n, kind, a, names[other]) for kind in kinds]
             if ends and step + 1 < recording.n_steps:
                 found.append((int(step) + 1, n, "broken", a, names[other]))
-    return tuple(
-        ContactEvent(kind, step, float(recording.time[step]), a, b) for step, _, kind, a, b in sorted(found)
-    )
+    return tuple(ContactEvent(kind, step, float(recording.time[step]), a, b) for step, _, kind, a, b in sorted(found))
 
 
 def solver_statistics(recording: Recording) -> SolverStatistics:

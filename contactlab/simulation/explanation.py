@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,6 +74,8 @@ class Explanation:
         Whether this time the problem, or the step, was solved.
     advice
         What to try.
+    environment
+        The stamp of the record, empty without one.
     """
 
     record: Path | None
@@ -89,6 +92,7 @@ class Explanation:
     solved: bool
     advice: tuple[str, ...]
     joints: tuple[JointLine, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> Explanation:
@@ -116,10 +120,11 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
         record = None if named is None else path.with_name(named["stem"] + ".npz")
         recording = None if record is None else _opened(record)
         if recording is not None and named is not None and recording.n_steps == int(named["step"]):
-            return _of_record(recording, record, loaded)
+            return replace(_of_record(recording, record, loaded), environment=recording.environment)
         step = None if named is None else int(named["step"])
         return _of_problem(loaded, None, step, None, 1e-3 if h is None else h, lcp.default_solver())
-    return _of_record(Recording.open(path), path, None)
+    recording = Recording.open(path)
+    return replace(_of_record(recording, path, None), environment=recording.environment)
 
 
 def _is_record(path: Path) -> bool:

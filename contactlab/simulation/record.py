@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
+from contactlab.simulation.contact_pair import ContactScope
 from contactlab.simulation.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
 from contactlab.simulation.driver import Driver
 from contactlab.simulation.external_contacts import Supply
@@ -26,6 +27,7 @@ from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
     from contactlab.simulation.energy_ledger import EnergyLedger
+    from contactlab.simulation.events import ContactEvent, SolverStatistics
     from contactlab.simulation.time_stepping import TimeStepping
     from contactlab.simulation.world import World
 
@@ -112,7 +114,9 @@ class Recording:
         if not 0 <= n <= self.n_steps:
             raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
         ends = {"states": n + 1, "steps": n, "taus": n}
-        ends |= {axis: int(np.searchsorted(self.rows[f"{axis[:-1]}_step"], n)) for axis in ("contacts", "islands")}
+        ends |= {
+            axis: int(np.searchsorted(self.rows[f"{axis[:-1]}_step"], n)) for axis in ("contacts", "joints", "islands")
+        }
         rows = {name: self.rows[name][: ends.get(field.axis)] for name, field in FIELDS.items()}
         portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
         timings = {name: array[:portions] for name, array in self.timings.items()}
@@ -163,11 +167,25 @@ class Recording:
     @cached_property
     def contacts(self) -> ContactTable:
         """All contacts of all steps."""
-        return ContactTable.from_rows(self.rows)
+        return ContactTable.from_rows(self.rows, scope_of(self.world, self.h))
 
     def contacts_at(self, i: int) -> ContactTable:
         """Return the contacts of step ``i``."""
-        return self.contacts.rows(self._of_step("contact_step", i))
+        own = self.contacts.rows(self._of_step("contact_step", i))
+        return replace(own, scope=replace(own.scope, first=i, h=self.h[i : i + 1]))
+
+    def events(self) -> tuple[ContactEvent, ...]:
+        """Return what happened between bodies: contacts made and broken, sliding begun and ended, in order."""
+        from contactlab.simulation.events import contact_events
+
+        return contact_events(self)
+
+    @property
+    def statistics(self) -> SolverStatistics:
+        """What the solver did step by step, and how long the run took."""
+        from contactlab.simulation.events import solver_statistics
+
+        return solver_statistics(self)
 
     def force_on(self, body: str) -> FloatArray:
         """Return the sum of the contact forces on a body, mean over each step, world axes (n_steps, 3) [N]."""
@@ -355,3 +373,8 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     """Return the lengths a record's arrays have by name."""
     drives = len(world.joint_actions.drives)
     return {"nq": world.nq, "nv": world.nv, "w": lcp_width(stepper.edges), "drives": drives}
+
+
+def scope_of(world: World, h: FloatArray) -> ContactScope:
+    """Return what the numbers of a contact table refer to: a table of the steps 0 .. n of sizes ``h`` (n,)."""
+    return ContactScope(world.model.names, world.half_space_names, 0, h)

@@ -15,7 +15,7 @@ from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.joint_table import JointTable
 from contactlab.simulation.kernels import layout
-from contactlab.simulation.record import Recording
+from contactlab.simulation.record import Recording, scope_of
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray, finite_number
 
@@ -227,7 +227,7 @@ class TimeStepping:
             raise simulation_error(driver, world, self, Recording.of_run(world, self, state, [rows]), path=None)
         return StepResult(
             state=driver.state(),
-            contacts=ContactTable.from_rows(rows),
+            contacts=ContactTable.from_rows(rows, scope_of(world, rows["h"])),
             joint_rows=JointTable.from_rows(rows),
             certificate=CertificateTable.from_rows(rows),
             kinetic=float(rows["kinetic"][0]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import tomllib
@@ -34,6 +35,8 @@ class Scene:
         What to step, and how.
     duration
         [s].
+    text
+        The file's own.
     """
 
     name: str
@@ -41,6 +44,12 @@ class Scene:
     world: World
     stepper: TimeStepping
     duration: float
+    text: str = ""
+
+    @property
+    def stamp(self) -> dict[str, str]:
+        """What a record says of the scene it was run from: the text, and its SHA-256."""
+        return {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
 
 
 def load_scene(path: str | os.PathLike[str]) -> Scene:
@@ -68,7 +77,7 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
     if scene.duration / stepper.h > MOST_STEPS:
         detail = f"makes {scene.duration / stepper.h:.3g} steps of the scene, at most {MOST_STEPS:g} are taken"
         raise scene.stepper.table.error("h", detail)
-    return Scene(scene.name, scene.description, build_world(scene, path.parent), stepper, scene.duration)
+    return Scene(scene.name, scene.description, build_world(scene, path.parent), stepper, scene.duration, text)
 
 
 def _text(path: Path) -> str:

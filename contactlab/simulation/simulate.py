@@ -7,6 +7,7 @@ import operator
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.joint_table import JointTable
 from contactlab.simulation.kernels import layout
-from contactlab.simulation.record import Recording
+from contactlab.simulation.record import Recording, scope_of
 from contactlab.simulation.record_schema import Rows
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import finite_number
@@ -143,7 +144,7 @@ def simulate(
         if progress is not None:
             progress(driver.step, _expected(driver, stepper, end) if total is None else total)
         if watch is not None and rows["time"].size:
-            watch(_last_step(driver, rows))
+            watch(_last_step(world, driver, rows))
 
     if target is None:
         pieces: list[Rows] = []
@@ -196,11 +197,12 @@ def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], 
             steps = max(1, min(MOST_STEPS, int(wanted)))
 
 
-def _last_step(driver: Driver, rows: Rows) -> StepResult:
+def _last_step(world: World, driver: Driver, rows: Rows) -> StepResult:
     """Return the last step of a portion."""
     from contactlab.simulation.time_stepping import StepResult
 
-    contacts, certificate = ContactTable.from_rows(rows), CertificateTable.from_rows(rows)
+    scope = replace(scope_of(world, rows["h"][-1:]), first=driver.step - 1)
+    contacts, certificate = ContactTable.from_rows(rows, scope), CertificateTable.from_rows(rows)
     joint_rows = JointTable.from_rows(rows)
     return StepResult(
         state=driver.state(),

@@ -97,8 +97,9 @@ def gripper(force: float = 8.0) -> World:
     builder = WorldBuilder((0.0, 0.0, -G))
     builder.add_model(Model.from_urdf(GRIPPER), [0.048, 0.048])
     grip = Material(0.8)
-    for finger, side in (("left", -0.005), ("right", 0.005)):
-        builder.add_shape(finger, Box((0.005, 0.02, 0.02)), grip, placement=Transform(p=(side, 0, 0)))
+    # Round tips: pads leave it open which of their corners press, and then how much they resist turning.
+    for finger, side in (("left", -0.01), ("right", 0.01)):
+        builder.add_shape(finger, Sphere(0.01), grip, placement=Transform(p=(side, 0, 0)))
     builder.add_free_body("cube", RigidInertia.solid_box(0.2, (0.03,) * 3), Box((0.03,) * 3), grip)
     builder.add_drive(PositionDrive("close", 0.07, 2e3, 20.0, max_force=force, name="grip"))
     return builder.build()

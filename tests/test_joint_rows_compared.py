@@ -234,8 +234,9 @@ damping = {{ close = 3.0 }}
 friction = false
 [[robot.drive]]
 joint = "close"
+kind = "position"
 name = "grip"
-position = 0.05
+target = 0.05
 stiffness = 200
 damping = 5
 max_force = {force}
@@ -267,10 +268,10 @@ def test_scenes_say_what_acts_on_joints(tmp_path):
     ]
     assert [one.value for one in world.joint_actions.damping] == [3.0]
     file.write_text(SCENE.format(force=-4.0, holds="weld"))
-    with pytest.raises(ValueError, match=r"line 11: \[\[robot.drive\]\].*max_force"):
+    with pytest.raises(ValueError, match=r"\[\[robot.drive\]\].*max_force"):
         load_scene(file)
     file.write_text(SCENE.format(force=4.0, holds="wield"))
-    with pytest.raises(ValueError, match=r"line 24: \[\[loop\]\] 'holds'.*did you mean 'weld'"):
+    with pytest.raises(ValueError, match=r"line 25: \[\[loop\]\] 'holds'.*did you mean 'weld'"):
         load_scene(file)
 
 

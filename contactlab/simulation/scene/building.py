@@ -119,7 +119,7 @@ def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, fold
     q, v = _start(model, robot, "q"), _start(model, robot, "v")
     with table.blame():
         builder.add_model(model, q, v, prefix=prefix, **model_arguments(robot.joints, table, model))
-    add_joints(builder, robot.joints, prefix)
+    add_joints(builder, robot.joints, prefix, model)
     if robot.collisions:
         material = _material(robot.surface, scene, table)
         for geometry in model.collisions:

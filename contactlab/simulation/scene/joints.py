@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +31,11 @@ MOST_ENTRIES = 1000
 #: Keys of ``[[robot]]`` that are about joints.
 ROBOT_JOINT_KEYS = ("limits", "damping", "friction", "mimics", "limit", "drive")
 _LIMIT_KEYS = ("joint", "lower", "upper", "restitution", "stiffness", "dissipation")
-_DRIVE_KEYS = ("joint", "name", "position", "velocity", "stiffness", "damping", "max_force")
+_DRIVES: dict[str, Any] = {"position": PositionDrive, "velocity": VelocityDrive}
+_NUMBERS = {
+    "position": ("target", "stiffness", "damping", "target_velocity", "max_force"),
+    "velocity": ("target", "max_force"),
+}
 LOOP_KEYS = ("a", "b", "point_a", "point_b", "rpy_a", "rpy_b", "holds", "axes", "sliding", "erp", "name")
 
 # Rows of the kinds of loops: the axes of frame a along and about which b does not move; rotations first.
@@ -72,8 +75,7 @@ def joints_entry(table: Table) -> JointsEntry:
         numbers: dict[str, Any] = {key: one.number(key) for key in _LIMIT_KEYS[1:] if key in one}
         with one.blame():
             added.append((JointLimit(one.text("joint"), **numbers), one))
-    for one in table.tables("drive", _DRIVE_KEYS, MOST_ENTRIES):
-        one.required("joint")
+    for one in table.tables("drive", ("joint", "kind", "name", *_NUMBERS["position"]), MOST_ENTRIES):
         added.append((_drive(one), one))
     damping, friction = (_coefficients(table, key) for key in ("damping", "friction"))
     return JointsEntry(table.flag("limits", True), damping, friction, table.flag("mimics", True), tuple(added))
@@ -89,18 +91,21 @@ def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
 
 def _drive(table: Table) -> Drive:
     """Return a drive to a position, with gains, or at a velocity."""
-    joint, name = table.text("joint"), table.text("name") if "name" in table else None
-    force = table.number("max_force") if "max_force" in table else math.inf
-    velocity = table.number("velocity", 0.0)
+    table.required("joint", "kind", "target")
+    kind = table.text("kind")
+    if kind not in _DRIVES:
+        raise table.error("kind", f"unknown kind '{kind}'{suggestion(kind, _DRIVES)}")
+    for key in _NUMBERS["position"]:
+        if key in table and key not in _NUMBERS[kind]:
+            raise table.error(key, f"does not belong to a {kind} drive")
+    if kind == "position":
+        table.required("stiffness")
+    numbers = {key: table.number(key) for key in _NUMBERS[kind] if key in table}
     with table.blame():
-        if "position" in table:
-            gains = table.number("stiffness", 0.0), table.number("damping", 0.0)
-            return PositionDrive(joint, table.number("position"), *gains, velocity, max_force=force, name=name)
-        table.required("velocity")
-        for key in ("stiffness", "damping"):
-            if key in table:
-                raise table.error(key, "belongs to a drive to a 'position'")
-        return VelocityDrive(joint, velocity, max_force=force, name=name)
+        drive: Drive = _DRIVES[kind](
+            table.text("joint"), **numbers, name=table.text("name") if "name" in table else None
+        )
+    return drive
 
 
 def loop_entry(table: Table) -> LoopEntry:
@@ -149,9 +154,11 @@ def model_arguments(entry: JointsEntry, table: Table, model: UrdfModel) -> dict[
     return found
 
 
-def add_joints(builder: WorldBuilder, entry: JointsEntry, prefix: str) -> None:
+def add_joints(builder: WorldBuilder, entry: JointsEntry, prefix: str, model: UrdfModel) -> None:
     """Add stops and drives to a robot whose names begin with ``prefix``."""
     for one, table in entry.added:
+        if one.joint not in model.joint_data:
+            raise table.error("joint", f"no joint is called '{one.joint}'{suggestion(one.joint, model.joint_data)}")
         with table.blame():
             own = dataclasses.replace(one, joint=prefix + one.joint)
             if isinstance(own, JointLimit):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import warnings
 from pathlib import Path
@@ -11,20 +12,22 @@ from typing import Any
 import numpy as np
 
 import lcp
-from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Placed, Sphere
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfBox, UrdfSphere
 from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
 from contactlab.simulation.scene.parsing import MOST_BODIES
+from contactlab.simulation.scene.poses import placement
 from contactlab.simulation.scene.schema import (
     BodyEntry,
+    FixedEntry,
     PoseEntry,
     RobotEntry,
     SceneEntry,
-    ShapeEntry,
     StepperEntry,
     SurfaceEntry,
 )
+from contactlab.simulation.scene.shapes import build_shape, solid
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
@@ -54,12 +57,14 @@ def build_stepper(entry: StepperEntry) -> TimeStepping:
 
 def build_world(scene: SceneEntry, folder: Path) -> World:
     """Return the world; descriptions of robots are looked for in ``folder`` only."""
-    builder = WorldBuilder(scene.gravity)
+    builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts)
     number = 0
     for plane in scene.half_spaces:
         material = _material(plane.surface, scene, plane.table)
         with plane.table.blame():
             builder.add_half_space(plane.name, HalfSpace.through(plane.point, plane.normal), material)
+    for fixed in scene.fixed:
+        _add_fixed(builder, fixed, scene)
     for body in scene.bodies:
         number += int(np.prod(body.count))
         if number > MOST_BODIES:
@@ -69,42 +74,70 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
         _add_robot(builder, robot, scene, folder)
     for loop in scene.loops:
         add_loop(builder, loop)
+    for pair in scene.ignored:
+        with pair.table.blame("bodies"):
+            builder.ignore(*pair.bodies)
     with scene.table.blame():
         return builder.build()
 
 
+def _add_fixed(builder: WorldBuilder, fixed: FixedEntry, scene: SceneEntry) -> None:
+    shapes = _placed(fixed, scene)
+    with fixed.table.blame():
+        builder.add_fixed_body(fixed.name, *shapes[0], placement(fixed.pose))
+    _add_further(builder, fixed, fixed.name, shapes)
+
+
 def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None:
-    table, material = body.table, _material(body.surface, scene, body.table)
-    with table.blame():
-        shape = _shape(body.shape)
+    table, shapes = body.table, _placed(body, scene)
     with table.blame("inertia" if "inertia" in table else ""):
-        inertia = _inertia(body, shape)
+        inertia = _inertia(body, [shape for shape, _ in shapes])
     q, v = _pose(body.pose)
     single = body.count == (1, 1, 1)
     for n, place in enumerate(itertools.product(*(range(count) for count in body.count))):
         q_own = q.copy()
         q_own[:3] += np.array(place) * body.spacing
+        name = body.name if single else f"{body.name} {n}"
         with table.blame():
-            builder.add_free_body(body.name if single else f"{body.name} {n}", inertia, shape, material, q_own, v)
+            builder.add_free_body(name, inertia, *shapes[0], q_own, v)
+        _add_further(builder, body, name, shapes)
 
 
-def _inertia(body: BodyEntry, shape: BodyShape) -> RigidInertia:
-    """Return the inertia as given, or that of a homogeneous box or ball."""
-    if isinstance(shape, Box):
-        mass = body.mass if body.mass is not None else (body.density or 0.0) * 8.0 * float(np.prod(shape.half_extents))
-        solid = RigidInertia.solid_box(mass, shape.half_extents)
-    elif isinstance(shape, Sphere):
-        volume = 4.0 / 3.0 * np.pi * shape.radius**3
-        mass = body.mass if body.mass is not None else (body.density or 0.0) * float(volume)
-        solid = RigidInertia.solid_sphere(mass, shape.radius)
-        solid = RigidInertia(mass, shape.center, inertia=solid.inertia)
-    elif body.mass is None or body.inertia is None:
-        raise body.table.error("inertia", "points have no volume: give 'mass' and 'inertia'")
-    else:
+def _placed(body: BodyEntry | FixedEntry, scene: SceneEntry) -> list[tuple[Placed, Material]]:
+    """Return the shapes of a body with their materials."""
+    shapes = []
+    for part in body.parts:
+        with part.table.blame():
+            shape = build_shape(part.shape)
+        surface, table = (part.surface, part.table) if part.surface is not None else (body.surface, body.table)
+        # The reader has refused a part without a surface in a body without one.
+        assert surface is not None
+        shapes.append((Placed(shape, placement(part.pose)), _material(surface, scene, table)))
+    return shapes
+
+
+def _add_further(
+    builder: WorldBuilder, body: BodyEntry | FixedEntry, name: str, shapes: list[tuple[Placed, Material]]
+) -> None:
+    for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
+        with part.table.blame():
+            builder.add_shape(name, shape, material)
+
+
+def _inertia(body: BodyEntry, shapes: list[Placed]) -> RigidInertia:
+    """Return the inertia as given, or that of homogeneous shapes of one density, overlaps counted twice."""
+    solids = [solid(shape.shape) for shape in shapes]
+    if None in solids:
+        if body.mass is None or body.inertia is None:
+            kind = body.parts[solids.index(None)].shape.kind
+            raise body.table.error("inertia", f"{kind} has no volume here: give 'mass' and 'inertia'")
         return RigidInertia(body.mass, body.com, inertia=body.inertia)
-    if body.inertia is None and "com" not in body.table:
-        return solid
-    return RigidInertia(mass, body.com, inertia=solid.inertia if body.inertia is None else body.inertia)
+    parts = [own.moved(shape.pose) for own, shape in zip(solids, shapes, strict=True) if own is not None]
+    whole = functools.reduce(RigidInertia.join, parts)
+    mass = body.mass if body.mass is not None else (body.density or 0.0) * whole.mass
+    given = body.inertia is not None
+    com = body.com if given or "com" in body.table else whole.com
+    return RigidInertia(mass, com, inertia=body.inertia if given else mass / whole.mass * whole.inertia)
 
 
 def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, folder: Path) -> None:
@@ -141,7 +174,7 @@ def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, fold
             raise link.table.error("body", f"no link is called '{link.body}'{suggestion(link.body, model.names)}")
         material = _material(link.surface, scene, link.table)
         with link.table.blame():
-            builder.add_shape(prefix + link.body, _shape(link.shape), material)
+            builder.add_shape(prefix + link.body, build_shape(link.shape), material, placement=placement(link.pose))
 
 
 def _inside(robot: RobotEntry, folder: Path) -> Path:
@@ -190,14 +223,6 @@ def _start(model: UrdfModel, robot: RobotEntry, key: str) -> FloatArray:
 def _pose(pose: PoseEntry) -> tuple[FloatArray, FloatArray]:
     """Return q (7,) and v (6,) of a free body."""
     return np.array((*pose.position, *pose.quaternion)), np.array((*pose.velocity, *pose.angular_velocity))
-
-
-def _shape(entry: ShapeEntry) -> BodyShape:
-    if entry.kind == "box":
-        return Box(entry.numbers["half_extents"])
-    if entry.kind == "sphere":
-        return Sphere(**entry.numbers)
-    return ConvexPoints(entry.numbers["points"])
 
 
 def _material(surface: SurfaceEntry, scene: SceneEntry, table: Table) -> Material:

@@ -7,41 +7,39 @@ import math
 from typing import Any
 
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
+from contactlab.simulation.scene.poses import MOTION, PLACE, parse_pose
 from contactlab.simulation.scene.schema import (
     BodyEntry,
+    FixedEntry,
     HalfSpaceEntry,
+    IgnoreEntry,
     LinkShapeEntry,
+    PartEntry,
     PoseEntry,
     RobotEntry,
     SceneEntry,
-    ShapeEntry,
     StepperEntry,
     SurfaceEntry,
     Vector,
 )
+from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.simulation.time_stepping import TimeStepping
 
 __all__ = ["MOST_BODIES", "parse_scene"]
 
 MOST_BODIES = 4000
-MOST_POINTS = 1000
 MOST_ENTRIES = 1000
 
 _NUMBERS = ("mu", "restitution", "stiffness", "dissipation")
 _SURFACE = ("material", *_NUMBERS)
-_POSE = ("position", "quaternion", "rpy", "velocity", "angular_velocity")
-#: Kinds of shapes with their keys. Another kind is a row here and a case in `building`.
-SHAPES: dict[str, tuple[str, ...]] = {
-    "box": ("half_extents", "size"),
-    "sphere": ("radius", "center"),
-    "points": ("points",),
-}
-_SHAPE = ("shape", *dict.fromkeys(key for keys in SHAPES.values() for key in keys))
-_BODY = ("name", "mass", "density", "com", "inertia", "count", "spacing", *_SHAPE, *_SURFACE, *_POSE)
+_POSE = (*PLACE, *MOTION)
+_PART = (*SHAPE_KEYS, *PLACE, *_SURFACE)
+_FIXED = ("name", "part", *_PART)
+_BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
 _ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE)
 _STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
-_TOP = ("scene", "stepper", "material", "half_space", "body", "robot", "loop")
+_TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "robot", "loop", "ignore")
 
 
 def parse_scene(root: Table) -> SceneEntry:
@@ -50,7 +48,7 @@ def parse_scene(root: Table) -> SceneEntry:
         if key not in _TOP:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
     root.required("scene", "stepper")
-    head = root.table("scene", ("name", "description", "gravity", "duration"))
+    head = root.table("scene", ("name", "description", "gravity", "duration", "body_contacts"))
     materials: dict[str, SurfaceEntry] = {}
     for table in root.tables("material", ("name", *_NUMBERS), MOST_ENTRIES):
         name = table.text("name")
@@ -72,9 +70,12 @@ def parse_scene(root: Table) -> SceneEntry:
         materials=materials,
         stepper=_stepper(root.table("stepper", _STEPPER)),
         half_spaces=tuple(half_spaces),
+        fixed=tuple(_fixed(table) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
         robots=tuple(robots),
         loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MOST_ENTRIES)),
+        ignored=tuple(_ignore(table) for table in root.tables("ignore", ("bodies",), MOST_ENTRIES)),
+        body_contacts=head.flag("body_contacts", True),
         table=root,
     )
 
@@ -111,7 +112,7 @@ def _half_space(table: Table) -> HalfSpaceEntry:
 
 
 def _body(table: Table) -> BodyEntry:
-    table.required("name", "shape")
+    table.required("name")
     weight = table.one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
     count = table.vector("count", 3, (1.0, 1.0, 1.0))
@@ -121,17 +122,53 @@ def _body(table: Table) -> BodyEntry:
         table.required("spacing")
     return BodyEntry(
         name=table.text("name"),
-        shape=_shape(table),
+        parts=_parts(table),
         mass=table.number("mass", positive=True) if weight == "mass" else None,
         density=table.number("density", positive=True) if weight == "density" else None,
         com=table.vector("com", 3, (0.0, 0.0, 0.0)),
         inertia=inertia,
-        surface=_surface(table),
-        pose=_pose(table),
+        surface=_own_surface(table),
+        pose=parse_pose(table),
         count=(int(count[0]), int(count[1]), int(count[2])),
         spacing=table.vector("spacing", 3, (0.0, 0.0, 0.0)),
         table=table,
     )
+
+
+def _fixed(table: Table) -> FixedEntry:
+    table.required("name")
+    return FixedEntry(table.text("name"), _parts(table), _own_surface(table), parse_pose(table), table)
+
+
+def _parts(table: Table) -> tuple[PartEntry, ...]:
+    """Return the shapes of a body: its own one, in its own axes, or those of its parts."""
+    if table.one_of("shape", "part") == "shape":
+        return (PartEntry(parse_shape(table), PoseEntry(), None, table),)
+    for key in SHAPE_KEYS:
+        if key in table:
+            raise table.error(key, "belongs to one of the parts")
+    parts = []
+    for part in table.tables("part", _PART, MOST_ENTRIES):
+        part.required("shape")
+        surface = _own_surface(part)
+        if surface is None:
+            table.one_of("material", "mu")
+        parts.append(PartEntry(parse_shape(part), parse_pose(part), surface, part))
+    return tuple(parts)
+
+
+def _own_surface(table: Table) -> SurfaceEntry | None:
+    """Return a table's surface; None for a body or part of one that leaves it to the other."""
+    if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
+        return _surface(table)
+    return None
+
+
+def _ignore(table: Table) -> IgnoreEntry:
+    names = table.texts("bodies")
+    if len(names) != 2:
+        raise table.error("bodies", f"must name two bodies, names {len(names)}")
+    return IgnoreEntry((names[0], names[1]), table)
 
 
 def _robot(table: Table) -> RobotEntry:
@@ -142,9 +179,9 @@ def _robot(table: Table) -> RobotEntry:
             if key in table:
                 raise table.error(key, "is that of a floating base; add floating_base = true")
     shapes = []
-    for link in table.tables("shape", ("body", *_SHAPE, *_SURFACE), MOST_ENTRIES):
+    for link in table.tables("shape", ("body", *_PART), MOST_ENTRIES):
         link.required("body", "shape")
-        shapes.append(LinkShapeEntry(link.text("body"), _shape(link), _surface(link), link))
+        shapes.append(LinkShapeEntry(link.text("body"), parse_shape(link), parse_pose(link), _surface(link), link))
     return RobotEntry(
         name=table.text("name"),
         urdf=table.text("urdf"),
@@ -152,7 +189,7 @@ def _robot(table: Table) -> RobotEntry:
         collisions=collisions,
         q=_state(table, "q"),
         v=_state(table, "v"),
-        pose=_pose(table),
+        pose=parse_pose(table),
         surface=_surface(table) if collisions else SurfaceEntry(None, 0.0),
         shapes=tuple(shapes),
         joints=joints_entry(table),
@@ -183,41 +220,3 @@ def _numbers(table: Table, name: str | None) -> SurfaceEntry:
     stiffness = table.number("stiffness") if "stiffness" in table else math.inf
     restitution, dissipation = table.number("restitution", 0.0), table.number("dissipation", 0.0)
     return SurfaceEntry(name, table.number("mu"), restitution, stiffness, dissipation)
-
-
-def _shape(table: Table) -> ShapeEntry:
-    kind = table.text("shape")
-    if kind not in SHAPES:
-        raise table.error("shape", f"unknown shape '{kind}'{suggestion(kind, SHAPES)}")
-    for key in _SHAPE[1:]:
-        if key in table and key not in SHAPES[kind]:
-            raise table.error(key, f"does not belong to a {kind}")
-    if kind == "box":
-        key = table.one_of("half_extents", "size")
-        half = tuple((1.0 if key == "half_extents" else 0.5) * value for value in table.vector(key, 3))
-        return ShapeEntry(kind, {"half_extents": half})
-    if kind == "sphere":
-        return ShapeEntry(kind, {"radius": table.number("radius"), "center": table.vector("center", 3, (0.0,) * 3)})
-    return ShapeEntry(kind, {"points": table.vectors("points", 3, MOST_POINTS)})
-
-
-def _pose(table: Table) -> PoseEntry:
-    turn: Vector = (1.0, 0.0, 0.0, 0.0)
-    if "quaternion" in table or "rpy" in table:
-        if table.one_of("quaternion", "rpy") == "quaternion":
-            given = table.vector("quaternion", 4)
-            length = math.hypot(*given)
-            if abs(length - 1.0) > 1e-3:
-                raise table.error("quaternion", f"must have length 1, has {length:.6g}")
-            turn = tuple(value / length for value in given)
-        else:
-            turn = _of_rpy(*table.vector("rpy", 3))
-    zero = (0.0, 0.0, 0.0)
-    moving = (table.vector("velocity", 3, zero), table.vector("angular_velocity", 3, zero))
-    return PoseEntry(table.vector("position", 3, zero), turn, *moving)
-
-
-def _of_rpy(roll: float, pitch: float, yaw: float) -> Vector:
-    """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
-    (a, b, c), (x, y, z) = (tuple(f(0.5 * t) for t in (roll, pitch, yaw)) for f in (math.cos, math.sin))
-    return (a * b * c + x * y * z, x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c)

@@ -13,7 +13,10 @@ from contactlab.simulation.scene.table import Table
 __all__ = [
     "BodyEntry",
     "HalfSpaceEntry",
+    "FixedEntry",
+    "IgnoreEntry",
     "LinkShapeEntry",
+    "PartEntry",
     "PoseEntry",
     "RobotEntry",
     "SceneEntry",
@@ -59,6 +62,16 @@ class PoseEntry:
 
 
 @dataclass(frozen=True)
+class PartEntry:
+    """``[[body.part]]``: one of several shapes of a body, at a pose in it; without a surface it has the body's."""
+
+    shape: ShapeEntry
+    pose: PoseEntry
+    surface: SurfaceEntry | None
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class HalfSpaceEntry:
     """``[[half_space]]``: everything on the far side of a plane through ``point``."""
 
@@ -74,12 +87,12 @@ class BodyEntry:
     """``[[body]]``: a free body, or with ``count`` (x, y, z) a grid of them ``spacing`` [m] apart."""
 
     name: str
-    shape: ShapeEntry
+    parts: tuple[PartEntry, ...]
     mass: float | None
     density: float | None
     com: Vector
     inertia: tuple[Vector, ...] | None
-    surface: SurfaceEntry
+    surface: SurfaceEntry | None
     pose: PoseEntry
     count: tuple[int, int, int]
     spacing: Vector
@@ -87,11 +100,31 @@ class BodyEntry:
 
 
 @dataclass(frozen=True)
+class FixedEntry:
+    """``[[fixed]]``: a body that stands fixed in the world."""
+
+    name: str
+    parts: tuple[PartEntry, ...]
+    surface: SurfaceEntry | None
+    pose: PoseEntry
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class IgnoreEntry:
+    """``[[ignore]]``: two bodies that pass through each other, by their names in the world."""
+
+    bodies: tuple[str, str]
+    table: Table = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
 class LinkShapeEntry:
-    """``[[robot.shape]]``: the shape of one link."""
+    """``[[robot.shape]]``: a shape of one link, at a pose in it."""
 
     body: str
     shape: ShapeEntry
+    pose: PoseEntry
     surface: SurfaceEntry
     table: Table = field(repr=False, compare=False)
 
@@ -137,7 +170,10 @@ class SceneEntry:
     materials: dict[str, SurfaceEntry]
     stepper: StepperEntry
     half_spaces: tuple[HalfSpaceEntry, ...]
+    fixed: tuple[FixedEntry, ...]
     bodies: tuple[BodyEntry, ...]
     robots: tuple[RobotEntry, ...]
     loops: tuple[LoopEntry, ...]
+    ignored: tuple[IgnoreEntry, ...]
+    body_contacts: bool
     table: Table = field(repr=False, compare=False)

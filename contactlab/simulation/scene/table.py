@@ -60,10 +60,11 @@ class Table:
         except SceneError:
             raise
         except (FieldError, ValueError, TypeError) as error:
-            field = getattr(error, "field", "")
+            # Of a field such as "PositionDrive.stiffness" the key is the last word.
+            field = getattr(error, "field", "").rpartition(".")[2]
             own = key or (field if field in self.values else "")
             # The key is in the error already.
-            detail = error.detail if isinstance(error, FieldError) and field == own else str(error)
+            detail = error.detail if isinstance(error, FieldError) and error.field == own else str(error)
             raise self.error(own, " ".join(detail.split())) from error
 
     def __contains__(self, key: str) -> bool:
@@ -119,11 +120,18 @@ class Table:
         """Return finite numbers, so many where a length is given."""
         return self._vector(key, self._value(key, default), length)
 
-    def vectors(self, key: str, length: int, most: int) -> tuple[tuple[float, ...], ...]:
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return strings that are not empty."""
+        value = self._value(key, None)
+        if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
+            raise self.error(key, f"must be an array of strings, got {_kind(value)}")
+        return tuple(value)
+
+    def vectors(self, key: str, length: int | None, most: int) -> tuple[tuple[float, ...], ...]:
         """Return at most so many vectors of one length."""
         value = self._value(key, None)
         if not isinstance(value, list) or not value:
-            raise self.error(key, f"must be an array of arrays of {length} numbers, got {_kind(value)}")
+            raise self.error(key, f"must be an array of arrays of {length or 'some'} numbers, got {_kind(value)}")
         if len(value) > most:
             raise self.error(key, f"has {len(value)} entries, at most {most} are taken")
         return tuple(self._vector(key, entry, length) for entry in value)

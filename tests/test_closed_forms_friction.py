@@ -1,0 +1,153 @@
+"""Friction with a known answer: slopes, tipping, the facets of the pyramid, rolling, a plate that accelerates."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from simulation_scenes import G, one_body
+
+from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, edge_directions
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia
+from contactlab.spatial.quaternion import multiply
+
+STEPS = (4e-3, 2e-3, 1e-3)
+UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
+
+
+def on_slope(shape, inertia, height, theta, mu, speed=0.0, turn=(1.0, 0.0, 0.0, 0.0)):
+    """A body at ``height`` above a slope that falls towards +x, sliding down at ``speed``."""
+    normal = np.array([math.sin(theta), 0.0, math.cos(theta)])
+    tilt = (math.cos(theta / 2), 0.0, math.sin(theta / 2), 0.0)
+    q = (*(height * normal), *multiply(tilt, turn))
+    v = (speed * math.cos(theta), 0.0, -speed * math.sin(theta), 0.0, 0.0, 0.0)
+    return one_body(shape, inertia, mu=mu, q=q, v=v, normal=normal)
+
+
+def brick_on_slope(half, theta, mu, speed=0.0):
+    return on_slope(Box(half), RigidInertia.solid_box(2.0, half), half[2], theta, mu, speed)
+
+
+def certified(recording):
+    """The recording, every step of which was solved."""
+    worst = recording.worst_certificate()
+    assert worst.scaled <= 1e-9
+    assert worst.mechanical <= 1e-9
+    return recording
+
+
+def test_a_block_sliding_downhill_stops_where_coulomb_says():
+    """After v0^2 / (2 g (mu cos - sin)), to first order in h."""
+    theta, mu, v0 = math.radians(15.0), 0.5, 1.2
+    braking = G * (mu * math.cos(theta) - math.sin(theta))
+    errors = []
+    for h in STEPS:
+        recording = certified(
+            simulate(brick_on_slope((0.2, 0.15, 0.04), theta, mu, v0), TimeStepping(h), 1.1 * v0 / braking)
+        )
+        moved = np.linalg.norm(recording.q[-1, :3] - recording.q[0, :3])
+        errors.append(abs(moved - v0**2 / (2 * braking)))
+        stopped = recording.time[np.argmax(np.abs(recording.v[:, 0]) < 1e-9)]
+        assert abs(stopped - v0 / braking) <= h
+        assert np.abs(recording.v[-1]).max() < 1e-9
+    assert np.polyfit(np.log(STEPS), np.log(errors), 1)[0] >= 0.9
+
+
+@pytest.mark.parametrize(
+    ("mu", "slope", "outcome"),
+    [(0.8, 0.495, "rests"), (0.8, 0.505, "tips"), (0.3, 0.297, "rests"), (0.3, 0.303, "slides")],
+)
+def test_a_tall_brick_tips_or_slides_at_its_threshold(mu, slope, outcome):
+    """Half-width over half-height is 0.5: it tips there if mu is larger, otherwise slides at tan theta = mu."""
+    theta = math.atan(slope)
+    recording = certified(simulate(brick_on_slope((0.05, 0.1, 0.1), theta, mu), TimeStepping(2e-3), 0.4))
+    speed, spin = np.linalg.norm(recording.v[-1, :3]), np.linalg.norm(recording.v[-1, 3:])
+    if outcome == "rests":
+        assert np.abs(recording.v).max() < 1e-9
+    elif outcome == "tips":
+        assert spin > 5e-3
+        assert recording.v[-1, 4] > 0.0
+    else:
+        assert spin < 1e-9
+        assert speed == pytest.approx(0.4 * G * (math.sin(theta) - mu * math.cos(theta)), rel=1e-9)
+
+
+@pytest.mark.parametrize("edges", [4, 8, 16])
+@pytest.mark.parametrize("between", [False, True])
+def test_the_pyramid_falls_short_of_the_cone_by_its_facets(edges, between):
+    """It holds mu m g along an edge, cos(pi / k) of that midway between two, and gives way along the push."""
+    mu, mass, half = 0.4, 2.0, (0.2, 0.2, 0.02)
+    world = one_body(Box(half), RigidInertia.solid_box(mass, half), mu=mu, q=(0, 0, half[2], 1, 0, 0, 0))
+    directions = edge_directions((0.0, 0.0, 1.0), edges)
+    along = directions[0]
+    if between:
+        along = directions[0] + directions[1]
+        along = along / np.linalg.norm(along)
+    holds = mu * mass * G * (math.cos(math.pi / edges) if between else 1.0)
+    for factor in (0.999, 1.001):
+        push = np.zeros(6)
+        push[:3] = factor * holds * along
+        recording = certified(simulate(world, TimeStepping(1e-3, edges=edges), steps=20, tau=push))
+        gained = max(0.0, factor - 1.0) * holds / mass * 0.02
+        np.testing.assert_allclose(recording.v[-1, :3], gained * along, atol=1e-11)
+        assert np.abs(recording.v[-1, 3:]).max() < 1e-9
+
+
+ROUND = {
+    # shape, inertia (mass 1, radius 0.1), turn that lays it across the slope, share of g sin, least mu over tan
+    "ball": (Sphere(0.1), RigidInertia.solid_sphere(1.0, 0.1), (1.0, 0.0, 0.0, 0.0), 5 / 7, 2 / 7),
+    "cylinder": (Cylinder(0.1, 0.15), RigidInertia(1.0, inertia=np.diag([0.01, 0.01, 0.005])), UPRIGHT, 2 / 3, 1 / 3),
+}
+
+
+@pytest.mark.parametrize("kind", ROUND)
+def test_round_bodies_roll_down_a_slope(kind):
+    """At 5/7 (ball) and 2/3 (cylinder) of g sin theta if mu is 2/7 and 1/3 of the slope, slipping below that."""
+    shape, inertia, turn, share, least = ROUND[kind]
+    theta = math.radians(30.0)
+    downhill = np.array([math.cos(theta), 0.0, -math.sin(theta)])
+    for mu, slips in ((1.01 * least * math.tan(theta), False), (0.99 * least * math.tan(theta), True)):
+        world = on_slope(shape, inertia, 0.1, theta, mu, turn=turn)
+        recording = certified(simulate(world, TimeStepping(1e-3), 0.3))
+        wanted = G * (math.sin(theta) - mu * math.cos(theta)) if slips else share * G * math.sin(theta)
+        assert recording.v[-1, :3] @ downhill == pytest.approx(0.3 * wanted, rel=1e-9)
+        at_end = recording.contacts_at(recording.n_steps - 1)
+        assert (float(at_end.slip.max()) > 1e-4) is slips
+
+
+def test_a_ball_on_an_accelerating_plate_gets_two_sevenths():
+    """The plate accelerates at F / (M + 2 m / 7), the ball at 2/7 of that, to rounding."""
+    mass, plate, force = 0.5, 20.0, 30.0
+    builder, half = WorldBuilder(), (1.0, 0.5, 0.05)
+    builder.add_half_space("ice", HalfSpace(), Material(0.0))
+    builder.add_free_body(
+        "plate", RigidInertia.solid_box(plate, half), Box(half), Material(0.5), (0, 0, 0.05, 1, 0, 0, 0)
+    )
+    ball = RigidInertia.solid_sphere(mass, 0.1)
+    builder.add_free_body("ball", ball, Sphere(0.1), Material(0.5), (0, 0, 0.2, 1, 0, 0, 0))
+    recording = certified(simulate(builder.build(), TimeStepping(1e-3), 0.3, tau=[force] + 11 * [0.0]))
+    acceleration = force / (plate + 2 / 7 * mass)
+    assert recording.v[-1, 0] == pytest.approx(0.3 * acceleration, rel=1e-9)
+    assert recording.v[-1, 6] == pytest.approx(0.3 * 2 / 7 * acceleration, rel=1e-9)
+    assert np.abs(recording.v[-1, [1, 2, 7, 8]]).max() < 1e-9
+
+
+@pytest.mark.parametrize("load", [0.0, 1.0, 1e3])
+def test_a_wedge_in_a_groove_holds_whatever_presses_on_it(load):
+    """mu > tan(half angle): the forces are not unique, but nothing moves."""
+    half_angle, mu = math.radians(15.0), 0.4
+    assert mu > math.tan(half_angle)
+    builder, material = WorldBuilder(), Material(mu)
+    for side in (-1.0, 1.0):
+        normal = (side * math.cos(half_angle), 0.0, math.sin(half_angle))
+        builder.add_half_space(f"wall {side}", HalfSpace(normal, 0.0), material)
+    # A long roll touches each wall along two points.
+    place = (0.0, 0.0, 0.1 / math.sin(half_angle))
+    ends = [Sphere(0.1, (0.0, y, 0.0)) for y in (-0.2, 0.2)]
+    builder.add_free_body("roll", RigidInertia.solid_box(2.0, (0.1, 0.2, 0.1)), ends, material, (*place, 1, 0, 0, 0))
+    push = np.array([0.02 * load, 0.05 * load, -load, 0.0, 0.0, 0.0])
+    recording = certified(simulate(builder.build(), TimeStepping(1e-3), 0.2, tau=push))
+    assert np.abs(recording.v).max() <= 1e-9
+    assert recording.contacts.impulse_normal.max() > 0.0

@@ -1,0 +1,182 @@
+"""What scene files say of shapes, parts, fixed bodies and pairs that do not meet."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scene_texts import CUBE, line_of, write
+
+from contactlab.contact import Box, Capsule, Cylinder, HalfSpace, HeightField, Sphere
+from contactlab.simulation import simulate
+from contactlab.simulation.scene import SceneError, load_scene
+
+TERRAIN = """
+[[fixed]]
+name = "hills"
+shape = "height_field"
+heights = [[0.0, 0.1], [0.2, 0.3], [0.0, 0.0]]
+grid = [0.5, 0.7]
+mu = 0.4
+position = [1.0, 2.0, 0.0]
+
+[[fixed]]
+name = "wall"
+shape = "half_space"
+normal = [1.0, 0.0, 0.0]
+offset = -3.0
+mu = 0.2
+
+[[fixed]]
+name = "gate"
+material = "rubber"
+rpy = [0.0, 0.0, 1.5707963267948966]
+position = [0.0, -2.0, 0.0]
+
+[[fixed.part]]
+shape = "cylinder"
+radius = 0.1
+half_length = 0.5
+position = [1.0, 0.0, 0.5]
+
+[[fixed.part]]
+shape = "cylinder"
+radius = 0.2
+half_length = 0.5
+position = [-1.0, 0.0, 0.5]
+mu = 0.9
+"""
+
+CLUB = """
+[[body]]
+name = "club"
+density = 500.0
+mu = 0.5
+position = [0.0, 0.0, 1.0]
+
+[[body.part]]
+shape = "capsule"
+radius = 0.05
+half_length = 0.3
+rpy = [0.0, 1.5707963267948966, 0.0]
+
+[[body.part]]
+shape = "sphere"
+radius = 0.1
+position = [0.3, 0.0, 0.0]
+material = "rubber"
+
+[[ignore]]
+bodies = ["club", "cube"]
+"""
+
+
+def test_fixed_bodies_and_their_shapes(tmp_path):
+    """Height fields, half-spaces and parts stand where the file says, with their materials."""
+    world = load_scene(write(tmp_path, CUBE + TERRAIN)).world
+    assert world.model.names == ("hills", "wall", "gate", "cube")
+    kinds = [type(surface.shape) for surface in world.surfaces]
+    assert kinds == [HeightField, HalfSpace, Cylinder, Cylinder, Box]
+    assert [surface.material.mu for surface in world.surfaces] == [0.4, 0.2, 0.5, 0.9, 0.5]
+    field = world.surfaces[0].shape
+    assert field.spacing == (0.5, 0.7)
+    np.testing.assert_array_equal(field.heights, [[0.0, 0.1], [0.2, 0.3], [0.0, 0.0]])
+    np.testing.assert_allclose(world.surfaces[3].placement.p, (-1.0, 0.0, 0.5))
+    np.testing.assert_allclose(world.model.bodies[2].placement.apply((1.0, 0.0, 0.5)), (0.0, -1.0, 0.5), atol=1e-12)
+
+
+def test_a_body_of_parts_weighs_what_its_parts_do(tmp_path):
+    """Mass, mass centre and inertia of a lying capsule and a ball, by hand; `ignore` lets it pass the cube."""
+    scene = load_scene(write(tmp_path, CUBE + CLUB))
+    own = scene.world.model.bodies[1].inertia
+    tube, ends, ball = (500.0 * math.pi * volume for volume in (0.05**2 * 0.6, 4 / 3 * 0.05**3, 4 / 3 * 0.1**3))
+    assert own.mass == pytest.approx(tube + ends + ball)
+    x = 0.3 * ball / own.mass
+    np.testing.assert_allclose(own.com, (x, 0.0, 0.0), atol=1e-15)
+    along = tube * 0.05**2 / 2 + 0.4 * ends * 0.05**2 + 0.4 * ball * 0.1**2
+    assert own.inertia[0, 0] == pytest.approx(along)
+    across = tube * (0.05**2 / 4 + 0.3**2 / 3) + ends * (0.4 * 0.05**2 + 0.3**2 + 0.75 * 0.05 * 0.3)
+    across += 0.4 * ball * 0.1**2 + 0.09 * ball - own.mass * x**2
+    assert own.inertia[1, 1] == pytest.approx(across)
+    kinds = [type(surface.shape) for surface in scene.world.surfaces]
+    assert kinds == [Box, Capsule, Sphere]
+    assert scene.world.ignored == ((1, 0),)
+    assert CLUB.replace("density = 500.0", "mass = 2.0") != CLUB
+    by_mass = load_scene(write(tmp_path, CUBE + CLUB.replace("density = 500.0", "mass = 2.0"))).world
+    assert by_mass.model.bodies[1].inertia.mass == 2.0
+    np.testing.assert_allclose(by_mass.model.bodies[1].inertia.inertia, 2.0 / own.mass * own.inertia, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+def test_round_bodies_stand_as_their_shape_says(tmp_path, shape):
+    """A ready-made body of each kind rests on its end at its half length, on its cap for a capsule."""
+    text = CUBE.replace('"box"', f'"{shape}"').replace(
+        "half_extents = [0.1, 0.1, 0.1]", "radius = 0.1\nhalf_length = 0.2"
+    )
+    height = 0.3 if shape == "capsule" else 0.2
+    text = text.replace("position = [0.0, 0.0, 0.11]", f"position = [0.0, 0.0, {height}]")
+    scene = load_scene(write(tmp_path, text.replace("velocity = [1.0, 0.0, 0.0]", "")))
+    recording = simulate(scene.world, scene.stepper, steps=10)
+    assert np.abs(recording.v[-1]).max() < 1e-9
+    assert recording.contacts.impulse_normal.sum() > 0.0
+
+
+def test_a_world_without_contacts_between_bodies(tmp_path):
+    """`body_contacts = false` leaves out what would detect them."""
+    text = CUBE + CLUB[: CLUB.index("[[ignore]]")]
+    assert load_scene(write(tmp_path, text)).world.collision is not None
+    off = text.replace("duration = 0.1", "duration = 0.1\nbody_contacts = false")
+    assert load_scene(write(tmp_path, off)).world.collision is None
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "words"),
+    [
+        (CLUB, 'shape = "capsule"', 'shape = "capsul" # here', "did you mean 'capsule'?"),
+        (CLUB, "half_length = 0.3", "half_length = -0.3 # here", "positive"),
+        (CLUB, "half_length = 0.3", "half_extents = [1, 1, 1] # here", "belong to a capsule"),
+        (
+            CLUB,
+            '[[body.part]]\nshape = "sphere"',
+            '[[body.part]] # here\nshape = "cylinder"',
+            "'half_length': is missing",
+        ),
+        (CLUB, '[[body.part]]\nshape = "capsule"', "[[body.part]] # here", "'shape': is missing"),
+        (CLUB, "[[body.part]]", 'shape = "box"\n\n[[body.part]] # here', "wants one of 'shape', 'part'"),
+        (CLUB, "density = 500.0", "density = 500.0\nradius = 1.0 # here", "belongs to one of the parts"),
+        (
+            CLUB,
+            '[[body]]\nname = "club"\ndensity = 500.0\nmu = 0.5',
+            '[[body]] # here\nname = "club"\nmass = 1',
+            "'mu'",
+        ),
+        (CLUB, 'bodies = ["club", "cube"]', 'bodies = ["club"] # here', "must name two bodies"),
+        (CLUB, 'bodies = ["club", "cube"]', "bodies = 3 # here", "an array of strings"),
+        (CLUB, 'bodies = ["club", "cube"]', 'bodies = ["club", "cub"] # here', "no body is called 'cub'"),
+        (TERRAIN, "grid = [0.5, 0.7]", "grid = [0.5] # here", "must have 2 numbers, got 1"),
+        (TERRAIN, "[0.2, 0.3], [0.0, 0.0]]", "[0.2], [0.0, 0.0]] # here", "must have 2 numbers, got 1"),
+        (TERRAIN, "normal = [1.0, 0.0, 0.0]", "normal = [0.0, 0.0, 0.0] # here", "normal"),
+        (TERRAIN, "offset = -3.0", "velocity = [1.0, 0.0, 0.0] # here", "unknown key"),
+    ],
+)
+def test_errors_name_line_and_key(tmp_path, text, old, new, words):
+    """A fault in a part, a fixed body or a pair is found on its line."""
+    assert old in text
+    whole = CUBE + text.replace(old, new, 1)
+    with pytest.raises(SceneError) as caught:
+        load_scene(write(tmp_path, whole))
+    assert words in str(caught.value)
+    assert "# here" in whole.splitlines()[caught.value.line - 1]
+
+
+def test_a_height_field_does_not_move(tmp_path):
+    """Ground in a free body is refused, on the body's line."""
+    text = CUBE.replace('shape = "box"', 'shape = "height_field"')
+    text = text.replace("half_extents = [0.1, 0.1, 0.1]", "heights = [[0, 0], [0, 0]]\ngrid = [1, 1]")
+    text = text.replace("mass = 1.0", "mass = 1.0\ninertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]")
+    with pytest.raises(SceneError, match="must stand fixed"):
+        load_scene(write(tmp_path, text))
+    with pytest.raises(SceneError, match="has no volume") as caught:
+        load_scene(write(tmp_path, text.replace("inertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "")))
+    assert caught.value.line in (line_of(text, "[[body]]"), line_of(text, "[[body]]") + 1)

@@ -58,10 +58,11 @@ def world(scene: Scene) -> World:
 def control(scene: Scene, model: Model) -> Callable[[float, Array, Array], Array]:
     """The PD law of a scene with a robot, asked once a step."""
     at_q, at_v = _order(model, "q"), _order(model, "v")
-    tau, reference = np.zeros(model.nv), scene.reference
+    reference = scene.reference
     assert reference is not None
 
     def law(time: float, q: Array, v: Array) -> Array:
+        tau = np.zeros(model.nv)
         tau[at_v] = KP * (reference(time) - q[at_q]) - KD * v[at_v]
         return tau
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from simulation_scenes import (
     BODIES,
     FOOT_RADIUS,
+    JOINTS,
     KD,
     KP,
     LEGS,
@@ -25,8 +26,16 @@ from simulation_scenes import (
 )
 
 from contactlab.contact import Box, Capsule, HalfSpace, Material, Sphere
+from contactlab.formulation import PositionDrive
 from contactlab.multibody import Model
-from contactlab.simulation import Recording, StepperState, TimeStepping, World, WorldBuilder, simulate
+from contactlab.simulation import (
+    Recording,
+    StepperState,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.spatial import RigidInertia, Transform
 
 Run = Callable[[], object]
@@ -34,8 +43,8 @@ Runs = dict[str, tuple[Run, int]]
 BATCH = 8  # copies of a world in a batch; more would take minutes in the slow scenes
 
 
-def world(scene: Scene) -> World:
-    """The scene as a world."""
+def world(scene: Scene, *, drives: bool = False) -> World:
+    """The scene as a world; with ``drives`` a robot's joints have servos of the world's own."""
     builder, material = WorldBuilder(), Material(scene.mu)
     for i, (normal, offset) in enumerate(scene.walls):
         builder.add_half_space(f"wall {i}", HalfSpace(normal, offset), material)
@@ -52,6 +61,9 @@ def world(scene: Scene) -> World:
         foot = Transform(p=(0.0, 0.0, -0.3))
         for leg in LEGS:
             builder.add_shape(f"{leg}_shank", Sphere(FOOT_RADIUS), material, placement=foot)
+        if drives:
+            for name, angle in zip(JOINTS, scene.reference(0.0), strict=True):
+                builder.add_drive(PositionDrive(name, float(angle), stiffness=KP, damping=KD))
     return builder.build()
 
 
@@ -90,6 +102,9 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
         callback = lambda: simulate(place, stepper, steps=scene.steps, tau=lambda t, q, v: zero)  # noqa: E731
         runs["simulate, tau from Python"] = (callback, scene.steps)
     else:
+        if not scene.moving_reference:
+            driven = world(scene, drives=True)
+            runs["simulate, drives"] = (lambda: simulate(driven, stepper, steps=scene.steps), scene.steps)
         runs["simulate, tau from Python"] = (recorded, scene.steps)
     runs["step from Python"] = (steps_from_python, scene.steps)
     return runs, recorded

@@ -6,6 +6,14 @@ from contactlab.simulation.contact_pair import ContactPair
 from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
 from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.simulation.errors import RecordError, RecordWriteError, SimulationConfigError, SimulationError
+from contactlab.simulation.event_driven import (
+    Event,
+    EventDriven,
+    EventError,
+    EventKind,
+    EventRecording,
+    InconsistentContact,
+)
 from contactlab.simulation.events import ContactEvent, SolverStatistics
 from contactlab.simulation.external_contacts import ExternalContact
 from contactlab.simulation.joint_packing import JointRow
@@ -29,9 +37,15 @@ __all__ = [
     "ContactPair",
     "ContactTable",
     "EnergyLedger",
+    "Event",
+    "EventDriven",
+    "EventError",
+    "EventKind",
+    "EventRecording",
     "ExternalContact",
     "JointRow",
     "JointTable",
+    "InconsistentContact",
     "RecordError",
     "RecordWriteError",
     "Recording",

@@ -16,6 +16,7 @@ import numpy as np
 from contactlab.simulation.contact_table import CertificateTable, ContactTable
 from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.event_driven import EventDriven
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.joint_table import JointTable
@@ -111,6 +112,8 @@ def simulate(
     RecordWriteError
         The disk refuses. What was written before stands, and the run can be gone on with.
     """
+    if isinstance(stepper, EventDriven):
+        raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
     portion = None if chunk_steps is None else _whole("chunk_steps", chunk_steps, 1)
     interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError)
     if interval < 0.0:

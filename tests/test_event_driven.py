@@ -1,0 +1,228 @@
+"""Event-driven runs at their closed forms: smooth motion, located events, impacts, accumulation, inconsistency."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.impact import Newton, Stronge
+from contactlab.simulation import (
+    EventDriven,
+    EventError,
+    EventKind,
+    InconsistentContact,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
+from contactlab.spatial import RigidInertia
+
+G = scenes.G
+BALL = RigidInertia(1.0, inertia=0.4 * 0.01 * np.eye(3))
+
+
+def dropped(height, e, mu=0.0):
+    return scenes.one_body(Sphere(0.1), BALL, mu=mu, q=(0, 0, 0.1 + height, 1, 0, 0, 0), restitution=e)
+
+
+def cradle(n, speed=1.0):
+    """n balls in a row without gravity, all but the first touching."""
+    builder = WorldBuilder((0, 0, 0))
+    for i in range(n):
+        q = (0.2 * i - (0.05 if i == 0 else 0.0), 0, 0, 1, 0, 0, 0)
+        v = (speed if i == 0 else 0.0, 0, 0, 0, 0, 0)
+        builder.add_free_body(f"ball {i}", BALL, Sphere(0.1), Material(0.0, 1.0), q, v)
+    return builder.build()
+
+
+def rod(angle, mu, speed=-1.0):
+    """A uniform rod of half length 0.5 m whose low end slides on the ground, away from under its centre."""
+    half = 0.5
+    q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)
+    inertia = RigidInertia(1.0, inertia=half**2 / 3.0 * np.eye(3))
+    return scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=mu, q=q, v=(speed, 0, 0, 0, 0, 0))
+
+
+def tilted_block(b, h, angle):
+    """A block of half width b and half height h that stands on its right edge, at rest."""
+    c, s = math.cos(angle), math.sin(angle)
+    centre = -np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]) @ [b, 0, -h]
+    q = (centre[0], 0, centre[2], math.cos(angle / 2), 0, math.sin(angle / 2), 0)
+    half = (b, 0.1, h)
+    return scenes.one_body(Box(half), RigidInertia.solid_box(1.0, half), mu=2.0, q=q)
+
+
+def times(recording, kind):
+    return [event.time for event in recording.of_kind(kind)]
+
+
+def test_block_slides_to_rest_at_its_time_and_place():
+    """Stop after v0 / (mu g) and v0^2 / (2 mu g), to rounding; at rest it stays."""
+    recording = EventDriven().run(scenes.block(0.3, 1.0), 0.5)
+    assert times(recording, EventKind.STICK) == pytest.approx([1.0 / (0.3 * G)], abs=1e-12)
+    assert recording.q[-1, 0] == pytest.approx(1.0 / (0.6 * G), abs=1e-12)
+    assert np.abs(recording.v[-1]).max() < 1e-12
+    assert np.abs(recording.gaps[:, ::2]).max() < 1e-12
+
+
+def test_ball_slides_until_it_rolls():
+    """Rolling at 5/7 of its speed from 2 v0 / (7 mu g) on; energy kept 5/7; no force of friction afterwards."""
+    recording = EventDriven().run(scenes.ball(0.2, 1.0), 0.3)
+    assert times(recording, EventKind.STICK) == pytest.approx([2.0 / (7.0 * 0.2 * G)], abs=1e-10)
+    assert recording.v[-1, 0] == pytest.approx(5.0 / 7.0, abs=1e-10)
+    assert recording.kinetic[-1] / recording.kinetic[0] == pytest.approx(5.0 / 7.0, abs=1e-10)
+    assert np.abs(recording.force(recording.contact_names[0])[-1, :2]).max() < 1e-9
+
+
+@pytest.mark.parametrize(("ratio", "sticks"), [(0.99, False), (1.01, True)])
+def test_brick_on_its_slope(ratio, sticks):
+    """Friction just below and just above tan theta: g (sin - mu cos), or nothing at all."""
+    theta = math.radians(20.0)
+    mu = ratio * math.tan(theta)
+    recording = EventDriven().run(scenes.incline(theta, mu), 0.2)
+    wanted = 0.0 if sticks else 0.2 * G * (math.sin(theta) - mu * math.cos(theta))
+    assert np.linalg.norm(recording.v[-1, :3]) == pytest.approx(wanted, abs=1e-10)
+
+
+def test_ball_bounces_as_often_as_it_must_and_rests():
+    """Apex n at h e^(2 n), rest from the Zeno time t0 (1 + e) / (1 - e) on."""
+    h, e = 1.0, 0.5
+    recording = EventDriven().run(dropped(h, e), 1.6)
+    impacts = times(recording, EventKind.IMPACT)
+    t0 = math.sqrt(2.0 * h / G)
+    wanted = [t0 * (1.0 + 2.0 * sum(e**k for k in range(1, n + 1))) for n in range(8)]
+    assert impacts[:8] == pytest.approx(wanted, abs=1e-9)
+    for n in range(1, 5):
+        between = (recording.time > impacts[n - 1]) & (recording.time < impacts[n])
+        assert recording.q[between, 2].max() - 0.1 <= h * e ** (2 * n) + 1e-9
+    assert times(recording, EventKind.ZENO) == pytest.approx([t0 * (1 + e) / (1 - e)], abs=1e-4)
+    assert np.abs(recording.v[-1]).max() < 1e-9
+    assert recording.q[-1, 2] == pytest.approx(0.1, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("law", "wanted"),
+    [
+        (None, (-0.5, 0.5, 0.5, 0.5)),
+        (Newton(1.0, "sequential"), (0, 0, 0, 1)),
+        (Stronge(1.0), (0, 0, 0, 1)),
+    ],
+)
+def test_cradle_follows_its_law(law, wanted):
+    """At once: Moreau's answer; one after the other: the last ball leaves. Momentum and energy are kept by both."""
+    recording = EventDriven(impact=law).run(cradle(4), 0.2)
+    np.testing.assert_allclose(recording.v[-1].reshape(4, 6)[:, 0], wanted, atol=1e-9)
+    assert times(recording, EventKind.IMPACT) == pytest.approx([0.05], abs=1e-10)
+
+
+def test_block_rocks_as_housner_says():
+    """Quarter period arccosh(1 / (1 - theta0 / alpha)) / p for small angles; energy by (1 - 3/2 sin^2 alpha)^2."""
+    b, h, angle = 0.1, 0.4, 0.01
+    alpha, p = math.atan2(b, h), math.sqrt(3.0 * G / (4.0 * math.hypot(b, h)))
+    recording = EventDriven(max_step=0.05).run(tilted_block(b, h, angle), 0.2)
+    first = recording.of_kind(EventKind.IMPACT)[0]
+    quarter = math.acosh(1.0 / (1.0 - angle / alpha)) / p
+    assert first.time == pytest.approx(quarter, rel=0.02)
+    assert first.energy_after / first.energy_before == pytest.approx((1.0 - 1.5 * math.sin(alpha) ** 2) ** 2, rel=1e-9)
+
+
+def test_event_driven_and_time_stepping_meet():
+    """The difference of a spinning ball that slides until it rolls falls in proportion to the step: order 1."""
+    world = scenes.one_body(Sphere(0.1), BALL, mu=0.3, q=(0, 0, 0.1, 1, 0, 0, 0), v=(2.0, 0.0, 0.0, 0.0, 3.0, 0.0))
+    exact = EventDriven().run(world, 0.3)
+    sizes, errors = [4e-3, 2e-3, 1e-3], []
+    for size in sizes:
+        stepped = simulate(world, TimeStepping(size), 0.3)
+        errors.append(np.abs(stepped.q[-1, :3] - exact.q[-1, :3]).max())
+    order = np.polyfit(np.log(sizes), np.log(errors), 1)[0]
+    assert order == pytest.approx(1.0, abs=0.15)
+    assert errors[-1] < 2e-3
+
+
+def test_slip_turns_with_its_direction_in_space():
+    """A spinning ball's slip curves; friction always opposes it: the energy lost is friction's work, to 1e-8."""
+    world = scenes.one_body(Sphere(0.1), BALL, mu=0.2, q=(0, 0, 0.1, 1, 0, 0, 0), v=(1.0, 0.0, 0.0, 15.0, 0.0, 0.0))
+    recording = EventDriven(output_step=1e-3).run(world, 0.35)
+    assert recording.energy[-1] < recording.energy[0]
+    force = recording.force(recording.contact_names[0])
+    stick = times(recording, EventKind.STICK)[0]
+    slipping = recording.time < stick - 1e-6
+    np.testing.assert_allclose(np.linalg.norm(force[slipping, :2], axis=1), 0.2 * G, rtol=1e-9)
+    # Angular momentum about a point of the ground along the path of contact is kept: v_x + (2/5) r w_y.
+    kept = recording.v[:, 0] + 0.4 * 0.1 * recording.v[:, 4]
+    assert kept.std() < 0.5
+
+
+def test_rods_paradox_is_named_at_its_threshold():
+    """mu = 4/3 at 63.4 degrees: an acceleration below, none above; the rod passes by an impulse, and in time steps."""
+    angle = math.atan(2.0)
+    below = EventDriven().run(rod(angle, 4.0 / 3.0 - 1e-5), 1e-4)
+    assert below.force(below.contact_names[0])[0, 2] > 1e4
+    with pytest.raises(InconsistentContact, match="INCONSISTENT") as caught:
+        EventDriven().run(rod(angle, 4.0 / 3.0 + 1e-5), 1e-4)
+    assert caught.value.solutions == 0
+    assert caught.value.contacts == (below.contact_names[0],)
+    assert caught.value.recording is not None
+
+    jammed = EventDriven(on_inconsistency="impulse").run(rod(angle, 1.5), 5e-3)
+    jam = jammed.of_kind(EventKind.JAM)[0]
+    assert jam.energy_after < jam.energy_before
+    stepped = simulate(rod(angle, 1.5), TimeStepping(1e-4, edges=16), 5e-3)
+    np.testing.assert_allclose(stepped.v[1, [0, 2, 4]], jam.v_plus[[0, 2, 4]], atol=5e-3)
+
+
+def test_energy_never_grows_while_bodies_tumble():
+    """A box thrown on the ground: total energy falls, at impacts by the law, between them by friction alone."""
+    half = (0.1, 0.08, 0.05)
+    world = scenes.one_body(
+        Box(half),
+        RigidInertia.solid_box(1.0, half),
+        mu=0.4,
+        q=(0, 0, 0.3, 0.9, 0.3, 0.3, math.sqrt(0.01)),
+        v=(0.5, 0.2, 0.0, 1.0, 2.0, 0.5),
+        restitution=0.3,
+    )
+    recording = EventDriven(impact=Stronge(0.3)).run(world, 0.3)
+    assert len(recording.of_kind(EventKind.IMPACT)) >= 1
+    assert np.diff(recording.energy).max() < 1e-8 * recording.energy[0]
+
+
+def test_output_step_and_repeatability():
+    """Rows at the times asked for and at events; the same run twice is the same to the last bit."""
+    runs = [EventDriven(output_step=0.05).run(dropped(0.5, 0.4), 0.6) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].q, runs[1].q)
+    assert set(np.round(0.05 * np.arange(13), 12)) <= set(np.round(runs[0].time, 12))
+    assert runs[0].state().time == pytest.approx(0.6)
+
+
+def test_what_cannot_be_run_is_refused():
+    """Options, shapes that are not known, and a run that would not end name what is wrong."""
+    for field, value in {
+        "rtol": 0.0,
+        "max_step": -1.0,
+        "edges": 5,
+        "on_inconsistency": "ignore",
+        "impact": Newton,
+    }.items():
+        with pytest.raises(SimulationConfigError) as caught:
+            EventDriven(**{field: value})
+        assert caught.value.field == field
+    builder = WorldBuilder()
+    for i in range(2):
+        builder.add_free_body(f"box {i}", RigidInertia.solid_box(1.0, (0.1,) * 3), Box.cube(0.1), Material(0.5))
+    with pytest.raises(SimulationConfigError, match="balls against balls"):
+        EventDriven().run(builder.build(), 0.1)
+    with pytest.raises(SimulationConfigError, match="run"):
+        simulate(scenes.cube_at_rest(), EventDriven(), 0.1)
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace((0, 0, 1), 0.0), Material(0.5, stiffness=1e4))
+    builder.add_free_body("ball", BALL, Sphere(0.1), Material(0.5), (0, 0, 0.1, 1, 0, 0, 0))
+    with pytest.raises(SimulationConfigError, match="stiffness"):
+        EventDriven().run(builder.build(), 0.1)
+    with pytest.raises(EventError, match="more than 3 events"):
+        EventDriven(max_events=3).run(dropped(0.2, 0.9), 2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -124,6 +125,11 @@ def test_a_run_goes_on_from_any_state_with_the_same_bits(tmp_path):
         assert np.array_equal(rest.rows[name], whole.rows[name][7:])
     assert np.array_equal(rest.joint_rows.z, whole.joint_rows.rows(whole.joint_rows.step >= 7).z)
     assert np.array_equal(opened.problem(9).blocks().J, whole.problem(9).blocks().J)
+    small = scenes.cart()
+    small.add_joint_friction("cart", 1.0)
+    foreign = dataclasses.replace(small.build().initial_state(), row_ids=np.array([3]), row_z=np.zeros((1, 2)))
+    with pytest.raises(SimulationConfigError, match="rows 0 .. 0, got 3"):
+        TimeStepping(H).step(small.build(), foreign)
 
 
 @pytest.mark.nojit

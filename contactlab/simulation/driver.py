@@ -126,6 +126,10 @@ class Driver:
         self._service = JointService(world, targets)
         self.joints = None if world.joints is None else new_joints(world.joints, self.work.parent.size)
         if self.joints is not None:
+            rows = len(world.joint_rows)
+            if np.any((state.row_ids < 0) | (state.row_ids >= rows)):
+                detail = f"the world has rows 0 .. {rows - 1}, got {state.row_ids.max()}; see without_warm_start()"
+                raise SimulationConfigError("state.row_ids", detail)
             self._service.start(self.joints)
             self.control[layout.ASK_JOINTS] = self._service.asks
             self.joints.was[state.row_ids] = 1

@@ -71,6 +71,19 @@ def test_an_unbounded_drive_is_an_implicit_spring_and_damper():
 
 
 @pytest.mark.nojit
+@pytest.mark.parametrize(("stiffness", "bounded"), [(3.9, True), (4.1, False)])
+def test_the_same_law_by_tau_is_stable_below_4_m_over_h2_only(stiffness, bounded):
+    """A spring by a tau function bursts above it; the drive with the same gain brings the cart to its target."""
+    h, k = 1e-2, stiffness / 1e-4
+    by_tau = simulate(scenes.cart(0.1).build(), TimeStepping(h), steps=60, tau=lambda t, q, v: -k * q)
+    assert (np.abs(by_tau.q).max() < 0.01) == bounded
+    builder = scenes.cart(0.1)
+    builder.add_drive(PositionDrive("cart", 0.0, k))
+    driven = simulate(builder.build(), TimeStepping(h), steps=60)
+    assert np.abs(driven.q[-1]).max() < 1e-9
+
+
+@pytest.mark.nojit
 def test_a_stop_ends_the_motion():
     """A joint pushed against its stop ends there to rounding, and the stop bears the push."""
     builder = scenes.cart(1.0, gravity=(2.0, 0.0, 0.0))

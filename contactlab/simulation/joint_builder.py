@@ -67,7 +67,7 @@ class JointBuilder(ABC):
         """Add a motor: `VelocityDrive` or `PositionDrive`.
 
         Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
-        computed by a ``tau`` function from the start of the step needs gains below about mass / h and mass / h^2. Its
+        computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
         target can be changed while running: see ``targets`` of `simulate`.
         """
         if not isinstance(drive, VelocityDrive | PositionDrive):

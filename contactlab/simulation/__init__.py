@@ -18,8 +18,10 @@ from contactlab.simulation.events import ContactEvent, SolverStatistics
 from contactlab.simulation.external_contacts import ExternalContact
 from contactlab.simulation.joint_packing import JointRow
 from contactlab.simulation.joint_table import JointTable
+from contactlab.simulation.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
 from contactlab.simulation.record import Recording
 from contactlab.simulation.simulate import simulate
+from contactlab.simulation.sleep import Sleep
 from contactlab.simulation.state import StepperState
 from contactlab.simulation.surface import Surface
 from contactlab.simulation.time_stepping import StepResult, TimeStepping
@@ -46,12 +48,18 @@ __all__ = [
     "JointRow",
     "JointTable",
     "InconsistentContact",
+    "ConstantVelocity",
+    "Conveyor",
+    "Motion",
+    "Oscillation",
+    "PrescribedMotion",
     "RecordError",
     "RecordWriteError",
     "Recording",
     "SimulationConfigError",
     "SimulationError",
     "SolverStatistics",
+    "Sleep",
     "StepResult",
     "StepperState",
     "Surface",

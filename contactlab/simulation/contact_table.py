@@ -50,7 +50,8 @@ class ContactTable:
     impulse
         (n, 3) world axes, on body B [N s].
     impulse_normal, impulse_tangential
-        (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s].
+        (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s];
+        in a planar world t1 is the direction in the plane.
     slip
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
     push

@@ -16,8 +16,10 @@ from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.joint_packing import grow_joints, new_joint_chunk, new_joints
 from contactlab.simulation.joint_service import JointService, Targets
 from contactlab.simulation.kernels import layout
+from contactlab.simulation.kinematic import Motions, motions_of
 from contactlab.simulation.memory import grow_contacts, lcp_width, new_chunk, new_island, new_work
 from contactlab.simulation.record_schema import chunk_rows
+from contactlab.simulation.sleep import sleepers
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray, finite_array
 from problem_data import ConstraintVelProblemData, VelocityBlocks
@@ -58,6 +60,8 @@ class Driver:
         Contacts from outside the loop; see `Supply`.
     targets
         See `Targets`.
+    motions
+        What moves the kinematic bodies; None: their own motions.
     chunk_steps
         Steps after which the loop returns at the latest.
     external
@@ -77,10 +81,11 @@ class Driver:
         tau: Tau = None,
         supply: Supply | None = None,
         targets: Targets = None,
+        motions: Motions | None = None,
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
-        edges = stepper.edges
+        edges = stepper.edges_in(world)
         width = lcp_width(edges)
         if state.contact_ids.size and state.z.shape[1] != width:
             detail = (
@@ -89,9 +94,11 @@ class Driver:
             raise SimulationConfigError("state.z", detail)
         self._world = world
         self._stepper = stepper
+        self._edges = edges
         self._solver = stepper.lcp_solver
         self._tau = tau
         self._supply = supply
+        self._motions = motions_of(world) if motions is None else motions
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | None = None
@@ -121,6 +128,7 @@ class Driver:
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
         self.control[layout.REDUCE] = stepper.reduce_contacts
+        self.control[layout.SLEEP] = stepper.sleep is not None
         self.control[layout.PROJECTION] = stepper.projection
         self.control[layout.GYROSCOPIC] = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
         self._service = JointService(world, targets)
@@ -145,6 +153,13 @@ class Driver:
         self.parameters[layout.V_MIN] = stepper.v_min
         self.parameters[layout.ERP] = stepper.erp
         self.parameters[layout.CFM] = stepper.cfm
+        if stepper.sleep is not None:
+            self.parameters[layout.SLEEP_SPEED] = stepper.sleep.speed
+            self.parameters[layout.SLEEP_TIME] = stepper.sleep.time
+            for field, own, given in (("rest", self.work.rest, state.rest), ("tau", self.work.tau_before, state.tau)):
+                if given.size not in (0, own.size):
+                    raise SimulationConfigError(f"state.{field}", f"has {given.size} entries, the world {own.size}")
+                own[: given.size] = given
         self.parameters[layout.TOLERANCE] = stepper.tolerance
         self.parameters[layout.TIME] = state.time
 
@@ -220,6 +235,8 @@ class Driver:
             z=self.work.previous_z[:count],
             row_ids=row_ids,
             row_z=np.zeros((0, 2)) if self.joints is None else self.joints.previous_z[row_ids],
+            rest=self.work.rest[: sleepers(self._world, self._stepper)],
+            tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
         )
 
     def pose(self, island: int) -> None:
@@ -241,7 +258,7 @@ class Driver:
     def posed(self) -> tuple[ConstraintVelProblemData, FloatArray | None]:
         """Return problem data and warm start of the island in progress, as copies."""
         nc, nv = int(self.control[layout.ISLAND_CONTACTS]), int(self.control[layout.ISLAND_NV])
-        nr = nc * (self._stepper.edges // 2)
+        nr = nc * (self._edges // 2)
         nl, nb, nbox, n = (
             int(self.control[word]) for word in (layout.ISLAND_L, layout.ISLAND_G, layout.ISLAND_NBOX, layout.ISLAND_N)
         )
@@ -300,6 +317,7 @@ class Driver:
         if h < self._stepper.smallest_h:
             return False
         self.parameters[layout.H] = h
+        self._ask_motions()
         self.control[layout.FAILURE] = layout.FAILURE_NONE
         # tau stays: it was asked for at the start of this step, which is still the state.
         self.control[layout.PROGRAM] = layout.DETECT
@@ -337,7 +355,8 @@ class Driver:
         return layout.TAU_CONSTANT
 
     def _ask(self) -> None:
-        """Ask user code for its share in the step that begins."""
+        """Ask user code, and kinematic bodies, for their share in the step that begins."""
+        self._ask_motions()
         if callable(self._tau):
             value = self._tau(self.time, self.work.q.copy(), self.work.v.copy())
             field = f"tau at time {self.time:.9g}"
@@ -349,6 +368,11 @@ class Driver:
     def _ask_joints(self) -> None:
         if self.joints is not None:
             self._service.serve(self.joints, self.time, self.h, self.work.q.copy(), self.work.v.copy())
+
+    def _ask_motions(self) -> None:
+        if self._motions is not None:
+            pose, twist, after = self._motions(self.time, self.h)
+            self.work.motion_pose[:], self.work.motion_twist[:], self.work.motion_next[:] = pose, twist, after
 
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
@@ -376,7 +400,7 @@ class Driver:
                 (layout.WANT_ISLAND_N, self.island.q.size),
             )
         )
-        self.island = new_island(contacts, nv, self._stepper.edges, self.island.options, rows, variables)
+        self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables)
         if self.joints is not None:
             self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control[layout.WANT_ISLAND_G]))
 
@@ -390,6 +414,7 @@ class Driver:
             self._chunk_steps,
             max(contacts, self._chunk_steps * min(contacts, 8)),
             max(trees, self._chunk_steps * min(trees, 8)),
-            self._stepper.edges,
+            self._edges,
             with_tau=self._tau is not None,
+            sleepers=sleepers(self._world, self._stepper),
         )

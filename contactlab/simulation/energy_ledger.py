@@ -17,7 +17,9 @@ normal and _t its tangential part:
     impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
     stabilisation      = sum_c p_n (u+_n - u*_n)/2
     compliance         = sum_c p_n (u_n + u+_n)/2               of contacts with a stiffness of their own alone
+    kinematic          = sum_c p_c . V_c                        V_c of the surface of a kinematic body at the contact
     projection         = [T + V](q+, v+) - [T + V](q*, v+)
+    sleep              = -T(q, v) of what falls asleep, whose velocity is set to 0; h b and h tau do no work on it
     limits, joint_friction, joint_damping, drives, loops
                        = force times mean rate of the rows and dampers of that kind
     integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
@@ -28,6 +30,8 @@ cfm). q* is q moved along v+ alone: q+ but for the displacement of a position pr
 that of compliance, add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2, all entries to the change
 of T + V: in exact arithmetic for every step, h of any size, impacts included. A spring at a contact keeps energy that
 is in neither T nor V: its entry is negative while it is compressed.
+
+Where A is a kinematic body, u and u+ are relative to its surface, and the work of p_c on the moving body is the rest.
 
 Signs. friction_sliding <= 0: that is maximal dissipation, and it vanishes where a contact sticks. friction_stopping is
 of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
@@ -44,10 +48,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contactlab.simulation.compliance import contact_compliance
 from contactlab.simulation.joint_work import JOINT_ENTRIES, joint_entries
 from contactlab.simulation.kernels.layout import CONTROL_SIZE, GYROSCOPIC, GYROSCOPIC_CODES
+from contactlab.simulation.kinematic import surface_velocities
 from contactlab.simulation.memory import new_work
 from contactlab.spatial.arrays import FloatArray
 
@@ -65,7 +71,9 @@ ENTRIES = (
     "impact_returned",
     "stabilisation",
     "compliance",
+    "kinematic",
     "projection",
+    "sleep",
     *JOINT_ENTRIES,
     "integration_error",
 )
@@ -89,8 +97,12 @@ class EnergyLedger:
         (n,) work done by closing gaps and pushing out penetrations, and lost to cfm.
     compliance
         (n,) work of the springs and dampers of contacts whose materials have a stiffness.
+    kinematic
+        (n,) work of the kinematic bodies on those that touch them.
     projection
         (n,) energy gained by the displacements of the position projection.
+    sleep
+        (n,) kinetic energy lost by falling asleep.
     limits, joint_friction, joint_damping, drives, loops
         (n,) work of stops, dry friction, viscous damping, motors, and of loops and joints that follow others.
     integration_error
@@ -107,7 +119,9 @@ class EnergyLedger:
     impact_returned: FloatArray
     stabilisation: FloatArray
     compliance: FloatArray
+    kinematic: FloatArray
     projection: FloatArray
+    sleep: FloatArray
     limits: FloatArray
     joint_friction: FloatArray
     joint_damping: FloatArray
@@ -149,7 +163,9 @@ class EnergyLedger:
             "impact": self.impact,
             "stabilisation": self.stabilisation,
             "compliance": self.compliance,
+            "kinematic": self.kinematic,
             "projection": self.projection,
+            "sleep": self.sleep,
             **{name.replace("_", " "): getattr(self, name) for name in JOINT_ENTRIES if getattr(self, name).any()},
             "integration error": self.integration_error,
         }
@@ -171,7 +187,12 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
     """Compute the ledger of a record from its states, steps and contact impulses."""
     h, tau = recording.h, recording.rows["tau"]
     mean = 0.5 * (recording.v[:-1] + recording.v[1:])
+    asleep = _asleep_dofs(recording)
+    mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
+    told = surface_velocities(recording)
+    table = recording.contacts
+    carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, told), minlength=recording.n_steps)
     projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
     applied = h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps)
     return EnergyLedger(
@@ -179,8 +200,10 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
         kinetic=recording.kinetic,
         potential=recording.potential,
         applied=applied,
-        **_contact_entries(recording, u, u_plus),
+        **_contact_entries(recording, u - told, u_plus - told),
+        kinematic=carried.astype(np.float64),
         projection=projected,
+        sleep=_fallen_asleep(recording, asleep),
         **joint_entries(recording),
         integration_error=recording.kinetic[1:]
         - kinetic_at_q
@@ -209,6 +232,26 @@ def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArra
     work = new_work(world, 1, 4)
     account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
     return bias, kinetic, u, u_plus
+
+
+def _asleep_dofs(recording: Recording) -> NDArray[np.bool_]:
+    """Which velocities (n, nv) were held at 0 through each step."""
+    asleep = recording.rows["asleep"] != 0
+    if not asleep.shape[1]:
+        return np.zeros((recording.n_steps, recording.world.nv), dtype=bool)
+    return np.repeat(asleep, np.diff(recording.world.tree_starts), axis=1)
+
+
+def _fallen_asleep(recording: Recording, asleep: NDArray[np.bool_]) -> FloatArray:
+    """Return the kinetic energy (n,) of velocities that were set to 0, negative."""
+    from contactlab.simulation.kernels.projection import energies_unmoved
+
+    lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
+    at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
+    energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
+    energies_unmoved(recording.world.packed, work, recording.q[at], still[at], np.zeros(at.size), energies)
+    lost[at] = energies[:, 0] - recording.kinetic[at]
+    return lost
 
 
 def _projected(recording: Recording) -> FloatArray:

@@ -45,6 +45,9 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
         v_plus=np.zeros(nv),
+        motion_pose=np.zeros((len(world.motions), 12)),
+        motion_twist=np.zeros((len(world.motions), 6)),
+        motion_next=np.zeros((len(world.motions), 12)),
         shift=np.zeros(nv),
         q_plus=np.zeros(nq),
         energy=np.zeros(2),
@@ -60,6 +63,9 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         local=np.zeros(trees, dtype=np.int64),
         tree_start=np.zeros(trees + 1, dtype=np.int64),
         island_trees=np.zeros(trees, dtype=np.int64),
+        asleep=np.zeros(trees, dtype=np.int64),
+        rest=np.zeros(trees),
+        tau_before=np.zeros(nv),
         island_nv=np.zeros(trees, dtype=np.int64),
         contact_start=np.zeros(trees + 1, dtype=np.int64),
         island_contacts=np.zeros(contacts, dtype=np.int64),
@@ -116,13 +122,19 @@ def new_island(
     )
 
 
-def new_chunk(world: World, steps: int, contacts: int, islands: int, edges: int, *, with_tau: bool) -> Chunk:
-    """Rows for ``steps`` steps with ``contacts`` contacts and ``islands`` islands in all."""
+def new_chunk(
+    world: World, steps: int, contacts: int, islands: int, edges: int, *, with_tau: bool, sleepers: int
+) -> Chunk:
+    """Rows for ``steps`` steps with ``contacts`` contacts and ``islands`` islands in all; ``sleepers`` may sleep."""
     return Chunk(
         scalars=np.zeros((steps, layout.SCALARS)),
         q=np.zeros((steps, world.nq)),
         v=np.zeros((steps, world.nv)),
         tau=np.zeros((steps if with_tau else 0, world.nv)),
+        motion_pose=np.zeros((steps, len(world.motions), 12)),
+        motion_twist=np.zeros((steps, len(world.motions), 6)),
+        asleep=np.zeros((steps, sleepers), dtype=np.int64),
+        rest=np.zeros((steps, sleepers)),
         contact_int=np.zeros((contacts, layout.ROW_INTS), dtype=np.int64),
         contact_float=np.zeros((contacts, layout.ROW_FLOATS)),
         contact_z=np.zeros((contacts, lcp_width(edges))),

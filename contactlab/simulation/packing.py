@@ -51,6 +51,13 @@ def body_trees(model: Model) -> IntArray:
     return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)
 
 
+def _motion_rows(world: World) -> IntArray:
+    """Row of each body (nb,) among the kinematic ones, -1 for any other."""
+    rows = np.full(world.model.nb, -1, dtype=np.int64)
+    rows[[body for body, _ in world.motions]] = np.arange(len(world.motions))
+    return rows
+
+
 def pack_world(world: World) -> PackedWorld:
     """Lay a checked world out. The arrays are writable for the compiler's sake alone: never modify them."""
     model, nb = world.model, world.model.nb
@@ -85,6 +92,8 @@ def pack_world(world: World) -> PackedWorld:
         point_shape=np.repeat(np.arange(len(supports)), [len(radii) for _, radii in supports]).astype(np.int64),
         pair_mu=np.ascontiguousarray(pair_array[:, :, 0]),
         pair_restitution=np.ascontiguousarray(pair_array[:, :, 1]),
+        plane=np.zeros(3) if world.plane is None else world.plane.copy(),
+        motion=_motion_rows(world),
         material=material,
         stiffness=stiffness,
         dissipation=dissipation,

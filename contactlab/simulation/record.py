@@ -19,8 +19,10 @@ from contactlab.simulation.driver import Driver
 from contactlab.simulation.external_contacts import Supply
 from contactlab.simulation.joint_table import JointTable, by_number, has_given_force, row_classes
 from contactlab.simulation.kernels import layout
+from contactlab.simulation.kinematic import Motions
 from contactlab.simulation.memory import lcp_width
 from contactlab.simulation.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
+from contactlab.simulation.sleep import sleepers
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData
@@ -73,7 +75,7 @@ class Recording:
         from contactlab.simulation.environment import environment
 
         lengths = row_lengths(world, stepper)
-        rows = join_rows([start_rows(world, start, lengths["w"]), *pieces], lengths)
+        rows = join_rows([start_rows(world, start, lengths), *pieces], lengths)
         timings = join_rows(pieces, lengths, TIMINGS)
         for array in (*rows.values(), *timings.values()):
             array.flags.writeable = False
@@ -165,6 +167,15 @@ class Recording:
         return energy_ledger(self)
 
     @cached_property
+    def asleep(self) -> NDArray[np.bool_]:
+        """Which bodies (n_steps, nb) slept through each step."""
+        trees, asleep = self.world.body_trees, self.rows["asleep"] != 0
+        out = np.zeros((self.n_steps, trees.size), dtype=bool)
+        if asleep.shape[1]:
+            out[:, trees >= 0] = asleep[:, trees[trees >= 0]]
+        return out
+
+    @cached_property
     def contacts(self) -> ContactTable:
         """All contacts of all steps."""
         return ContactTable.from_rows(self.rows, scope_of(self.world, self.h))
@@ -234,8 +245,11 @@ class Recording:
             chosen = self._of_step("joint_step", i - 1)
             row_ids, row_z = by_number(self.rows["joint_row"][chosen], self.rows["joint_z"][chosen])
         h = float(self.h[i - 1] if i > 0 else self.rows["start_h"][0])
-        time = float(self.time[i])
-        return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z)
+        time, rest, tau = float(self.time[i]), self.rows["rest"][i], np.zeros(0)
+        if self.stepper.sleep is not None:
+            taus = self.rows["tau"]
+            tau = self.rows["start_tau"][0] if i == 0 else taus[i - 1] if taus.shape[0] else np.zeros(self.world.nv)
+        return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau)
 
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
         """Return the problem data of an island of step ``i``, posed again by the same kernels from the recorded state.
@@ -255,7 +269,7 @@ class Recording:
         [fN | fF+ | fF- | lambda | fL], then x and y of boxed rows (`contactlab.formulation.kernels.boxed_rows`).
         """
         by_contact = self._island_rows("contact_z", i, island)
-        r = self.stepper.edges // 2
+        r = self.stepper.edges_in(self.world) // 2
         parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
         numbers, z = self._island_rows("joint_row", i, island), self._island_rows("joint_z", i, island)
         classes = row_classes(self.world, self.stepper, numbers)
@@ -267,7 +281,7 @@ class Recording:
         """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
         z = self.z(i, island)
         nc = self._island_rows("contact_z", i, island).shape[0]
-        nr = nc * (self.stepper.edges // 2)
+        nr = nc * (self.stepper.edges_in(self.world) // 2)
         numbers, force = self._island_rows("joint_row", i, island), self._island_rows("joint_force", i, island)
         classes = row_classes(self.world, self.stepper, numbers)
         fN, fF = z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]
@@ -294,6 +308,8 @@ class Recording:
         flat = np.zeros((self.n_steps + 1, self.world.model.nb, 12))
         # A copy: to the compiler the read-only arrays of a record are of another type.
         state_poses(self.world.packed, workspace(self.world.model), self.q.copy(), flat)
+        for row, (body, _) in enumerate(self.world.motions):
+            flat[:, body] = self.rows["motion_pose"][:, row]
         return flat[:, :, :9].reshape(*flat.shape[:2], 3, 3), flat[:, :, 9:].copy()
 
     def _trees(self, i: int, island: int) -> IntArray:
@@ -318,10 +334,18 @@ class Recording:
             tau=tau,
             supply=self._supply(i),
             targets=self.rows["drive_target"][i],
+            motions=self._motions(i),
             external=True,
         )
         driver.pose(island)
         return driver.posed()
+
+    def _motions(self, i: int) -> Motions | None:
+        """Return what gives step ``i`` its kinematic bodies again, None where there are none."""
+        if not self.world.motions:
+            return None
+        poses, twists = self.rows["motion_pose"], self.rows["motion_twist"]
+        return lambda _time, _h: (poses[i], twists[i], poses[i + 1])
 
     def _supply(self, i: int) -> Supply | None:
         """Return what gives step ``i`` its contacts from outside the loop again, None where there were none."""
@@ -371,8 +395,15 @@ class Recording:
 
 def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     """Return the lengths a record's arrays have by name."""
-    drives = len(world.joint_actions.drives)
-    return {"nq": world.nq, "nv": world.nv, "w": lcp_width(stepper.edges), "drives": drives}
+    return {
+        "nq": world.nq,
+        "nv": world.nv,
+        "w": lcp_width(stepper.edges_in(world)),
+        "drives": len(world.joint_actions.drives),
+        "motions": len(world.motions),
+        "sleepers": sleepers(world, stepper),
+        "sleeping_nv": 0 if stepper.sleep is None else world.nv,
+    }
 
 
 def scope_of(world: World, h: FloatArray) -> ContactScope:

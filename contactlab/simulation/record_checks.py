@@ -39,8 +39,9 @@ def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path
         raise RecordError(path, "tau", f"has {totals['taus']} rows, not {steps} or none")
     for name in ("contact_step", "joint_step", "island_step"):
         _check_order(files, name, steps)
-    for name, detail in (("time", "finite"), ("q", "finite"), ("v", "finite"), ("h", "a positive number")):
-        _check_numbers(files, name, detail)
+    for name in ("time", "q", "v", "motion_pose", "motion_twist"):
+        _check_numbers(files, name, "finite")
+    _check_numbers(files, "h", "a positive number")
     start_h = next(part[0] for file in files for part in file.parts("start_h") if part.size)
     if not (np.isfinite(start_h) and start_h >= 0.0):
         raise RecordError(path, "start_h", f"is {start_h}, not a number of 0 or more")

@@ -17,6 +17,7 @@ from contactlab.multibody import workspace
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.simulation.kernels import joint_layout, layout
 from contactlab.simulation.kernels.joint_layout import Joints
+from contactlab.simulation.kinematic import motion_poses
 from contactlab.simulation.state import StepperState
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ FIELDS: dict[str, Field] = {
     "kinetic": Field("states", np.float64, ()),
     "potential": Field("states", np.float64, ()),
     "h": Field("steps", np.float64, ()),
+    "motion_pose": Field("states", np.float64, ("motions", 12)),
+    "motion_twist": Field("steps", np.float64, ("motions", 6)),
+    "asleep": Field("steps", np.int64, ("sleepers",)),
+    "rest": Field("states", np.float64, ("sleepers",)),
+    "start_tau": Field("origins", np.float64, ("sleeping_nv",)),
     "tau": Field("taus", np.float64, ("nv",)),
     **_columns("contact", np.int64, step=(), island=(), body_a=(), body_b=(), half_space=(), id=(), mode=()),
     **_columns("contact", np.int64, shape_a=(), shape_b=()),
@@ -90,6 +96,10 @@ def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.IntAr
         "potential": scalars[:, layout.SCALAR_POTENTIAL],
         "h": scalars[:, layout.SCALAR_H],
         "tau": chunk.tau[:steps],
+        "motion_pose": chunk.motion_pose[:steps],
+        "motion_twist": chunk.motion_twist[:steps],
+        "asleep": chunk.asleep[:steps],
+        "rest": chunk.rest[:steps],
         "contact_step": ints[:, layout.ROW_STEP],
         "contact_island": ints[:, layout.ROW_ISLAND],
         "contact_body_a": ints[:, layout.ROW_BODY_A],
@@ -138,7 +148,7 @@ def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.IntAr
     return {name: np.array(array, order="C") for name, array in rows.items()}
 
 
-def start_rows(world: World, state: StepperState, width: int) -> dict[str, NDArray[Any]]:
+def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:
     """Return the first piece of a record: the start and its warm basis."""
     from contactlab.multibody.kernels.fill_frames import fill_frames
     from contactlab.simulation.kernels.finish import measure
@@ -154,12 +164,20 @@ def start_rows(world: World, state: StepperState, width: int) -> dict[str, NDArr
         "v": np.array([state.v]),
         "kinetic": energy[:1].copy(),
         "potential": energy[1:].copy(),
+        "motion_pose": motion_poses(world, state.time)[None],
         "start_h": np.array([state.h]),
         "start_contact_ids": ids,
-        "start_z": np.array(state.z) if ids.size else np.zeros((0, width)),
+        "start_z": np.array(state.z) if ids.size else np.zeros((0, lengths["w"])),
         "start_row_ids": np.array(state.row_ids),
         "start_row_z": np.array(state.row_z),
+        "rest": _or_zeros(state.rest, lengths["sleepers"]),
+        "start_tau": _or_zeros(state.tau, lengths["sleeping_nv"]),
     }
+
+
+def _or_zeros(values: NDArray[np.float64], length: int) -> NDArray[np.float64]:
+    """Return one row of values, zeros where there are none."""
+    return np.array([values]) if length and values.size else np.zeros((1, length))
 
 
 def join_rows(

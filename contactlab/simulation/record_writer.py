@@ -88,7 +88,7 @@ class RecordWriter:
         writer = cls(_file_path(path), world, stepper, meta, 0, flush_seconds)
         _prepare(path)
         write_whole(writer.folder / META_FILE, meta.encode())
-        writer.add(start_rows(world, start, writer._lengths["w"]))
+        writer.add(start_rows(world, start, writer._lengths))
         writer.flush()
         writer.start = writer.state = start
         writer.done = 0
@@ -205,13 +205,18 @@ def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
     if step == 0:
         ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
         row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]
+        tau = rows["start_tau"][0]
     else:
         first = np.searchsorted(rows["contact_step"], step - 1)
         ids, z, h, at = rows["contact_id"][first:], rows["contact_z"][first:], rows["h"][-1], -1
         first = np.searchsorted(rows["joint_step"], step - 1)
         row_ids, row_z = by_number(rows["joint_row"][first:], rows["joint_z"][first:])
-    time = float(rows["time"][at])
-    return StepperState(rows["q"][at], rows["v"][at], time, float(h), ids, z, row_ids=row_ids, row_z=row_z)
+        # Kept only where bodies may sleep, as in `Recording.state`.
+        tau = rows["tau"][-1] if rows["start_tau"].shape[1] and rows["tau"].shape[0] else np.zeros(0)
+    time, rest = float(rows["time"][at]), np.array(rows["rest"][at])
+    return StepperState(
+        rows["q"][at], rows["v"][at], time, float(h), ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau
+    )
 
 
 def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:

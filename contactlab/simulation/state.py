@@ -33,6 +33,9 @@ class StepperState:
         friction directions [N], slip speed [m/s]; w = 2 + 2 r.
     row_ids, row_z
         (n,) int64, ascending, and (n, 2): the same of the rows of joints (`World.joint_rows`) that took part.
+    rest, tau
+        Where bodies may sleep: how long each tree has rested [s] (nt,), and the applied force of the step that led here
+        (nv,). Empty: they have not rested, and it was 0.
 
     Notes
     -----
@@ -47,6 +50,8 @@ class StepperState:
     z: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
     row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     row_z: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    rest: FloatArray = field(default_factory=lambda: np.zeros(0))
+    tau: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         ids, row_ids = _ids("contact_ids", self.contact_ids), _ids("row_ids", self.row_ids)
@@ -65,6 +70,8 @@ class StepperState:
         set_field(self, "z", read_only(z))
         set_field(self, "row_ids", row_ids)
         set_field(self, "row_z", read_only(row_z))
+        for name in ("rest", "tau"):
+            set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
 
     def without_warm_start(self) -> StepperState:
         """Return the same state with contacts and rows forgotten: the next step's solver starts cold."""

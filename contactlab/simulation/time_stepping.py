@@ -15,7 +15,9 @@ from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
 from contactlab.simulation.joint_table import JointTable
 from contactlab.simulation.kernels import layout
+from contactlab.simulation.plane import PLANAR_EDGES
 from contactlab.simulation.record import Recording, scope_of
+from contactlab.simulation.sleep import Sleep
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray, finite_number
 
@@ -69,7 +71,7 @@ class TimeStepping:
         `lcp.Fallback`, runs inside the compiled loop (without its time limit); any other one is called from it once per
         island and step.
     edges
-        Edges of the friction pyramid, even and at least 4; inscribed in the cone.
+        Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
         A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
@@ -90,6 +92,8 @@ class TimeStepping:
         Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
         ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
         turn as if their inertia were a ball's, steadily, but neither tumble nor precess.
+    sleep
+        When islands at rest are left alone, neither solved nor moved; None: never.
     reduce_contacts
         Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
         eight, terrain any number; four carry the same load with a smaller LCP.
@@ -129,6 +133,7 @@ class TimeStepping:
     cfm: float = 0.0
     projection: bool = False
     gyroscopic: str = "implicit"
+    sleep: Sleep | None = None
     warm_start: bool = True
     reduce_contacts: bool = False
     tolerance: float = 1e-9
@@ -147,6 +152,8 @@ class TimeStepping:
                 raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
         if not 0.0 <= self.erp <= 1.0:
             raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
+        if self.sleep is not None and not isinstance(self.sleep, Sleep):
+            raise SimulationConfigError("sleep", f"must be a Sleep or None, got {self.sleep!r}")
         if self.gyroscopic not in layout.GYROSCOPIC_CODES:
             known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
             raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
@@ -172,6 +179,10 @@ class TimeStepping:
     def smallest_h(self) -> float:
         """The smallest step an adaptive stepper tries [s]."""
         return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
+
+    def edges_in(self, world: World) -> int:
+        """Edges of the friction pyramid in a world: 2 in a planar one."""
+        return self.edges if world.plane is None else PLANAR_EDGES
 
     def next_h(self, last: float) -> float:
         """Return the step to try first [s] after one of ``last`` [s]; 0 where there was none."""

@@ -18,6 +18,7 @@ from contactlab.simulation.joint_packing import JointRow, joint_rows, pack_joint
 from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.joint_layout import Joints
 from contactlab.simulation.kernels.layout import PackedWorld
+from contactlab.simulation.motion import PrescribedMotion
 from contactlab.simulation.packing import body_trees, check_model, first_dofs, pack_world
 from contactlab.simulation.state import StepperState
 from contactlab.simulation.surface import Surface
@@ -48,6 +49,10 @@ class World:
         Whether bodies touch one another at all. Those of one weld and those that a joint joins never do.
     joint_actions
         Stops, damping, dry friction, drives, followers and loops.
+    motions
+        The kinematic bodies: number and motion of each. The model holds them fixed, where they are at time 0.
+    plane
+        (3,) unit normal of the plane that everything moves in, None in space.
     """
 
     model: Model
@@ -61,6 +66,8 @@ class World:
     ignored: tuple[tuple[int, int], ...] = ()
     body_contacts: bool = True
     joint_actions: JointActions = field(default_factory=JointActions)
+    motions: tuple[tuple[int, PrescribedMotion], ...] = ()
+    plane: FloatArray | None = None
 
     def __post_init__(self) -> None:
         check_model(self.model)

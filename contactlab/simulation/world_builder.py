@@ -8,14 +8,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, Material, Placed, Shape
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Placed, Shape
 from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.joint_builder import Coefficients, JointBuilder, Limits
+from contactlab.simulation.motion import PrescribedMotion
 from contactlab.simulation.packing import body_trees
+from contactlab.simulation.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
 from contactlab.simulation.surface import Surface, as_surfaces, is_ground
 from contactlab.simulation.world import World
 from contactlab.spatial import RigidInertia, Transform
@@ -41,6 +43,10 @@ class WorldBuilder(JointBuilder):
     body_contacts
         Whether bodies touch one another; False where it is known that they do not meet: nothing is then compiled or
         spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `ignore`.
+    planar
+        (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
+        bodies then have three coordinates, along `World.plane`'s axes and about it, and every contact one direction of
+        friction, whatever the stepper's ``edges``: the cone is exact.
 
     Examples
     --------
@@ -53,11 +59,15 @@ class WorldBuilder(JointBuilder):
     World(bodies=['cube'], half_spaces=['floor'])
     """
 
-    def __init__(self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True) -> None:
+    def __init__(
+        self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True, planar: ArrayLike | None = None
+    ) -> None:
+        self._plane = plane_normal(planar)
         self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
         super().__init__()
         self._body_contacts = bool(body_contacts)
         self._surfaces: dict[str, tuple[Surface, ...]] = {}
+        self._motions: dict[str, PrescribedMotion] = {}
         self._ignored: dict[tuple[str, str], None] = {}
         self._half_spaces: dict[str, tuple[HalfSpace, Material]] = {}
 
@@ -66,6 +76,8 @@ class WorldBuilder(JointBuilder):
         _check_name(name, self._half_spaces)
         _check_type("half_space", half_space, HalfSpace)
         _check_type("material", material, Material)
+        if self._plane is not None:
+            check_in_plane("half_space", half_space.normal, self._plane)
         if len(self._half_spaces) >= LIMIT:
             raise SimulationConfigError("half_space", f"at most {LIMIT} fit a contact id")
         self._half_spaces[name] = (half_space, material)
@@ -88,15 +100,20 @@ class WorldBuilder(JointBuilder):
         inertia, shape, material
             All about the body's own origin and axes. Several shapes are a sequence; `Placed` gives one a pose.
         q
-            (7,) start: origin [m] and unit quaternion (w, x, y, z); default the world origin, unturned.
+            (7,) start: origin [m] and unit quaternion (w, x, y, z); default the world origin, unturned. In a planar
+            world also (3,): its own coordinates.
         v
-            (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0.
+            (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
+            a planar world also (3,).
         """
         _check_name(name, self._bodies)
         _check_type("inertia", inertia, RigidInertia)
         surfaces = as_surfaces(shape, material, None, LIMIT)
-        one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
-        self._add(one.bodies, one, q, v)
+        if self._plane is None:
+            one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
+            self._add(one.bodies, one, q, v)
+        else:
+            self._add(*planar_body(name, inertia, self._gravity, self._plane, q, v))
         self._surfaces[name] = surfaces
 
     def add_fixed_body(
@@ -112,6 +129,35 @@ class WorldBuilder(JointBuilder):
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
         self._add(one.bodies, one, None, None)
         self._surfaces[name] = surfaces
+
+    def add_kinematic_body(
+        self,
+        name: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        motion: PrescribedMotion,
+    ) -> None:
+        """Add a body that moves as it is told, whatever it meets: a belt, a shaker, a turning table, a moving wall.
+
+        Parameters
+        ----------
+        name
+            One no other body has.
+        shape, material
+            As of a free body; also a `HalfSpace`.
+        motion
+            One of `contactlab.simulation.motion`, or of the user's own: pose and twist as functions of time.
+        """
+        _check_name(name, self._bodies)
+        if not isinstance(motion, PrescribedMotion):
+            raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
+        surfaces = as_surfaces(shape, material, None, LIMIT)
+        if any(isinstance(surface.shape, HeightField) for surface in surfaces):
+            raise SimulationConfigError("shape", "a HeightField must stand still")
+        finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
+        self._add(one.bodies, one, None, None)
+        self._surfaces[name], self._motions[name] = surfaces, motion
 
     def add_model(
         self,
@@ -154,6 +200,8 @@ class WorldBuilder(JointBuilder):
             raise SimulationConfigError("model", detail)
         if model.packed.custom:
             raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
+        if self._plane is not None:
+            check_moves_in_plane(model, self._plane)
         # A body that the prefix makes "world" would be taken for what the roots hang on.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
@@ -208,6 +256,8 @@ class WorldBuilder(JointBuilder):
             ignored=tuple((names.index(a), names.index(b)) for a, b in self._ignored),
             body_contacts=self._body_contacts,
             joint_actions=self._actions,
+            plane=self._plane,
+            motions=tuple((names.index(name), motion) for name, motion in self._motions.items()),
         )
 
     def _model_so_far(self) -> Model:

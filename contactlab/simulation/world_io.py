@@ -26,6 +26,8 @@ from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.joint_action_io import actions_from_json, actions_to_json
 from contactlab.simulation.joint_io import joint_from_json, joint_to_json
+from contactlab.simulation.kinematic import motion_from_json, motion_to_json
+from contactlab.simulation.sleep import Sleep
 from contactlab.simulation.surface import Surface
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
@@ -57,6 +59,7 @@ def world_to_json(world: World) -> Json:
             )
         ],
         "body_contacts": world.body_contacts,
+        **({} if world.plane is None else {"planar": world.plane.tolist()}),
         "ignored": [list(pair) for pair in world.ignored],
         "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
         "joints": actions_to_json(world.joint_actions),
@@ -65,7 +68,7 @@ def world_to_json(world: World) -> Json:
 
 def world_from_json(data: Json) -> World:
     """Build the world again; every value is checked as on the first time."""
-    builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"])
+    builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"], planar=data.get("planar"))
     for entry in data["half_spaces"]:
         half_space = HalfSpace(entry["normal"], entry["offset"])
         builder.add_half_space(entry["name"], half_space, Material(**entry["material"]))
@@ -89,7 +92,9 @@ def world_from_json(data: Json) -> World:
     for pair in data["ignored"]:
         builder.ignore(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(actions_from_json(data.get("joints", {})))
-    return builder.build()
+    world, told = builder.build(), [entry for entry in data["bodies"] if "motion" in entry]
+    motions = ((world.model.names.index(entry["name"]), motion_from_json(entry["motion"])) for entry in told)
+    return dataclasses.replace(world, motions=tuple(motions))
 
 
 def _body_to_json(world: World, i: int) -> Json:
@@ -97,6 +102,7 @@ def _body_to_json(world: World, i: int) -> Json:
     body = world.model.bodies[i]
     surfaces = [s for s, owner in zip(world.surfaces, world.surface_bodies, strict=True) if owner == i]
     inertia, place = body.inertia, body.placement
+    motion = dict(world.motions).get(i)
     entry: Json = {
         "name": body.name,
         "mass": None if inertia is None else inertia.mass,
@@ -112,6 +118,8 @@ def _body_to_json(world: World, i: int) -> Json:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
         entry["joint"] = joint_to_json(body.joint)
+    if motion is not None:
+        entry["motion"] = motion_to_json(motion, place)
     return entry | _placement_to_json(place)
 
 
@@ -147,6 +155,7 @@ def _inertia(entry: Json) -> RigidInertia:
 def stepper_to_json(stepper: TimeStepping) -> Json:
     """Return the stepper's options as JSON values; a solver that is none of `lcp`'s own by its name."""
     values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
+    values["sleep"] = None if stepper.sleep is None else dataclasses.asdict(stepper.sleep)
     values["solver"] = None if stepper.solver is None else _solver_to_json(stepper.solver)
     return values
 
@@ -154,7 +163,8 @@ def stepper_to_json(stepper: TimeStepping) -> Json:
 def stepper_from_json(data: Json) -> TimeStepping:
     """Return the stepper; with the default solver where the record's was not one of `lcp`'s own."""
     solver = None if data["solver"] is None else _solver_from_json(data["solver"])
-    return TimeStepping(**{**data, "solver": solver})
+    sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
+    return TimeStepping(**{**data, "solver": solver, "sleep": sleep})
 
 
 _COMBINATORS = (lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)

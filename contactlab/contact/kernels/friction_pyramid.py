@@ -33,6 +33,26 @@ def tangents(n: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
 
 
 @kernel
+def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatArray) -> None:
+    """Fill t1, t2 (3,) of a contact in a plane of motion with the unit normal ``plane``: t1 = plane x n lies in it.
+
+    Where there is no plane, ``plane`` = 0, or n is its normal, they are those of `tangents`.
+    """
+    t1[0] = plane[1] * n[2] - plane[2] * n[1]
+    t1[1] = plane[2] * n[0] - plane[0] * n[2]
+    t1[2] = plane[0] * n[1] - plane[1] * n[0]
+    size = math.sqrt(t1[0] * t1[0] + t1[1] * t1[1] + t1[2] * t1[2])
+    if size < 0.5:
+        tangents(n, t1, t2)
+    else:
+        for i in range(3):
+            t1[i] /= size
+        t2[0] = n[1] * t1[2] - n[2] * t1[1]
+        t2[1] = n[2] * t1[0] - n[0] * t1[2]
+        t2[2] = n[0] * t1[1] - n[1] * t1[0]
+
+
+@kernel
 def edge(j: int, k: int, t1: FloatArray, t2: FloatArray, d_out: FloatArray) -> None:
     """Fill ``d_out`` (3,) with edge j of k: cos(2 pi j/k) t1 + sin(2 pi j/k) t2.
 

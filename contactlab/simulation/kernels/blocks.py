@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.compliance import compliant_terms
-from contactlab.contact.kernels.friction_pyramid import edge, tangents
+from contactlab.contact.kernels.friction_pyramid import edge, planar_tangents
 from contactlab.contact.kernels.restitution import normal_term
 from contactlab.contact.kernels.rows import contact_row
 from contactlab.multibody.kernels.ltl import solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.simulation.kernels.kinematic import carried, motion_of
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -90,6 +91,12 @@ def row_pair(
 
 
 @kernel(inline=True)
+def along(direction: FloatArray, velocity: FloatArray) -> float:
+    """Speed along a direction."""
+    return direction[0] * velocity[0] + direction[1] * velocity[1] + direction[2] * velocity[2]
+
+
+@kernel(inline=True)
 def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
     """Stiffness and dissipation of a contact's pair of surfaces; infinite and 0 where it has no two surfaces."""
     a = ints[SHAPE_A]
@@ -108,7 +115,10 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
 def build_blocks(
     world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, cfm: float, edges: int
 ) -> None:
-    """Fill r, mu, J, Y, k, gamma, gammaE, Mv and v_free of island ``i``."""
+    """Fill r, mu, J, Y, k, gamma, gammaE, Mv and v_free of island ``i``.
+
+    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip.
+    """
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
     nv = work.island_nv[i]
@@ -120,6 +130,7 @@ def build_blocks(
     t1 = work.scratch[3:6]
     t2 = work.scratch[6:9]
     direction = work.scratch[9:12]
+    surface = work.scratch[12:15]
 
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
@@ -142,21 +153,29 @@ def build_blocks(
         point = floats[POINT : POINT + 3]
         for j in range(3):
             normal[j] = floats[NORMAL + j]
-        tangents(normal, t1, t2)
+        planar_tangents(normal, world.plane, t1, t2)
         row_pair(world, work, body_a, body_b, point, normal, J[c], Y[c])
+        told = motion_of(world, body_a)
+        if told >= 0:
+            carried(work, told, point, surface)
         for e in range(r):
             row = nc + c * r + e
             edge(e, edges, t1, t2, direction)
             row_pair(world, work, body_a, body_b, point, direction, J[row], Y[row])
+            if told >= 0:
+                island.k[row] = -along(direction, surface)
         vn_free = 0.0
         for j in range(nv):
             vn_free += J[c, j] * island.v_free[j]
+        drive = -along(normal, surface) if told >= 0 else 0.0
+        vn_free += drive
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
         if stiffness < math.inf:
             island.k[c], island.gamma[c] = compliant_terms(floats[GAP], h, stiffness, dissipation)
         else:
             island.k[c] = normal_term(floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp)
             island.gamma[c] = cfm
+        island.k[c] += drive
         island.r[c] = r
         island.mu[c] = floats[MU]
         island.gammaE[c] = 0.0

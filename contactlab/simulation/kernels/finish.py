@@ -64,7 +64,7 @@ def commit(work: Work, n_contacts: int) -> None:
 
 @kernel(inline=True)
 def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> None:
-    """Record time, q, v and the energies of the state, and the step that led to it."""
+    """Record time, q, v, kinematic bodies and the energies of the state, and the step that led to it."""
     chunk.scalars[row, SCALAR_TIME] = time
     chunk.scalars[row, SCALAR_KINETIC] = work.energy[0]
     chunk.scalars[row, SCALAR_POTENTIAL] = work.energy[1]
@@ -73,3 +73,8 @@ def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> No
         chunk.q[row, j] = work.q[j]
     for j in range(work.v.shape[0]):
         chunk.v[row, j] = work.v[j]
+    for i in range(work.motion_pose.shape[0]):
+        for j in range(12):
+            chunk.motion_pose[row, i, j] = work.motion_next[i, j]
+        for j in range(6):
+            chunk.motion_twist[row, i, j] = work.motion_twist[i, j]

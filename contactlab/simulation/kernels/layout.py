@@ -76,6 +76,7 @@ WANT_PAIR_CONTACTS: Final = 27
 ASK_CONTACTS: Final = 28  # whether contacts from outside the loop are asked for in every step
 GYROSCOPIC: Final = 29  # torque of single free links: see the values below
 PROJECTION: Final = 30  # whether q is moved out of penetrations after the step
+SLEEP: Final = 31  # whether islands at rest sleep
 CHUNK_JOINTS: Final = 40  # rows of joints, as CHUNK_CONTACTS
 ISLAND_L: Final = 41  # rows L, G and B of the island being treated, and the variables of its LCP
 ISLAND_G: Final = 42
@@ -121,7 +122,14 @@ H_MAX: Final = 7  # step wanted, and the factor by which a smaller one grows bac
 GROW: Final = 8
 LAST_H: Final = 9  # the step that led to the present state
 CFM: Final = 10
+SLEEP_SPEED: Final = 11  # every velocity below which an island rests, and how long it must
+SLEEP_TIME: Final = 12
 PARAMETER_SIZE: Final = 32
+
+# Marks of trees.
+AWAKE: Final = 0
+ASLEEP: Final = 1
+STIRRED: Final = 2  # awake, by something other than a body that has not rested as long
 
 # Contact modes.
 OPEN: Final = 0
@@ -226,6 +234,8 @@ class PackedWorld(NamedTuple):
     point_shape: IntArray  # (np,) the shape each point is of
     pair_mu: FloatArray  # (shapes, ns)
     pair_restitution: FloatArray  # (shapes, ns)
+    plane: FloatArray  # (3,) unit normal of a planar world's plane, 0 in space
+    motion: IntArray  # (nb,) row of a kinematic body among their number nk, -1 for any other
     material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
@@ -247,6 +257,9 @@ class Work(NamedTuple):
     Mv: FloatArray  # (nv,) M v + h tau_total
     v_free: FloatArray  # (nv,) its velocity: the one after the step if there were no contacts
     v_plus: FloatArray  # (nv,)
+    motion_pose: FloatArray  # (nk, 12) kinematic bodies at the start of the step, rotations by rows
+    motion_twist: FloatArray  # (nk, 6) in it: angular velocity, velocity of the origin, world axes
+    motion_next: FloatArray  # (nk, 12) at its end
     shift: FloatArray  # (nv,) displacement of the position projection
     q_plus: FloatArray  # (nq,) q moved along v_plus and by the shift, and the energies there
     energy: FloatArray  # (2,) kinetic, potential [J]
@@ -262,6 +275,9 @@ class Work(NamedTuple):
     local: IntArray  # (nt,) where the tree's velocities begin in its island
     tree_start: IntArray  # (nt + 1,) trees of island i: island_trees[tree_start[i] : tree_start[i + 1]]
     island_trees: IntArray  # (nt,)
+    asleep: IntArray  # (nt,) mark of each tree in the step
+    rest: FloatArray  # (nt,) s that each tree has rested
+    tau_before: FloatArray  # (nv,) applied force in the step before
     island_nv: IntArray  # (nt,) velocities of island i
     contact_start: IntArray  # (nt + 1,) as tree_start, for contacts
     island_contacts: IntArray  # (capacity,)
@@ -303,6 +319,10 @@ class Chunk(NamedTuple):
     q: FloatArray  # (steps, nq)
     v: FloatArray  # (steps, nv)
     tau: FloatArray  # (steps, nv)
+    motion_pose: FloatArray  # (steps, nk, 12) at the end of the step
+    motion_twist: FloatArray  # (steps, nk, 6)
+    asleep: IntArray  # (steps, nt) 1 for trees that slept through the step; no column without sleep
+    rest: FloatArray  # (steps, nt) after it
     contact_int: IntArray  # (contacts, ROW_INTS)
     contact_float: FloatArray  # (contacts, ROW_FLOATS)
     contact_z: FloatArray  # (contacts, w)

@@ -13,9 +13,10 @@ from contactlab.contact.detection.kernels.bounds import shape_bounds
 from contactlab.contact.detection.kernels.collide_pair import collide_pair, place_shape
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.points import body_pose, velocity_at
+from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.simulation.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
+from contactlab.simulation.kernels.kinematic import carried, motion_of, placed_body
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -50,19 +51,28 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
     center = work.scratch[12:15]
     motion = work.scratch[15:21]
     largest = 0.5 * margin
+    endless = False
     for i in range(c.kind.shape[0]):
-        body_pose(t, f.R, f.p, c.body[i], pose)
+        placed_body(world, work, t, f, c.body[i], pose)
         place_shape(pose, c.place[i], c.poses[i])
         box = c.boxes[i]
         shape_bounds(c.kind[i], c.size[i], c.poses[i], c.data, box)
         reach = 0.5 * margin
-        if c.link[i] >= 0:
+        row = motion_of(world, c.body[i])
+        if row >= 0 and c.kind[i] == shapes.HALF_SPACE:
+            # As far as shapes are: see below.
+            endless = True
+        elif c.link[i] >= 0 or row >= 0:
             # No point of the shape is faster than the middle of its box and the turn about it together.
             radius2 = 0.0
             for k in range(3):
                 center[k] = 0.5 * (box[k] + box[3 + k])
                 radius2 += (0.5 * (box[3 + k] - box[k])) ** 2
             velocity_at(t, f.p, f.V, c.link[i], center, motion)
+            if row >= 0:
+                carried(work, row, center, motion[3:6])
+                for k in range(3):
+                    motion[k] = work.motion_twist[row, k]
             spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
             speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
             reach += h * (speed + spin * (math.sqrt(radius2) + margin))
@@ -71,6 +81,32 @@ def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin:
         for k in range(3):
             box[k] -= reach
             box[3 + k] += reach
+    if endless:
+        largest = max(largest, reach_of_planes(world, work, c, h, margin))
+    return largest
+
+
+@kernel(inner=True)
+def reach_of_planes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> float:
+    """Fill the reach of kinematic half-spaces: how far they move where the farthest shape is; return the largest."""
+    largest = 0.0
+    for i in range(c.kind.shape[0]):
+        row = motion_of(world, c.body[i])
+        if row < 0 or c.kind[i] != shapes.HALF_SPACE:
+            continue
+        far = 0.0
+        for j in range(c.kind.shape[0]):
+            squared = 0.0
+            for k in range(3):
+                o = work.motion_pose[row, 9 + k]
+                squared += max(abs(c.boxes[j, k] - o), abs(c.boxes[j, 3 + k] - o)) ** 2
+            if c.link[j] >= 0:
+                far = max(far, math.sqrt(squared))
+        s = work.motion_twist[row]
+        spin = math.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2])
+        speed = math.sqrt(s[3] * s[3] + s[4] * s[4] + s[5] * s[5])
+        c.reach[i] = 0.5 * margin + h * (speed + spin * far)
+        largest = max(largest, c.reach[i])
     return largest
 
 
@@ -100,6 +136,9 @@ def add_contact(
         a, b, sign = j, i, -1.0
     point = found[shapes.POINT : shapes.POINT + 3]
     velocity_at(t, f.p, f.V, c.link[a], point, at_a)
+    row = motion_of(world, c.body[a])
+    if row >= 0:
+        carried(work, row, point, at_a[3:6])
     velocity_at(t, f.p, f.V, c.link[b], point, at_b)
     vn = 0.0
     for k in range(3):

@@ -21,10 +21,14 @@ from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.simulation.kernels.blocks import compliance_of
+from contactlab.simulation.kernels.blocks import along, compliance_of
 from contactlab.simulation.kernels.finish import measure
+from contactlab.simulation.kernels.kinematic import carried, motion_of
 from contactlab.simulation.kernels.layout import (
+    BODY_A,
     GAP,
+    NORMAL,
+    POINT,
     ROW_PUSH,
     TREE_DOF,
     Chunk,
@@ -53,6 +57,11 @@ def pose_projection(world: PackedWorld, work: Work, island: Island, i: int, nc: 
         index = work.island_contacts[first + c]
         rigid = compliance_of(world, work.contact_int[index])[0] == math.inf
         rate = 0.0
+        told = motion_of(world, work.contact_int[index, BODY_A])
+        if told >= 0:
+            floats, surface = work.contact_float[index], work.scratch[0:3]
+            carried(work, told, floats[POINT : POINT + 3], surface)
+            rate -= along(floats[NORMAL : NORMAL + 3], surface)
         for j in range(nv):
             rate += J[c, j] * island.v_plus[j]
         # The flag of a row that is to be left alone: no gap is infinite.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import edge, tangents
+from contactlab.contact.kernels.friction_pyramid import edge, planar_tangents
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -80,7 +80,7 @@ def write_rows(
         ints = work.contact_int[index]
         for j in range(3):
             normal[j] = floats[NORMAL + j]
-        tangents(normal, t1, t2)
+        planar_tangents(normal, world.plane, t1, t2)
 
         by_contact = work.contact_z[index]
         by_contact[0] = island.z[c]

@@ -39,6 +39,7 @@ from contactlab.simulation.kernels.layout import (
     NEED_SPACE,
     PIVOTS,
     SHRINK_H,
+    SLEEP,
     TOLERANCE,
     V_MIN,
     WANT_CONTACTS,
@@ -52,6 +53,7 @@ from contactlab.simulation.kernels.layout import (
     Work,
 )
 from contactlab.simulation.kernels.pairs import pair_contacts
+from contactlab.simulation.kernels.sleeping import put_to_sleep
 from lcp.kernels import kernel
 from lcp.kernels.residuals import is_solved, lcp_residuals
 
@@ -91,6 +93,11 @@ def find_contacts(
     if joints is not None:
         find_joint_rows(work, joints, parameters[H], parameters[MARGIN])
     control[N_ISLANDS] = label_islands(world, work, joints, count)
+    if control[SLEEP] != 0:
+        left = put_to_sleep(world, work, joints, count, control[N_ISLANDS], parameters)
+        if left < count:
+            control[N_CONTACTS] = left
+            control[N_ISLANDS] = label_islands(world, work, joints, left)
     control[ISLAND] = 0
     return 0
 

@@ -33,6 +33,7 @@ from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
     ASK_CONTACTS,
     ASK_JOINTS,
+    ASLEEP,
     BEGIN,
     CHUNK_CONTACTS,
     CHUNK_FULL,
@@ -70,6 +71,7 @@ from contactlab.simulation.kernels.layout import (
     PROJECT,
     PROJECTION,
     ROOM,
+    SLEEP,
     SOLVE,
     SOLVER,
     SOLVER_EXTERNAL,
@@ -90,6 +92,7 @@ from contactlab.simulation.kernels.layout import (
 )
 from contactlab.simulation.kernels.projection import pose_projection, shift_island
 from contactlab.simulation.kernels.rows import write_island, write_rows
+from contactlab.simulation.kernels.sleeping import count_rest, keep_asleep
 from contactlab.simulation.kernels.stages import failed, find_contacts, judge_island, pose_island
 from lcp.kernels import kernel
 from lcp.kernels.codes import RUNNING, SOLVED
@@ -125,7 +128,8 @@ def run(
             if control[CHUNK_STEPS] >= chunk.scalars.shape[0]:
                 return CHUNK_FULL
             control[PROGRAM] = DETECT
-            if control[TAU_MODE] == TAU_CALLBACK or control[ASK_CONTACTS] + control[ASK_JOINTS] > 0:
+            asked = control[TAU_MODE] == TAU_CALLBACK or control[ASK_CONTACTS] + control[ASK_JOINTS] > 0
+            if asked or work.motion_pose.shape[0] > 0:
                 return NEED_CALLBACK
 
         elif place == DETECT:
@@ -255,6 +259,8 @@ def run(
                 for j in range(motion.shape[0]):
                     motion[j] = work.v_plus[j] + work.shift[j] / h
             integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
+            if control[SLEEP] != 0:
+                keep_asleep(world, work)
             code = fill_frames(
                 ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
             )
@@ -264,6 +270,11 @@ def run(
             if control[TAU_MODE] != TAU_ZERO:
                 for j in range(work.tau.shape[0]):
                     chunk.tau[row, j] = work.tau[j]
+            if control[SLEEP] != 0:
+                count_rest(world, work, control[N_ISLANDS], parameters, h)
+                for k in range(work.rest.shape[0]):
+                    chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0
+                    chunk.rest[row, k] = work.rest[k]
             commit(work, control[N_CONTACTS])
             if joints is not None:
                 keep_joints(joints, control, row, control[N_ISLANDS])

@@ -57,7 +57,8 @@ def build_stepper(entry: StepperEntry) -> TimeStepping:
 
 def build_world(scene: SceneEntry, folder: Path) -> World:
     """Return the world; descriptions of robots are looked for in ``folder`` only."""
-    builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts)
+    with scene.table.blame():
+        builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts, planar=scene.planar)
     number = 0
     for plane in scene.half_spaces:
         material = _material(plane.surface, scene, plane.table)
@@ -70,6 +71,10 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
         if number > MOST_BODIES:
             raise body.table.error("count", f"makes {number} bodies, at most {MOST_BODIES} are taken")
         _add_body(builder, body, scene)
+    for told in scene.kinematic:
+        material = _material(told.surface, scene, told.table)
+        with told.table.blame():
+            builder.add_kinematic_body(told.name, build_shape(told.shape), material, told.motion())
     for robot in scene.robots:
         _add_robot(builder, robot, scene, folder)
     for loop in scene.loops:

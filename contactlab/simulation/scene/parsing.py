@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
+from contactlab.simulation.scene.kinematic import SWING, KinematicEntry, parse_motion
 from contactlab.simulation.scene.poses import MOTION, PLACE, parse_pose
 from contactlab.simulation.scene.schema import (
     BodyEntry,
@@ -24,6 +25,7 @@ from contactlab.simulation.scene.schema import (
 )
 from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
 from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.simulation.sleep import Sleep
 from contactlab.simulation.time_stepping import TimeStepping
 
 __all__ = ["MOST_BODIES", "parse_scene"]
@@ -39,7 +41,8 @@ _FIXED = ("name", "part", *_PART)
 _BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
 _ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE)
 _STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
-_TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "robot", "loop", "ignore")
+_KINEMATIC = ("name", "belt", *SWING, *SHAPE_KEYS, *_SURFACE, *_POSE)
+_TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinematic", "robot", "loop", "ignore")
 
 
 def parse_scene(root: Table) -> SceneEntry:
@@ -48,7 +51,7 @@ def parse_scene(root: Table) -> SceneEntry:
         if key not in _TOP:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
     root.required("scene", "stepper")
-    head = root.table("scene", ("name", "description", "gravity", "duration", "body_contacts"))
+    head = root.table("scene", ("name", "description", "gravity", "planar", "duration", "body_contacts"))
     materials: dict[str, SurfaceEntry] = {}
     for table in root.tables("material", ("name", *_NUMBERS), MOST_ENTRIES):
         name = table.text("name")
@@ -61,17 +64,20 @@ def parse_scene(root: Table) -> SceneEntry:
     half_space_keys = ("name", "normal", "point", *_SURFACE)
     half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MOST_ENTRIES)]
     bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
+    kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MOST_ENTRIES)]
     robots = [_robot(table) for table in root.tables("robot", _ROBOT, MOST_ENTRIES)]
     return SceneEntry(
         name=head.text("name", "scene"),
         description=head.text("description", ""),
         gravity=head.vector("gravity", 3, (0.0, 0.0, -9.81)),
+        planar=head.vector("planar", 3) if "planar" in head else None,
         duration=head.number("duration", positive=True),
         materials=materials,
         stepper=_stepper(root.table("stepper", _STEPPER)),
         half_spaces=tuple(half_spaces),
         fixed=tuple(_fixed(table) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
+        kinematic=tuple(kinematic),
         robots=tuple(robots),
         loops=tuple(loop_entry(table) for table in root.tables("loop", LOOP_KEYS, MOST_ENTRIES)),
         ignored=tuple(_ignore(table) for table in root.tables("ignore", ("bodies",), MOST_ENTRIES)),
@@ -88,6 +94,10 @@ def _stepper(table: Table) -> StepperEntry:
             options[key] = table.flag(key, False)
         elif key == "edges":
             options[key] = table.whole(key, None, 4, 256)
+        elif key == "sleep":
+            inner = table.table("sleep", ("speed", "time"))
+            with inner.blame():
+                options[key] = Sleep(**{name: inner.number(name) for name in inner.values})
         elif key == "gyroscopic":
             options[key] = table.text(key)
         elif key != "solver":
@@ -169,6 +179,11 @@ def _ignore(table: Table) -> IgnoreEntry:
     if len(names) != 2:
         raise table.error("bodies", f"must name two bodies, names {len(names)}")
     return IgnoreEntry((names[0], names[1]), table)
+
+
+def _kinematic(table: Table) -> KinematicEntry:
+    table.required("name", "shape")
+    return parse_motion(table, parse_shape(table), _surface(table), parse_pose(table))
 
 
 def _robot(table: Table) -> RobotEntry:

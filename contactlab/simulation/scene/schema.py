@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contactlab.contact import Material
 from contactlab.simulation.scene.joints import JointsEntry, LoopEntry
 from contactlab.simulation.scene.table import Table
+
+if TYPE_CHECKING:
+    from contactlab.simulation.scene.kinematic import KinematicEntry
 
 __all__ = [
     "BodyEntry",
@@ -166,12 +169,14 @@ class SceneEntry:
     name: str
     description: str
     gravity: Vector
+    planar: Vector | None
     duration: float
     materials: dict[str, SurfaceEntry]
     stepper: StepperEntry
     half_spaces: tuple[HalfSpaceEntry, ...]
     fixed: tuple[FixedEntry, ...]
     bodies: tuple[BodyEntry, ...]
+    kinematic: tuple[KinematicEntry, ...]
     robots: tuple[RobotEntry, ...]
     loops: tuple[LoopEntry, ...]
     ignored: tuple[IgnoreEntry, ...]

@@ -43,6 +43,10 @@ class ContactRows:
         (nc,) coefficients of friction.
     gamma
         (nc,) softening of the normal rows [s/kg].
+    drive
+        (nc,) speed of approach [m/s] that kinematic bodies bring, negated.
+    kF
+        (nr,) slip [m/s] that the surfaces of kinematic bodies bring.
     rigid
         (nc,) whether a contact has no spring of its own.
     """
@@ -54,6 +58,8 @@ class ContactRows:
     k: tuple[tuple[float, ...], ...]
     mu: FloatArray
     gamma: FloatArray
+    drive: FloatArray
+    kF: FloatArray
     rigid: NDArray[np.bool_]
 
 
@@ -68,8 +74,11 @@ def contact_rows(
     h: float,
 ) -> ContactRows:
     """Return the rows of the contacts ``numbers`` of a record, whose step sets out from v (nv,)."""
-    r = stepper.edges // 2
-    directions = np.array([frame_of(rows["contact_normal"][c], stepper.edges) for c in numbers]).reshape(-1, 1 + r, 3)
+    edges = stepper.edges_in(world)
+    r = edges // 2
+    directions = np.array([frame_of(rows["contact_normal"][c], edges, world.plane) for c in numbers]).reshape(
+        -1, 1 + r, 3
+    )
     J = np.zeros((numbers.size, 3, world.nv))
     for n, c in enumerate(numbers):
         point = rows["contact_point"][c]
@@ -79,6 +88,8 @@ def contact_rows(
                 J[n] += sign * bodies[world.model.names[body]].point_jacobian(point)
     projected = directions @ J
     N, F = projected[:, 0], projected[:, 1:].reshape(-1, world.nv)
+    # What the surfaces of kinematic bodies bring to every rate.
+    drive = np.array([directions[n] @ -_told(world, rows, int(c)) for n, c in enumerate(numbers)]).reshape(-1, 1 + r)
     k: list[tuple[float, ...]] = []
     gamma, rigid = np.full(numbers.size, stepper.cfm), np.full(numbers.size, True)
     for n, c in enumerate(numbers):
@@ -88,20 +99,47 @@ def contact_rows(
             # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
             rigid[n] = False
             gamma[n] = 1.0 / (h * stiffness + dissipation)
-            k.append((gap / h if gap > 0.0 else stiffness * gap * gamma[n],))
+            terms: tuple[float, ...] = (gap / h if gap > 0.0 else stiffness * gap * gamma[n],)
         else:
             restitution = pair_of(world, rows, int(c))[1]
-            k.append(normal_terms(gap, N[n] @ v, N[n] @ v_free, h, restitution, stepper.v_min, stepper.erp))
-    return ContactRows(numbers, N, F, directions, tuple(k), rows["contact_mu"][numbers], gamma, rigid)
+            before, free = N[n] @ v + drive[n, 0], N[n] @ v_free + drive[n, 0]
+            terms = normal_terms(gap, before, free, h, restitution, stepper.v_min, stepper.erp)
+        k.append(tuple(term + drive[n, 0] for term in terms))
+    return ContactRows(
+        numbers,
+        N,
+        F,
+        directions,
+        tuple(k),
+        rows["contact_mu"][numbers],
+        gamma,
+        drive[:, 0],
+        drive[:, 1:].ravel(),
+        rigid,
+    )
 
 
-def frame_of(normal: FloatArray, edges: int) -> FloatArray:
+def _told(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> FloatArray:
+    """Return the velocity (3,) of body A's surface in row c of the contact table where A is a kinematic body."""
+    i, a = int(rows["contact_step"][c]), int(rows["contact_body_a"][c])
+    for row, (body, _) in enumerate(world.motions):
+        if a == body:
+            twist = rows["motion_twist"][i, row]
+            arm = rows["contact_point"][c] - rows["motion_pose"][i, row, 9:]
+            return np.asarray(twist[3:] + np.cross(twist[:3], arm))
+    return np.zeros(3)
+
+
+def frame_of(normal: FloatArray, edges: int, plane: FloatArray | None) -> FloatArray:
     """Return the normal and the friction directions (1 + edges/2, 3) of the pyramid.
 
-    The first one, t1, is the normalised part across the normal of the world axis that is most across it.
+    The first one, t1, is the normalised part across the normal of the world axis that is most across it; in a plane
+    of motion, the direction in it.
     """
-    t1 = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    t1 = t1 - (t1 @ normal) * normal
+    t1 = np.zeros(3) if plane is None else np.cross(plane, normal)
+    if np.linalg.norm(t1) < 0.5:
+        t1 = np.eye(3)[int(np.argmin(np.abs(normal)))]
+        t1 = t1 - (t1 @ normal) * normal
     t1 /= np.linalg.norm(t1)
     t2 = np.cross(normal, t1)
     angles = 2.0 * math.pi * np.arange(edges // 2) / edges

@@ -28,16 +28,18 @@ def uncovered(
     v: FloatArray,
     h: float,
     margin: float,
+    asleep: NDArray[np.bool_],
 ) -> float:
     """Return how far, relative to its place, an unlisted support point is within reach of a half-space; 0 for none.
 
-    A point is within reach when gap <= margin + h max(0, -N v). ``chosen`` are the contact rows of the step.
+    A point is within reach when gap <= margin + h max(0, -N v). ``chosen`` are the contact rows of the step;
+    bodies ``asleep`` (nb,) have none.
     """
     moving = tree_roots(world.model)
     worst = 0.0
     for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
         name = world.model.names[index]
-        if name not in moving or not isinstance(surface.shape, BodyShape):
+        if name not in moving or asleep[index] or not isinstance(surface.shape, BodyShape):
             continue
         body = bodies[name]
         points, radii = surface.support_points()

@@ -64,7 +64,7 @@ def _lcp_residual(
     response = h * J @ Y.T
     response[range(nc), range(nc)] += rows.gamma
     change = response @ np.concatenate((fN, plus - minus))
-    slip = rows.F @ v_free
+    slip = rows.F @ v_free + rows.kF
     q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(nc)))
     left = rows.mu * fN - np.bincount(owner, plus + minus, minlength=nc)  # of the cone
     w = q + np.concatenate((change[:nc], change[nc:] + slack[owner], slack[owner] - change[nc:], left))
@@ -96,8 +96,8 @@ def _mechanics(
     J = np.vstack((rows.N, rows.F))
     speed = np.abs(v_free) + h * np.abs(f) @ np.abs(Y)
     give = rows.gamma * fN
-    rate = J @ v_plus + np.concatenate((k + give, np.zeros(nr)))
-    scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.zeros(nr)))
+    rate = J @ v_plus + np.concatenate((k + give, rows.kF))
+    scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
     response = h * np.einsum("ij,ij->i", J, Y) + np.concatenate((rows.gamma, np.zeros(nr)))
     force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
     slip, slip_scale = rate[nc:].reshape(nc, r), np.maximum(scale[nc:].reshape(nc, r).max(axis=1), scale[:nc])

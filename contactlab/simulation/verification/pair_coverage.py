@@ -67,10 +67,13 @@ class PairCoverage:
         bodies: dict[str, Body],
         v: FloatArray,
         h: float,
+        step: int,
+        asleep: NDArray[np.bool_],
     ) -> float:
         """Return how far, relative to its place, a pair without a row is within reach; 0 for none.
 
-        ``chosen`` are the contact rows of the step; reach is margin + h max(0, -N v) at the nearest points.
+        ``chosen`` are the contact rows of the step; reach is margin + h max(0, -N v) at the nearest points. Of bodies
+        ``asleep`` (nb,) there are no rows, but with one that is awake.
         """
         if not self.pairs.size and not self.round:
             return 0.0
@@ -78,20 +81,30 @@ class PairCoverage:
         for c in chosen:
             a, b, plane = (int(rows[f"contact_{name}"][c]) for name in ("shape_a", "shape_b", "half_space"))
             listed.add((-1 - plane, b) if plane >= 0 else (min(a, b), max(a, b)))
-        places = [self._place(i, bodies, v) for i in range(len(self.world.surfaces))]
+        places = [self._place(i, bodies, v, rows, step) for i in range(len(self.world.surfaces))]
+        trees, owner = self.world.body_trees, np.array(self.world.surface_bodies, dtype=np.int64)
+        awake = (trees >= 0) & ~asleep
         worst = 0.0
         for i, j in self._close(places, h):
-            if (i, j) not in listed:
+            if (i, j) not in listed and awake[owner[[i, j]]].any():
                 worst = max(worst, self._excess(i, j, places, h))
-        for i in self.round:
+        for i in (i for i in self.round if awake[owner[i]]):
             for s in range(len(self.world.half_spaces)):
                 if (-1 - s, i) not in listed:
                     worst = max(worst, self._excess_of_plane(s, i, places[i], h))
         return worst
 
-    def _place(self, i: int, bodies: dict[str, Body], v: FloatArray) -> Place:
-        surface, body = self.world.surfaces[i], bodies[self.world.model.names[self.world.surface_bodies[i]]]
-        place = surface.placement
+    def _place(
+        self, i: int, bodies: dict[str, Body], v: FloatArray, rows: Mapping[str, NDArray[Any]], step: int
+    ) -> Place:
+        surface, owner = self.world.surfaces[i], self.world.surface_bodies[i]
+        place, body = surface.placement, bodies[self.world.model.names[owner]]
+        for row, (told, _) in enumerate(self.world.motions):
+            if told == owner:
+                pose, twist = rows["motion_pose"][step, row], rows["motion_twist"][step, row]
+                body = body.copy()
+                body.R, body.p = pose[:9].reshape(3, 3), pose[9:]
+                return Place(body.R @ place.R, body.p + body.R @ place.p, body, twist[3:], twist[:3])
         return Place(body.R @ place.R, body.p + body.R @ place.p, body, body.Jv @ v, body.Jw @ v)
 
     def _close(self, places: list[Place], h: float) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape
 from contactlab.simulation.errors import SimulationConfigError
+from contactlab.simulation.kinematic import ForgottenMotion
 from contactlab.simulation.verification.contacts import ContactRows, contact_rows, frame_of, pair_of
 from contactlab.simulation.verification.coverage import uncovered
 from contactlab.simulation.verification.dynamics import Dynamics, dynamics, free_momentum
@@ -31,6 +32,7 @@ from contactlab.simulation.verification.report import (
     VerificationFailure,
     VerificationReport,
 )
+from contactlab.simulation.verification.sleeping import sleeping_dofs, sleeps_rightly
 from contactlab.spatial.arrays import FloatArray, finite_number
 
 if TYPE_CHECKING:
@@ -121,10 +123,15 @@ def _step(recording: Recording, i: int, pairs: PairCoverage) -> Iterator[Found]:
     state = dynamics(model, q, v)
     after = dynamics(model, recording.q[i + 1], v_plus)
     yield from (("energy", -1, -1, value) for value in (_energy(recording, i, state), _energy(recording, i + 1, after)))
+    if recording.stepper.sleep is not None:
+        yield "sleep", -1, -1, 0.0 if sleeps_rightly(recording, i) else np.inf
+    yield from (("kinematic", -1, -1, value) for value in _kinematic(recording, i, h))
     chosen = _rows_of(rows["contact_step"], i)
-    covered = uncovered(recording.world, rows, chosen, state.bodies, v, h, recording.stepper.margin)
+    covered = uncovered(
+        recording.world, rows, chosen, state.bodies, v, h, recording.stepper.margin, recording.asleep[i]
+    )
     yield "coverage", -1, -1, covered
-    yield "coverage", -1, -1, pairs.uncovered(rows, chosen, state.bodies, v, h)
+    yield "coverage", -1, -1, pairs.uncovered(rows, chosen, state.bodies, v, h, i, recording.asleep[i])
     for c in chosen:
         yield from _table(recording, int(c), h)
     J, impulse = _impulses(recording, chosen, state)
@@ -138,6 +145,8 @@ def _step(recording: Recording, i: int, pairs: PairCoverage) -> Iterator[Found]:
     M = laws.inertia(state.M, h)
     yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J, M))
     off = np.abs(M @ v_plus - momentum - h * laws.push - push)
+    # What sleeps is held: the equation is not asked of it.
+    off[np.isin(np.arange(model.nv), sleeping_dofs(recording, i))] = 0.0
     size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size + laid)
     size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)
     size += np.diag(M - state.M) * np.abs(v_plus) + h * np.abs(laws.push)
@@ -176,7 +185,7 @@ def _islands(
             posed = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
             J = np.vstack((posed.N, posed.F))
             Y: FloatArray = np.linalg.solve(M, J.T).T.astype(np.float64, copy=False)
-            z = _solution(rows["contact_z"][numbers], recording.stepper.edges // 2)
+            z = _solution(rows["contact_z"][numbers], recording.stepper.edges_in(recording.world) // 2)
             for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h):
                 yield condition, island, int(numbers[contact]), value
             yield from _projection(recording, i, island, posed, Y)
@@ -195,7 +204,9 @@ def _projection(recording: Recording, i: int, island: int, posed: ContactRows, Y
         yield "projection", island, -1, np.inf
     if rigid.size:
         gap, h = recording.rows["contact_gap"][posed.numbers[rigid]], float(recording.rows["h"][i])
-        worst, value = projection_measure(posed.N[rigid], Y[rigid], gap, push[rigid], recording.v[i + 1], h)
+        worst, value = projection_measure(
+            posed.N[rigid], Y[rigid], gap, push[rigid], recording.v[i + 1], posed.drive[rigid], h
+        )
         yield "projection", island, int(posed.numbers[rigid[worst]]), value
 
 
@@ -233,10 +244,10 @@ def _impulses(recording: Recording, chosen: NDArray[np.int64], state: Dynamics) 
 
 def _table(recording: Recording, c: int, h: float) -> Iterator[Found]:
     """Yield what the contact table says twice: impulses and forces, gap and place."""
-    world, rows, r = recording.world, recording.rows, recording.stepper.edges // 2
+    world, rows, r = recording.world, recording.rows, recording.stepper.edges_in(recording.world) // 2
     island, z = int(rows["contact_island"][c]), rows["contact_z"][c]
     normal, recorded = rows["contact_normal"][c], rows["contact_impulse"][c]
-    directions = frame_of(normal, 2 * r)
+    directions = frame_of(normal, 2 * r, world.plane)
     wanted = h * (z[0] * normal + (z[1 : 1 + r] - z[1 + r : 1 + 2 * r]) @ directions[1:])
     t1 = directions[1]
     along = np.array([wanted @ normal, wanted @ t1, wanted @ np.cross(normal, t1)])
@@ -268,6 +279,20 @@ def _integration(recording: Recording, i: int, h: float, displacement: FloatArra
     off = _largest(recording.q[i + 1] - wanted, size)
     # numpy's maximum keeps NaN where Python's may drop it.
     return float(np.maximum(off, abs(float(time[i + 1] - time[i]) - h) / (abs(float(time[i + 1])) + h)))
+
+
+def _kinematic(recording: Recording, i: int, h: float) -> Iterator[float]:
+    """Yield how far pose and twist of each kinematic body are from its motion, where the record knows it."""
+    time, rows = float(recording.time[i]), recording.rows
+    for row, (_, motion) in enumerate(recording.world.motions):
+        if isinstance(motion, ForgottenMotion):
+            continue
+        for state, t in ((i, time), (i + 1, time + h)):
+            pose = motion.pose(t)
+            wanted = np.append(pose.R.ravel(), pose.p)
+            yield _largest(rows["motion_pose"][state, row] - wanted, 1.0 + np.abs(wanted))
+        twist = motion.twist(time + 0.5 * h)
+        yield _largest(rows["motion_twist"][i, row] - twist, 1.0 + np.abs(twist))
 
 
 def _energy(recording: Recording, i: int, state: Dynamics) -> float:

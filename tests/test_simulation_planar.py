@@ -1,0 +1,175 @@
+"""Planar worlds: three coordinates per body, one direction of friction per contact, against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scene_texts import CUBE, write
+from test_simulation_two_drivers import check_public_path
+
+from contactlab.contact import Box, Capsule, HalfSpace, Material
+from contactlab.multibody import ModelBuilder
+from contactlab.multibody.joints import Revolute
+from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation.scene import SceneError, load_scene
+from contactlab.spatial import RigidInertia
+
+G = 9.81
+PLANE = (0.0, 1.0, 0.0)
+
+
+def world_of(half, mu, q, v=(0.0, 0.0, 0.0), *, mass=2.0, planar=PLANE):
+    """One brick above the ground."""
+    builder = WorldBuilder((0.0, 0.0, -G), planar=planar)
+    builder.add_half_space("ground", HalfSpace(), Material(mu))
+    builder.add_free_body("brick", RigidInertia.solid_box(mass, half), Box(half), Material(mu), q, v)
+    return builder.build()
+
+
+def test_a_block_slides_exactly():
+    """v = v0 - mu g t to rounding until it stops; three coordinates, one row of friction per contact."""
+    mu, v0, h = 0.37, 1.0, 1e-3
+    world = world_of((0.2, 0.1, 0.05), mu, (0, 0.05, 0), (v0, 0, 0))
+    recording = simulate(world, TimeStepping(h), 0.4)
+    assert (world.nq, world.nv) == (3, 3)
+    np.testing.assert_allclose(recording.v[:, 0], np.maximum(v0 - mu * G * recording.time, 0.0), rtol=0, atol=1e-12)
+    assert recording.problem(0).blocks().r.tolist() == [1] * 4
+    assert verify(recording, every=10).holds
+    assert check_public_path(recording, every=40) == 10
+    assert np.abs(recording.ledger.residual).max() < 1e-14
+
+
+def test_a_rocking_block_loses_what_housner_says():
+    """From corner to corner the angular velocity falls by 1 - (3/2) sin^2 alpha, alpha that of the diagonal."""
+    half = (0.1, 0.1, 0.4)
+    length, alpha = math.hypot(half[0], half[2]), math.atan2(half[0], half[2])
+    tilt = 0.05  # about the right corner, (x, 0), towards +x for a positive angle about y
+    centre = length * math.cos(alpha - tilt)
+    x = -length * math.sin(alpha - tilt)
+    recording = simulate(world_of(half, 5.0, (x, centre, tilt)), TimeStepping(1e-4, v_min=1e-4), 1.0)
+    spin = recording.v[:, 2]
+    assert np.all(spin[1:100] < 0.0)
+    impact = int(np.argmin(spin))  # fastest just before the other corner lands
+    after = spin[impact + 1 : impact + 4]
+    wanted = 1.0 - 1.5 * math.sin(alpha) ** 2
+    assert after[-1] / spin[impact] == pytest.approx(wanted, rel=5e-3)
+    assert recording.q[impact, 2] == pytest.approx(0.0, abs=2e-4)
+    assert verify(recording, every=500).holds
+
+
+def test_a_rod_in_painleves_paradox_goes_on():
+    """Sliding where no finite force holds it, the rod is stopped within the step: impact without collision."""
+    angle, mu, half = 1.1, 2.5, 0.5
+    inertia = RigidInertia(1.0, inertia=np.diag([1e-4, half**2 / 3.0, half**2 / 3.0]))
+    # A uniform rod has A = (1 + 3 cos (cos - mu sin))/m: below 0 no force in the normal direction can hold it.
+    assert 1.0 + 3.0 * math.cos(angle) * (math.cos(angle) - mu * math.sin(angle)) < 0.0
+    builder = WorldBuilder((0.0, 0.0, -G), planar=PLANE)
+    builder.add_half_space("ground", HalfSpace(), Material(mu))
+    radius = 1e-3
+    shape = Capsule(radius, half)
+    # The capsule's axis z turned by theta about y points along (sin theta, 0, cos theta).
+    theta = 0.5 * math.pi - angle
+    start = (0.0, half * math.cos(theta) + radius, theta)
+    builder.add_free_body("rod", inertia, shape, Material(mu), start, (-1.0, 0.0, 0.0))
+    recording = simulate(builder.build(), TimeStepping(1e-3), 0.3)
+    assert recording.contacts_at(0).impulse_normal.sum() > 20.0 * G * 1e-3
+    assert recording.contacts_at(0).slip.max() < 1e-9
+    assert verify(recording, every=10).holds
+    assert np.all(recording.ledger.friction_sliding <= 1e-14)
+    assert np.abs(recording.ledger.residual).max() < 1e-12
+
+
+def test_the_plane_is_what_a_world_in_space_does_with_an_edge_along_it():
+    """A brick thrown onto its edge: the same motion in both, up to the first rest, to rounding."""
+    half, mu, tilt = (0.2, 0.1, 0.05), 0.4, 0.3
+    q = (0.0, 0.0, 0.25, math.cos(tilt / 2), 0.0, math.sin(tilt / 2), 0.0)
+    v = (1.5, 0.0, -0.5, 0.0, 2.0, 0.0)
+    flat = simulate(world_of(half, mu, q, v), TimeStepping(1e-3), 0.3)
+    space = simulate(world_of(half, mu, q, v, planar=None), TimeStepping(1e-3, edges=4), 0.3)
+    assert flat.contacts.mode.max() == 2
+    np.testing.assert_allclose(flat.v[:, :2], space.v[:, [0, 2]], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(flat.v[:, 2], space.v[:, 4], rtol=0, atol=1e-8)
+    np.testing.assert_allclose(flat.q[:, :2], space.q[:, [0, 2]], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(flat.kinetic, space.kinetic, rtol=0, atol=1e-9)
+
+
+def test_models_move_in_their_plane():
+    """A pendulum about the normal hits the ground; its record reopens and resumes."""
+    builder = WorldBuilder((0.0, 0.0, -G), planar=PLANE)
+    builder.add_half_space("ground", HalfSpace((0, 0, 1), -0.3), Material(0.5))
+    model = ModelBuilder()
+    rod = RigidInertia(1.0, (0.2, 0, 0), inertia=np.diag([1e-3, 0.01, 0.01]))
+    model.add_body("rod", joint=Revolute((0, 1, 0)), inertia=rod)
+    builder.add_model(model.build(), q=(0.2,))
+    builder.add_shape("rod", Box((0.2, 0.02, 0.02)), Material(0.5))
+    builder.add_free_body("brick", rod, Box.cube(0.05), Material(0.5), (1.0, 0.0, 0.1))
+    recording = simulate(builder.build(), TimeStepping(1e-3), 0.3)
+    assert verify(recording, every=20).holds
+
+
+def test_records_of_planar_worlds_reopen_and_resume(tmp_path):
+    """Plane, widths of the LCP and bits are those of the run."""
+    world = world_of((0.2, 0.1, 0.05), 0.4, (0, 0.2, 0.4), (1.0, 0, 3.0))
+    recording = simulate(world, TimeStepping(1e-3), 0.2, path=tmp_path / "flat.npz")
+    again = Recording.open(tmp_path / "flat.npz")
+    assert again.world.plane is not None
+    assert np.array_equal(again.world.plane, PLANE)
+    assert again.rows["contact_z"].shape[1] == 4
+    rerun = simulate(again.world, again.stepper, steps=50, state=again.state(150))
+    assert np.array_equal(rerun.q, recording.q[150:])
+    for i in np.unique(recording.contacts.step)[::20]:
+        assert np.array_equal(again.problem(int(i)).blocks().J, recording.problem(int(i)).blocks().J)
+
+
+@pytest.mark.nojit
+def test_poses_in_space_are_taken_where_they_keep_to_the_plane():
+    """Seven and six numbers become three; the way along the normal stays with the body."""
+    world = world_of((0.1,) * 3, 0.5, (1, 2, 3, math.cos(0.2), 0, math.sin(0.2), 0), (4, 0, 5, 0, 6, 0))
+    np.testing.assert_allclose(world.initial_q, [1, 3, 0.4], atol=1e-15)
+    np.testing.assert_allclose(world.initial_v, [4, 5, 6])
+    assert world.model.bodies[0].placement.p.tolist() == [0, 2, 0]
+    top = WorldBuilder(planar=(0, 0, 2))
+    top.add_free_body("disc", RigidInertia.solid_sphere(1.0, 0.1), Box.cube(0.1), Material(0.5), (1, 2, 0.3))
+    assert top.build().plane.tolist() == [0, 0, 1]
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: WorldBuilder(planar=(0, 0, 0)), "planar"),
+        (lambda: WorldBuilder(planar=(0, 1)), "planar"),
+        (lambda: WorldBuilder(planar=PLANE).add_half_space("a", HalfSpace((0, 0.1, 1)), Material(0.5)), "half_space"),
+        (lambda: world_of((0.1,) * 3, 0.5, (0, 0, 0, 1, 0)), "q"),
+        (lambda: world_of((0.1,) * 3, 0.5, (0, 0, 0, 0.8, 0.6, 0, 0)), "q"),
+        (lambda: world_of((0.1,) * 3, 0.5, (0, 0, 0, 2, 0, 0, 0)), "q"),
+        (lambda: world_of((0.1,) * 3, 0.5, None, (0, 1e-3, 0, 0, 0, 0)), "v"),
+        (lambda: world_of((0.1,) * 3, 0.5, None, (0, 0)), "v"),
+    ],
+)
+def test_what_leaves_the_plane_names_the_field(make, field):
+    """At once, with the value."""
+    with pytest.raises(SimulationConfigError) as info:
+        make()
+    assert field in info.value.field
+
+
+@pytest.mark.nojit
+def test_joints_that_leave_the_plane_are_refused():
+    """The body is named."""
+    model = ModelBuilder()
+    model.add_body("arm", joint=Revolute((1, 0, 0)), inertia=RigidInertia.solid_sphere(1.0, 0.1))
+    with pytest.raises(SimulationConfigError, match="arm"):
+        WorldBuilder((0, 0, -9.81), planar=PLANE).add_model(model.build())
+
+
+def test_scene_files_know_planar_worlds(tmp_path):
+    """`planar` beside gravity; a start out of the plane is an error with its line."""
+    text = CUBE.replace("duration = 0.1", "duration = 0.1\nplanar = [0, 1, 0]")
+    world = load_scene(write(tmp_path, text)).world
+    assert world.nv == 3
+    assert world.initial_v.tolist() == [1, 0, 0]
+    with pytest.raises(SceneError, match="leaves the plane"):
+        load_scene(write(tmp_path, text.replace("[1.0, 0.0, 0.0]", "[1.0, 0.5, 0.0]")))

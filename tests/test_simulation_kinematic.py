@@ -216,7 +216,8 @@ def test_bad_motions_name_the_field(make, field):
 def test_scene_files_know_kinematic_bodies(tmp_path):
     """A belt, a constant velocity, a swing; and the line of what is wrong."""
     text = CUBE + (
-        '[[kinematic]]\nname = "belt"\nshape = "half_space"\nnormal = [0, 0, 1]\nmaterial = "rubber"\nbelt = true\nvelocity = [1, 0, 0]\n'
+        '[[kinematic]]\nname = "belt"\nshape = "half_space"\nnormal = [0, 0, 1]\nmaterial = "rubber"\n'
+        "belt = true\nvelocity = [1, 0, 0]\n"
         '[[kinematic]]\nname = "wall"\nshape = "box"\nsize = [0.1, 1, 1]\nmu = 0.2\nposition = [2, 0, 0.5]\n'
         "velocity = [-1, 0, 0]\n"
         '[[kinematic]]\nname = "shaker"\nshape = "sphere"\nradius = 0.1\nmu = 0.2\nposition = [-2, 0, 0.5]\n'

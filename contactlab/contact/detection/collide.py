@@ -50,13 +50,14 @@ def collide(
 
     Notes
     -----
-    Pairs of a `Mesh` are found by coal, of the extra ``collision``; all others by the project's own kernels.
+    Two meshes of which neither is convex are left to coal, of the extra ``collision``, and come without features; all
+    other pairs are found by the project's own kernels.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
     limit = finite_number(margin, "margin", ContactError)
     if limit < 0.0:
         raise ContactError("margin", f"must not be negative, got {limit}")
-    if is_mesh(shape_a) or is_mesh(shape_b):
+    if is_hollow(shape_a) and is_hollow(shape_b):
         from contactlab.contact.detection.coal_backend import collide_by_coal
 
         return collide_by_coal(shape_a, pose_a, shape_b, pose_b, limit)
@@ -103,9 +104,10 @@ def contact_rows(
         capacity = count
 
 
-def is_mesh(shape: Shape | Placed) -> bool:
-    """Whether a shape, bare or placed, is a mesh."""
-    return isinstance(shape.shape if isinstance(shape, Placed) else shape, Mesh)
+def is_hollow(shape: Shape | Placed) -> bool:
+    """Whether a shape, bare or placed, is a mesh that is not convex."""
+    own = shape.shape if isinstance(shape, Placed) else shape
+    return isinstance(own, Mesh) and not own.convex
 
 
 def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from contactlab.contact.detection.collide import check_pair, contact_rows, is_mesh, packed_pair
+from contactlab.contact.detection.collide import check_pair, contact_rows, is_hollow, packed_pair
 from contactlab.contact.detection.kernels.layout import HALF_SPACE, HEIGHT_FIELD
 from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes import Placed, Shape
@@ -47,11 +47,12 @@ def distance(shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed
 
     Notes
     -----
+    Distances of meshes that are not convex are found by coal, of the extra ``collision``.
     From a height field the distance is that of the points `collide` tries; an overlap with it is measured point by
     point.
     """
     check_pair(shape_a, pose_a, shape_b, pose_b)
-    if is_mesh(shape_a) or is_mesh(shape_b):
+    if is_hollow(shape_a) or is_hollow(shape_b):
         from contactlab.contact.detection.coal_backend import distance_by_coal
 
         gap, normal, point_a, point_b = distance_by_coal(shape_a, pose_a, shape_b, pose_b)

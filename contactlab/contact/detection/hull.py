@@ -8,7 +8,7 @@ from contactlab.contact.detection.kernels.layout import MAX_FACE, MAX_POINTS
 from contactlab.contact.errors import ContactError
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["hull_faces"]
+__all__ = ["hull_faces", "hull_points"]
 
 # Triangles of a hull whose normals agree this well are one face.
 COPLANAR = 1e-9
@@ -20,19 +20,45 @@ def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
     A flat set has two faces, one on either side; a straight one a single "face" of its two ends, and a point itself,
     both with the normal zero.
     """
-    center = points.mean(axis=0)
-    _, extents, axes = np.linalg.svd(points - center, full_matrices=True)
-    size = float(extents[0]) if len(extents) else 0.0
-    rank = int(np.sum(extents > 1e-9 * max(size, 1e-300))) if size > 1e-14 * float(np.max(np.abs(points))) else 0
+    rank, size, axes = _extent(points)
     if rank == 0:
         return np.zeros((1, 3)), [[0]]
     if rank == 1:
-        along = (points - center) @ axes[0]
-        return np.zeros((1, 3)), [[int(np.argmin(along)), int(np.argmax(along))]]
+        return np.zeros((1, 3)), [_ends(points, axes[0])]
     if rank == 2:
         loop = _loop(points, list(range(len(points))), axes[2])
         return _checked(np.array([axes[2], -axes[2]]), [loop, loop[::-1]])
     return _checked(*_solid(points, size))
+
+
+def hull_points(points: FloatArray) -> list[int]:
+    """Numbers, ascending, of the corners of the hull of ``points`` (n, 3); any number of them."""
+    from scipy.spatial import ConvexHull
+
+    rank, _, axes = _extent(points)
+    if rank == 0:
+        return [0]
+    if rank == 1:
+        return sorted(_ends(points, axes[0]))
+    if rank == 2:
+        return sorted(_loop(points, list(range(len(points))), axes[2]))
+    return sorted(int(i) for i in ConvexHull(points).vertices)
+
+
+def _extent(points: FloatArray) -> tuple[int, float, FloatArray]:
+    """Dimension of a set of points (0 to 3), its size, and its principal axes (3, 3), the longest first."""
+    center = points.mean(axis=0)
+    _, extents, axes = np.linalg.svd(points - center, full_matrices=len(points) < 3)
+    size = float(extents[0]) if len(extents) else 0.0
+    if not size > 1e-14 * float(np.max(np.abs(points))):
+        return 0, size, axes
+    return int(np.sum(extents > 1e-9 * max(size, 1e-300))), size, axes
+
+
+def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
+    """The two ends of points on a line."""
+    along = (points - points.mean(axis=0)) @ axis
+    return [int(np.argmin(along)), int(np.argmax(along))]
 
 
 def _solid(points: FloatArray, size: float) -> tuple[FloatArray, list[list[int]]]:

@@ -74,14 +74,14 @@ def pack_shapes(shapes: Sequence[Shape | Placed], *, faces: bool = True) -> Pack
     Parameters
     ----------
     shapes
-        Any shapes but meshes, bare or `Placed`.
+        Any shapes, bare or `Placed`.
     faces
         Find the faces of convex hulls, which all their pairs but those with half-spaces and terrain need.
 
     Raises
     ------
     ContactError
-        Something that is no shape, a mesh, or a hull too large for the kernels.
+        Something that is no shape, or a hull or mesh too large for the kernels.
     """
     n = len(shapes)
     kind, size = np.zeros(n, dtype=np.int64), np.zeros((n, layout.SIZE))
@@ -93,8 +93,6 @@ def pack_shapes(shapes: Sequence[Shape | Placed], *, faces: bool = True) -> Pack
         shape = placed.shape if placed is not None else given
         if not isinstance(shape, Shape):
             raise ContactError("shapes", f"entry [{i}] is a {type(shape).__name__}, not a shape")
-        if isinstance(shape, Mesh):
-            raise ContactError("shapes", f"entry [{i}] is a Mesh, which no kernel takes: give its convex parts")
         pose = placed.pose if placed is not None else Transform()
         place[i] = pose_row(pose)
         if isinstance(shape, Sphere) and np.any(shape.center != 0.0):
@@ -122,8 +120,21 @@ def _row(shape: object, data: list[FloatArray], loops: list[int], faces: bool) -
         data.append(heights.ravel())
         low, high = float(heights.min()), float(heights.max())
         return layout.HEIGHT_FIELD, [start, *heights.shape, *shape.spacing, low, high]
-    assert isinstance(shape, ConvexPoints)
-    points = shape.points
+    if isinstance(shape, Mesh):
+        tables = shape.tables
+        if not tables.convex:
+            data.extend([tables.hull.ravel(), tables.data])
+            at, first = start + tables.hull.size, len(loops)
+            triangles, boxes, corners, header, triangle = tables.row
+            held = tables.loops.copy()
+            held[header + 1 : header + 4] += first
+            loops.extend(int(i) for i in held)
+            places = [at + triangles, at + boxes, first + header, at + corners, first + triangle]
+            return layout.MESH, [len(tables.hull), start, *places]
+        points = tables.hull
+    else:
+        assert isinstance(shape, ConvexPoints)
+        points = shape.points
     data.append(points.ravel())
     row: list[float] = [len(points), start, 0, start + points.size, len(loops)]
     if faces:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.contact.errors import ContactError
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
+if TYPE_CHECKING:
+    from contactlab.contact.detection.mesh_tables import MeshTables
+
 __all__ = ["Mesh"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Mesh:
-    """Triangles given by arrays: a surface without an inside. Its pairs need the extra ``collision``.
+    """Solid bounded by triangles, or a piece of terrain: its inside is behind them.
+
+    A closed mesh that is convex is taken as the hull it bounds. Of any other its triangles are touched from outside, and
+    a shape that has sunk through them touches nothing.
 
     Parameters
     ----------
@@ -46,3 +54,19 @@ class Mesh:
         whole.flags.writeable = False
         object.__setattr__(self, "vertices", read_only(points))
         object.__setattr__(self, "triangles", whole)
+
+    @cached_property
+    def tables(self) -> MeshTables:
+        """What the kernels of collision detection take; made on first use."""
+        from contactlab.contact.detection.mesh_tables import mesh_tables
+
+        return mesh_tables(self.vertices, self.triangles)
+
+    @property
+    def convex(self) -> bool:
+        """Whether the triangles bound a convex solid, of no more corners than the kernels of hulls take."""
+        return self.tables.convex
+
+    def support_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return the corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
+        return self.tables.hull.copy(), np.zeros(len(self.tables.hull))

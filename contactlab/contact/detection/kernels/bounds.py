@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, HALF_SPACE, HEIGHT_FIELD, SPHERE
+from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, HALF_SPACE, HEIGHT_FIELD, MESH, SPHERE
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -32,7 +32,7 @@ def shape_bounds(kind: int, size: FloatArray, pose: FloatArray, data: FloatArray
         elif kind == CYLINDER:
             high = size[0] * math.sqrt(u * u + v * v) + abs(w) * size[1]
             low = -high
-        elif kind == CONVEX:
+        elif kind in (CONVEX, MESH):
             low, high = math.inf, -math.inf
             first = int(size[1])
             for j in range(int(size[0])):

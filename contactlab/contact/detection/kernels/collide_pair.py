@@ -15,8 +15,10 @@ from contactlab.contact.detection.kernels.layout import (
     CYLINDER,
     HALF_SPACE,
     HEIGHT_FIELD,
+    MESH,
     SPHERE,
 )
+from contactlab.contact.detection.kernels.mesh_any import mesh_any
 from contactlab.contact.detection.kernels.reduction import reduce_contacts, sort_contacts
 from contactlab.contact.detection.kernels.sphere_box import sphere_box
 from contactlab.contact.detection.kernels.sphere_capsule import sphere_capsule
@@ -61,6 +63,8 @@ def _ordered(
         return half_space_any(size_a, pose_a, kind_b, size_b, pose_b, data, margin, out, feature)
     if kind_a == HEIGHT_FIELD:
         return height_field_any(size_a, pose_a, kind_b, size_b, pose_b, data, margin, out, feature)
+    if kind_a == MESH:
+        return mesh_any(size_a, pose_a, kind_b, size_b, pose_b, data, loops, margin, work, ints, out, feature)
     if kind_a == SPHERE:
         if kind_b == SPHERE:
             return sphere_sphere(size_a, pose_a, size_b, pose_b, margin, out, feature)

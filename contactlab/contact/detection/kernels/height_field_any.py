@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, SPHERE
+from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, MESH, SPHERE
 from contactlab.contact.detection.kernels.segments import closest_on_segments
 from contactlab.contact.detection.kernels.terrain import cell_range, signed_distance
 from contactlab.contact.detection.kernels.writing import put
@@ -196,7 +196,7 @@ def height_field_any(
             z = size_b[1] if i >= RIM else -size_b[1]
             p = _local(pose_a, pose_b, size_b[0] * math.cos(angle), size_b[0] * math.sin(angle), z)
             count = _round_point(p, 0.0, size_a, pose_a, data, i, margin, count, out, feature)
-    elif kind_b == CONVEX:
+    elif kind_b in (CONVEX, MESH):
         first = int(size_b[1])
         for i in range(int(size_b[0])):
             at = first + 3 * i

@@ -7,11 +7,12 @@ from typing import Final
 # Kinds of shapes. A pair is computed with the lower kind as A, so grounds come first.
 HALF_SPACE: Final = 0
 HEIGHT_FIELD: Final = 1
-SPHERE: Final = 2
-CAPSULE: Final = 3
-BOX: Final = 4
-CYLINDER: Final = 5
-CONVEX: Final = 6
+MESH: Final = 2
+SPHERE: Final = 3
+CAPSULE: Final = 4
+BOX: Final = 5
+CYLINDER: Final = 6
+CONVEX: Final = 7
 
 # A row of sizes:
 #   half-space   outward unit normal 0:3, offset 3
@@ -22,7 +23,16 @@ CONVEX: Final = 6
 #   cylinder     radius 0, half length 1
 #   convex       number of points 0, their start in `data` 1, number of faces 2, start of the faces' normals in `data`
 #                3, start of their loops in `loops` 4 (first where each loop begins, counted from 4, then the corners)
+#   mesh         corners of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
+#                triangles 2 (TRIANGLE numbers each), of the boxes of their tree 3 (6 each) and of its corners 5 (3
+#                each); starts in `loops` of its header 4 and of the loops of a triangle taken as a convex 6. The header:
+#                number of nodes; starts in `loops` of the triangles' corners, of where each corner's neighbours begin
+#                (counted from the next), of the neighbours; then the nodes, in the order of a walk: the node after its
+#                branch, its first triangle, and how many (0 for a fork).
 SIZE: Final = 8
+
+# A triangle of a mesh: its corners 0:9, its unit normal and the opposite 9:15.
+TRIANGLE: Final = 15
 
 # A pose: the rotation by rows 0:9 (shape axes to world axes), the origin 9:12 [m].
 POSE: Final = 12
@@ -38,6 +48,10 @@ BITS: Final = 10
 NONE: Final = (1 << BITS) - 1
 WITNESS: Final = (NONE << BITS) | NONE
 
+# The feature of a mesh: the triangle's number, two bits for its corner or edge, the other shape's ten.
+TRIANGLE_BITS: Final = BITS + 2
+MAX_TRIANGLES: Final = 1 << (31 - TRIANGLE_BITS)
+
 # Points of a hull, and corners of one of its faces, that pairs of general convex shapes can take.
 MAX_POINTS: Final = NONE
 MAX_FACE: Final = 64
@@ -51,7 +65,10 @@ CLIP_1: Final = POLYGON_B + 3 * MAX_FACE
 CLIP_2: Final = CLIP_1 + 6 * MAX_FACE
 FACES: Final = 9 * MAX_VERTICES
 SCRATCH: Final = FACES + 4 * MAX_FACES
-WORK: Final = SCRATCH + 16
+MESH_POSE: Final = SCRATCH + 16
+MESH_BOX: Final = MESH_POSE + 12
+MESH_SIZE: Final = MESH_BOX + 6
+WORK: Final = MESH_SIZE + SIZE
 
 ID_A: Final = 0
 ID_B: Final = ID_A + MAX_FACE

@@ -7,7 +7,7 @@ import math
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["cell_range", "height_at", "signed_distance"]
+__all__ = ["cell_range", "closest_on_triangle", "height_at", "signed_distance"]
 
 
 @kernel
@@ -36,7 +36,7 @@ def height_at(x: float, y: float, size: FloatArray, data: FloatArray) -> float:
 
 
 @kernel
-def _on_triangle(
+def closest_on_triangle(
     ax: float, ay: float, az: float, bx: float, by: float, bz: float, cx: float, cy: float, cz: float
 ) -> tuple[float, float, float]:
     """Point of the triangle a, b, c closest to the origin (Ericson 2005, section 5.1.5)."""
@@ -94,10 +94,10 @@ def signed_distance(
             z00, z10, z01, z11 = data[at] - z, data[at + ny] - z, data[at + 1] - z, data[at + ny + 1] - z
             for half in range(2):
                 if half == 0:
-                    px, py, pz = _on_triangle(x0, y0, z00, x1, y0, z10, x1, y1, z11)
+                    px, py, pz = closest_on_triangle(x0, y0, z00, x1, y0, z10, x1, y1, z11)
                     ex, ey = -(z10 - z00) / dx, -(z11 - z10) / dy
                 else:
-                    px, py, pz = _on_triangle(x0, y0, z00, x1, y1, z11, x0, y1, z01)
+                    px, py, pz = closest_on_triangle(x0, y0, z00, x1, y1, z11, x0, y1, z01)
                     ex, ey = -(z11 - z01) / dx, -(z01 - z00) / dy
                 length2 = px * px + py * py + pz * pz
                 if length2 < best:

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, SPHERE
+from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, MESH, SPHERE
 from contactlab.contact.detection.kernels.writing import put
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -100,7 +100,7 @@ def half_space_any(
     """Contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin`` of the surface.
 
     Sphere 1; capsule 2, its ends at -z and +z; box 8, corner 4 i + 2 j + k of the sides i, j, k = 0 or 1 along x, y, z;
-    cylinder at most 4; convex hull its points in the order given. The feature is the point's number.
+    cylinder at most 4; convex hull and mesh the points of the hull in the order given. The feature is the point's number.
     """
     mx, my, mz = size_a[0], size_a[1], size_a[2]
     nx = pose_a[0] * mx + pose_a[1] * my + pose_a[2] * mz
@@ -123,7 +123,7 @@ def half_space_any(
             count = _point(x, y, z, 0.0, pose_b, normal, offset, corner, margin, count, out, feature)
     elif kind_b == CYLINDER:
         count = _cylinder(size_b, pose_b, normal, offset, margin, out, feature)
-    elif kind_b == CONVEX:
+    elif kind_b in (CONVEX, MESH):
         first = int(size_b[1])
         for i in range(int(size_b[0])):
             at = first + 3 * i

@@ -1,0 +1,164 @@
+"""Contacts that say nothing new: inside the outline of others in one plane, with a gap between theirs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact.detection.kernels.layout import CONTACT, GAP, NORMAL, TRIANGLE_BITS
+from contactlab.contact.detection.kernels.writing import across
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+__all__ = ["keep_outline"]
+
+# Normals this close are one, and lengths relative to the body's size.
+ALIKE = 1e-6
+
+# Of features: neither corner nor edge of either shape.
+NO_CORNER = (1 << TRIANGLE_BITS) - 1
+
+# What becomes of a contact.
+OPEN, TAKEN, KEPT = 0, 1, 2
+
+
+@kernel
+def _same_plane(i: int, j: int, length: float, out: FloatArray) -> bool:
+    """Whether two contacts have one normal and their points on A lie in one plane across it."""
+    height = 0.0
+    for m in range(3):
+        n = out[i, NORMAL + m]
+        if abs(out[j, NORMAL + m] - n) > ALIKE:
+            return False
+        height += n * (out[j, m] - 0.5 * out[j, GAP] * out[j, NORMAL + m] - out[i, m] + 0.5 * out[i, GAP] * n)
+    return abs(height) <= ALIKE * length
+
+
+@kernel
+def _turn(a: int, b: int, c: int, tx: float, ty: float, tz: float, sx: float, sy: float, sz: float, out: FloatArray) -> float:
+    """Twice the area of the triangle of three contacts, seen along their normal."""
+    ux, uy, uz = out[b, 0] - out[a, 0], out[b, 1] - out[a, 1], out[b, 2] - out[a, 2]
+    vx, vy, vz = out[c, 0] - out[a, 0], out[c, 1] - out[a, 1], out[c, 2] - out[a, 2]
+    u1, u2 = ux * tx + uy * ty + uz * tz, ux * sx + uy * sy + uz * sz
+    v1, v2 = vx * tx + vy * ty + vz * tz, vx * sx + vy * sy + vz * sz
+    return u1 * v2 - u2 * v1
+
+
+@kernel
+def _distance2(i: int, j: int, out: FloatArray) -> float:
+    x, y, z = out[i, 0] - out[j, 0], out[i, 1] - out[j, 1], out[i, 2] - out[j, 2]
+    return x * x + y * y + z * z
+
+
+@kernel
+def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], length: float, out: FloatArray) -> None:
+    """Mark the contacts of one plane that stay: the corners of their outline, or all where gaps are not linear.
+
+    R. A. Jarvis, On the identification of the convex hull of a finite set of points in the plane, Information
+    Processing Letters 2 (1973).
+    """
+    first = members[0]
+    nx, ny, nz = out[first, NORMAL], out[first, NORMAL + 1], out[first, NORMAL + 2]
+    tx, ty, tz = across(nx, ny, nz)
+    sx, sy, sz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
+    near2 = (ALIKE * length) ** 2
+    # Farthest along t, then s: a corner of the outline.
+    start, best, second = first, -math.inf, -math.inf
+    for a in range(n):
+        i = members[a]
+        along, beside = out[i, 0] * tx + out[i, 1] * ty + out[i, 2] * tz, out[i, 0] * sx + out[i, 1] * sy + out[i, 2] * sz
+        if along > best + ALIKE * length or (along >= best - ALIKE * length and beside > second):
+            start, best, second = i, along, beside
+    corner, kept = start, 0
+    while kept < n:
+        state[corner] = KEPT
+        kept += 1
+        following = -1
+        for a in range(n):
+            i = members[a]
+            if _distance2(i, corner, out) <= near2:
+                continue
+            if following < 0:
+                following = i
+                continue
+            area = _turn(corner, following, i, tx, ty, tz, sx, sy, sz, out)
+            far, here = _distance2(following, corner, out), _distance2(i, corner, out)
+            slack = ALIKE * length * math.sqrt(max(far, here))
+            if area < -slack or (area <= slack and here > far + near2):
+                following = i
+        if following < 0 or _distance2(following, start, out) <= near2 or state[following] == KEPT:
+            break
+        corner = following
+    # The plane of gaps through three corners: the first, the one farthest from it, the one farthest from their line.
+    b, most = start, -1.0
+    for a in range(n):
+        if state[members[a]] == KEPT and _distance2(members[a], start, out) > most:
+            b, most = members[a], _distance2(members[a], start, out)
+    c, largest = -1, ALIKE * length * math.sqrt(max(most, 0.0))
+    for a in range(n):
+        area = abs(_turn(start, b, members[a], tx, ty, tz, sx, sy, sz, out))
+        if state[members[a]] == KEPT and area > largest:
+            c, largest = members[a], area
+    linear = True
+    for a in range(n):
+        i = members[a]
+        if most <= near2:
+            expected = out[start, GAP]
+        elif c < 0:
+            share = math.sqrt(_distance2(i, start, out) / most)
+            expected = out[start, GAP] + share * (out[b, GAP] - out[start, GAP])
+        else:
+            whole = _turn(start, b, c, tx, ty, tz, sx, sy, sz, out)
+            of_c = _turn(start, b, i, tx, ty, tz, sx, sy, sz, out) / whole
+            of_b = _turn(start, i, c, tx, ty, tz, sx, sy, sz, out) / whole
+            expected = out[start, GAP] + of_b * (out[b, GAP] - out[start, GAP]) + of_c * (out[c, GAP] - out[start, GAP])
+        if out[i, GAP] < expected - ALIKE * length:
+            linear = False
+    if not linear:
+        for a in range(n):
+            state[members[a]] = KEPT
+
+
+@kernel
+def keep_outline(
+    count: int, length: float, ints: NDArray[np.int64], out: FloatArray, feature: NDArray[np.int64]
+) -> int:
+    """Keep, of contacts in one plane, the corners of their outline; return how many of ``count`` stay, moved up.
+
+    ``length`` is of the order of the body's size [m]; ``ints`` is workspace: where it is too short, all stay.
+    """
+    if count <= 1 or 2 * count > ints.shape[0]:
+        return count
+    state, members = ints[:count], ints[count : 2 * count]
+    for i in range(count):
+        state[i] = OPEN
+        # The closest point alone, where corners of the same plane are as close: the rim of a cylinder beside its cap.
+        if feature[i] & NO_CORNER == NO_CORNER:
+            for j in range(count):
+                as_close = out[j, GAP] <= out[i, GAP] + ALIKE * length
+                if as_close and feature[j] & NO_CORNER != NO_CORNER and _same_plane(i, j, length, out):
+                    state[i] = TAKEN
+    for i in range(count):
+        if state[i] != OPEN:
+            continue
+        n = 0
+        for j in range(i, count):
+            if state[j] == OPEN and _same_plane(i, j, length, out):
+                state[j] = TAKEN
+                members[n] = j
+                n += 1
+        if n == 1:
+            state[i] = KEPT
+        else:
+            _outline(members, n, state, length, out)
+    kept = 0
+    for i in range(count):
+        if state[i] == KEPT:
+            if i != kept:
+                for m in range(CONTACT):
+                    out[kept, m] = out[i, m]
+                feature[kept] = feature[i]
+            kept += 1
+    return kept

@@ -57,7 +57,9 @@ def test_features_last_while_a_body_slides(floor):
     for shape, height in ((CUBE, 0.1), (Sphere(0.1), 0.1)):
         names = set()
         for x in np.linspace(-0.5, 0.5, 101):
-            found = collide(floor, Transform(), shape, Transform(p=(x + 0.0037, 0.31 * x + 0.0021, height - 1e-7)), margin=1e-3)
+            found = collide(
+                floor, Transform(), shape, Transform(p=(x + 0.0037, 0.31 * x + 0.0021, height - 1e-7)), margin=1e-3
+            )
             assert all(abs(c.normal[2] - 1.0) < 1e-12 for c in found)
             names.add(tuple(c.feature for c in found))
         assert len(names) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
 from contactlab.contact.material import Material, combine, combine_compliance
+from contactlab.contact.mesh_files import load_mesh
 from contactlab.contact.shapes import (
     BodyShape,
     Box,
@@ -37,5 +38,6 @@ __all__ = [
     "combine",
     "combine_compliance",
     "edge_directions",
+    "load_mesh",
     "tangent_frame",
 ]

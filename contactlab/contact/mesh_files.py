@@ -87,5 +87,6 @@ def _read(real: Path) -> Any:
         if len(mesh.faces) == 0:
             raise ValueError("it has no triangle")
     except (ValueError, TypeError, IndexError, KeyError, AttributeError, UnicodeError, MemoryError) as error:
-        raise ContactError("path", f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})") from error
+        detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
+        raise ContactError("path", detail) from error
     return mesh

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from contactlab.multibody import Model
     from contactlab.simulation.world import World
 
-__all__ = ["grow_collision", "new_collision", "pack_collision", "pair_tables"]
+__all__ = ["grow_collision", "may_touch_half_space", "new_collision", "pack_collision", "pair_tables"]
 
 IntArray = NDArray[np.int64]
 
-# Bits of the broad phase: shapes of bodies, half-spaces of the world.
-BODIES, HALF_SPACES = 1, 2
+# Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's begin at the place FILTER.
+BODIES, HALF_SPACES, FILTER = 1, 2, 2
 
 # First room for candidate pairs, by shape, and for the contacts of one pair; both grow on demand.
 PAIRS_PER_SHAPE = 16
@@ -54,6 +54,7 @@ def pack_collision(world: World) -> Collision | None:
         packed = pack_shapes([*own, *(Placed(half_space, Transform()) for half_space in world.half_spaces)])
     except ContactError as error:
         raise SimulationConfigError(error.field, error.detail) from error
+    _check_meshes(world, packed.kind, np.where(link < 0, -1, link), (category, mask), excluded)
     material, pair_mu, pair_restitution = pair_tables(
         [*(surface.material for surface in surfaces), *world.half_space_materials]
     )
@@ -123,23 +124,42 @@ def pair_tables(materials: list[Material]) -> tuple[IntArray, NDArray[np.float64
 
 
 def _filters(world: World) -> tuple[IntArray, IntArray]:
-    """Return category and mask of every shape: support points meet the world's half-spaces on a way of their own."""
+    """Return category and mask of every shape: support points meet the world's half-spaces on a way of their own.
+
+    The bits of the user's filters stand above those of this module.
+    """
     rows = []
-    others = BODIES if world.body_contacts else 0
     for surface in world.surfaces:
         if not isinstance(surface.shape, Shape):
             rows.append((0, 0))
-        elif isinstance(surface.shape, BodyShape):
-            rows.append((BODIES, others))
-        else:
-            rows.append((BODIES, others | HALF_SPACES))
+            continue
+        mask = surface.mask << FILTER if world.body_contacts else 0
+        if not isinstance(surface.shape, BodyShape):
+            mask |= HALF_SPACES
+        rows.append((BODIES | surface.category << FILTER, mask))
     rows += [(HALF_SPACES, BODIES)] * len(world.half_spaces)
     table = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return table[:, 0].copy(), table[:, 1].copy()
 
 
+def _check_meshes(world: World, kind: IntArray, link: IntArray, bits: tuple[IntArray, IntArray], out: IntArray) -> None:
+    """Refuse two meshes that may touch and of which neither is convex; ``out`` are the excluded pairs."""
+    from contactlab.contact.detection.kernels.layout import MESH
+
+    category, mask = bits
+    excluded = set(out.tolist())
+    for i, j in itertools.combinations([int(i) for i in np.flatnonzero(kind == MESH)], 2):
+        apart = link[i] != link[j] and max(link[i], link[j]) >= 0
+        if apart and category[i] & mask[j] and category[j] & mask[i] and i * kind.size + j not in excluded:
+            a, b = (world.model.names[world.surface_bodies[k]] for k in (i, j))
+            detail = (
+                f"the meshes of {a!r} and {b!r} are both not convex: give convex parts of one, or let them not touch"
+            )
+            raise SimulationConfigError("shape", detail)
+
+
 def _excluded(world: World, n: int) -> IntArray:
-    """Pairs i n + j of shapes on bodies that a joint joins, and of bodies that ignore each other."""
+    """Pairs i n + j of shapes: on bodies a joint joins, on bodies that ignore each other, filtered from half-spaces."""
     of_body, of_weld = defaultdict(list), defaultdict(list)
     welds = _welds(world.model)
     for i, owner in enumerate(world.surface_bodies):
@@ -156,7 +176,18 @@ def _excluded(world: World, n: int) -> IntArray:
         for a, b in pairs:
             for i, j in itertools.product(groups.get(a, ()), groups.get(b, ())):
                 found.add(min(i, j) * n + max(i, j))
+    for i, s in itertools.product(range(len(world.surfaces)), range(len(world.half_space_filters))):
+        if not may_touch_half_space(world, i, s):
+            found.add(i * n + len(world.surfaces) + s)
     return np.array(sorted(found), dtype=np.int64)
+
+
+def may_touch_half_space(world: World, surface: int, half_space: int) -> bool:
+    """Whether the filters let a shape, by its number, touch one of the world's half-spaces."""
+    if not world.half_space_filters:
+        return True
+    own, (category, mask) = world.surfaces[surface], world.half_space_filters[half_space]
+    return bool(own.category & mask and category & own.mask)
 
 
 def _welds(model: Model) -> list[int]:

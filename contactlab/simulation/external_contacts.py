@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ class ExternalContact:
     gap
         Distance along the normal [m], negative in an overlap.
     material
-        Coefficients of the pair, taken as they are; a number is the coefficient of friction alone.
+        Friction and restitution of the pair, taken as they are; a number is the coefficient of friction alone. The
+        contact is rigid: a material with a stiffness is refused.
     id
         What the contact is known by from step to step, for the warm start: 0 to 2^62 - 1, each once in a step. None:
         its place in the sequence.
@@ -84,6 +86,8 @@ class ExternalContact:
             own = material if isinstance(material, Material) else Material(material)
         except ContactError as error:
             raise SimulationConfigError(error.field, error.detail) from error
+        if not math.isinf(own.stiffness):
+            raise SimulationConfigError("material", f"must be rigid, got a stiffness of {own.stiffness} N/m")
         set_field = object.__setattr__
         set_field(self, "body_a", body_a)
         set_field(self, "body_b", body_b)

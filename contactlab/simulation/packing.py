@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from contactlab.contact import combine
 from contactlab.multibody.structure import structure
 from contactlab.multibody.world_mass import world_mass
+from contactlab.simulation.collision_packing import may_touch_half_space
 from contactlab.simulation.compliance import compliance_tables
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.kernels.layout import BODY_INTS, PackedWorld
@@ -76,6 +77,9 @@ def pack_world(world: World) -> PackedWorld:
     pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
     material, stiffness, dissipation = compliance_tables(world)
     pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
+    for i, s in np.ndindex(pair_array.shape[:2]):
+        if not may_touch_half_space(world, i, s):
+            pair_array[i, s, 0] = -1.0
     return PackedWorld(
         ints=model.packed.ints,
         floats=model.packed.floats,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Mesh, Placed, Shape
+from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Placed, Shape
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["Surface", "as_surfaces", "is_ground"]
+__all__ = ["ALL", "Surface", "as_surfaces", "check_filter", "is_ground"]
+
+#: Every bit of a filter.
+ALL = (1 << 32) - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +31,15 @@ class Surface:
         Of the surface.
     placement
         From the shape's axes to the body's.
+    category, mask
+        32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask.
     """
 
     shape: Shape | BodyShape
     material: Material
     placement: Transform
+    category: int = 1
+    mask: int = ALL
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) in body axes and radii (n,) that touch half-spaces; none of a shape without."""
@@ -49,7 +57,28 @@ def is_ground(shape: object) -> bool:
     return isinstance(shape, HalfSpace | HeightField)
 
 
-def as_surfaces(shape: object, material: object, placement: Transform | None, most_points: int) -> tuple[Surface, ...]:
+def check_filter(category: object, mask: object) -> tuple[int, int]:
+    """Return category and mask as ints of 32 bits; a `SimulationConfigError` names the one that is not."""
+    values = []
+    for field, value in (("category", category), ("mask", mask)):
+        try:
+            number = operator.index(value)  # type: ignore[arg-type]  # checked by doing
+        except TypeError as error:
+            raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
+        if not 0 <= number <= ALL:
+            raise SimulationConfigError(field, f"must lie between 0 and 2^32 - 1, got {number}")
+        values.append(number)
+    return values[0], values[1]
+
+
+def as_surfaces(
+    shape: object,
+    material: object,
+    placement: Transform | None,
+    most_points: int,
+    category: int = 1,
+    mask: int = ALL,
+) -> tuple[Surface, ...]:
     """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` names what is wrong."""
     if not isinstance(material, Material):
         raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
@@ -58,13 +87,12 @@ def as_surfaces(shape: object, material: object, placement: Transform | None, mo
     if isinstance(shape, Sequence) and not isinstance(shape, str):
         if not shape:
             raise SimulationConfigError("shape", "is an empty sequence")
-        return tuple(one for part in shape for one in as_surfaces(part, material, placement, most_points))
+        parts = (as_surfaces(part, material, placement, most_points, category, mask) for part in shape)
+        return tuple(one for part in parts for one in part)
     place = Transform() if placement is None else placement
     if isinstance(shape, Placed):
         place = shape.pose if placement is None else place @ shape.pose
         shape = shape.shape
-    if isinstance(shape, Mesh):
-        raise SimulationConfigError("shape", "is a Mesh, which the compiled step does not take: give its convex parts")
     if isinstance(shape, Shape):
         from contactlab.contact.detection import pack_shapes
 
@@ -76,7 +104,7 @@ def as_surfaces(shape: object, material: object, placement: Transform | None, mo
         _check_points(shape, most_points)
     else:
         raise SimulationConfigError("shape", f"must be a shape or offer support_points(), got {type(shape).__name__}")
-    return (Surface(shape, material, place),)
+    return (Surface(shape, material, place, *check_filter(category, mask)),)
 
 
 def _check_points(shape: BodyShape, most_points: int) -> None:

@@ -41,6 +41,8 @@ class World:
         have any number of them.
     half_space_names, half_spaces, half_space_materials
         The fixed surroundings.
+    half_space_filters
+        Category and mask of each, as those of a `Surface`; empty where nothing is filtered.
     initial_q, initial_v
         (nq,) and (nv,) start, read-only.
     ignored
@@ -68,6 +70,7 @@ class World:
     joint_actions: JointActions = field(default_factory=JointActions)
     motions: tuple[tuple[int, PrescribedMotion], ...] = ()
     plane: FloatArray | None = None
+    half_space_filters: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         check_model(self.model)

@@ -8,17 +8,18 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Placed, Shape
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Mesh, Placed, Shape
 from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
+from contactlab.simulation.collision_packing import pack_collision
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.simulation.motion import PrescribedMotion
 from contactlab.simulation.packing import body_trees
 from contactlab.simulation.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
-from contactlab.simulation.surface import Surface, as_surfaces, is_ground
+from contactlab.simulation.surface import ALL, Surface, as_surfaces, check_filter, is_ground
 from contactlab.simulation.world import World
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.arrays import finite_array, read_only
@@ -69,10 +70,12 @@ class WorldBuilder(JointBuilder):
         self._surfaces: dict[str, tuple[Surface, ...]] = {}
         self._motions: dict[str, PrescribedMotion] = {}
         self._ignored: dict[tuple[str, str], None] = {}
-        self._half_spaces: dict[str, tuple[HalfSpace, Material]] = {}
+        self._half_spaces: dict[str, tuple[HalfSpace, Material, int, int]] = {}
 
-    def add_half_space(self, name: str, half_space: HalfSpace, material: Material) -> None:
-        """Add a fixed half-space under a name no other half-space has."""
+    def add_half_space(
+        self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
+    ) -> None:
+        """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
         _check_name(name, self._half_spaces)
         _check_type("half_space", half_space, HalfSpace)
         _check_type("material", material, Material)
@@ -80,7 +83,7 @@ class WorldBuilder(JointBuilder):
             check_in_plane("half_space", half_space.normal, self._plane)
         if len(self._half_spaces) >= LIMIT:
             raise SimulationConfigError("half_space", f"at most {LIMIT} fit a contact id")
-        self._half_spaces[name] = (half_space, material)
+        self._half_spaces[name] = (half_space, material, *check_filter(category, mask))
 
     def add_free_body(
         self,
@@ -90,6 +93,9 @@ class WorldBuilder(JointBuilder):
         material: Material,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
+        *,
+        category: int = 1,
+        mask: int = ALL,
     ) -> None:
         """Add a free body: one with the joint `FloatingBase`.
 
@@ -105,10 +111,12 @@ class WorldBuilder(JointBuilder):
         v
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
             a planar world also (3,).
+        category, mask
+            What it may touch, as in `add_shape`.
         """
         _check_name(name, self._bodies)
         _check_type("inertia", inertia, RigidInertia)
-        surfaces = as_surfaces(shape, material, None, LIMIT)
+        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         if self._plane is None:
             one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
             self._add(one.bodies, one, q, v)
@@ -122,10 +130,13 @@ class WorldBuilder(JointBuilder):
         shape: AnyShape | Sequence[AnyShape],
         material: Material,
         placement: Transform | None = None,
+        *,
+        category: int = 1,
+        mask: int = ALL,
     ) -> None:
         """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
         _check_name(name, self._bodies)
-        surfaces = as_surfaces(shape, material, None, LIMIT)
+        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
         self._add(one.bodies, one, None, None)
         self._surfaces[name] = surfaces
@@ -221,10 +232,17 @@ class WorldBuilder(JointBuilder):
         material: Material,
         *,
         placement: Transform | None = None,
+        category: int = 1,
+        mask: int = ALL,
     ) -> None:
-        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's."""
+        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's.
+
+        Two shapes may touch where the category of either has a bit in common with the other's mask, 32 bits each; so
+        shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
+        """
         self._check_body(body)
-        self._surfaces[body] = (*self._surfaces.get(body, ()), *as_surfaces(shape, material, placement, LIMIT))
+        added = as_surfaces(shape, material, placement, LIMIT, category, mask)
+        self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def ignore(self, a: str, b: str) -> None:
         """Let two bodies pass through each other."""
@@ -244,13 +262,14 @@ class WorldBuilder(JointBuilder):
             if is_ground(surface.shape) and structure(model).body_link[i] >= 0:
                 kind = type(surface.shape).__name__
                 raise SimulationConfigError("shape", f"{names[i]!r} moves: a {kind} must stand fixed to the world")
-        return World(
+        world = World(
             model=model,
             surfaces=tuple(surface for _, surface in surfaces),
             surface_bodies=tuple(i for i, _ in surfaces),
             half_space_names=tuple(self._half_spaces),
-            half_spaces=tuple(half_space for half_space, _ in self._half_spaces.values()),
-            half_space_materials=tuple(material for _, material in self._half_spaces.values()),
+            half_spaces=tuple(half_space for half_space, *_ in self._half_spaces.values()),
+            half_space_materials=tuple(material for _, material, *_ in self._half_spaces.values()),
+            half_space_filters=tuple((category, mask) for *_, category, mask in self._half_spaces.values()),
             initial_q=read_only(np.concatenate([self._bodies[name][1] for name in names])),
             initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
             ignored=tuple((names.index(a), names.index(b)) for a, b in self._ignored),
@@ -259,6 +278,10 @@ class WorldBuilder(JointBuilder):
             plane=self._plane,
             motions=tuple((names.index(name), motion) for name, motion in self._motions.items()),
         )
+        if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
+            # Meshes that cannot meet one another are found here, not in the first step.
+            pack_collision(world)
+        return world
 
     def _model_so_far(self) -> Model:
         return _model([spec for spec, _, _ in self._bodies.values()], self._gravity)

@@ -17,6 +17,7 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Material,
+    Mesh,
     Shape,
     Sphere,
 )
@@ -28,7 +29,7 @@ from contactlab.simulation.joint_action_io import actions_from_json, actions_to_
 from contactlab.simulation.joint_io import joint_from_json, joint_to_json
 from contactlab.simulation.kinematic import motion_from_json, motion_to_json
 from contactlab.simulation.sleep import Sleep
-from contactlab.simulation.surface import Surface
+from contactlab.simulation.surface import ALL, Surface
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
 from contactlab.simulation.world_builder import WorldBuilder
@@ -53,9 +54,10 @@ def world_to_json(world: World) -> Json:
                 "normal": half_space.normal.tolist(),
                 "offset": half_space.offset,
                 "material": _material_to_json(material),
+                **_filter_to_json(*(world.half_space_filters[i] if world.half_space_filters else (1, ALL))),
             }
-            for name, half_space, material in zip(
-                world.half_space_names, world.half_spaces, world.half_space_materials, strict=True
+            for i, (name, half_space, material) in enumerate(
+                zip(world.half_space_names, world.half_spaces, world.half_space_materials, strict=True)
             )
         ],
         "body_contacts": world.body_contacts,
@@ -71,7 +73,7 @@ def world_from_json(data: Json) -> World:
     builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"], planar=data.get("planar"))
     for entry in data["half_spaces"]:
         half_space = HalfSpace(entry["normal"], entry["offset"])
-        builder.add_half_space(entry["name"], half_space, Material(**entry["material"]))
+        builder.add_half_space(entry["name"], half_space, Material(**entry["material"]), **_filter(entry))
     bodies = ModelBuilder(data["gravity"])
     for entry in data["bodies"]:
         # A free body says nothing of its joint, as in records from before there were others.
@@ -88,7 +90,7 @@ def world_from_json(data: Json) -> World:
         for one in entry["shapes"]:
             placement = Transform(*one["placement"]) if "placement" in one else None
             shape = _shape_from_json(one["shape"])
-            builder.add_shape(entry["name"], shape, Material(**one["material"]), placement=placement)
+            builder.add_shape(entry["name"], shape, Material(**one["material"]), placement=placement, **_filter(one))
     for pair in data["ignored"]:
         builder.ignore(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(actions_from_json(data.get("joints", {})))
@@ -133,7 +135,16 @@ def _material_to_json(material: Material) -> Json:
 
 def _surface_to_json(surface: Surface) -> Json:
     entry = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
-    return entry | _placement_to_json(surface.placement)
+    return entry | _placement_to_json(surface.placement) | _filter_to_json(surface.category, surface.mask)
+
+
+def _filter_to_json(category: int, mask: int) -> Json:
+    """Return a filter; nothing of one that lets everything through."""
+    return {} if (category, mask) == (1, ALL) else {"category": category, "mask": mask}
+
+
+def _filter(entry: Json) -> Json:
+    return {name: entry[name] for name in ("category", "mask") if name in entry}
 
 
 def _placement_to_json(place: Transform) -> Json:
@@ -238,6 +249,8 @@ def _shape_to_json(shape: Shape | BodyShape) -> Json:
         return {"type": type(shape).__name__, "radius": shape.radius, "half_length": shape.half_length}
     if isinstance(shape, HeightField):
         return {"type": "HeightField", "heights": shape.heights.tolist(), "spacing": list(shape.spacing)}
+    if isinstance(shape, Mesh):
+        return {"type": "Mesh", "vertices": shape.vertices.tolist(), "triangles": shape.triangles.tolist()}
     if isinstance(shape, HalfSpace):
         return {"type": "HalfSpace", "normal": shape.normal.tolist(), "offset": shape.offset}
     assert isinstance(shape, BodyShape)
@@ -254,6 +267,7 @@ def _shape_from_json(data: Json) -> Shape | BodyShape:
         "Capsule": Capsule,
         "Cylinder": Cylinder,
         "HeightField": HeightField,
+        "Mesh": Mesh,
         "HalfSpace": HalfSpace,
         "SupportPoints": SupportPoints,
     }

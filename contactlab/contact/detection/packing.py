@@ -125,11 +125,11 @@ def _row(shape: object, data: list[FloatArray], loops: list[int], faces: bool) -
         if not tables.convex:
             data.extend([tables.hull.ravel(), tables.data])
             at, first = start + tables.hull.size, len(loops)
-            triangles, boxes, corners, header, triangle = tables.row
+            triangles, boxes, vertices, header, triangle = tables.row
             held = tables.loops.copy()
             held[header + 1 : header + 4] += first
             loops.extend(int(i) for i in held)
-            places = [at + triangles, at + boxes, first + header, at + corners, first + triangle]
+            places = [at + triangles, at + boxes, first + header, at + vertices, first + triangle]
             return layout.MESH, [len(tables.hull), start, *places]
         points = tables.hull
     else:

@@ -22,7 +22,7 @@ __all__ = ["Mesh"]
 class Mesh:
     """Solid bounded by triangles, or a piece of terrain: its inside is behind them.
 
-    A closed mesh that is convex is taken as the hull it bounds. Of any other its triangles are touched from outside, and
+    A closed mesh that is convex is taken as the hull it bounds. Of any other its triangles are touched from outside;
     a shape that has sunk through them touches nothing.
 
     Parameters

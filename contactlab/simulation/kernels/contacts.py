@@ -64,7 +64,8 @@ def detect(world: PackedWorld, work: Work, h: float, margin: float, count: int) 
                 gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
                 field_at(f.V[link], origin, p, motion)
                 vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
-                if gap <= margin + h * max(0.0, -vn):
+                # Where a filter keeps the two apart, there is no coefficient.
+                if gap <= margin + h * max(0.0, -vn) and world.pair_mu[world.point_shape[i], s] >= 0.0:
                     if count < capacity:
                         ints = work.contact_int[count]
                         floats = work.contact_float[count]

@@ -232,7 +232,7 @@ class PackedWorld(NamedTuple):
     normals: FloatArray  # (ns, 3) outward
     offsets: FloatArray  # (ns,) m
     point_shape: IntArray  # (np,) the shape each point is of
-    pair_mu: FloatArray  # (shapes, ns)
+    pair_mu: FloatArray  # (shapes, ns), -1 where the two never touch
     pair_restitution: FloatArray  # (shapes, ns)
     plane: FloatArray  # (3,) unit normal of a planar world's plane, 0 in space
     motion: IntArray  # (nb,) row of a kinematic body among their number nk, -1 for any other

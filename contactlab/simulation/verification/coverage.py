@@ -46,6 +46,10 @@ def uncovered(
         centers = body.p + points @ body.R.T
         origin_velocity, turning = body.Jv @ v, body.Jw @ v
         for s, plane in enumerate(world.half_spaces):
+            if world.half_space_filters:
+                category, mask = world.half_space_filters[s]
+                if not surface.category & mask or not category & surface.mask:
+                    continue
             places = centers - radii[:, None] * plane.normal
             gap = places @ plane.normal - plane.offset
             speed = (origin_velocity + np.cross(turning, places - body.p)) @ plane.normal

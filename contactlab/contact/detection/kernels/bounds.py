@@ -7,7 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, HALF_SPACE, HEIGHT_FIELD, MESH, SPHERE
+from contactlab.contact.detection.kernels.layout import (
+    BOX,
+    CAPSULE,
+    CONVEX,
+    CYLINDER,
+    HALF_SPACE,
+    HEIGHT_FIELD,
+    MESH,
+    SPHERE,
+)
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 

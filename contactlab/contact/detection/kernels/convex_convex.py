@@ -13,6 +13,7 @@ from lcp.kernels import kernel
 
 __all__ = ["convex_convex"]
 
+
 @kernel
 def convex_convex(
     kind_a: int,

@@ -25,7 +25,7 @@ CONVEX: Final = 7
 #                3, start of their loops in `loops` 4 (first where each loop begins, counted from 4, then the corners)
 #   mesh         corners of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
 #                triangles 2 (TRIANGLE numbers each), of the boxes of their tree 3 (6 each) and of its corners 5 (3
-#                each); starts in `loops` of its header 4 and of the loops of a triangle taken as a convex 6. The header:
+#                each); starts in `loops` of its header 4 and of the loops of a triangle taken as a hull 6. The header:
 #                number of nodes; starts in `loops` of the triangles' corners, of where each corner's neighbours begin
 #                (counted from the next), of the neighbours; then the nodes, in the order of a walk: the node after its
 #                branch, its first triangle, and how many (0 for a fork).

@@ -37,7 +37,9 @@ def _same_plane(i: int, j: int, length: float, out: FloatArray) -> bool:
 
 
 @kernel
-def _turn(a: int, b: int, c: int, tx: float, ty: float, tz: float, sx: float, sy: float, sz: float, out: FloatArray) -> float:
+def _turn(
+    a: int, b: int, c: int, tx: float, ty: float, tz: float, sx: float, sy: float, sz: float, out: FloatArray
+) -> float:
     """Twice the area of the triangle of three contacts, seen along their normal."""
     ux, uy, uz = out[b, 0] - out[a, 0], out[b, 1] - out[a, 1], out[b, 2] - out[a, 2]
     vx, vy, vz = out[c, 0] - out[a, 0], out[c, 1] - out[a, 1], out[c, 2] - out[a, 2]
@@ -68,7 +70,10 @@ def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], lengt
     start, best, second = first, -math.inf, -math.inf
     for a in range(n):
         i = members[a]
-        along, beside = out[i, 0] * tx + out[i, 1] * ty + out[i, 2] * tz, out[i, 0] * sx + out[i, 1] * sy + out[i, 2] * sz
+        along, beside = (
+            out[i, 0] * tx + out[i, 1] * ty + out[i, 2] * tz,
+            out[i, 0] * sx + out[i, 1] * sy + out[i, 2] * sz,
+        )
         if along > best + ALIKE * length or (along >= best - ALIKE * length and beside > second):
             start, best, second = i, along, beside
     corner, kept = start, 0

@@ -100,7 +100,7 @@ def half_space_any(
     """Contacts of a half-space (A) and a body's shape (B): one for each point of B within ``margin`` of the surface.
 
     Sphere 1; capsule 2, its ends at -z and +z; box 8, corner 4 i + 2 j + k of the sides i, j, k = 0 or 1 along x, y, z;
-    cylinder at most 4; convex hull and mesh the points of the hull in the order given. The feature is the point's number.
+    cylinder at most 4; hull its points in the order given, mesh those of its hull. The feature is the point's number.
     """
     mx, my, mz = size_a[0], size_a[1], size_a[2]
     nx = pose_a[0] * mx + pose_a[1] * my + pose_a[2] * mz

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from contactlab.constraints import ConstraintSet
 from contactlab.contact import HalfSpace, Material
 from contactlab.multibody import Model
 from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.simulation.collision_packing import pack_collision
 from contactlab.simulation.joint_actions import JointActions, positions
 from contactlab.simulation.joint_packing import JointRow, joint_rows, pack_joints
@@ -74,6 +76,89 @@ class World:
 
     def __post_init__(self) -> None:
         check_model(self.model)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path_or_text: str | PathLike[str],
+        *,
+        floating_base: bool = False,
+        ground: HalfSpace | bool = True,
+        material: Material | None = None,
+        collisions: bool = True,
+        meshes: str = "convex",
+        self_collisions: bool = False,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        package_roots: PackageRoots = None,
+    ) -> World:
+        """Return a world of one robot, with the shapes its description collides with, on the ground.
+
+        Parameters
+        ----------
+        path_or_text, floating_base, gravity, package_roots
+            As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
+        ground
+            True for the half-space z <= 0, called "ground"; another half-space; False for none.
+        material
+            Of robot and ground; None for ``Material(0.8)``.
+        collisions
+            Whether the links get the shapes of their <collision> elements.
+        meshes
+            What becomes of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
+            are not convex cannot meet; "skip". Reading them needs the extra ``collision``.
+        self_collisions
+            Whether links touch one another; those a joint joins never do.
+        q, v
+            Start (nq,), (nv,). By default neutral and at rest, a floating base raised or lowered until the lowest
+            shape meets the ground.
+
+        Raises
+        ------
+        SimulationConfigError
+            A shape that cannot be taken, with the name of its link, or an argument that cannot be used.
+        """
+        from contactlab.multibody.urdf import load_urdf
+        from contactlab.simulation.urdf_world import urdf_world
+
+        model = load_urdf(path_or_text, floating_base=floating_base, gravity=gravity, package_roots=package_roots)
+        return urdf_world(
+            model,
+            floating_base=floating_base,
+            ground=ground,
+            material=Material(0.8) if material is None else material,
+            collisions=collisions,
+            meshes=meshes,
+            self_collisions=self_collisions,
+            q=q,
+            v=v,
+        )
+
+    @classmethod
+    def from_mjcf(
+        cls, path: str | PathLike[str], *, root: str | PathLike[str] | None = None, keyframe: str | None = None
+    ) -> World:
+        """Return the world a MuJoCo file (MJCF) describes, read by mujoco's own reader (the extra ``mjcf``).
+
+        Masses, poses and joints are those of the compiled model, so that mass matrix and bias agree with MuJoCo's.
+        `contactlab.simulation.mjcf.load_mjcf` says what is taken, and gives the list of what is not; here an
+        `MjcfWarning` names it.
+
+        Parameters
+        ----------
+        path
+            The file.
+        root
+            Folder in which it and all it refers to must lie, links followed; default that of the file.
+        keyframe
+            Name of the one to start from; default the model's reference pose, at rest.
+        """
+        from contactlab.simulation.mjcf import load_mjcf, warn_of
+
+        scene = load_mjcf(path, root=root, keyframe=keyframe)
+        warn_of(scene)
+        return scene.world
 
     @property
     def nq(self) -> int:

@@ -16,6 +16,7 @@ __all__ = ["keep_outline"]
 
 # Normals this close are one, and lengths relative to the body's size.
 ALIKE = 1e-6
+ROUGHLY = 1e-4
 
 # Of features: neither corner nor edge of either shape.
 NO_CORNER = (1 << TRIANGLE_BITS) - 1
@@ -25,15 +26,15 @@ OPEN, TAKEN, KEPT = 0, 1, 2
 
 
 @kernel
-def _same_plane(i: int, j: int, length: float, out: FloatArray) -> bool:
+def _same_plane(i: int, j: int, length: float, tolerance: float, out: FloatArray) -> bool:
     """Whether two contacts have one normal and their points on A lie in one plane across it."""
     height = 0.0
     for m in range(3):
         n = out[i, NORMAL + m]
-        if abs(out[j, NORMAL + m] - n) > ALIKE:
+        if abs(out[j, NORMAL + m] - n) > tolerance:
             return False
         height += n * (out[j, m] - 0.5 * out[j, GAP] * out[j, NORMAL + m] - out[i, m] + 0.5 * out[i, GAP] * n)
-    return abs(height) <= ALIKE * length
+    return abs(height) <= tolerance * length
 
 
 @kernel
@@ -143,14 +144,14 @@ def keep_outline(
         if feature[i] & NO_CORNER == NO_CORNER:
             for j in range(count):
                 as_close = out[j, GAP] <= out[i, GAP] + ALIKE * length
-                if as_close and feature[j] & NO_CORNER != NO_CORNER and _same_plane(i, j, length, out):
+                if as_close and feature[j] & NO_CORNER != NO_CORNER and _same_plane(i, j, length, ROUGHLY, out):
                     state[i] = TAKEN
     for i in range(count):
         if state[i] != OPEN:
             continue
         n = 0
         for j in range(i, count):
-            if state[j] == OPEN and _same_plane(i, j, length, out):
+            if state[j] == OPEN and _same_plane(i, j, length, ALIKE, out):
                 state[j] = TAKEN
                 members[n] = j
                 n += 1

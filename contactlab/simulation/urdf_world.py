@@ -22,17 +22,18 @@ from contactlab.contact import (
     Sphere,
     load_mesh,
 )
-from contactlab.multibody import UrdfModel
+from contactlab.multibody import UrdfModel, body_pose
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import UrdfBox, UrdfCapsule, UrdfCylinder, UrdfGeometry, UrdfSphere
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.world_builder import WorldBuilder
+from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     from contactlab.simulation.world import World
 
-__all__ = ["MESHES", "add_urdf_shapes", "shape_of", "urdf_world"]
+__all__ = ["CORNERS", "MESHES", "add_urdf_shapes", "convex_hull", "directions", "shape_of", "urdf_world"]
 
 #: What becomes of meshes: their convex hull, the mesh itself, nothing.
 MESHES = ("convex", "exact", "skip")
@@ -73,21 +74,22 @@ def convex_hull(mesh: Mesh) -> ConvexPoints:
     """Return the hull of a mesh, of its farthest corners where there are more than `CORNERS`."""
     points, _ = mesh.support_points()
     if len(points) > CORNERS:
-        i = np.arange(CORNERS)
-        # Points on a spiral about the sphere, the golden angle apart: nearly even, and the same every time.
-        z = 1.0 - (2.0 * i + 1.0) / CORNERS
-        angle, r = i * np.pi * (3.0 - np.sqrt(5.0)), np.sqrt(1.0 - z * z)
-        directions = np.stack([r * np.cos(angle), r * np.sin(angle), z], axis=1)
-        points = points[np.unique(np.argmax(points @ directions.T, axis=0))]
+        points = points[np.unique(np.argmax(points @ directions(CORNERS).T, axis=0))]
     return ConvexPoints(points)
+
+
+def directions(n: int) -> FloatArray:
+    """Return n unit vectors (n, 3) spread over the sphere: on a spiral, the golden angle apart; always the same."""
+    i = np.arange(n)
+    z = 1.0 - (2.0 * i + 1.0) / n
+    angle, r = i * np.pi * (3.0 - np.sqrt(5.0)), np.sqrt(1.0 - z * z)
+    return np.stack([r * np.cos(angle), r * np.sin(angle), z], axis=1)
 
 
 def add_urdf_shapes(
     builder: WorldBuilder, model: UrdfModel, material: Material, *, prefix: str, meshes: str, self_collisions: bool
 ) -> None:
     """Give the links in a builder the shapes they collide with."""
-    if meshes not in MESHES:
-        raise SimulationConfigError("meshes", f"must be one of {', '.join(MESHES)}, got {meshes!r}")
     touching: list[str] = []
     for number, geometry in enumerate(model.collisions):
         placed = shape_of(geometry, meshes)
@@ -124,9 +126,10 @@ def urdf_world(
         builder.add_half_space(GROUND, plane, material)
     elif plane is not False:
         raise SimulationConfigError("ground", f"must be True, False or a HalfSpace, got {type(plane).__name__}")
-    shapes = [shape for one in model.collisions if (shape := shape_of(one, meshes)) is not None] if collisions else []
+    if meshes not in MESHES:
+        raise SimulationConfigError("meshes", f"must be one of {', '.join(MESHES)}, got {meshes!r}")
     start = None if q is None else np.array(q, dtype=np.float64)
-    if start is None and floating_base and isinstance(plane, HalfSpace) and shapes:
+    if start is None and floating_base and isinstance(plane, HalfSpace) and collisions:
         start = _standing(model, plane, meshes)
     builder.add_model(model, start, v)
     if collisions:
@@ -137,17 +140,14 @@ def urdf_world(
 def _standing(model: UrdfModel, plane: HalfSpace, meshes: str) -> FloatArray:
     """Return the neutral configuration, moved along the normal until the lowest shape meets the plane."""
     from contactlab.contact.detection import distance
-    from contactlab.multibody import body_pose
 
     q = model.neutral.copy()
     lowest = np.inf
     for geometry in model.collisions:
         placed = shape_of(geometry, meshes)
         if placed is not None and geometry.body != WORLD:
-            ball = HalfSpace(plane.normal, plane.offset)
-            from contactlab.spatial import Transform
-
-            lowest = min(lowest, distance(ball, Transform(), placed, body_pose(model, q, geometry.body)).gap)
+            found = distance(plane, Transform(), placed, body_pose(model, q, geometry.body))
+            lowest = min(lowest, found.gap)
     if np.isfinite(lowest):
         q[:3] -= lowest * plane.normal
     return q

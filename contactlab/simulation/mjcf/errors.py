@@ -1,0 +1,15 @@
+"""Errors and warnings about MuJoCo files."""
+
+from __future__ import annotations
+
+from contactlab.spatial.errors import FieldError
+
+__all__ = ["MjcfError", "MjcfWarning"]
+
+
+class MjcfError(FieldError):
+    """A MuJoCo file that cannot be used; the field is the element at fault."""
+
+
+class MjcfWarning(UserWarning):
+    """A MuJoCo file of which something is not taken."""

@@ -1,0 +1,112 @@
+"""One line from a robot file to a world that runs: shapes, ground, start, meshes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from mesh_shapes import hull
+
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Sphere
+from contactlab.simulation import SimulationConfigError, TimeStepping, World, simulate, verify
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
+
+
+def link(name, *geometries):
+    """A link of one kilogram that collides with each geometry."""
+    shapes = "".join(f'<collision><origin xyz="{p}"/><geometry>{one}</geometry></collision>' for p, one in geometries)
+    return f'<link name="{name}">{INERTIAL}{shapes}</link>'
+
+
+def joint(parent, child, xyz):
+    """A hinge about y."""
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="to {child}" type="continuous">{ends}<axis xyz="0 1 0"/><origin xyz="{xyz}"/></joint>'
+
+
+ROBOT = f"""<robot name="r">
+{link("body", ("0 0 0", '<box size="0.4 0.2 0.1"/>'), ("0 0 0.1", '<sphere radius="0.05"/>'))}
+{link("leg", ("0 0 -0.15", '<capsule radius="0.03" length="0.2"/>'))}
+{link("wheel", ("0 0 0", '<cylinder radius="0.1" length="0.05"/>'))}
+{joint("body", "leg", "0.15 0 0")}{joint("body", "wheel", "-0.15 0 -0.1")}
+</robot>"""
+
+
+def test_shapes_ground_and_start():
+    """Every kind of shape at its place; a floating base stands with its lowest shape on the ground."""
+    world = World.from_urdf(ROBOT, floating_base=True)
+    assert [type(s.shape) for s in world.surfaces] == [Box, Sphere, Capsule, Cylinder]
+    assert world.half_space_names == ("ground",)
+    # The capsule reaches 0.15 + 0.1 + 0.03 below the body.
+    assert world.initial_q[2] == pytest.approx(0.28, abs=1e-9)
+    assert {s.material for s in world.surfaces} == {Material(0.8)}
+    # No links touch one another unless asked to; those of a joint never do.
+    assert len(world.ignored) == 3
+    assert World.from_urdf(ROBOT, self_collisions=True).ignored == ()
+
+
+def test_the_world_runs():
+    """It steps, stands on the ground, and is verified."""
+    recording = simulate(World.from_urdf(ROBOT, floating_base=True), TimeStepping(1e-3), steps=60)
+    assert verify(recording, every=20).holds
+    assert recording.force_on("leg")[:, 2].max() > 1.0
+
+
+def test_choices():
+    """A fixed base, no ground or another one, no shapes, a start of one's own."""
+    world = World.from_urdf(ROBOT, ground=False, collisions=False, q=(0.1, 0.2), material=Material(0.3))
+    assert world.half_spaces == ()
+    assert world.surfaces == ()
+    assert np.array_equal(world.initial_q, (0.1, 0.2))
+    slope = HalfSpace((0.1, 0, 1), -0.5)
+    world = World.from_urdf(ROBOT, floating_base=True, ground=slope)
+    start = world.initial_state()
+    assert start.q[:3] @ slope.normal < 0.0
+    with pytest.raises(SimulationConfigError, match="True, False or a HalfSpace") as caught:
+        World.from_urdf(ROBOT, ground=3)
+    assert caught.value.field == "ground"
+
+
+@pytest.fixture
+def with_mesh(tmp_path):
+    """A description beside a mesh file, a tetrahedron scaled by 0.1."""
+    trimesh = pytest.importorskip("trimesh")
+    one = hull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)])
+    trimesh.Trimesh(one.vertices, one.triangles).export(tmp_path / "part.stl")
+    mesh = '<mesh filename="part.stl" scale="0.1 0.1 0.1"/>'
+    (tmp_path / "robot.urdf").write_text(f'<robot name="r">{link("part", ("0 0 0", mesh))}</robot>')
+    return tmp_path / "robot.urdf"
+
+
+def test_meshes_by_choice(with_mesh):
+    """Their hull, themselves, or none."""
+    convex = World.from_urdf(with_mesh, floating_base=True).surfaces[0].shape
+    assert isinstance(convex, ConvexPoints)
+    assert convex.points.max() == pytest.approx(0.1)
+    exact = World.from_urdf(with_mesh, meshes="exact").surfaces[0].shape
+    assert isinstance(exact, Mesh)
+    assert exact.convex
+    assert World.from_urdf(with_mesh, meshes="skip").surfaces == ()
+    with pytest.raises(SimulationConfigError, match="convex, exact, skip") as caught:
+        World.from_urdf(with_mesh, meshes="hull")
+    assert caught.value.field == "meshes"
+
+
+def test_a_mesh_that_is_not_there_is_named():
+    """The link, the file and the way out."""
+    mesh = '<mesh filename="package://x/y.stl"/>'
+    text = f'<robot name="r">{link("part", ("0 0 0", mesh))}</robot>'
+    with pytest.raises(SimulationConfigError, match=r"y\.stl.*skip") as caught:
+        World.from_urdf(text)
+    assert "'part'" in caught.value.field
+
+
+def test_hulls_of_fine_meshes_keep_their_extremes():
+    """At most 256 corners, within a hundredth of the size of the full hull."""
+    from contactlab.simulation.urdf_world import convex_hull, directions
+
+    ball = hull(directions(2000))
+    coarse = convex_hull(ball)
+    assert len(coarse.points) <= 256
+    reach = (coarse.points @ directions(500).T).max(axis=0)
+    assert reach.min() > 0.98

@@ -76,8 +76,9 @@ def test_what_is_left_out_is_named(mujoco, tmp_path):
     """In the notes, and in one warning."""
     file = written(tmp_path, texts.CHAIN)
     notes = "\n".join(load_mjcf(file).notes)
-    for word in ("armature", "ref", "'first'", "'second'"):
+    for word in ("armature", "ref", "'first'", "'pull'"):
         assert word in notes
+    assert "'second'" in notes.split("ref")[0]
     with pytest.warns(MjcfWarning, match="armature"):
         World.from_mjcf(file)
     assert load_mjcf(written(tmp_path, texts.ARM, "arm.xml")).notes == ()
@@ -93,6 +94,48 @@ def test_shapes_frictions_and_filters(mujoco, tmp_path):
     assert sorted({s.material.mu for s in world.surfaces}) == [0.9, 1.0]
     names = world.model.names
     assert (names.index("wheel"), names.index("arm")) in world.ignored
+
+
+ACTED = """<mujoco>
+  <compiler angle="radian"/>
+  <worldbody>
+    <body name="a">
+      <joint name="j" axis="0 1 0" ref="0.1" range="-0.5 0.7" damping="0.3" frictionloss="0.2" stiffness="4"
+        springref="0.2"/>
+      <geom type="capsule" size="0.02 0.1" pos="0.1 0 0" euler="0 1.57 0"/></body>
+    <body name="b" pos="0 0 1"><freejoint/><geom type="sphere" size="0.1"/></body>
+    <body name="c" pos="0 0.5 1"><freejoint/><geom type="sphere" size="0.1"/></body>
+  </worldbody>
+  <actuator><position name="servo" joint="j" kp="10" kv="2" gear="2" forcerange="-3 3"/>
+    <velocity name="speed" joint="j" kv="5"/></actuator>
+  <equality>
+    <connect name="pin" body1="b" body2="c" anchor="0 0.25 0"/><weld name="glue" body1="b" body2="c"/>
+  </equality>
+</mujoco>
+"""
+
+
+def test_what_acts_on_joints(mujoco, tmp_path):
+    """Ranges and springs count from the reference, servos have the joint's gains, connect and weld are loops."""
+    scene = load_mjcf(written(tmp_path, ACTED))
+    actions = scene.world.joint_actions
+    (limit,) = actions.limits
+    assert (limit.joint, limit.lower, limit.upper) == ("a", pytest.approx(-0.6), pytest.approx(0.6))
+    assert [(one.body, one.value) for one in (*actions.damping, *actions.friction)] == [("a", 0.3), ("a", 0.2)]
+    drives = {one.name: one for one in actions.drives}
+    assert set(drives) == {"spring of j", "servo", "speed"}
+    assert (drives["spring of j"].target, drives["spring of j"].stiffness) == (pytest.approx(0.1), 4.0)
+    servo = drives["servo"]
+    assert (servo.target, servo.stiffness, servo.damping, servo.max_force) == (-0.1, 40.0, 8.0, 6.0)
+    assert (drives["speed"].stiffness, drives["speed"].damping) == (0.0, 5.0)
+    assert len(actions.loops) == 9
+    assert all("equality" not in note and "actuator" not in note for note in scene.notes)
+    # Both loops are closed at the start.
+    from contactlab.constraints import ConstraintSet, constraint_position_error
+
+    model = scene.world.model
+    loops = ConstraintSet(model, [one.constraint for one in actions.loops])
+    assert constraint_position_error(model, scene.world.initial_q, loops) == pytest.approx(np.zeros(9), abs=1e-12)
 
 
 def test_a_ball_comes_to_rest_on_the_height_field(mujoco, tmp_path):

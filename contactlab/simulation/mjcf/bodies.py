@@ -13,9 +13,10 @@ from contactlab.simulation.mjcf.errors import MjcfError
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.errors import SpatialError
 
-__all__ = ["body_names", "joint_names", "model_of", "placed"]
+__all__ = ["BALL", "FREE", "SCALAR", "body_names", "joint_names", "model_of", "placed"]
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
+SCALAR = (SLIDE, HINGE)
 
 
 def placed(position: Any, turn: Any) -> Transform:

@@ -45,8 +45,10 @@ def load_mjcf(
 
     Taken are bodies, free, ball, hinge and slide joints, inertias (given or from geoms), the geoms that collide (plane,
     sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
-    excluded pairs and keyframes. q and v are MuJoCo's. A geom of another kind that collides is an error; what else
-    is not taken is in the notes.
+    excluded pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides, position and velocity
+    servos at the control 0 (drives under their names), connect and weld. Stops and loops are rigid. q and v are
+    MuJoCo's, but for angles and shifts, which count from the reference position. A geom of another kind that collides
+    is an error; what else is not taken is in the notes.
 
     Raises
     ------
@@ -59,6 +61,7 @@ def load_mjcf(
     except ImportError as cause:
         message = "MuJoCo files need mujoco, which is not installed: pip install 'contactlab[mjcf]'"
         raise MjcfError("path", message) from cause
+    from contactlab.simulation.mjcf.actions import add_actions
     from contactlab.simulation.mjcf.bodies import model_of
     from contactlab.simulation.mjcf.geoms import add_exclusions, add_geoms
     from contactlab.simulation.mjcf.notes import notes_of
@@ -71,10 +74,11 @@ def load_mjcf(
         m = mujoco.MjSpec.from_file(str(file)).compile()
     except (ValueError, mujoco.FatalError) as error:
         raise MjcfError("path", f"{file.name}: {error}") from error
-    model, _ = model_of(m)
+    model, moved = model_of(m)
     builder = WorldBuilder(m.opt.gravity)
     q, v = _start(m, keyframe)
     builder.add_model(model, q, v)
+    add_actions(builder, m, moved)
     add_geoms(builder, m)
     notes = [*add_exclusions(builder, m), *notes_of(m)]
     return MjcfScene(builder.build(), tuple(notes), float(m.opt.timestep))
@@ -103,6 +107,8 @@ def _start(m: Any, keyframe: str | None) -> tuple[FloatArray, FloatArray]:
     """Return q and v at the start; angles and shifts count from the joint's reference."""
     import mujoco
 
+    from contactlab.simulation.mjcf.bodies import FREE, SCALAR
+
     q, v = np.array(m.qpos0), np.zeros(m.nv)
     if keyframe is not None:
         number = mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_KEY, keyframe)
@@ -111,9 +117,9 @@ def _start(m: Any, keyframe: str | None) -> tuple[FloatArray, FloatArray]:
         q, v = np.array(m.key_qpos[number]), np.array(m.key_qvel[number])
     for j in range(m.njnt):
         at, kind = int(m.jnt_qposadr[j]), int(m.jnt_type[j])
-        if kind in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE):
+        if kind in SCALAR:
             q[at] -= m.qpos0[at]
         else:
-            turn = slice(at + 3, at + 7) if kind == mujoco.mjtJoint.mjJNT_FREE else slice(at, at + 4)
+            turn = slice(at + 3, at + 7) if kind == FREE else slice(at, at + 4)
             q[turn] /= np.linalg.norm(q[turn])
     return q, v

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.simulation.mjcf.bodies import body_names, joint_names
+from contactlab.simulation.mjcf.actions import is_servo, is_taken_equality
+from contactlab.simulation.mjcf.bodies import BALL, SCALAR, body_names, joint_names
 
 __all__ = ["notes_of"]
 
@@ -34,16 +35,20 @@ def notes_of(m: Any) -> list[str]:
         return [mujoco.mj_id2name(m, kind, i) or f"{word} {i}" for i in range(count)]
 
     note("rotor inertia (armature) of joints", dofs(m.dof_armature))
-    note("damping of joints", dofs(np.asarray(m.dof_damping).reshape(m.nv, -1).any(axis=1)))
-    note("dry friction of joints", dofs(m.dof_frictionloss))
-    note("range of joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j]])
-    note("stiffness of joints", [labels[j] for j in range(m.njnt) if np.any(m.jnt_stiffness[j])])
-    scalar = [j for j in range(m.njnt) if m.jnt_type[j] in (2, 3)]
+    note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
+    turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
+    note("stiffness of free and ball joints", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0])
+    curved = [name for name in ("jnt_stiffnesspoly", "dof_dampingpoly") if np.any(getattr(m, name, 0.0))]
+    note("polynomial terms of springs and dampers", curved)
+    scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
     shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
     note("reference position (ref) of joints, from which q counts here,", shifted)
-    note("actuators", every(mujoco.mjtObj.mjOBJ_ACTUATOR, m.nu, "actuator"))
+    actuators = every(mujoco.mjtObj.mjOBJ_ACTUATOR, m.nu, "actuator")
+    others = [actuators[a] for a in range(m.nu) if not is_servo(m, a)]
+    note("actuators other than servos of joints (their force is the caller's tau)", others)
     note("tendons", every(mujoco.mjtObj.mjOBJ_TENDON, m.ntendon, "tendon"))
-    note("equality constraints", every(mujoco.mjtObj.mjOBJ_EQUALITY, m.neq, "equality"))
+    equalities = every(mujoco.mjtObj.mjOBJ_EQUALITY, m.neq, "equality")
+    note("equality constraints", [equalities[e] for e in range(m.neq) if not is_taken_equality(m, e)])
     note("explicit contact pairs", every(mujoco.mjtObj.mjOBJ_PAIR, m.npair, "pair"))
     note("gravity compensation of bodies", [bodies[i] for i in range(m.nbody) if m.body_gravcomp[i]])
     note("mocap, of bodies, which stand fixed,", [bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])

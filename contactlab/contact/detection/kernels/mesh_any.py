@@ -31,6 +31,8 @@ __all__ = ["mesh_any"]
 
 # Two directions this close are one, and heights this close, relative to the lengths they belong to.
 ALIKE = 1e-6
+# Part of the size to which distances are known.
+EXACT = 1e-12
 # Angle [rad] below which the way to a body of some width is taken along the triangle's normal.
 NEARLY = 1e-2
 # Cosine of the angle, between the shortest way and a triangle's normal, beyond which nothing is looked for over it.
@@ -91,13 +93,14 @@ def _is_nearer(
     by: float,
     bz: float,
     gap: float,
+    slack: float,
 ) -> bool:
-    """Whether some triangle is nearer to a point b (world axes) than ``gap``."""
+    """Whether some triangle is nearer to a point b (world axes) than ``gap``, by more than ``slack``."""
     dx, dy, dz = bx - pose[9], by - pose[10], bz - pose[11]
     x = pose[0] * dx + pose[3] * dy + pose[6] * dz
     y = pose[1] * dx + pose[4] * dy + pose[7] * dz
     z = pose[2] * dx + pose[5] * dy + pose[8] * dz
-    reach2 = (gap * (1.0 - ALIKE)) ** 2
+    reach2 = max(0.0, gap - slack) ** 2
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     nodes, node = loops[header], 0
     while node < nodes:
@@ -175,8 +178,10 @@ def _on_triangle(
             face, point, np.inf, scale, margin, work, ints, rows, codes,
         )  # fmt: skip
     if found == 0 and not decided and not _is_outermost(triangle, size_a, data, loops, x, y, z):
-        bx, by, bz = ax + gap * nx, ay + gap * ny, az + gap * nz
-        if not gap > 0.0 or _is_nearer(size_a, pose_a, data, loops, bx, by, bz, gap):
+        # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
+        core = gap + core_radius(kind_b, size_b)
+        bx, by, bz = ax + core * nx, ay + core * ny, az + core * nz
+        if not core > 0.0 or _is_nearer(size_a, pose_a, data, loops, bx, by, bz, core, EXACT * scale):
             # A neighbour is closer there. What hangs over this triangle may be close enough all the same.
             if cosine < STEEP:
                 return count

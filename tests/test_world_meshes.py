@@ -36,7 +36,7 @@ def run():
 
 
 def test_a_body_slides_over_a_mesh_as_over_a_plane(run):
-    """No inner edge is felt: the same path, over twenty triangles, and no inner edge."""
+    """No inner edge is felt: the same path, over twenty triangles."""
     plane = simulate(sliding(False), STEPPER, steps=400)
     assert np.allclose(run.q[:, :7], plane.q[:, :7], rtol=0, atol=1e-9)
     # The ball lands: before it touches, its contact stands in the middle of the gap, and on the plane at the ball.

@@ -1,6 +1,8 @@
-"""Which of many shapes may touch: sweep and prune over their bounding boxes."""
+"""Which of many shapes may touch: sweep and prune over their bounding boxes, column by column."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +13,13 @@ from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 __all__ = ["candidates"]
+
+# Fewer shapes than this are swept in one column.
+FEW = 256
+# Part of a column's width that a shape in it has at most: rounding must not take its edge a column farther.
+FITS = 1.0 - 1e-9
+# Columns along either side, at most; what lies beyond shares the last one.
+MOST_COLUMNS = 4096
 
 
 @kernel
@@ -60,22 +69,131 @@ def _near(
 
 
 @kernel
-def _widest_axis(kind: NDArray[np.int64], boxes: FloatArray) -> int:
-    """Axis along which the centres of the finite shapes spread most: sweeping there leaves the fewest overlaps."""
-    axis, widest = 0, -1.0
+def _spread(kind: NDArray[np.int64], boxes: FloatArray, k: int) -> float:
+    """Sum of squares of the middles of the finite shapes about their mean, along axis k."""
+    n, mean, spread = 0, 0.0, 0.0
+    for i in range(kind.shape[0]):
+        if kind[i] != HALF_SPACE and kind[i] != HEIGHT_FIELD:
+            center = 0.5 * (boxes[i, k] + boxes[i, 3 + k])
+            n += 1
+            # Running mean and sum of squares (B. P. Welford, Technometrics 4 (1962)).
+            delta = center - mean
+            mean += delta / n
+            spread += delta * (center - mean)
+    return spread
+
+
+@kernel
+def _column_width(boxes: FloatArray, k: int) -> float:
+    """Width of columns along axis k, a power of two: few shapes are wider, most much less narrow than it."""
+    n, most = boxes.shape[0], 16 + boxes.shape[0] // 64
+    count, total = 0, 0.0
+    for i in range(n):
+        extent = boxes[i, 3 + k] - boxes[i, k]
+        if extent < math.inf:
+            count += 1
+            total += extent
+    if count == 0 or not 0.0 < total < math.inf:
+        return math.inf
+    width = 2.0 ** math.ceil(math.log2(1.5 * total / count))
+    while width < math.inf:
+        wider = 0
+        for i in range(n):
+            if not boxes[i, 3 + k] - boxes[i, k] <= FITS * width:
+                wider += 1
+        if wider <= most:
+            break
+        width *= 2.0
+    return width
+
+
+@kernel
+def _is_wide(i: int, boxes: FloatArray, y: int, z: int, wy: float, wz: float) -> bool:
+    """Whether a shape is wider than a column, or infinite along the sweep."""
+    if not boxes[i, 3 + y] - boxes[i, y] <= FITS * wy or not boxes[i, 3 + z] - boxes[i, z] <= FITS * wz:
+        return True
+    x = 3 - y - z
+    return not boxes[i, 3 + x] - boxes[i, x] < math.inf
+
+
+@kernel
+def _column(low: float, width: float, least: float) -> int:
+    """Number of the column, from the first on, that an edge at ``low`` lies in."""
+    if not width < math.inf:
+        return 0
+    return int(min(math.floor(low / width) - least, MOST_COLUMNS - 1.0))
+
+
+@kernel
+def _first(order: NDArray[np.int64], keys: FloatArray, key: float, low: int) -> int:
+    """First place in the order, from ``low`` on, whose key is at least ``key``."""
+    high = order.shape[0]
+    while low < high:
+        middle = (low + high) // 2
+        if keys[order[middle]] < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def _pair(
+    i: int,
+    j: int,
+    boxes: FloatArray,
+    body: NDArray[np.int64],
+    category: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    count: int,
+    pairs: NDArray[np.int64],
+) -> int:
+    """Append the pair where boxes overlap and filters admit it; return the number of pairs then."""
     for k in range(3):
-        n, mean, spread = 0, 0.0, 0.0
-        for i in range(kind.shape[0]):
-            if kind[i] != HALF_SPACE and kind[i] != HEIGHT_FIELD:
-                center = 0.5 * (boxes[i, k] + boxes[i, 3 + k])
-                n += 1
-                # Running mean and sum of squares (B. P. Welford, Technometrics 4 (1962)).
-                delta = center - mean
-                mean += delta / n
-                spread += delta * (center - mean)
-        if spread > widest:
-            axis, widest = k, spread
-    return axis
+        if boxes[j, k] > boxes[i, 3 + k] or boxes[j, 3 + k] < boxes[i, k]:
+            return count
+    if not _may_touch(i, j, body, category, mask):
+        return count
+    if count < pairs.shape[0]:
+        pairs[count] = min(i, j) * body.shape[0] + max(i, j)
+    return count + 1
+
+
+@kernel
+def _fill_keys(
+    kind: NDArray[np.int64], boxes: FloatArray, x: int, y: int, z: int, wy: float, wz: float, keys: FloatArray
+) -> tuple[float, int, float]:
+    """Fill the keys: column by column, within one by the lower edge along x; wide shapes and half-spaces first.
+
+    Returns the length of keys of one column, the number of columns along z, and the widest shape along x.
+    """
+    n = kind.shape[0]
+    x_least, x_most, widest = math.inf, -math.inf, 0.0
+    y_least, z_least, z_most = math.inf, math.inf, -math.inf
+    for i in range(n):
+        if kind[i] != HALF_SPACE and not _is_wide(i, boxes, y, z, wy, wz):
+            x_least, x_most = min(x_least, boxes[i, x]), max(x_most, boxes[i, x])
+            widest = max(widest, boxes[i, 3 + x] - boxes[i, x])
+            y_least, z_least = min(y_least, boxes[i, y]), min(z_least, boxes[i, z])
+            z_most = max(z_most, boxes[i, z])
+    span, columns = 1.0, 1
+    first_y, first_z = 0.0, 0.0
+    if x_least <= x_most:
+        span = 1.001 * (x_most - x_least) + 1.0
+        if wy < math.inf:
+            first_y = math.floor(y_least / wy)
+        if wz < math.inf:
+            first_z = math.floor(z_least / wz)
+        columns = _column(z_most, wz, first_z) + 1
+    for i in range(n):
+        if kind[i] == HALF_SPACE or _is_wide(i, boxes, y, z, wy, wz):
+            keys[i] = -1.0
+        else:
+            # One empty column between rows: neighbours of the last are not those of the next row's first.
+            row = _column(boxes[i, y], wy, first_y) * (columns + 1)
+            # Away from the ends of the column's keys: a last digit more or less changes no column.
+            keys[i] = (row + _column(boxes[i, z], wz, first_z)) * span + (boxes[i, x] - x_least) + 0.5
+    return span, columns + 1, widest
 
 
 @kernel
@@ -95,8 +213,10 @@ def candidates(
     """Pairs of shapes whose enlarged bounding boxes overlap, in ascending order of (i, j), i < j.
 
     D. Baraff, Dynamic Simulation of Non-Penetrating Rigid Bodies, PhD thesis, Cornell 1992, section 2.3; the boxes are
-    sorted along the axis on which they spread most, and each is compared with those that begin before it ends. A
-    half-space has no useful box: every shape is measured against it.
+    sorted along the axis on which they spread most, and each is compared with those that begin before it ends. Where
+    there are many, they are first put into columns along that axis, about twice as wide as they are, and compared
+    within their own column and those next to it: the work then grows with their number. What is wider than a column
+    is compared with all. A half-space has no useful box: every shape is measured against it.
 
     Parameters
     ----------
@@ -120,34 +240,62 @@ def candidates(
     int
         Number of pairs; beyond the capacity they are counted, not stored, and none is sorted.
     """
-    n, count, capacity = kind.shape[0], 0, pairs.shape[0]
-    axis = _widest_axis(kind, boxes)
-    for i in range(n):
-        keys[i] = boxes[i, axis]
+    n, count = kind.shape[0], 0
+    x, widest_spread = 0, -1.0
+    for k in range(3):
+        spread = _spread(kind, boxes, k)
+        if spread > widest_spread:
+            x, widest_spread = k, spread
+    y, z = (x + 1) % 3, (x + 2) % 3
+    wy, wz = math.inf, math.inf
+    if n >= FEW:
+        wy, wz = _column_width(boxes, y), _column_width(boxes, z)
+    span, per_row, widest = _fill_keys(kind, boxes, x, y, z, wy, wz, keys)
     sort_by_key(order, keys)
-    y, z = (axis + 1) % 3, (axis + 2) % 3
-    for a in range(n):
-        i = order[a]
+    # The last digits of the keys may put shapes that begin together in either order.
+    slack = 1e-9 * (span + widest)
+    place = 0
+    while place < n and keys[order[place]] < 0.0:
+        i = order[place]
         if kind[i] == HALF_SPACE:
             for j in range(n):
                 wanted = kind[j] != HALF_SPACE and _may_touch(i, j, body, category, mask)
                 if wanted and _near(j, i, kind, size, poses, boxes, enlarged):
-                    if count < capacity:
+                    if count < pairs.shape[0]:
                         pairs[count] = min(i, j) * n + max(i, j)
                     count += 1
-            continue
-        end = boxes[i, 3 + axis]
-        y_low, y_high, z_low, z_high = boxes[i, y], boxes[i, 3 + y], boxes[i, z], boxes[i, 3 + z]
-        for b in range(a + 1, n):
-            j = order[b]
-            if boxes[j, axis] > end:
-                break
-            if boxes[j, y] > y_high or boxes[j, 3 + y] < y_low or boxes[j, z] > z_high or boxes[j, 3 + z] < z_low:
-                continue
-            if kind[j] != HALF_SPACE and _may_touch(i, j, body, category, mask):
-                if count < capacity:
-                    pairs[count] = min(i, j) * n + max(i, j)
-                count += 1
-    if count <= capacity:
+        else:
+            for b in range(n):
+                j = order[b]
+                if kind[j] != HALF_SPACE and (b > place or keys[j] >= 0.0):
+                    count = _pair(i, j, boxes, body, category, mask, count, pairs)
+        place += 1
+    while place < n:
+        column = math.floor(keys[order[place]] / span)
+        end = _first(order, keys, (column + 1.0) * span, place)
+        for a in range(place, end):
+            i = order[a]
+            for b in range(a + 1, end):
+                j = order[b]
+                if boxes[j, x] > boxes[i, 3 + x] + slack:
+                    break
+                count = _pair(i, j, boxes, body, category, mask, count, pairs)
+        for step in range(4):
+            # The next column of the row, and the three of the next row.
+            other = column + 1.0 if step == 0 else column + per_row + (step - 2.0)
+            b0 = _first(order, keys, other * span, end)
+            last = _first(order, keys, (other + 1.0) * span, b0)
+            if b0 < last:
+                for a in range(place, end):
+                    i = order[a]
+                    while b0 < last and boxes[order[b0], x] < boxes[i, x] - widest - slack:
+                        b0 += 1
+                    for b in range(b0, last):
+                        j = order[b]
+                        if boxes[j, x] > boxes[i, 3 + x] + slack:
+                            break
+                        count = _pair(i, j, boxes, body, category, mask, count, pairs)
+        place = end
+    if count <= pairs.shape[0]:
         sort_integers(pairs, count)
     return count

@@ -90,9 +90,16 @@ class PairCoverage:
                 worst = max(worst, self._excess(i, j, places, h))
         for i in (i for i in self.round if awake[owner[i]]):
             for s in range(len(self.world.half_spaces)):
-                if (-1 - s, i) not in listed:
+                if (-1 - s, i) not in listed and self._admitted(i, s):
                     worst = max(worst, self._excess_of_plane(s, i, places[i], h))
         return worst
+
+    def _admitted(self, i: int, s: int) -> bool:
+        """Whether the filters let a shape touch a half-space."""
+        if not self.world.half_space_filters:
+            return True
+        own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
+        return bool(own.category & mask) and bool(category & own.mask)
 
     def _place(
         self, i: int, bodies: dict[str, Body], v: FloatArray, rows: Mapping[str, NDArray[Any]], step: int
@@ -203,6 +210,9 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
         if one not in moving and other not in moving:
             continue
         if welds[one] == welds[other] or frozenset((welds[one], welds[other])) in joined:
+            continue
+        first, second = world.surfaces[i], world.surfaces[j]
+        if not (first.category & second.mask and second.category & first.mask):
             continue
         if frozenset((a, b)) not in ignored:
             pairs.append((i, j))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact.detection.kernels.bounds import shape_bounds
-from contactlab.contact.detection.kernels.closest import closest
+from contactlab.contact.detection.kernels.closest import TOUCHING, closest
 from contactlab.contact.detection.kernels.layout import (
     BITS,
     CONVEX,
@@ -181,7 +181,7 @@ def _on_triangle(
         # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
         core = gap + core_radius(kind_b, size_b)
         bx, by, bz = ax + core * nx, ay + core * ny, az + core * nz
-        if not core > 0.0 or _is_nearer(size_a, pose_a, data, loops, bx, by, bz, core, EXACT * scale):
+        if not core > TOUCHING * scale or _is_nearer(size_a, pose_a, data, loops, bx, by, bz, core, EXACT * scale):
             # A neighbour is closer there. What hangs over this triangle may be close enough all the same.
             if cosine < STEEP:
                 return count

@@ -87,32 +87,3 @@ def test_filters_are_checked(category, mask, field):
     with pytest.raises(SimulationConfigError) as caught:
         builder.add_half_space("ground", HalfSpace(), ROUGH, category=category, mask=mask)
     assert caught.value.field == field
-
-
-def test_filters_in_scene_files(tmp_path):
-    """A body of category 2 falls through a ground that does not admit it."""
-    from contactlab.simulation.scene import load_scene
-
-    (tmp_path / "scene.toml").write_text(
-        """
-[scene]
-duration = 0.01
-[stepper]
-h = 1e-3
-[[half_space]]
-name = "ground"
-mu = 0.5
-mask = 1
-[[body]]
-name = "ball"
-shape = "sphere"
-radius = 0.1
-mass = 1.0
-mu = 0.5
-category = 2
-"""
-    )
-    made = load_scene(tmp_path / "scene.toml").world
-    assert made.half_space_filters == ((1, 1),)
-    assert made.surfaces[0].category == 2
-    assert (made.packed.pair_mu == -1.0).all()

@@ -13,6 +13,7 @@ from contactlab.contact import Box, HalfSpace, HeightField, Material, Sphere
 from contactlab.simulation import (
     ConstantVelocity,
     Conveyor,
+    EventDriven,
     Motion,
     Oscillation,
     Recording,
@@ -211,6 +212,13 @@ def test_bad_motions_name_the_field(make, field):
     with pytest.raises(SimulationConfigError) as info:
         make()
     assert field in info.value.field
+
+
+def test_event_driven_runs_refuse_them():
+    """They would stand still there."""
+    ball = ("ball", RigidInertia.solid_sphere(0.5, 0.1), Sphere(0.1), (0, 0, 0.2, 1, 0, 0, 0))
+    with pytest.raises(SimulationConfigError, match="kinematic"):
+        EventDriven().run(world_with(Sphere(0.05), Conveyor(), ball), 0.1)
 
 
 def test_scene_files_know_kinematic_bodies(tmp_path):

@@ -194,6 +194,10 @@ def _refuse_what_is_not_rigid(world: World) -> None:
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
+    if world.motions:
+        raise SimulationConfigError(
+            "world", "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
+        )
     if not world.joint_actions.none:
         detail = (
             "has stops, drives, friction, damping or loops: event-driven runs know contacts alone; use TimeStepping"

@@ -21,6 +21,7 @@ from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBack
 from contactlab.formulation.generalized import generalized_force
 from contactlab.formulation.impact import form_impact_lcp
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
+from contactlab.formulation.proposal import proposed
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
@@ -181,7 +182,8 @@ class ConstraintSolver(ForceHelpers):
         h : float
             Step [s]; with a callable, the largest.
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
-            LCP solution of a similar problem to start from.
+            LCP solution of a similar problem to start from. Of contacts alone, forces that it shows and that meet the
+            LCP almost to rounding are the answer, whatever the solver (`contactlab.formulation.proposal`).
         shrink, min_h : float, optional
             With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
 
@@ -230,7 +232,11 @@ class ConstraintSolver(ForceHelpers):
             what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
         else:
             problem = lcp.LCP(formed.MM, formed.qq)
-            answer = FrictionAnswer(problem, self._solve(problem, z0, size), relaxed=False)
+            start = None if z0 is None else _start(z0, problem.n, size)
+            result = None if start is None or h is None else proposed(data, h, start, self.tolerance)
+            if result is None:
+                result = self._solve(problem, start, size)
+            answer = FrictionAnswer(problem, result, relaxed=False)
         # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
         z = answer.result.z.copy()
         packed, v_plus = recover_forces(formed.h, formed.rows, data.blocks(), z)

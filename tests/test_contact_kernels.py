@@ -12,7 +12,7 @@ from contactlab.contact import Box, ContactError, HalfSpace, Sphere, check_edges
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
 from contactlab.contact.kernels.half_space import collide_point
 from contactlab.contact.kernels.restitution import normal_term
-from contactlab.contact.kernels.rows import contact_row
+from contactlab.contact.kernels.rows import add_contact_columns
 from contactlab.multibody import (
     Kinematics,
     Model,
@@ -64,10 +64,10 @@ def row_of(kin: Kinematics, body: str, p: np.ndarray, direction: np.ndarray) -> 
     S = kin._head[begin : begin + 6 * model.nv].reshape(model.nv, 6)
     at = begin + 6 * model.nv + 9 * nl
     origins = kin._head[at : at + 3 * nl].reshape(nl, 3)
-    row = np.zeros(model.nv)
+    columns = np.zeros((3, model.nv))
     last = int(shape.iv[link + 1]) - 1
-    contact_row(shape.dof_parent, S, last, origins[shape.root[link]], p, direction, 0, row)
-    return row
+    add_contact_columns(shape.dof_parent, S, last, origins[shape.root[link]], p, 1.0, 0, columns)
+    return direction @ columns
 
 
 @pytest.mark.nojit

@@ -37,7 +37,7 @@ STEPPERS = {
     "plain": TimeStepping(2e-3, edges=4),
     "cold": TimeStepping(2e-3, edges=4, warm_start=False),
     "erp": TimeStepping(5e-3, edges=8, erp=0.2, margin=5e-3),
-    "adaptive": TimeStepping(4e-3, edges=4, adaptive=True, solver=Fickle()),
+    "adaptive": TimeStepping(4e-3, edges=4, adaptive=True, solver=Fickle(), warm_start=False),
 }
 
 

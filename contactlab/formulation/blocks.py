@@ -18,6 +18,7 @@ from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_row
 from problem_data import AccelerationBlocks, VelocityBlocks
 
 __all__ = [
+    "ALL_COLUMNS",
     "Blocks",
     "UnilateralRows",
     "bilateral_part",
@@ -28,6 +29,9 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+
+#: The spans of rows that are dense: see `contactlab.formulation.kernels.spans`.
+ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
 Blocks = VelocityBlocks | AccelerationBlocks
 
 

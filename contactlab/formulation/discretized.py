@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.blocks import (
+    ALL_COLUMNS,
     Blocks,
     UnilateralRows,
     bilateral_part,
@@ -189,7 +190,7 @@ def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray
     _, v0 = rows.terms(blocks)
     f = np.empty(nu + blocks.nbox)
     v_plus = np.empty(blocks.nv)
-    recover_boxed(h, blocks.nc, blocks.nr, blocks.nl, lo, hi, z, rows.responses, v0, f, v_plus)
+    recover_boxed(h, blocks.nc, blocks.nr, blocks.nl, lo, hi, z, rows.responses, v0, ALL_COLUMNS, f, v_plus)
     if rows.bilateral is None:
         return f, v_plus
     fG, v_plus = add_bilateral_forces(h, rows, blocks, f)
@@ -203,7 +204,8 @@ def add_bilateral_forces(
     from contactlab.formulation.kernels.recover import add_impulses
 
     unilateral = free_motion(blocks).copy()
-    add_impulses(h, f, np.ascontiguousarray(without_bilateral(blocks, force_responses(blocks))), unilateral)
+    responses = np.ascontiguousarray(without_bilateral(blocks, force_responses(blocks)))
+    add_impulses(h, f, responses, ALL_COLUMNS, unilateral)
     if rows.bilateral is None:
         return np.zeros(blocks.nb), unilateral
     impulse, v_plus = rows.bilateral.add_impulses(unilateral, blocks.k[bilateral_part(blocks)])

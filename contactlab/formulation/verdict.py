@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from contactlab.certificate import ACCELERATION_FORMULAS, Certificate, Check
 from contactlab.formulation.acceleration import full_slack
-from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses
+from contactlab.formulation.blocks import ALL_COLUMNS, Blocks, bilateral_part, force_responses
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
 
 __all__ = ["certify_accelerations", "certify_forces"]
@@ -43,6 +43,7 @@ def certify_forces(
         z,
         packed,
         v_plus,
+        ALL_COLUMNS,
         size,
         cert,
     )
@@ -88,6 +89,7 @@ def certify_accelerations(
         full_slack(blocks, z),
         packed,
         acceleration,
+        ALL_COLUMNS,
         size,
         cert,
     )
@@ -110,7 +112,19 @@ def _boxed(
     first = bilateral_part(blocks).stop
     cert = np.empty(BOXED_CERT_SIZE)
     certify_boxed(
-        h, first, blocks.J, blocks.Y, blocks.k, blocks.gamma, blocks.lo, blocks.hi, packed, v_plus, size, cert
+        h,
+        first,
+        blocks.J,
+        blocks.Y,
+        blocks.k,
+        blocks.gamma,
+        blocks.lo,
+        blocks.hi,
+        packed,
+        v_plus,
+        size,
+        ALL_COLUMNS,
+        cert,
     )
     return cert
 

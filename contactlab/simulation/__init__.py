@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contactlab.simulation.batch import BatchResult, simulate_batch
 from contactlab.simulation.contact_pair import ContactPair
 from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
 from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
@@ -34,6 +35,7 @@ __all__ = [
     "OPEN",
     "SLIDE",
     "STICK",
+    "BatchResult",
     "CertificateTable",
     "ContactEvent",
     "ContactPair",
@@ -70,5 +72,6 @@ __all__ = [
     "World",
     "WorldBuilder",
     "simulate",
+    "simulate_batch",
     "verify",
 ]

@@ -114,7 +114,7 @@ class Driver:
         self.work.previous_id[: state.contact_ids.size] = state.contact_ids
         if state.contact_ids.size:
             self.work.previous_z[: state.contact_ids.size] = state.z
-        options, inside = stepper.kernel_options()
+        options, inside = stepper.kernel_options
         self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV), edges, options)
         self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
         self._target = np.iinfo(np.int64).max if steps is None else steps
@@ -127,6 +127,8 @@ class Driver:
         self.control[layout.ASK_CONTACTS] = supply is not None
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
+        # Who asks for every problem wants them posed, not solved.
+        self.control[layout.PROPOSE] = not external
         self.control[layout.REDUCE] = stepper.reduce_contacts
         self.control[layout.SLEEP] = stepper.sleep is not None
         self.control[layout.PROJECTION] = stepper.projection

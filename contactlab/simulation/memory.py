@@ -91,6 +91,8 @@ def new_island(
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
     """
+    from contactlab.formulation.kernels.proposal import proposal_floats, proposal_ints
+    from contactlab.formulation.kernels.spans import SPAN_INTS
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
     m = max(rows, contacts * (1 + edges // 2))
@@ -100,6 +102,10 @@ def new_island(
         mu=np.zeros(contacts),
         J=np.zeros(m * nv),
         Y=np.zeros(m * nv),
+        frame=np.zeros(6 * nv),
+        turns=np.zeros((edges // 2, 2)),
+        spans=np.zeros((m, SPAN_INTS), dtype=np.int64),
+        reach=np.zeros(nv, dtype=np.int64),
         k=np.zeros(m),
         gamma=np.zeros(m),
         gammaE=np.zeros(contacts),
@@ -115,6 +121,8 @@ def new_island(
         measures=np.zeros(layout.MEASURES),
         certificate=np.zeros(layout.CERTIFICATE),
         certificate_work=np.zeros(nv),
+        proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, nv))),
+        proposal_ints=np.zeros(int(proposal_ints(contacts)), dtype=np.int64),
         options=options,
         float_work=np.zeros(int(lemke_float_size(n))),
         int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -67,9 +68,9 @@ class TimeStepping:
     h
         Step [s]; of an adaptive stepper the largest.
     solver
-        LCP solver; None for `lcp.Lemke` with `lcp.default_solver()` behind it. `lcp.Lemke`, alone or first of a
-        `lcp.Fallback`, runs inside the compiled loop (without its time limit); any other one is called from it once per
-        island and step.
+        LCP solver, for what the previous forces do not answer (see ``warm_start``); None for `lcp.Lemke` with
+        `lcp.default_solver()` behind it. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop
+        (without its time limit); any other one is called from it, once per island and step.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
@@ -98,7 +99,8 @@ class TimeStepping:
         Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
         eight, terrain any number; four carry the same load with a smaller LCP.
     warm_start
-        Start each LCP from the previous step's forces of the same contacts.
+        Start each LCP from the previous step's forces of the same contacts. Where they, or forces for the modes of the
+        contacts that they show, meet an island's LCP almost to rounding, they are the answer and no solver is asked.
     tolerance
         Bound on the scaled residual of every LCP; a step that misses it stops the run, or is tried again.
     adaptive
@@ -170,7 +172,7 @@ class TimeStepping:
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
 
-    @property
+    @functools.cached_property
     def lcp_solver(self) -> lcp.Solver:
         """The solver used: the one given; by default Lemke's method, then what `lcp.default_solver` would try."""
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.solver is None else self.solver
@@ -190,6 +192,7 @@ class TimeStepping:
             return self.h
         return min(self.h, max(self.grow * last, self.smallest_h))
 
+    @functools.cached_property
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
         solver = self.lcp_solver

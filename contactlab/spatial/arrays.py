@@ -38,8 +38,9 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     if not fits:
         wanted = ", ".join("n" if length is None else str(length) for length in shape)
         raise error(field, f"must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}")
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.argwhere(~finite)
         entry = ", ".join(str(i) for i in bad[0])
         name = f"entry [{entry}]" if entry else "the value"
         raise error(field, f"{name} is {array[tuple(bad[0])]}, not finite")

@@ -52,17 +52,28 @@ def planar_tangents(n: FloatArray, plane: FloatArray, t1: FloatArray, t2: FloatA
         t2[2] = n[0] * t1[1] - n[1] * t1[0]
 
 
-@kernel
-def edge(j: int, k: int, t1: FloatArray, t2: FloatArray, d_out: FloatArray) -> None:
-    """Fill ``d_out`` (3,) with edge j of k: cos(2 pi j/k) t1 + sin(2 pi j/k) t2.
+@kernel(inline=True)
+def turn(j: int, k: int) -> tuple[float, float]:
+    """Cosine and sine of the angle 2 pi j/k of edge j of k, from t1 towards t2.
 
     j = 0 .. k/2 - 1 are the spanning directions; the other half are their negatives. k is even.
     """
     if 4 * j == k:
         # cos(pi/2) is 6e-17 in floating point: the exact value keeps zero entries of the rows zero.
-        c, s = 0.0, 1.0
-    else:
-        angle = 2.0 * math.pi * j / k
-        c, s = math.cos(angle), math.sin(angle)
+        return 0.0, 1.0
+    angle = 2.0 * math.pi * j / k
+    return math.cos(angle), math.sin(angle)
+
+
+@kernel(inline=True)
+def tangential(c: float, s: float, t1: FloatArray, t2: FloatArray, d_out: FloatArray) -> None:
+    """Fill ``d_out`` (3,) with c t1 + s t2."""
     for i in range(3):
         d_out[i] = c * t1[i] + s * t2[i]
+
+
+@kernel
+def edge(j: int, k: int, t1: FloatArray, t2: FloatArray, d_out: FloatArray) -> None:
+    """Fill ``d_out`` (3,) with edge j of k: cos(2 pi j/k) t1 + sin(2 pi j/k) t2."""
+    c, s = turn(j, k)
+    tangential(c, s, t1, t2, d_out)

@@ -1,4 +1,4 @@
-"""One body's share of a contact row: the Jacobian of a point's velocity along a world direction."""
+"""One body's share of a contact's rows: how fast its point at the contact moves in world axes."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from lcp.kernels import kernel
 
 
 @kernel
-def contact_row(
+def add_contact_columns(
     dof_parent: NDArray[np.int64],
     S: FloatArray,
     last: int,
     o: FloatArray,
     x: FloatArray,
-    direction: FloatArray,
-    first: int,
-    row: FloatArray,
+    sign: float,
+    shift: int,
+    P: FloatArray,
 ) -> None:
-    """Fill ``row`` so that row . v is the speed, along ``direction``, of a body's point now at ``x``.
+    """Add ``sign`` times the velocity of a body's point now at ``x`` to P, so that P v is that velocity.
 
-    Entry j is the power of a unit force along d at x on motion column j: S_j . (r x d, d), r = x - o. Only degrees of
-    freedom between the body and the root of its tree are written: the others do not move the point.
+    Column j is that of motion column j at x: its linear part about o and its turn across x - o. Only degrees of freedom
+    between the body and the root of its tree are met: the others do not move the point.
 
     Parameters
     ----------
@@ -33,16 +33,18 @@ def contact_row(
         The degree of freedom next to the body.
     o
         (3,) origin of the tree's root link, about which the columns are.
-    x, direction
+    x
         (3,) world axes.
-    first
-        Degree of freedom that row[0] belongs to: the first of the tree.
+    shift
+        Degree of freedom j stands in column j + shift of P.
+    P
+        (3, n)
     """
     rx, ry, rz = x[0] - o[0], x[1] - o[1], x[2] - o[2]
-    dx, dy, dz = direction[0], direction[1], direction[2]
-    mx, my, mz = ry * dz - rz * dy, rz * dx - rx * dz, rx * dy - ry * dx
     j = last
     while j >= 0:
         s = S[j]
-        row[j - first] = s[0] * mx + s[1] * my + s[2] * mz + s[3] * dx + s[4] * dy + s[5] * dz
+        P[0, j + shift] += sign * (s[3] + (s[1] * rz - s[2] * ry))
+        P[1, j + shift] += sign * (s[4] + (s[2] * rx - s[0] * rz))
+        P[2, j + shift] += sign * (s[5] + (s[0] * ry - s[1] * rx))
         j = dof_parent[j]

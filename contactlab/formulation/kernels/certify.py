@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.kernels.spans import columns
 from lcp.kernels import kernel
 
 __all__ = [
@@ -81,19 +82,27 @@ def row_rate(
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
     u: NDArray[np.float64],
+    spans: NDArray[np.int64],
 ) -> tuple[float, float, float]:
     """Rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i."""
     rate = 0.0
     scale = 0.0
     own = 0.0
-    for p in range(v_plus.shape[0]):
-        rate += J[i, p] * v_plus[p]
-        scale += abs(J[i, p]) * u[p]
-        own += J[i, p] * Y[i, p]
+    a, b, c, d = columns(spans, i, v_plus.shape[0])
+    row = J[i]
+    response = Y[i]
+    for p in range(a, b):
+        rate += row[p] * v_plus[p]
+        scale += abs(row[p]) * u[p]
+        own += row[p] * response[p]
+    for p in range(c, d):
+        rate += row[p] * v_plus[p]
+        scale += abs(row[p]) * u[p]
+        own += row[p] * response[p]
     rate += k[i]
     scale += abs(k[i]) + gamma[i] * abs(f[i])
-    response = h * own + gamma[i]
-    force = scale / response if response > 0.0 else abs(f[i])
+    softness = h * own + gamma[i]
+    force = scale / softness if softness > 0.0 else abs(f[i])
     return rate, scale, force
 
 
@@ -125,6 +134,7 @@ def certify_responses(
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
+    spans: NDArray[np.int64],
     work: NDArray[np.float64],
     cert: NDArray[np.float64],
 ) -> None:
@@ -143,6 +153,8 @@ def certify_responses(
         Forces [fN | fF | fL], followed by fG and fB where bilateral and boxed rows act.
     v_plus
         (nv,) velocity after the step.
+    spans
+        Columns of the rows, see `spans`; of length 0 for all.
     work
         (>= nv,) workspace.
     cert
@@ -186,12 +198,16 @@ def certify_responses(
     for i in range(f.shape[0]):
         impulse = h * abs(f[i])
         if impulse > 0.0:
-            for p in range(v_plus.shape[0]):
-                u[p] += impulse * abs(responses[i, p])
+            a, b, c, d = columns(spans, i, v_plus.shape[0])
+            response = responses[i]
+            for p in range(a, b):
+                u[p] += impulse * abs(response[p])
+            for p in range(c, d):
+                u[p] += impulse * abs(response[p])
 
     first = nc
     for c in range(nc):
-        rate, scale_n, force_n = row_rate(h, c, J, Y, k, gamma, f, v_plus, u)
+        rate, scale_n, force_n = row_rate(h, c, J, Y, k, gamma, f, v_plus, u, spans)
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + gamma[c] * f[c], scale_n, force_n)
 
         physical = 0.0  # sum |fF|
@@ -203,7 +219,7 @@ def certify_responses(
         scale_f = 0.0
         force_f = 0.0
         for i in range(first, first + r[c]):
-            rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u)
+            rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u, spans)
             plus = z[i]
             minus = z[i + nr]
             keep_worst(cert, FORCE_SIGN, max(0.0, -plus, -minus), force)
@@ -228,7 +244,7 @@ def certify_responses(
         first += r[c]
 
     for i in range(nc + nr, nc + nr + nl):
-        rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u)
+        rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u, spans)
         _unilateral(cert, LIMIT_GAP, LIMIT_COMPLEMENTARITY, f[i], rate + gamma[i] * f[i], scale, force)
 
 
@@ -249,11 +265,12 @@ def certify(
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
+    spans: NDArray[np.int64],
     work: NDArray[np.float64],
     cert: NDArray[np.float64],
 ) -> None:
     """Fill cert for forces that act along their own rows; parameters as for `certify_responses`."""
-    certify_responses(h, nc, nr, nl, r, mu, J, Y, Y, k, gamma, gammaE, v_free, z, f, v_plus, work, cert)
+    certify_responses(h, nc, nr, nl, r, mu, J, Y, Y, k, gamma, gammaE, v_free, z, f, v_plus, spans, work, cert)
 
 
 @kernel

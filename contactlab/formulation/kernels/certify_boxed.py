@@ -41,6 +41,7 @@ def certify_boxed(
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
     u: NDArray[np.float64],
+    spans: NDArray[np.int64],
     cert: NDArray[np.float64],
 ) -> None:
     """Fill cert with the worst violation of each condition and its scale.
@@ -59,6 +60,8 @@ def certify_boxed(
         Forces of all rows and (nv,) velocity after the step.
     u
         (nv,) size of each velocity before cancellation: the workspace that `certify` filled.
+    spans
+        Columns of the rows, see `spans`; of length 0 for all.
     cert
         (6,) output: violation and scale by condition; infinite where a value is not finite.
     """
@@ -77,7 +80,7 @@ def certify_boxed(
 
     for b in range(lo.shape[0]):
         i = first + b
-        rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u)
+        rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u, spans)
         s = rate + gamma[i] * f[i]
         keep_worst(cert, BOX_BOUNDS, max(0.0, lo[b] - f[i], f[i] - hi[b]), force)
         if lo[b] > -float("inf"):

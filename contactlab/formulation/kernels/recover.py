@@ -6,19 +6,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.boxed_rows import recover_boxed_forces
+from contactlab.formulation.kernels.spans import add_within, columns
 from lcp.kernels import kernel
 
 __all__ = ["add_impulses", "recover", "recover_boxed"]
 
 
 @kernel(inline=True)
-def add_impulses(h: float, f: NDArray[np.float64], Y: NDArray[np.float64], v: NDArray[np.float64]) -> None:
-    """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv)."""
+def add_impulses(
+    h: float, f: NDArray[np.float64], Y: NDArray[np.float64], spans: NDArray[np.int64], v: NDArray[np.float64]
+) -> None:
+    """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv) with ``spans``."""
     for i in range(f.shape[0]):
         impulse = h * f[i]
         if impulse != 0.0:
-            for p in range(v.shape[0]):
-                v[p] += impulse * Y[i, p]
+            a, b, c, d = columns(spans, i, v.shape[0])
+            add_within(a, b, c, d, impulse, Y[i], v)
 
 
 @kernel
@@ -32,6 +35,7 @@ def recover_boxed(
     z: NDArray[np.float64],
     Y: NDArray[np.float64],
     v_free: NDArray[np.float64],
+    spans: NDArray[np.int64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
 ) -> None:
@@ -51,6 +55,8 @@ def recover_boxed(
         (>= nu + nbox, nv) rows C J_i, [N; F; L; B].
     v_free
         (nv,) velocity without unilateral and boxed forces.
+    spans
+        Columns of the rows, see `spans`; of length 0 for all.
     f, v_plus
         (nu + nbox,) forces [N, N m] and (nv,) velocity after the step: output.
     """
@@ -67,7 +73,7 @@ def recover_boxed(
 
     for p in range(v_free.shape[0]):
         v_plus[p] = v_free[p]
-    add_impulses(h, f, Y, v_plus)
+    add_impulses(h, f, Y, spans, v_plus)
 
 
 @kernel
@@ -79,8 +85,9 @@ def recover(
     z: NDArray[np.float64],
     Y: NDArray[np.float64],
     v_free: NDArray[np.float64],
+    spans: NDArray[np.int64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
 ) -> None:
     """Fill f = [fN | fF+ - fF- | fL] and v+ of a problem without boxed rows; parameters as for `recover_boxed`."""
-    recover_boxed(h, nc, nr, nl, v_free[:0], v_free[:0], z, Y, v_free, f, v_plus)
+    recover_boxed(h, nc, nr, nl, v_free[:0], v_free[:0], z, Y, v_free, spans, f, v_plus)

@@ -158,6 +158,50 @@ def solve_vector_l(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.floa
         x[i] = rest / row[i]
 
 
+@kernel(inner=True)
+def solve_three(dof_parent: NDArray[np.int64], L: NDArray[np.float64], X: NDArray[np.float64], first: int) -> None:
+    """X := M^-1 X for M = L^T L, in the columns of three rows of X from ``first`` on; L with branch sparsity.
+
+    Side by side: the operations of one vector would wait for each other.
+    """
+    x = X[0]
+    y = X[1]
+    z = X[2]
+    n = L.shape[0]
+    for i in range(n - 1, -1, -1):
+        row = L[i]
+        inverse = 1.0 / row[i]
+        a = x[first + i] * inverse
+        b = y[first + i] * inverse
+        c = z[first + i] * inverse
+        x[first + i] = a
+        y[first + i] = b
+        z[first + i] = c
+        j = dof_parent[i]
+        while j >= 0:
+            entry = row[j]
+            x[first + j] -= entry * a
+            y[first + j] -= entry * b
+            z[first + j] -= entry * c
+            j = dof_parent[j]
+    for i in range(n):
+        row = L[i]
+        a = x[first + i]
+        b = y[first + i]
+        c = z[first + i]
+        j = dof_parent[i]
+        while j >= 0:
+            entry = row[j]
+            a -= entry * x[first + j]
+            b -= entry * y[first + j]
+            c -= entry * z[first + j]
+            j = dof_parent[j]
+        inverse = 1.0 / row[i]
+        x[first + i] = a * inverse
+        y[first + i] = b * inverse
+        z[first + i] = c * inverse
+
+
 @kernel
 def copy_lower(H: NDArray[np.float64], L: NDArray[np.float64]) -> bool:
     """Fill L with the lower triangle of H and zeros; whether all of it is finite."""

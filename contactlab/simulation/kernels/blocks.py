@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.compliance import compliant_terms
-from contactlab.contact.kernels.friction_pyramid import edge, planar_tangents
+from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
 from contactlab.contact.kernels.restitution import normal_term
-from contactlab.contact.kernels.rows import contact_row
-from contactlab.multibody.kernels.ltl import solve_vector_l, solve_vector_lt
+from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.multibody.kernels.ltl import solve_three, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.simulation.kernels.kinematic import carried, motion_of
 from contactlab.simulation.kernels.layout import (
@@ -54,40 +55,57 @@ def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def row_pair(
-    world: PackedWorld, work: Work, a: int, b: int, x: FloatArray, direction: FloatArray, J: FloatArray, Y: FloatArray
-) -> None:
-    """Fill a row of J, zero so far, with direction . (velocity at x of body b less that of body a), and Y = M^-1 J.
+def solve_tree_frame(world: PackedWorld, work: Work, k: int, X: FloatArray) -> None:
+    """Put M^-1 X in place of the share of tree ``k`` in the three rows of X."""
+    a = world.trees[k, TREE_DOF]
+    n = world.trees[k + 1, TREE_DOF] - a
+    solve_three(world.branch[a : a + n], rows_at(work.L, world.trees[k, TREE_BLOCK], n, n), X, work.local[k])
 
-    J and Y (n,) are on the island's velocities. Body b moves; body a may be the world (-1), or fixed to it.
+
+@kernel(inner=True)
+def contact_frame(
+    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, x: FloatArray, P: FloatArray, X: FloatArray
+) -> None:
+    """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: what each unit of v does to the motion at x.
+
+    The motion is that of body b less that of body a, in world axes, v the island's velocities. Body b moves; body a may
+    be the world (-1), or fixed to it.
     """
+    for i in range(3):
+        for j in range(spans[0], spans[1]):
+            P[i, j] = 0.0
+        for j in range(spans[2], spans[3]):
+            P[i, j] = 0.0
     k = world.bodies[b, BODY_TREE]
-    first = world.trees[k, TREE_DOF]
-    at = work.local[k]
-    to = at + world.trees[k + 1, TREE_DOF] - first
     o = work.origins[world.bodies[b, BODY_ROOT]]
-    contact_row(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, direction, first, J[at:to])
+    shift = work.local[k] - world.trees[k, TREE_DOF]
+    add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
     other = world.bodies[a, BODY_TREE] if a >= 0 else -1
-    if other == k:
-        # Degrees of freedom below both bodies cancel. Y serves as scratch for the other body's share.
-        for j in range(at, to):
-            Y[j] = 0.0
-        contact_row(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, direction, first, Y[at:to])
-        for j in range(at, to):
-            J[j] -= Y[j]
-    for j in range(at, to):
-        Y[j] = J[j]
-    solve_tree(world, work, k, Y[at:to])
-    if other >= 0 and other != k:
-        first = world.trees[other, TREE_DOF]
-        at = work.local[other]
-        to = at + world.trees[other + 1, TREE_DOF] - first
+    if other >= 0:
+        # In one tree, degrees of freedom below both bodies cancel.
         o = work.origins[world.bodies[a, BODY_ROOT]]
-        contact_row(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, direction, first, J[at:to])
-        for j in range(at, to):
-            J[j] = -J[j]
-            Y[j] = J[j]
-        solve_tree(world, work, other, Y[at:to])
+        shift = work.local[other] - world.trees[other, TREE_DOF]
+        add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
+    for i in range(3):
+        for j in range(spans[0], spans[1]):
+            X[i, j] = P[i, j]
+        for j in range(spans[2], spans[3]):
+            X[i, j] = P[i, j]
+    solve_tree_frame(world, work, k, X)
+    if other >= 0 and other != k:
+        solve_tree_frame(world, work, other, X)
+
+
+@kernel(inner=True)
+def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -> None:
+    """Fill a row, within the spans, with what the three rows of P give along the direction d (3,)."""
+    x = P[0]
+    y = P[1]
+    z = P[2]
+    for j in range(spans[0], spans[1]):
+        row[j] = d[0] * x[j] + d[1] * y[j] + d[2] * z[j]
+    for j in range(spans[2], spans[3]):
+        row[j] = d[0] * x[j] + d[1] * y[j] + d[2] * z[j]
 
 
 @kernel(inline=True)
@@ -112,10 +130,60 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
 
 
 @kernel(inner=True)
+def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
+    """Fill spans and reach of island ``i``."""
+    first = work.contact_start[i]
+    nc = work.contact_start[i + 1] - first
+    nv = work.island_nv[i]
+    r = edges // 2
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        begin = work.local[k]
+        end = begin + world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
+        for j in range(begin, end):
+            island.reach[j] = end
+    for c in range(nc):
+        index = work.island_contacts[first + c]
+        lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
+        a = work.contact_int[index, BODY_A]
+        upper = world.bodies[a, BODY_TREE] if a >= 0 else -1
+        if upper < 0:
+            upper = lower
+        lower, upper = min(lower, upper), max(lower, upper)
+        span = island.spans[c]
+        span[0] = work.local[lower]
+        span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
+        span[2] = work.local[upper]
+        span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
+        for j in range(span[0], span[1]):
+            island.reach[j] = max(island.reach[j], span[3])
+        if lower == upper:
+            span[2] = span[1]
+        for row in range(nc + c * r, nc + (c + 1) * r):
+            for j in range(4):
+                island.spans[row, j] = span[j]
+    for j in range(1, nv):
+        island.reach[j] = max(island.reach[j], island.reach[j - 1])
+
+
+@kernel(inner=True)
+def complete_rows(island: Island, m: int, nv: int) -> None:
+    """Fill the columns of J and Y outside the spans, for those who read them all."""
+    J = rows_at(island.J, 0, m, nv)
+    Y = rows_at(island.Y, 0, m, nv)
+    for row in range(m):
+        a, b, c, d = columns(island.spans, row, nv)
+        for j in range(nv):
+            if not (a <= j < b or c <= j < d):
+                J[row, j] = 0.0
+                Y[row, j] = 0.0
+
+
+@kernel(inner=True)
 def build_blocks(
     world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, cfm: float, edges: int
 ) -> None:
-    """Fill r, mu, J, Y, k, gamma, gammaE, Mv and v_free of island ``i``.
+    """Fill r, mu, k, gamma, gammaE, Mv, v_free of island ``i``, spans and reach, and J and Y within the spans.
 
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip.
     """
@@ -141,9 +209,12 @@ def build_blocks(
     for row in range(m):
         island.k[row] = 0.0
         island.gamma[row] = 0.0
-        for j in range(nv):
-            J[row, j] = 0.0
-            Y[row, j] = 0.0
+    place_spans(world, work, island, i, edges)
+    P = rows_at(island.frame, 0, 3, nv)
+    X = rows_at(island.frame, 3 * nv, 3, nv)
+    turns = island.turns
+    for e in range(r):
+        turns[e, 0], turns[e, 1] = turn(e, edges)
 
     for c in range(nc):
         index = work.island_contacts[first + c]
@@ -154,19 +225,22 @@ def build_blocks(
         for j in range(3):
             normal[j] = floats[NORMAL + j]
         planar_tangents(normal, world.plane, t1, t2)
-        row_pair(world, work, body_a, body_b, point, normal, J[c], Y[c])
         told = motion_of(world, body_a)
         if told >= 0:
             carried(work, told, point, surface)
+        spans = island.spans[c]
+        contact_frame(world, work, spans, body_a, body_b, point, P, X)
+        fill_along(spans, normal, P, J[c])
+        fill_along(spans, normal, X, Y[c])
         for e in range(r):
             row = nc + c * r + e
-            edge(e, edges, t1, t2, direction)
-            row_pair(world, work, body_a, body_b, point, direction, J[row], Y[row])
+            tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
+            fill_along(spans, direction, P, J[row])
+            fill_along(spans, direction, X, Y[row])
             if told >= 0:
                 island.k[row] = -along(direction, surface)
-        vn_free = 0.0
-        for j in range(nv):
-            vn_free += J[c, j] * island.v_free[j]
+        lower, middle, upper, end = columns(island.spans, c, nv)
+        vn_free = dot_within(lower, middle, upper, end, J[c], island.v_free)
         drive = -along(normal, surface) if told >= 0 else 0.0
         vn_free += drive
         stiffness, dissipation = compliance_of(world, work.contact_int[index])

@@ -23,7 +23,7 @@ from contactlab.formulation.kernels.certify import CERT_SIZE, certify
 from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 from contactlab.formulation.kernels.discretized_lcp import assemble_boxed_lcp
 from contactlab.formulation.kernels.recover import add_impulses, recover_boxed
-from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
+from contactlab.simulation.kernels.blocks import build_blocks, complete_rows, warm_vector
 from contactlab.simulation.kernels.finish import scatter_velocity
 from contactlab.simulation.kernels.joint_layout import (
     FOLLOW,
@@ -59,6 +59,7 @@ from contactlab.simulation.kernels.layout import (
     ISLAND_NV,
     NEED_SPACE,
     PIVOTS,
+    PROPOSED,
     STEP,
     TOLERANCE,
     V_MIN,
@@ -75,6 +76,7 @@ from contactlab.simulation.kernels.layout import (
     PackedWorld,
     Work,
 )
+from contactlab.simulation.kernels.proposed_island import propose_island
 from lcp.kernels import kernel
 from lcp.kernels.residuals import is_solved, lcp_residuals
 
@@ -137,6 +139,7 @@ def pose_joint_island(
     h = parameters[H]
     v_min, erp, cfm = parameters[V_MIN], parameters[ERP], parameters[CFM]
     build_blocks(world, work, island, i, h, v_min, erp, cfm, control[EDGES])
+    complete_rows(island, nc + nr, nv)
     J = island.J[: m * nv].reshape((m, nv))
     Y = island.Y[: m * nv].reshape((m, nv))
     lo = joints.lo[:nbox]
@@ -200,6 +203,9 @@ def pose_joint_island(
         matched = nc > 0 and warm_vector(work, island, i, control[EDGES])
         if warm_joints(island, joints, first, first + rows, 2 * nc + 2 * nr, xs, cfm) or matched:
             control[HAS_Z0] = 1
+    control[PROPOSED] = 0
+    if rows == 0:
+        propose_island(island, control, parameters)
     return 0
 
 
@@ -283,7 +289,8 @@ def judge_joint_island(
     m = nu + ng + nbox
     z = island.z[:n]
     q = island.q[:n]
-    lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
+    if control[PROPOSED] == 0:
+        lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
     if not is_solved(island.measures, parameters[TOLERANCE]):
         return FAILURE_LCP
     least = 0.0
@@ -299,21 +306,22 @@ def judge_joint_island(
     lo = joints.lo[:nbox]
     hi = joints.hi[:nbox]
     f = island.f[:m]
+    dense = island.spans[:0]
     if ng == 0:
-        recover_boxed(h, nc, nr, nl, lo, hi, z, Y, v_free, f, v_plus)
+        recover_boxed(h, nc, nr, nl, lo, hi, z, Y, v_free, dense, f, v_plus)
     else:
         own = nu + nbox
         responses = joints.Y[: own * nv].reshape((own, nv))
         forces = joints.f[:own]
-        recover_boxed(h, nc, nr, nl, lo, hi, z, responses, joints.v0[:nv], forces, v_plus)
+        recover_boxed(h, nc, nr, nl, lo, hi, z, responses, joints.v0[:nv], dense, forces, v_plus)
         # Formed from the forces and M^-1 alone, so that the certificate judges the forces.
         for p in range(nv):
             v_plus[p] = v_free[p]
         for i in range(own):
             place = i if i < nu else i + ng
             f[place] = forces[i]
-        add_impulses(h, f[:nu], Y, v_plus)
-        add_impulses(h, f[nu + ng : m], Y[nu + ng : m], v_plus)
+        add_impulses(h, f[:nu], Y, dense, v_plus)
+        add_impulses(h, f[nu + ng : m], Y[nu + ng : m], dense, v_plus)
         impulses = f[nu : nu + ng]
         P = joints.P[: ng * ng].reshape((ng, ng))
         add_bilateral_impulses(
@@ -338,12 +346,13 @@ def judge_joint_island(
         z,
         f,
         v_plus,
+        dense,
         island.certificate_work[:nv],
         certificate[:CERT_SIZE],
     )
     u = island.certificate_work[:nv]
     of_boxed = certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
-    certify_boxed(h, nu + ng, J, Y, island.k[:m], island.gamma[:m], lo, hi, f, v_plus, u, of_boxed)
+    certify_boxed(h, nu + ng, J, Y, island.k[:m], island.gamma[:m], lo, hi, f, v_plus, u, dense, of_boxed)
     of_equations = certificate[CERT_SIZE + BOXED_CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE + 2]
     certify_bilateral(J[nu : nu + ng], island.k[nu : nu + ng], v_plus, u, of_equations)
     if of_equations[0] > CONSISTENT * of_equations[1]:

@@ -86,6 +86,8 @@ WANT_ISLAND_ROWS: Final = 45
 WANT_ISLAND_N: Final = 46
 WANT_ISLAND_G: Final = 47
 ASK_JOINTS: Final = 48  # whether targets of drives or rows of the user's own are wanted for every step
+PROPOSE: Final = 50  # whether a proposal may take the place of a solve
+PROPOSED: Final = 51  # linear systems of the proposal that was taken and 1; 0 where a solver was asked
 CONTROL_SIZE: Final = 64
 
 # Values of SOLVER, TAU_MODE, GYROSCOPIC and FAILURE.
@@ -291,6 +293,10 @@ class Island(NamedTuple):
     mu: FloatArray  # nc
     J: FloatArray  # m nv
     Y: FloatArray  # m nv
+    frame: FloatArray  # 6 nv scratch: motion of one contact's point, and the response to it
+    turns: FloatArray  # (r, 2) cosines and sines of the friction directions
+    spans: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
+    reach: IntArray  # nv: see contactlab.formulation.kernels.proposal
     k: FloatArray  # m
     gamma: FloatArray  # m
     gammaE: FloatArray  # nc
@@ -306,6 +312,8 @@ class Island(NamedTuple):
     measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv
+    proposal_floats: FloatArray  # of contactlab.formulation.kernels.proposal
+    proposal_ints: IntArray
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray
     int_work: IntArray

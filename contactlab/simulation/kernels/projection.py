@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import math
 
+from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.simulation.kernels.blocks import along, compliance_of
+from contactlab.simulation.kernels.blocks import along, complete_rows, compliance_of
 from contactlab.simulation.kernels.finish import measure
 from contactlab.simulation.kernels.kinematic import carried, motion_of
 from contactlab.simulation.kernels.layout import (
@@ -56,19 +57,19 @@ def pose_projection(world: PackedWorld, work: Work, island: Island, i: int, nc: 
     for c in range(nc):
         index = work.island_contacts[first + c]
         rigid = compliance_of(world, work.contact_int[index])[0] == math.inf
-        rate = 0.0
+        begin, middle, upper, end = columns(island.spans, c, nv)
+        rate = dot_within(begin, middle, upper, end, J[c], island.v_plus)
         told = motion_of(world, work.contact_int[index, BODY_A])
         if told >= 0:
             floats, surface = work.contact_float[index], work.scratch[0:3]
             carried(work, told, floats[POINT : POINT + 3], surface)
             rate -= along(floats[NORMAL : NORMAL + 3], surface)
-        for j in range(nv):
-            rate += J[c, j] * island.v_plus[j]
         # The flag of a row that is to be left alone: no gap is infinite.
         island.q[c] = work.contact_float[index, GAP] + h * rate if rigid else math.inf
         least = min(least, island.q[c])
     if least == 0.0:
         return False
+    complete_rows(island, nc, nv)
     for c in range(nc):
         for d in range(c, nc):
             w = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.friction_pyramid import edge, planar_tangents
+from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
 from contactlab.simulation.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -93,7 +93,7 @@ def write_rows(
         for e in range(r):
             by_contact[1 + e] = island.z[nc + c * r + e]
             by_contact[1 + r + e] = island.z[nc + nr + c * r + e]
-            edge(e, edges, t1, t2, direction)
+            tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, direction)
             push = h * island.f[nc + c * r + e]
             for j in range(3):
                 impulse[j] += push * direction[j]

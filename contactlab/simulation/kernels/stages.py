@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from contactlab.formulation.kernels.certify import CERT_SIZE, certify
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.recover import recover
-from contactlab.simulation.kernels.blocks import build_blocks, warm_vector
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.simulation.kernels.blocks import build_blocks, complete_rows, warm_vector
 from contactlab.simulation.kernels.collision import Collision
 from contactlab.simulation.kernels.contacts import add_given, detect, match_previous
 from contactlab.simulation.kernels.finish import scatter_velocity
@@ -38,6 +39,7 @@ from contactlab.simulation.kernels.layout import (
     N_PREVIOUS,
     NEED_SPACE,
     PIVOTS,
+    PROPOSED,
     SHRINK_H,
     SLEEP,
     TOLERANCE,
@@ -53,6 +55,7 @@ from contactlab.simulation.kernels.layout import (
     Work,
 )
 from contactlab.simulation.kernels.pairs import pair_contacts
+from contactlab.simulation.kernels.proposed_island import propose_island
 from contactlab.simulation.kernels.sleeping import put_to_sleep
 from lcp.kernels import kernel
 from lcp.kernels.residuals import is_solved, lcp_residuals
@@ -106,14 +109,10 @@ def find_contacts(
 def pose_island(
     world: PackedWorld, work: Work, island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]
 ) -> int:
-    """Stage 4: blocks, LCP and warm start of island control[ISLAND]. Returns 0 or NEED_SPACE."""
+    """Stage 4: blocks, warm start and proposal of island control[ISLAND]. Returns 0 or NEED_SPACE."""
     i = control[ISLAND]
     nc = work.contact_start[i + 1] - work.contact_start[i]
-    r = control[EDGES] // 2
-    nr = nc * r
     nv = work.island_nv[i]
-    m = nc + nr
-    n = 2 * nc + 2 * nr
     if nc > island.r.shape[0] or nv > island.Mv.shape[0]:
         control[WANT_ISLAND_CONTACTS] = nc
         control[WANT_ISLAND_NV] = nv
@@ -121,8 +120,24 @@ def pose_island(
     control[ISLAND_CONTACTS] = nc
     control[ISLAND_NV] = nv
     h, v_min, erp, cfm = parameters[H], parameters[V_MIN], parameters[ERP], parameters[CFM]
-    control[ISLAND_N] = n
+    control[ISLAND_N] = 2 * nc + 2 * nc * (control[EDGES] // 2)
     build_blocks(world, work, island, i, h, v_min, erp, cfm, control[EDGES])
+    control[HAS_Z0] = 0
+    if control[WARM_START] != 0 and warm_vector(work, island, i, control[EDGES]):
+        control[HAS_Z0] = 1
+    propose_island(island, control, parameters)
+    return 0
+
+
+@kernel(inline=True)
+def assemble_island(island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]) -> None:
+    """The LCP of the island in progress, for a solver."""
+    nc = control[ISLAND_CONTACTS]
+    nv = control[ISLAND_NV]
+    nr = nc * (control[EDGES] // 2)
+    m = nc + nr
+    n = 2 * nc + 2 * nr
+    complete_rows(island, m, nv)
     assemble_lcp(
         parameters[H],
         nc,
@@ -130,19 +145,15 @@ def pose_island(
         0,
         island.r[:nc],
         island.mu[:nc],
-        island.J[: m * nv].reshape((m, nv)),
-        island.Y[: m * nv].reshape((m, nv)),
+        rows_at(island.J, 0, m, nv),
+        rows_at(island.Y, 0, m, nv),
         island.k[:m],
         island.gamma[:m],
         island.gammaE[:nc],
         island.v_free[:nv],
-        island.M[: n * n].reshape((n, n)),
+        rows_at(island.M, 0, n, n),
         island.q[:n],
     )
-    control[HAS_Z0] = 0
-    if control[WARM_START] != 0 and warm_vector(work, island, i, control[EDGES]):
-        control[HAS_Z0] = 1
-    return 0
 
 
 @kernel(inline=True)
@@ -157,22 +168,25 @@ def judge_island(
     n = 2 * nc + 2 * nr
     z = island.z[:n]
     q = island.q[:n]
-    lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
+    if control[PROPOSED] == 0:
+        lcp_residuals(rows_at(island.M, 0, n, n), q, z, island.w[:n], island.measures)
     if not is_solved(island.measures, parameters[TOLERANCE]):
         return False
-    # Solved without a pivot although z = 0 is no solution: the previous step's basis did it.
+    # Solved without a pivot although z = 0 is no solution: the previous step's forces or basis did it.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
     control[WARM_HIT] = 1 if control[HAS_Z0] != 0 and control[PIVOTS] == 0 and least < 0.0 else 0
 
     h = parameters[H]
-    J = island.J[: m * nv].reshape((m, nv))
-    Y = island.Y[: m * nv].reshape((m, nv))
+    J = rows_at(island.J, 0, m, nv)
+    Y = rows_at(island.Y, 0, m, nv)
     v_free = island.v_free[:nv]
     f = island.f[:m]
     v_plus = island.v_plus[:nv]
-    recover(h, nc, nr, 0, z, Y, v_free, f, v_plus)
+    spans = island.spans[:m]
+    if control[PROPOSED] == 0:
+        recover(h, nc, nr, 0, z, Y, v_free, spans, f, v_plus)
     certify(
         h,
         nc,
@@ -189,6 +203,7 @@ def judge_island(
         z,
         f,
         v_plus,
+        spans,
         island.certificate_work[:nv],
         island.certificate[:CERT_SIZE],
     )

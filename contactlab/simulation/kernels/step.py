@@ -70,6 +70,7 @@ from contactlab.simulation.kernels.layout import (
     PROGRAM,
     PROJECT,
     PROJECTION,
+    PROPOSED,
     ROOM,
     SLEEP,
     SOLVE,
@@ -93,7 +94,7 @@ from contactlab.simulation.kernels.layout import (
 from contactlab.simulation.kernels.projection import pose_projection, shift_island
 from contactlab.simulation.kernels.rows import write_island, write_rows
 from contactlab.simulation.kernels.sleeping import count_rest, keep_asleep
-from contactlab.simulation.kernels.stages import failed, find_contacts, judge_island, pose_island
+from contactlab.simulation.kernels.stages import assemble_island, failed, find_contacts, judge_island, pose_island
 from lcp.kernels import kernel
 from lcp.kernels.codes import RUNNING, SOLVED
 from lcp.kernels.lemke import PIVOTS as LEMKE_PIVOTS
@@ -166,6 +167,11 @@ def run(
                 reason = pose_joint_island(world, work, island, joints, control, parameters)
             if reason != 0:
                 return reason
+            if control[PROPOSED] != 0:
+                control[PROGRAM] = JUDGE
+                continue
+            if joints is None:
+                assemble_island(island, control, parameters)
             if control[SOLVER] == SOLVER_EXTERNAL:
                 control[PROGRAM] = JUDGE
                 return NEED_SOLVE
@@ -175,7 +181,7 @@ def run(
         elif place == SOLVE:
             n = control[ISLAND_N]
             code = lemke_drive(
-                island.M[: n * n].reshape((n, n)),
+                rows_at(island.M, 0, n, n),
                 island.q[:n],
                 island.z0[:n],
                 control[HAS_Z0] != 0,
@@ -227,7 +233,7 @@ def run(
 
         elif place == PROJECT:
             n = control[ISLAND_CONTACTS]
-            M = island.M[: n * n].reshape((n, n))
+            M = rows_at(island.M, 0, n, n)
             code = lemke_drive(
                 M,
                 island.q[:n],

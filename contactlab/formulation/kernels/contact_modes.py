@@ -1,0 +1,67 @@
+"""Modes of a contact with a friction polygon: open, sticking, sliding along one edge, or between two of them.
+
+The 2 r edges of a contact lie at the angles pi j / r from its first friction direction; edge j + r is the negative of
+edge j. ``turns`` (2 r + 1, 2) holds their cosines and sines. A tangential force is a point (x, y) of that plane; what
+it costs of the bound mu fN is the sum of its parts along the two edges that enclose it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.kernels import kernel
+
+__all__ = ["ALONG", "BETWEEN", "OPEN", "STICK", "enclosing_edge", "fill_turns", "sliding_mode"]
+
+# Mode of a contact: of a sliding one, ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
+OPEN: Final = 0
+STICK: Final = 1
+ALONG: Final = 2
+BETWEEN: Final = 3
+
+
+@kernel(inner=True)
+def fill_turns(r: int, turns: NDArray[np.float64]) -> None:
+    """Fill ``turns`` for r directions."""
+    for j in range(2 * r + 1):
+        turns[j, 0] = math.cos(math.pi * j / r)
+        turns[j, 1] = math.sin(math.pi * j / r)
+
+
+@kernel(inner=True)
+def enclosing_edge(r: int, turns: NDArray[np.float64], x: float, y: float) -> tuple[int, float, float]:
+    """Edge j, and the parts of (x, y) along the edges j and j + 1 that enclose it; r = 1 knows the sign of x alone."""
+    if r == 1:
+        return (0, x, 0.0) if x >= 0.0 else (1, -x, 0.0)
+    nearest = 0
+    best = -1.0
+    for j in range(2 * r):
+        along = turns[j, 0] * x + turns[j, 1] * y
+        if along > best:
+            best = along
+            nearest = j
+    if turns[nearest, 0] * y - turns[nearest, 1] * x < 0.0:
+        nearest = nearest - 1 if nearest > 0 else 2 * r - 1
+    scale = 1.0 / turns[1, 1]
+    first = (x * turns[nearest + 1, 1] - y * turns[nearest + 1, 0]) * scale
+    second = (turns[nearest, 0] * y - turns[nearest, 1] * x) * scale
+    return nearest, max(first, 0.0), max(second, 0.0)
+
+
+@kernel(inner=True)
+def sliding_mode(r: int, turns: NDArray[np.float64], j: int, x: float, y: float, bound: float) -> int:
+    """Mode of the point of the polygon of radius ``bound`` nearest to (x, y), which edges j and j + 1 enclose."""
+    if r == 1:
+        return ALONG + 2 * j
+    ex = turns[j + 1, 0] - turns[j, 0]
+    ey = turns[j + 1, 1] - turns[j, 1]
+    share = (x - bound * turns[j, 0]) * ex + (y - bound * turns[j, 1]) * ey
+    if share <= 0.0:
+        return ALONG + 2 * j
+    if share >= bound * (ex * ex + ey * ey):
+        return ALONG + 2 * ((j + 1) % (2 * r))
+    return BETWEEN + 2 * j

@@ -1,0 +1,134 @@
+"""Velocities and forces of given contact modes, by the method of multipliers on the velocities of an island.
+
+Every closed contact has up to three pairs of a row a, whose rate s = a v+ + known terms is to vanish, and a response c,
+what the pair's force does to v. One step from forces f with rates s solves::
+
+    (1 + h sum rho c a') dv = -h sum rho c s,     df = -rho (s + a dv)
+
+and leaves s / rho-th of the rates (Hestenes 1969, Powell 1969; sliding makes it unsymmetric). Rows that depend on one
+another are no difficulty, and forces change no more than they must. Its matrix is as sparse as the trees' contacts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from lcp.kernels import kernel
+
+__all__ = ["PAIRS", "factor_modes", "form_modes", "solve_modes"]
+
+# Most pairs of a contact.
+PAIRS: Final = 3
+
+# How stiff a multiplier is against its own pair; a step leaves about one part in so many of the rates.
+STIFFNESS: Final = 1e7
+
+
+@kernel(inner=True)
+def form_modes(
+    h: float,
+    nc: int,
+    count: NDArray[np.int64],
+    softening: NDArray[np.float64],
+    own: NDArray[np.float64],
+    A: NDArray[np.float64],
+    C: NDArray[np.float64],
+    spans: NDArray[np.int64],
+    reach: NDArray[np.int64],
+    rho: NDArray[np.float64],
+    K: NDArray[np.float64],
+) -> None:
+    """Fill rho and K = 1 + h sum rho c a', of which row p has nothing right of ``reach[p]``.
+
+    ``count`` (nc,) pairs of each contact; of pair (c, i), row ``PAIRS c + i`` of A and C, ``softening`` adds to its own
+    response; ``own`` is that response where the pair's own would be no positive number.
+    """
+    nv = K.shape[0]
+    left = 0
+    for p in range(nv):
+        while reach[left] <= p:
+            left += 1
+        for j in range(left, reach[p]):
+            K[p, j] = 0.0
+        K[p, p] = 1.0
+    for contact in range(nc):
+        a, b, c, d = columns(spans, contact, nv)
+        for i in range(PAIRS * contact, PAIRS * contact + count[contact]):
+            row = A[i]
+            response = C[i]
+            size = h * dot_within(a, b, c, d, row, response) + softening[i]
+            if not size > 0.0:
+                size = own[i]
+            stiff = STIFFNESS / size if size > 0.0 else 0.0
+            stiff /= 1.0 + stiff * softening[i]
+            rho[i] = stiff
+            stiff *= h
+            for p in range(a, b):
+                add_within(a, b, c, d, stiff * response[p], row, K[p])
+            for p in range(c, d):
+                add_within(a, b, c, d, stiff * response[p], row, K[p])
+
+
+@kernel(inner=True)
+def factor_modes(K: NDArray[np.float64], reach: NDArray[np.int64]) -> bool:
+    """LU of K in place, within its envelope; False where a pivot vanishes."""
+    nv = K.shape[0]
+    for p in range(nv):
+        pivot_row = K[p]
+        if not abs(pivot_row[p]) > 1e-12:
+            return False
+        inverse = 1.0 / pivot_row[p]
+        last = reach[p]
+        source = pivot_row[p + 1 : last]
+        for i in range(p + 1, last):
+            factor = K[i, p] * inverse
+            if factor != 0.0:
+                target = K[i, p + 1 : last]
+                for j in range(source.shape[0]):
+                    target[j] -= factor * source[j]
+            K[i, p] = factor
+    return True
+
+
+@kernel(inner=True)
+def solve_modes(
+    h: float,
+    nc: int,
+    count: NDArray[np.int64],
+    A: NDArray[np.float64],
+    C: NDArray[np.float64],
+    spans: NDArray[np.int64],
+    reach: NDArray[np.int64],
+    rho: NDArray[np.float64],
+    K: NDArray[np.float64],
+    rates: NDArray[np.float64],
+    x: NDArray[np.float64],
+    change: NDArray[np.float64],
+) -> None:
+    """Fill ``change``, the change of each pair's force, for the rates of the pairs; ``x`` (nv,) is scratch."""
+    nv = K.shape[0]
+    for p in range(nv):
+        x[p] = 0.0
+    for contact in range(nc):
+        a, b, c, d = columns(spans, contact, nv)
+        for i in range(PAIRS * contact, PAIRS * contact + count[contact]):
+            add_within(a, b, c, d, -h * rho[i] * rates[i], C[i], x)
+    for p in range(nv):
+        value = x[p]
+        if value != 0.0:
+            for i in range(p + 1, reach[p]):
+                x[i] -= K[i, p] * value
+    for p in range(nv - 1, -1, -1):
+        total = x[p]
+        row = K[p]
+        for j in range(p + 1, reach[p]):
+            total -= row[j] * x[j]
+        x[p] = total / row[p]
+    for contact in range(nc):
+        a, b, c, d = columns(spans, contact, nv)
+        for i in range(PAIRS * contact, PAIRS * contact + count[contact]):
+            change[i] = -rho[i] * (rates[i] + dot_within(a, b, c, d, A[i], x))

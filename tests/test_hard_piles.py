@@ -109,7 +109,6 @@ def test_structures_stand_for_seconds(name):
     assert np.abs(recording.q - recording.q[0]).max() <= 1e-9
 
 
-@pytest.mark.xfail(strict=True, reason="rates of 1e-17 m/s between bricks side by side are measured by themselves")
 def test_bricks_side_by_side_without_a_gap():
     """Faces that touch but carry nothing leave the certificate as good as it was."""
     builder, material, half = WorldBuilder(), Material(0.6), (0.1, 0.05, 0.035)

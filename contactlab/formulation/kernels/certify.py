@@ -3,7 +3,8 @@
 Each condition is reported as a violation in its own unit and a scale in the same unit; their ratio is dimensionless.
 The scales are those of a componentwise backward error (Oettli and Prager 1964): with
 
-    u_p   = |v_free_p| + h sum_i |f_i| |responses_ip|         how large each velocity was before cancellation
+    u_p   = |v_free_p| + h sum_i max(|f_i|, NOTHING max_j |f_j|) |responses_ip|
+                                                              how large each velocity was before cancellation
     s_i   = sum_p |J_ip| u_p + |k_i| + gamma_i |f_i|          rate scale of row i
     phi_i = s_i / (h J_i Y_i + gamma_i)                       force that would move row i by that rate
 
@@ -51,6 +52,9 @@ LIMIT_GAP: Final = 5
 LIMIT_COMPLEMENTARITY: Final = 6
 FORCE_SIGN: Final = 7
 CERT_SIZE: Final = 16
+
+# Share of the largest unilateral force that every other one counts with in u: a solution is rounded as a whole.
+NOTHING: Final = 1e-6
 
 
 @kernel(inline=True)
@@ -174,6 +178,9 @@ def certify_responses(
         LIMIT_COMPLEMENTARITY   fL (L v+ + kL + gammaL fL) = 0
         FORCE_SIGN              fN, fF+, fF-, fL >= 0
 
+    The size of a velocity before cancellation counts every unilateral force with at least NOTHING of the largest one:
+    an LCP's solution is rounded as a whole, and rows that carry nothing feel that.
+
     The slack is recomputed from the rates, so a solver's own lambda is not trusted. Values that are not finite make
     every violation infinite.
     """
@@ -195,8 +202,14 @@ def certify_responses(
     u = work
     for p in range(v_plus.shape[0]):
         u[p] = abs(v_free[p])
+    largest = 0.0
+    for i in range(nc + nr + nl):
+        largest = max(largest, abs(f[i]))
     for i in range(f.shape[0]):
-        impulse = h * abs(f[i])
+        force = abs(f[i])
+        if i < nc + nr + nl:
+            force = max(force, NOTHING * largest)
+        impulse = h * force
         if impulse > 0.0:
             a, b, c, d = columns(spans, i, v_plus.shape[0])
             response = responses[i]

@@ -14,6 +14,8 @@ __all__ = ["island_measures"]
 
 #: A measure: condition, contact within the island (-1: the island as a whole), value.
 Measure = tuple[str, int, float]
+# Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
+NOTHING = 1e-6
 MANY = 6  # contacts whose kN is in doubt, tried in all combinations
 
 
@@ -87,14 +89,15 @@ def _mechanics(
     """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
 
     A rate is measured against the size its terms had before cancellation, a force against the one that would change
-    the row by that rate: a few units of rounding, whatever the masses, when all is well.
+    the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
+    than to the rounding of the largest one of the island, so each counts with at least a small share of it.
     """
     nc, nr = rows.N.shape[0], rows.F.shape[0]
     r = nr // nc
     fN, plus, minus = z[:nc], z[nc : nc + nr].reshape(nc, r), z[nc + nr : nc + 2 * nr].reshape(nc, r)
     f = np.concatenate((fN, (plus - minus).ravel()))
     J = np.vstack((rows.N, rows.F))
-    speed = np.abs(v_free) + h * np.abs(f) @ np.abs(Y)
+    speed = np.abs(v_free) + h * np.maximum(np.abs(f), NOTHING * np.abs(f).max()) @ np.abs(Y)
     give = rows.gamma * fN
     rate = J @ v_plus + np.concatenate((k + give, rows.kF))
     scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 import contactlab
-from contactlab.cli import demo, explain, replay, run, toss, verify, warmup
+from contactlab.cli import demo, explain, impact, replay, run, toss, verify, warmup
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import RecordError
 from contactlab.simulation.scene import SceneError
@@ -27,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for module in (run, verify, explain, replay, demo, toss, warmup):
+    for module in (run, verify, explain, replay, demo, toss, impact, warmup):
         module.add_parser(commands)
     return parser
 

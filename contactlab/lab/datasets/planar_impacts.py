@@ -1,0 +1,128 @@
+"""Single impacts of a plastic ellipse dropped between two glass plates onto a floor, filmed at 250 Hz.
+
+Data: N. Fazeli, E. Donlon, E. Drumwright, A. Rodriguez, "Empirical Evaluation of Common Contact Models for Planar
+Impact", ICRA 2017 (arXiv 1710.04979), as kept in `DAIRLab/ImpactModeling` (BSD-3-Clause).
+
+One `.npz`, SI units, n impacts:
+
+===============  ========  ==============================================================================
+``pre_vel``      (n, 3)    vx, vy, omega before the impact [m/s, rad/s]
+``post_vel``     (n, 3)    the same after it
+``jac_normal``   (n, 3)    row of the contact's normal velocity, (0, 1, lever) [m]
+``jac_tangent``  (n, 3)    row of its tangential velocity, (1, 0, lever)
+``flags``        (n, any)  marks of quality; an impact with one that is not 0 is left out
+``mass``         ()        [kg]
+``inertia``      ()        about the centre [kg m^2]
+===============  ========  ==============================================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.lab.datasets.npz import entry, read_arrays, require_array, require_finite
+from contactlab.lab.errors import DatasetError
+
+__all__ = ["PlanarImpacts", "find_planar_impacts", "load_planar_impacts"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarImpacts:
+    """Impacts without a mark of bad quality. Made by `load_planar_impacts`.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    before, after : ndarray, shape (n, 3)
+        vx, vy, omega [m/s, rad/s].
+    normal, tangent : ndarray, shape (n, 3)
+        Rows of the contact's velocity as stored.
+    mass : ndarray, shape (3,)
+        Diagonal of the inertia matrix: mass, mass, inertia.
+    left_out : int
+        Impacts with a mark of bad quality.
+    """
+
+    path: Path
+    before: FloatArray
+    after: FloatArray
+    normal: FloatArray
+    tangent: FloatArray
+    mass: FloatArray
+    left_out: int
+
+    def __len__(self) -> int:
+        return len(self.before)
+
+
+def find_planar_impacts(path: str | Path) -> Path:
+    """Return ``path``, or the one `.npz` of impacts in it where it is a folder.
+
+    Raises
+    ------
+    DatasetError
+        A folder with none, or with several.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        return path
+    found = [file for file in sorted(path.glob("*.npz")) if "jac_normal" in read_arrays(file)]
+    if len(found) != 1:
+        names = ", ".join(file.name for file in found) or "none"
+        raise DatasetError(path, "", f"expected one .npz with the array jac_normal, found {names}")
+    return found[0]
+
+
+def load_planar_impacts(path: str | Path) -> PlanarImpacts:
+    """Read and check a file of impacts.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file, the array and its first offending entry: not an `.npz`, a missing array, a wrong shape or
+        dtype, NaN or infinity, a mass that is not positive, a row that is not (0, 1, lever) or (1, 0, lever),
+        an impact that does not move before it, fewer than two impacts of good quality.
+    """
+    path = Path(path)
+    arrays = read_arrays(path)
+
+    def floats(name: str, *shape: int | None) -> Any:
+        value = require_array(path, arrays, name, shape)
+        require_finite(path, name, value)
+        return value
+
+    before = floats("pre_vel", None, 3)
+    n = len(before)
+    after, normal, tangent = (floats(name, n, 3) for name in ("post_vel", "jac_normal", "jac_tangent"))
+    for name, rows, unit in (("jac_normal", normal, (0.0, 1.0)), ("jac_tangent", tangent, (1.0, 0.0))):
+        bad = np.flatnonzero(np.any(rows[:, :2] != unit, axis=1))
+        if bad.size:
+            i = int(bad[0])
+            raise DatasetError(path, entry(name, (i,)), f"{rows[i]} does not begin with {unit}")
+    still = np.flatnonzero(~np.any(before, axis=1))
+    if still.size:
+        raise DatasetError(path, entry("pre_vel", (int(still[0]),)), "no motion before the impact")
+    scalars = {name: float(floats(name)) for name in ("mass", "inertia")}
+    for name, value in scalars.items():
+        if value <= 0.0:
+            raise DatasetError(path, name, f"{value} is not positive")
+    good = ~np.any(require_array(path, arrays, "flags", (n, None), integer=True), axis=1)
+    if np.count_nonzero(good) < 2:
+        raise DatasetError(path, "flags", f"{np.count_nonzero(good)} of {n} impacts without a mark: two are needed")
+    return PlanarImpacts(
+        path=path,
+        before=before[good],
+        after=after[good],
+        normal=normal[good],
+        tangent=tangent[good],
+        mass=np.array([scalars["mass"], scalars["mass"], scalars["inertia"]]),
+        left_out=int(n - np.count_nonzero(good)),
+    )

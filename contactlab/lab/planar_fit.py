@@ -1,0 +1,189 @@
+"""Models of recorded planar impacts: a law of restitution and its numbers, fitted on some impacts, scored on others.
+
+Two readings of the file are kept apart. *As stored*, both rows of the contact are taken as they are. *Consistent*, the
+lever of the tangent row has the other sign: the recorded x axis is mirrored against the sense of rotation, which the
+momentum balance of the recordings shows (`momentum_balance`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.lab.datasets.planar_impacts import PlanarImpacts
+from contactlab.lab.planar_laws import LAWS, Law, planar_impulses
+
+__all__ = [
+    "INGREDIENTS",
+    "PlanarFit",
+    "PlanarModel",
+    "bootstrap",
+    "cross_validate",
+    "every_model",
+    "fit_planar",
+    "momentum_balance",
+    "prediction_errors",
+]
+
+FloatArray = NDArray[np.float64]
+
+#: What a model may have beyond mu and e, with the size of a first step of the fit.
+INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}
+REFERENCE_SPEED = 2.0  # [m/s], about the median speed of approach of the recordings: e is the coefficient there
+_STARTS = ((0.03, 0.55), (0.2, 0.55))  # (mu, e): the error over mu has more than one valley
+_STEPS = (0.05, 0.05)
+
+
+@dataclass(frozen=True)
+class PlanarModel:
+    """What kind of model is fitted.
+
+    Parameters
+    ----------
+    law
+        Law of restitution.
+    consistent
+        Whether the lever of the tangent row has its sign turned.
+    ingredients
+        Of ``offset``: the normal impulse acts beside the nominal point of contact, by one distance [m] for all
+        impacts; ``exponent``: e (v / 2 m/s)^-exponent of the speed of approach v.
+    """
+
+    law: Law
+    consistent: bool
+    ingredients: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.law not in LAWS:
+            raise ValueError(f"law: {self.law!r} is not one of {', '.join(LAWS)}")
+        for name in self.ingredients:
+            if name not in INGREDIENTS:
+                raise ValueError(f"ingredients: {name!r} is not one of {', '.join(INGREDIENTS)}")
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the numbers, in order."""
+        return ("mu", "e", *self.ingredients)
+
+
+@dataclass(frozen=True, eq=False)
+class PlanarFit:
+    """Held-out errors of a model and its numbers.
+
+    Parameters
+    ----------
+    model : PlanarModel
+        What was fitted.
+    values : ndarray, shape (number of parameters,)
+        Fitted to all impacts; the errors are not of this fit.
+    errors : ndarray, shape (n,)
+        Error of each impact under the fit to the folds it is not in.
+    unsolved : int
+        Impacts for which the law has no end; their error counts as 1.
+    """
+
+    model: PlanarModel
+    values: FloatArray
+    errors: FloatArray
+    unsolved: int
+
+
+def every_model() -> tuple[PlanarModel, ...]:
+    """Return both readings, every law, and each ingredient added in turn."""
+    sets: tuple[tuple[str, ...], ...] = ((), ("offset",), ("offset", "exponent"))
+    return tuple(PlanarModel(law, consistent, extra) for consistent in (False, True) for law in LAWS for extra in sets)
+
+
+def prediction_errors(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> tuple[FloatArray, int]:
+    """Return |predicted - measured| / |before| in the norm of the mass matrix (n,), and how many have no prediction."""
+    numbers = dict(zip(model.parameters, (float(value) for value in values), strict=True))
+    J = _rows(data, model.consistent, numbers.get("offset", 0.0))
+    u = np.einsum("nij,nj->ni", J, data.before)
+    W = np.einsum("nij,j,nkj->nik", J, 1.0 / data.mass, J)
+    speed = np.maximum(-u[:, 0], 1e-9)
+    e = np.clip(numbers["e"] * (speed / REFERENCE_SPEED) ** -numbers.get("exponent", 0.0), 0.0, 1.0)
+    p = planar_impulses(model.law, W, u, max(numbers["mu"], 0.0), e)
+    predicted = data.before + np.einsum("nij,ni->nj", J, p) / data.mass
+    errors = _norm(predicted - data.after, data.mass) / _norm(data.before, data.mass)
+    lost = ~np.isfinite(errors)
+    return np.where(lost, 1.0, errors), int(np.count_nonzero(lost))
+
+
+def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None = None) -> FloatArray:
+    """Return the numbers of least mean error, by the simplex of Nelder and Mead from each start."""
+    from scipy.optimize import minimize
+
+    def objective(x: FloatArray) -> float:
+        outside = max(0.0, -float(x[0])) + max(0.0, -float(x[1])) + max(0.0, float(x[1]) - 1.0)
+        return float(prediction_errors(data, model, x)[0].mean()) + outside
+
+    extra = np.zeros(len(model.ingredients))
+    steps = np.diag([*_STEPS, *(INGREDIENTS[name] for name in model.ingredients)])
+    starts = [np.concatenate((pair, extra)) for pair in _STARTS] if start is None else [start]
+    best = None
+    for x in starts:
+        simplex = np.vstack((x, x + (1.0 if start is None else 0.2) * steps))
+        found = minimize(
+            objective, x, method="Nelder-Mead", options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-6}
+        )
+        if best is None or found.fun < best.fun:
+            best = found
+    assert best is not None
+    return np.asarray(best.x, dtype=np.float64)
+
+
+def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, seed: int = 0) -> PlanarFit:
+    """Fit on all folds but one and score that one, for each; impacts are dealt to folds at random."""
+    if not 2 <= folds <= len(data):
+        raise ValueError(f"folds: {folds} is not between 2 and the {len(data)} impacts")
+    fold = np.random.default_rng(seed).permutation(len(data)) % folds
+    values = fit_planar(data, model)
+    errors = np.empty(len(data))
+    unsolved = 0
+    for k in range(folds):
+        fitted = fit_planar(_take(data, np.flatnonzero(fold != k)), model)
+        errors[fold == k], lost = prediction_errors(_take(data, np.flatnonzero(fold == k)), model, fitted)
+        unsolved += lost
+    return PlanarFit(model, values, errors, unsolved)
+
+
+def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int = 0) -> FloatArray:
+    """Return the 2.5 and 97.5 per cent points (2, number of parameters) of fits to impacts drawn with replacement."""
+    rng = np.random.default_rng(seed)
+    n = len(data)
+    draws = [fit_planar(_take(data, rng.integers(n, size=n)), fit.model, start=fit.values) for _ in range(resamples)]
+    return np.percentile(draws, [2.5, 97.5], axis=0)
+
+
+def momentum_balance(data: PlanarImpacts) -> FloatArray:
+    """Return (a, b, c) of least squares in P_theta = a n_theta P_y + b d_theta P_x + c P_y over the measured changes.
+
+    P are the measured changes of momentum, n_theta and d_theta the stored levers. Rigid bodies have a = b = 1, c = 0,
+    whatever the law of restitution and friction; c is the distance by which the normal impulse acts off its point.
+    """
+    P = data.mass * (data.after - data.before)
+    A = np.stack((data.normal[:, 2] * P[:, 1], data.tangent[:, 2] * P[:, 0], P[:, 1]), axis=1)
+    return np.asarray(np.linalg.lstsq(A, P[:, 2], rcond=None)[0])
+
+
+def _rows(data: PlanarImpacts, consistent: bool, offset: float) -> FloatArray:
+    """Return the rows (n, 2, 3) of a reading."""
+    J = np.stack((data.normal, data.tangent), axis=1)
+    J[:, 0, 2] += offset
+    if consistent:
+        J[:, 1, 2] *= -1.0
+    return J
+
+
+def _norm(v: FloatArray, mass: FloatArray) -> FloatArray:
+    return np.asarray(np.sqrt((mass * v * v).sum(axis=1)))
+
+
+def _take(data: PlanarImpacts, rows: NDArray[np.int64] | Sequence[int]) -> PlanarImpacts:
+    """Return some of the impacts."""
+    return PlanarImpacts(
+        data.path, data.before[rows], data.after[rows], data.normal[rows], data.tangent[rows], data.mass, data.left_out
+    )

@@ -26,7 +26,7 @@ def certify_forces(
 
     blocks = data.blocks()
     cert = np.empty(CERT_SIZE)
-    size = np.empty(blocks.nv)
+    size = np.empty(blocks.nv + 1)
     certify(
         h,
         blocks.nc,
@@ -40,6 +40,7 @@ def certify_forces(
         blocks.gamma,
         blocks.gammaE,
         blocks.v_free,
+        blocks.Mv,
         z,
         packed,
         v_plus,
@@ -71,7 +72,7 @@ def certify_accelerations(
     r[blocks.non_sliding] = blocks.r
     mu[blocks.non_sliding] = blocks.mu_non_sliding
     cert = np.empty(CERT_SIZE)
-    size = np.empty(blocks.nv)
+    size = np.empty(blocks.nv + 1)
     certify_responses(
         1.0,
         blocks.nc,
@@ -86,6 +87,7 @@ def certify_accelerations(
         np.zeros(len(blocks.k)),
         np.zeros(blocks.nc),
         blocks.a_free,
+        blocks.tau,
         full_slack(blocks, z),
         packed,
         acceleration,
@@ -136,5 +138,5 @@ def _bilateral(blocks: Blocks, motion: FloatArray, size: FloatArray) -> Check | 
     from contactlab.formulation.kernels.bilateral import certify_bilateral
 
     part, cert = bilateral_part(blocks), np.empty(2)
-    certify_bilateral(blocks.J[part], blocks.k[part], motion, size, cert)
+    certify_bilateral(blocks.J[part], blocks.Y[part], blocks.k[part], motion, size, cert)
     return Check(float(cert[0]), float(cert[1]))

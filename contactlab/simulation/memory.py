@@ -120,7 +120,7 @@ def new_island(
         v_plus=np.zeros(nv),
         measures=np.zeros(layout.MEASURES),
         certificate=np.zeros(layout.CERTIFICATE),
-        certificate_work=np.zeros(nv),
+        certificate_work=np.zeros(nv + 1),
         proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, nv))),
         proposal_ints=np.zeros(int(proposal_ints(contacts)), dtype=np.int64),
         options=options,

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.certify import keep_worst
+from contactlab.formulation.kernels.certify import keep_worst, least_rate
 from lcp.kernels import kernel
 
 __all__ = [
@@ -294,6 +294,7 @@ def add_bilateral_impulses(
 @kernel
 def certify_bilateral(
     G: NDArray[np.float64],
+    Y: NDArray[np.float64],
     k: NDArray[np.float64],
     v_plus: NDArray[np.float64],
     u: NDArray[np.float64],
@@ -301,16 +302,20 @@ def certify_bilateral(
 ) -> None:
     """Fill cert (2,) with |G v+ + k| and its scale for the row where their ratio is largest.
 
-    ``u`` (nv,) is the size of each velocity before cancellation, as `certify` leaves it.
+    ``Y`` has rows M^-1 G_i; ``u`` (nv + 1,) is the size of each velocity before cancellation, and of all, as `certify`
+    leaves it.
     """
     cert[0] = 0.0
     cert[1] = 0.0
     for i in range(G.shape[0]):
         rate = k[i]
         scale = abs(k[i])
+        own = 0.0
         for p in range(v_plus.shape[0]):
             rate += G[i, p] * v_plus[p]
             scale += abs(G[i, p]) * u[p]
+            own += G[i, p] * Y[i, p]
+        scale = max(scale, least_rate(own, float(u[v_plus.shape[0]])))
         if not abs(rate) < float("inf"):
             cert[0] = float("inf")
             cert[1] = 1.0

@@ -5,7 +5,8 @@ The scales are those of a componentwise backward error (Oettli and Prager 1964):
 
     u_p   = |v_free_p| + h sum_i max(|f_i|, NOTHING max_j |f_j|) |responses_ip|
                                                               how large each velocity was before cancellation
-    s_i   = sum_p |J_ip| u_p + |k_i| + gamma_i |f_i|          rate scale of row i
+    s_i   = sum_p |J_ip| u_p + |k_i| + gamma_i |f_i|          rate scale of row i, at least
+            FAINT sqrt(J_i Y_i  v_free' M v_free)             this share of the largest rate such a motion can have
     phi_i = s_i / (h J_i Y_i + gamma_i)                       force that would move row i by that rate
 
 a rate is compared with s_i, a force with phi_i, and a product of a force and a rate with the larger of |f_i| s_i and
@@ -17,6 +18,7 @@ A condition is kept for the row where its ratio is largest: cert[2 c] is the vio
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -38,6 +40,7 @@ __all__ = [
     "certify",
     "certify_responses",
     "keep_worst",
+    "least_rate",
     "row_rate",
     "worst_scaled",
 ]
@@ -55,6 +58,9 @@ CERT_SIZE: Final = 16
 
 # Share of the largest unilateral force that every other one counts with in u: a solution is rounded as a whole.
 NOTHING: Final = 1e-6
+# Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
+# products with its inverse are rounded as a whole, too.
+FAINT: Final = 1e-4
 
 
 @kernel(inline=True)
@@ -73,6 +79,15 @@ def keep_worst(cert: NDArray[np.float64], condition: int, violation: float, scal
     if unset or _ratio(violation, scale) > _ratio(cert[at], cert[at + 1]):
         cert[at] = violation
         cert[at + 1] = scale
+
+
+@kernel(inline=True)
+def least_rate(own: float, speed: float) -> float:
+    """Least scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the motion without constraint forces.
+
+    |J_i v| <= sqrt(own) speed for any motion of that energy: what is far below is the rounding of the whole.
+    """
+    return FAINT * math.sqrt(max(0.0, own)) * speed
 
 
 @kernel(inner=True)
@@ -104,7 +119,7 @@ def row_rate(
         scale += abs(row[p]) * u[p]
         own += row[p] * response[p]
     rate += k[i]
-    scale += abs(k[i]) + gamma[i] * abs(f[i])
+    scale = max(scale + abs(k[i]) + gamma[i] * abs(f[i]), least_rate(own, float(u[v_plus.shape[0]])))
     softness = h * own + gamma[i]
     force = scale / softness if softness > 0.0 else abs(f[i])
     return rate, scale, force
@@ -135,6 +150,7 @@ def certify_responses(
     gamma: NDArray[np.float64],
     gammaE: NDArray[np.float64],
     v_free: NDArray[np.float64],
+    Mv: NDArray[np.float64],
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
@@ -159,8 +175,10 @@ def certify_responses(
         (nv,) velocity after the step.
     spans
         Columns of the rows, see `spans`; of length 0 for all.
+    Mv
+        (nv,) M v_free.
     work
-        (>= nv,) workspace.
+        (>= nv + 1,) workspace.
     cert
         (16,) output: violation and scale by condition.
 
@@ -200,8 +218,11 @@ def certify_responses(
         cert[c] = 0.0
 
     u = work
+    energy = 0.0
     for p in range(v_plus.shape[0]):
         u[p] = abs(v_free[p])
+        energy += v_free[p] * Mv[p]
+    u[v_plus.shape[0]] = math.sqrt(max(0.0, energy))
     largest = 0.0
     for i in range(nc + nr + nl):
         largest = max(largest, abs(f[i]))
@@ -275,6 +296,7 @@ def certify(
     gamma: NDArray[np.float64],
     gammaE: NDArray[np.float64],
     v_free: NDArray[np.float64],
+    Mv: NDArray[np.float64],
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
@@ -283,7 +305,7 @@ def certify(
     cert: NDArray[np.float64],
 ) -> None:
     """Fill cert for forces that act along their own rows; parameters as for `certify_responses`."""
-    certify_responses(h, nc, nr, nl, r, mu, J, Y, Y, k, gamma, gammaE, v_free, z, f, v_plus, spans, work, cert)
+    certify_responses(h, nc, nr, nl, r, mu, J, Y, Y, k, gamma, gammaE, v_free, Mv, z, f, v_plus, spans, work, cert)
 
 
 @kernel

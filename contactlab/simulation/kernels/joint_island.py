@@ -343,18 +343,19 @@ def judge_joint_island(
         island.gamma[:m],
         island.gammaE[:nc],
         v_free,
+        island.Mv[:nv],
         z,
         f,
         v_plus,
         dense,
-        island.certificate_work[:nv],
+        island.certificate_work[: nv + 1],
         certificate[:CERT_SIZE],
     )
-    u = island.certificate_work[:nv]
+    u = island.certificate_work[: nv + 1]
     of_boxed = certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
     certify_boxed(h, nu + ng, J, Y, island.k[:m], island.gamma[:m], lo, hi, f, v_plus, u, dense, of_boxed)
     of_equations = certificate[CERT_SIZE + BOXED_CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE + 2]
-    certify_bilateral(J[nu : nu + ng], island.k[nu : nu + ng], v_plus, u, of_equations)
+    certify_bilateral(J[nu : nu + ng], Y[nu : nu + ng], island.k[nu : nu + ng], v_plus, u, of_equations)
     if of_equations[0] > CONSISTENT * of_equations[1]:
         return FAILURE_INCONSISTENT
     scatter_velocity(world, work, island, control[ISLAND])

@@ -311,7 +311,7 @@ class Island(NamedTuple):
     v_plus: FloatArray  # nv
     measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
-    certificate_work: FloatArray  # nv
+    certificate_work: FloatArray  # nv + 1
     proposal_floats: FloatArray  # of contactlab.formulation.kernels.proposal
     proposal_ints: IntArray
     options: FloatArray  # of lcp.kernels.lemke

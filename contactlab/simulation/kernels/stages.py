@@ -200,11 +200,12 @@ def judge_island(
         island.gamma[:m],
         island.gammaE[:nc],
         v_free,
+        island.Mv[:nv],
         z,
         f,
         v_plus,
         spans,
-        island.certificate_work[:nv],
+        island.certificate_work[: nv + 1],
         island.certificate[:CERT_SIZE],
     )
     scatter_velocity(world, work, island, control[ISLAND])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,17 +11,25 @@ import numpy as np
 from contactlab.simulation.verification.contacts import ContactRows
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["island_measures"]
+__all__ = ["FAINT", "island_measures", "liveliness"]
 
 #: A measure: condition, contact within the island (-1: the island as a whole), value.
 Measure = tuple[str, int, float]
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
 NOTHING = 1e-6
+# Share of the largest rate a motion of its energy can have that any rate is measured against at least.
+FAINT = 1e-4
 MANY = 6  # contacts whose kN is in doubt, tried in all combinations
 
 
 def island_measures(
-    rows: ContactRows, Y: FloatArray, v_free: FloatArray, v_plus: FloatArray, z: FloatArray, h: float
+    rows: ContactRows,
+    Y: FloatArray,
+    v_free: FloatArray,
+    v_plus: FloatArray,
+    z: FloatArray,
+    h: float,
+    liveliness: float,
 ) -> list[Measure]:
     """Return every condition's worst violation over its scale.
 
@@ -36,13 +45,24 @@ def island_measures(
         (n,) as recorded: [fN | fF+ | fF- | lambda].
     h
         Step [s].
+    liveliness
+        `liveliness` of the island's motion without contacts.
     """
     best: list[Measure] = []
     for k in _choices(rows.k):
-        measures = [_lcp_residual(rows, Y, v_free, z, k, h), *_mechanics(rows, Y, v_free, v_plus, z, k, h)]
+        measures = [_lcp_residual(rows, Y, v_free, z, k, h), *_mechanics(rows, Y, v_free, v_plus, z, k, h, liveliness)]
         if not best or max(value for *_, value in measures) < max(value for *_, value in best):
             best = measures
     return best
+
+
+def liveliness(M: FloatArray, Y: FloatArray, v: FloatArray) -> float:
+    """Return sqrt(v' M v) of the velocities v (nv,) that the rows M^-1 J_i (m, nv) can change.
+
+    A row's rate is at most sqrt(J_i M^-1 J_i') of it: what is far below that is the rounding of the whole motion.
+    """
+    own = np.any(Y != 0.0, axis=0)
+    return math.sqrt(max(0.0, float(v[own] @ M[np.ix_(own, own)] @ v[own])))
 
 
 def _choices(k: tuple[tuple[float, ...], ...]) -> Iterator[FloatArray]:
@@ -84,13 +104,21 @@ def _lcp_residual(
 
 
 def _mechanics(
-    rows: ContactRows, Y: FloatArray, v_free: FloatArray, v_plus: FloatArray, z: FloatArray, k: FloatArray, h: float
+    rows: ContactRows,
+    Y: FloatArray,
+    v_free: FloatArray,
+    v_plus: FloatArray,
+    z: FloatArray,
+    k: FloatArray,
+    h: float,
+    liveliness: float,
 ) -> Iterator[Measure]:
     """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
 
     A rate is measured against the size its terms had before cancellation, a force against the one that would change
     the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
-    than to the rounding of the largest one of the island, so each counts with at least a small share of it.
+    than to the rounding of the largest one of the island, so each counts with at least a small share of it; so does a
+    rate with a share of the largest one that such a motion can have.
     """
     nc, nr = rows.N.shape[0], rows.F.shape[0]
     r = nr // nc
@@ -101,7 +129,9 @@ def _mechanics(
     give = rows.gamma * fN
     rate = J @ v_plus + np.concatenate((k + give, rows.kF))
     scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
-    response = h * np.einsum("ij,ij->i", J, Y) + np.concatenate((rows.gamma, np.zeros(nr)))
+    own = np.einsum("ij,ij->i", J, Y)
+    scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * liveliness)
+    response = h * own + np.concatenate((rows.gamma, np.zeros(nr)))
     force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
     slip, slip_scale = rate[nc:].reshape(nc, r), np.maximum(scale[nc:].reshape(nc, r).max(axis=1), scale[:nc])
     slip_force = force[nc:].reshape(nc, r).max(axis=1) + rows.mu * force[:nc]

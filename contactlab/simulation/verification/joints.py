@@ -14,6 +14,7 @@ from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.simulation.kernels import joint_layout as layout
 from contactlab.simulation.verification.contacts import normal_terms
+from contactlab.simulation.verification.island import FAINT
 from contactlab.simulation.verification.motion import Body
 from contactlab.spatial.arrays import FloatArray
 
@@ -209,10 +210,12 @@ def joint_measures(
     speed: FloatArray,
     M: FloatArray,
     h: float,
+    liveliness: float,
 ) -> Iterator[tuple[str, float]]:
     """Yield the conditions of the rows ``chosen`` of the record's table.
 
-    ``speed`` (nv,) is the size of each velocity before cancellation; M (nv, nv) has what acts within it.
+    ``speed`` (nv,) is the size of each velocity before cancellation; M (nv, nv) has what acts within it; `liveliness`
+    is that of the island's motion.
     """
     rows = recording.rows
     soft = recording.stepper.cfm > 0.0
@@ -222,15 +225,17 @@ def joint_measures(
         J, gamma, f = laws.J[number], float(laws.gamma[number]), float(rows["joint_force"][c])
         lo, hi = float(laws.lo[number]), float(laws.hi[number])
         off = abs(rows["joint_error"][c] - laws.error[number]) / (1.0 + abs(laws.error[number]))
-        rate_off = abs(rows["joint_rate"][c] - J @ v_plus) / _unit(float(np.abs(J) @ speed))
+        own = float(J @ np.linalg.solve(M, J))
+        least = FAINT * math.sqrt(max(0.0, own)) * liveliness
+        rate_off = abs(rows["joint_rate"][c] - J @ v_plus) / _unit(max(least, float(np.abs(J) @ speed)))
         yield "rows", float(np.maximum(off, min(rate_off, abs(rows["joint_rate"][c] - J @ v_plus) / 1e-12)))
-        response = h * float(J @ np.linalg.solve(M, J)) + gamma
+        response = h * own + gamma
         equation = row.kind == layout.HOLD or (row.kind in (layout.FOLLOW, layout.LOOP) and not soft)
         found = []
         for k in laws.k[number]:
             give = 0.0 if equation else gamma * f
             s = float(J @ v_plus) + k + give
-            scale = float(np.abs(J) @ speed) + abs(k) + abs(give)
+            scale = max(least, float(np.abs(J) @ speed) + abs(k) + abs(give))
             unit = scale / response if response > 0.0 else abs(f)
             if equation:
                 found.append({"equations": abs(s) / _unit(scale)})

@@ -15,7 +15,7 @@ from contactlab.simulation.kinematic import ForgottenMotion
 from contactlab.simulation.verification.contacts import ContactRows, contact_rows, frame_of, pair_of
 from contactlab.simulation.verification.coverage import uncovered
 from contactlab.simulation.verification.dynamics import Dynamics, dynamics, free_momentum
-from contactlab.simulation.verification.island import island_measures
+from contactlab.simulation.verification.island import island_measures, liveliness
 from contactlab.simulation.verification.joints import (
     JointLaws,
     joint_jacobian,
@@ -186,12 +186,15 @@ def _islands(
             J = np.vstack((posed.N, posed.F))
             Y: FloatArray = np.linalg.solve(M, J.T).T.astype(np.float64, copy=False)
             z = _solution(rows["contact_z"][numbers], recording.stepper.edges_in(recording.world) // 2)
-            for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h):
+            lively = liveliness(M, np.vstack((Y, Y_joints)), v_free)
+            for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h, lively):
                 yield condition, island, int(numbers[contact]), value
             yield from _projection(recording, i, island, posed, Y)
             nc, nr = posed.N.shape[0], posed.F.shape[0]
             speed = speed + h * np.abs(z[: nc + nr]) @ np.abs(Y) + h * np.abs(z[nc + nr : nc + 2 * nr]) @ np.abs(Y[nc:])
-        for condition, value in joint_measures(recording, laws, joints, v_plus, speed, M, h):
+            Y_joints = np.vstack((Y, Y_joints))
+        lively = liveliness(M, Y_joints, v_free)
+        for condition, value in joint_measures(recording, laws, joints, v_plus, speed, M, h, lively):
             yield condition, island, -1, value
 
 

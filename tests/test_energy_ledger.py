@@ -10,7 +10,8 @@ import simulation_scenes as scenes
 
 import lcp
 from contactlab.contact import Box, Sphere
-from contactlab.simulation import ENTRIES, Recording, TimeStepping, simulate
+from contactlab.simulation import ENTRIES, Recording, TimeStepping, record_portion, simulate
+from contactlab.simulation.energy_ledger import energy_ledger
 from contactlab.spatial import RigidInertia
 
 G = scenes.G
@@ -255,6 +256,22 @@ def test_sums_and_words(tmp_path):
     assert empty.friction.shape == (0,)
     assert empty.energy.shape == (1,)
     assert set(empty.totals().values()) == {0.0}
+
+
+def test_a_large_record_is_accounted_for_in_portions(tumble, monkeypatch):
+    """Portions bounded by steps or by contacts: the same entries to the last bit; and nothing comes of no steps."""
+    whole = energy_ledger(tumble)
+    for name, size in (("STEPS", 7), ("CONTACTS", 5)):
+        monkeypatch.setattr(record_portion, name, size)
+        parts = list(record_portion.portions(tumble))
+        assert len(parts) > 10
+        assert sum(part.n_steps for part in parts) == tumble.n_steps
+        assert sum(len(part.contacts) for part in parts) == len(tumble.contacts)
+        ledger = energy_ledger(tumble)
+        for entry in ENTRIES:
+            assert getattr(ledger, entry).tobytes() == getattr(whole, entry).tobytes(), entry
+        monkeypatch.undo()
+    assert energy_ledger(tumble.first(0)).residual.shape == (0,)
 
 
 def test_plot(tumble, tmp_path):

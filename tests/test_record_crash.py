@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ import simulation_scenes as scenes
 from record_runs import STEPPER, same
 
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, npz_files, simulate
-from contactlab.simulation.record_io import chunk_folder
+from contactlab.simulation.record import row_lengths
+from contactlab.simulation.record_io import chunk_files, chunk_folder, pack
 from contactlab.simulation.record_writer import RecordWriter
 
 LONG = 10_000_000
@@ -164,6 +166,53 @@ def test_a_damaged_chunk_is_named_and_nothing_is_made_worse(tmp_path, whole):
                 attempt()
     chunk.write_bytes(content)
     assert same(Recording.open(path), whole.first(60))
+
+
+@pytest.mark.parametrize("compress", [False, True])
+def test_every_array_is_read_against_its_checksum(compress, tmp_path):
+    """Stored or compressed: the same numbers as numpy reads; a changed bit and a cut end are told, the array named."""
+    path, arrays = tmp_path / "a.npz", {"one": np.arange(300.0).reshape(100, 3), "none": np.zeros((0, 4))}
+    arrays |= {"single": np.array("text"), "whole": np.arange(7), "flags": np.array([True, False])}
+    sources = {name: npz_files.Source.of(array) for name, array in arrays.items()}
+    npz_files.write_npz(path, sources, compress=compress)
+    file = npz_files.NpzFile(path)
+    with np.load(path) as plain:
+        for name, array in arrays.items():
+            found = file.read(name)
+            assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, plain[name].tobytes())
+    content = bytearray(path.read_bytes())
+    if not compress:
+        # The member's header counts, too.
+        for at in (file.members["one"].start + 8, file.members["one"].start - 1):
+            content[at] ^= 1
+            path.write_bytes(content)
+            with pytest.raises(RecordError, match="one"):
+                file.read("one")
+            assert file.read("whole").tolist() == list(range(7))
+            content[at] ^= 1
+    path.write_bytes(content[:200])
+    with pytest.raises(RecordError):
+        file.read("one")
+
+
+def test_packing_reads_the_directory_of_each_chunk_once(tmp_path, monkeypatch):
+    """A thousand chunks of fifty arrays would be fifty thousand directories otherwise."""
+    opened = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, file, mode="r", **more):
+            opened.append(mode)
+            super().__init__(file, mode, **more)
+
+    path = tmp_path / "run.npz"
+    monkeypatch.setattr(npz_files.zipfile, "ZipFile", Counted)
+    monkeypatch.setattr(RecordWriter, "pack", lambda writer: writer.flush())
+    simulate(scenes.tumble(), STEPPER, steps=60, path=path, chunk_steps=3, flush_seconds=0.0)
+    chunks, meta = chunk_files(chunk_folder(path)), (chunk_folder(path) / "meta.json").read_text()
+    opened.clear()
+    pack(path, meta, chunks, row_lengths(scenes.tumble(), STEPPER))
+    assert opened.count("r") == len(chunks) == 21
+    assert opened.count("w") == 1
 
 
 @pytest.mark.parametrize("when", ["meta", "chunk", "pack"])

@@ -66,12 +66,14 @@ def print_account(recording: Recording) -> None:
     print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
     ends = np.unique(np.append(np.arange(0.0, recording.time[-1], 1.0), recording.time[-1]))
     steps = np.searchsorted(recording.time, ends - 1e-9)
-    certificates = recording.certificates
+    certificates, contacts = recording.certificates, recording.contacts
+    # Both tables ascend by step: no line looks at more than its own rows.
     for previous, step in zip([0, *steps[:-1]], steps, strict=True):
-        since = (certificates.step >= previous) & (certificates.step < step)
-        worst = f"{certificates.scaled[since].max():.1e}" if since.any() else "-"
+        since = slice(*np.searchsorted(certificates.step, (previous, step)))
+        worst = f"{certificates.scaled[since].max():.1e}" if since.start < since.stop else "-"
         kinetic, potential = recording.kinetic[step], recording.potential[step]
-        touching = int(np.count_nonzero(recording.contacts.step == step - 1))
+        first, last = np.searchsorted(contacts.step, (step - 1, step))
+        touching = int(last - first)
         print(
             f"{recording.time[step]:>6.2f}  {kinetic:>7.3f}  {potential:>9.3f}  {kinetic + potential:>10.3f}"
             f"  {touching:>8}  {worst:>21}"

@@ -55,6 +55,7 @@ from contactlab.simulation.joint_work import JOINT_ENTRIES, joint_entries
 from contactlab.simulation.kernels.layout import CONTROL_SIZE, GYROSCOPIC, GYROSCOPIC_CODES
 from contactlab.simulation.kinematic import surface_velocities
 from contactlab.simulation.memory import new_work
+from contactlab.simulation.record_portion import portions
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -184,7 +185,18 @@ class EnergyLedger:
 
 
 def energy_ledger(recording: Recording) -> EnergyLedger:
-    """Compute the ledger of a record from its states, steps and contact impulses."""
+    """Compute the ledger of a record from its states, steps and contact impulses; in memory is a portion at a time."""
+    parts = [_entries(part) for part in portions(recording)]
+    return EnergyLedger(
+        time=recording.time,
+        kinetic=recording.kinetic,
+        potential=recording.potential,
+        **{name: np.concatenate([part[name] for part in parts]) for name in ENTRIES},
+    )
+
+
+def _entries(recording: Recording) -> dict[str, FloatArray]:
+    """Return the entries (n,) of all steps."""
     h, tau = recording.h, recording.rows["tau"]
     mean = 0.5 * (recording.v[:-1] + recording.v[1:])
     asleep = _asleep_dofs(recording)
@@ -194,23 +206,19 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
     table = recording.contacts
     carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, told), minlength=recording.n_steps)
     projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
-    applied = h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps)
-    return EnergyLedger(
-        time=recording.time,
-        kinetic=recording.kinetic,
-        potential=recording.potential,
-        applied=applied,
+    return {
+        "applied": h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps),
         **_contact_entries(recording, u - told, u_plus - told),
-        kinematic=carried.astype(np.float64),
-        projection=projected,
-        sleep=_fallen_asleep(recording, asleep),
+        "kinematic": carried.astype(np.float64),
+        "projection": projected,
+        "sleep": _fallen_asleep(recording, asleep),
         **joint_entries(recording),
-        integration_error=recording.kinetic[1:]
+        "integration_error": recording.kinetic[1:]
         - kinetic_at_q
         + np.diff(recording.potential)
         + np.einsum("ij,ij->i", mean, bias)
         - projected,
-    )
+    }
 
 
 def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

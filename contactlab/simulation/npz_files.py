@@ -119,7 +119,7 @@ class NpzFile:
                     raise RecordError(self.path, name, "is cut short")
         except _UNREADABLE as error:
             raise self._unreadable(error) from error
-        if zlib.crc32(numbers, crc) != member.crc:
+        if zlib.crc32(numbers.data, crc) != member.crc:
             raise RecordError(self.path, name, "is damaged: its checksum is another")
         return array
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import subprocess
 import sys
@@ -43,7 +44,20 @@ def test_toss_prints_the_table_and_writes_the_scores(
     assert scores["position_percent"] < 1e-6
     assert scores["rotation_deg"] < 1e-6
     assert scores["worst_scaled_residual"] <= 1e-9
-    assert scores["settings"] == {"mu": 0.2, "edges": 8, "substeps": 3, "restitution": 0.0}
+    expected = dataclasses.asdict(TossSettings(mu=0.2, edges=8, substeps=3))
+    assert scores["settings"] == {**expected, "stiffness": None}  # infinite: JSON has no such number
+
+
+def test_toss_by_model_and_its_ablation(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A named model, the file by place, and one line per ingredient added or left out."""
+    cone = ["--edges", "8", "--substeps", "3"]
+    assert main(["toss", str(data), "--model", "best", "--ablation", *cone]) == 0
+    printed = capsys.readouterr().out
+    assert "contactlab (best, k 8, 3 sub-steps)" in printed
+    for name in ("friction alone", "+ corner radius", "best without corners that give way"):
+        assert name in printed
+    assert main(["toss", str(data), "--model", "best", "--mu", "0.3", *cone]) == 0
+    assert "mu 0.3" in capsys.readouterr().out
 
 
 def test_failed_toss_gives_status_1(
@@ -106,6 +120,8 @@ def test_bad_file_is_one_line_and_status_2(data: Path, tmp_path: Path, capsys: p
         ["toss"],
         ["toss", "--data", "x.npz", "--mu", "-0.1"],
         ["toss", "--data", "x.npz", "--mu", "nan"],
+        ["toss", "x.npz", "--data", "x.npz"],
+        ["toss", "x.npz", "--model", "magic"],
         ["toss", "--data", "x.npz", "--edges", "7"],
         ["toss", "--data", "x.npz", "--substeps", "0"],
         ["toss", "--data", "x.npz", "--workers", "0"],

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from contactlab.lab import (
+    MODELS,
     PUBLISHED,
     DatasetError,
     TossOutcome,
@@ -23,6 +24,8 @@ from contactlab.lab import (
     synthesize_tosses,
 )
 from contactlab.lab.datasets import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
+from contactlab.lab.toss_ablation import INGREDIENTS, ablations
+from contactlab.lab.toss_cube import RoundedCube
 from contactlab.lab.toss_metric import position_error_percent, rotation_error_degrees
 from contactlab.spatial import quaternion
 
@@ -243,12 +246,81 @@ def test_table_holds_published_rows_and_ours(tosses: CubeTosses) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("mu", -0.1), ("mu", np.nan), ("edges", 7), ("edges", 2), ("substeps", 0), ("restitution", 1.5)],
+    [
+        ("mu", -0.1),
+        ("mu", np.nan),
+        ("edges", 7),
+        ("edges", 2),
+        ("substeps", 0),
+        ("restitution", 1.5),
+        ("impact_speed", -1.0),
+        ("corner_radius", np.inf),
+        ("board_height", np.nan),
+        ("gravity", 0.0),
+        ("inertia_scale", -1.0),
+        ("stiffness", 0.0),
+        ("dissipation", -1.0),
+    ],
 )
 def test_bad_setting_is_named(name: str, value: float) -> None:
     """A setting outside its meaning is refused by name."""
     with pytest.raises(ValueError, match=name):
         dataclasses.replace(SETTINGS, **{name: value})  # type: ignore[arg-type]
+
+
+def test_ingredients_act_and_are_met_exactly() -> None:
+    """Tosses made with every ingredient are met with all of them, and not with one of them left out."""
+    truth = dataclasses.replace(MODELS["best"], edges=8, substeps=4, board_height=-1e-3, inertia_scale=1.1)
+    made = synthesize_tosses(2, truth)
+    assert run_tosses(made, truth).position_percent[0] < 1e-6
+    rigid = MODELS["rigid"]
+    for names in (
+        ("mu",),
+        ("corner_radius",),
+        ("stiffness", "dissipation"),
+        ("gravity",),
+        ("board_height",),
+        ("inertia_scale",),
+    ):
+        changed = dataclasses.replace(truth, **{name: getattr(rigid, name) for name in names})
+        assert run_tosses(made, changed).position_percent[0] > 1e-3, names
+
+
+def test_restitution_acts_above_its_speed() -> None:
+    """Fast impacts rebound; with a threshold above every speed of approach nothing does."""
+    truth = dataclasses.replace(SETTINGS, restitution=0.4, impact_speed=0.3)
+    made = synthesize_tosses(1, truth)
+    assert run_tosses(made, truth).position_percent[0] < 1e-6
+    assert run_tosses(made, dataclasses.replace(truth, impact_speed=50.0)).position_percent[0] > 1.0
+
+
+def test_rounded_cube_touches_where_the_cube_does() -> None:
+    """Flat on a face the board is met at the half width; a corner is nearer to the centre than a sharp one."""
+    points, radii = RoundedCube(0.05, 0.004).support_points()
+    assert points.shape == (8, 3)
+    np.testing.assert_allclose(np.abs(points) + radii[:, None], 0.05)
+    down = np.array([1.0, 1.0, 1.0]) / np.sqrt(3.0)
+    assert max(points @ down + radii) == pytest.approx(0.046 * np.sqrt(3.0) + 0.004)
+    for radius in (0.0, 0.06):
+        with pytest.raises(ValueError, match="radius"):
+            RoundedCube(0.05, radius)
+
+
+def test_springs_exclude_what_they_replace() -> None:
+    """No restitution beside a stiffness, no damper without a spring."""
+    with pytest.raises(ValueError, match="restitution"):
+        TossSettings(restitution=0.1, stiffness=1e4)
+    with pytest.raises(ValueError, match="dissipation"):
+        TossSettings(dissipation=1.0)
+
+
+def test_ablation_goes_from_friction_alone_to_the_best_model() -> None:
+    """Ingredients are added one at a time until the best model is reached, then left out one at a time."""
+    rows = ablations()
+    assert rows[0].settings == MODELS["rigid"]
+    assert rows[len(INGREDIENTS)].settings == MODELS["best"]
+    assert len(rows) == 2 * len(INGREDIENTS) - 1
+    assert all(row.settings != MODELS["best"] for row in rows[len(INGREDIENTS) + 1 :])
 
 
 def test_measured_toss_is_followed(shared: Path) -> None:

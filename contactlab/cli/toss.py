@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,9 +28,9 @@ gravity). A toss whose simulation fails is counted, listed and left out of the m
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
     # The defaults are those of the settings; reading them costs nothing heavy.
-    from contactlab.lab import TossSettings
+    from contactlab.lab import MODELS
 
-    default = TossSettings()
+    default = MODELS["rigid"]
     parser = commands.add_parser(
         "toss",
         help="simulate real cube tosses and score them",
@@ -37,19 +38,27 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, required=True, metavar="FILE", help="the tosses, .npz")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses, .npz")
+    source.add_argument("--data", type=Path, metavar="FILE", help="the same")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     parser.add_argument(
-        "--mu", type=kinds.non_negative, default=default.mu, help="friction (default %(default)s, fitted)"
+        "--model",
+        choices=tuple(MODELS),
+        default="rigid",
+        help="fitted settings: friction alone, or also springs and dampers at round corners (default %(default)s)",
     )
     parser.add_argument(
-        "--edges", type=kinds.even, default=default.edges, help="edges k of the cone (default %(default)s)"
+        "--ablation",
+        action="store_true",
+        help="also score the best model's ingredients: added in turn, and each left out",
     )
     parser.add_argument(
-        "--substeps",
-        type=kinds.positive_integer,
-        default=default.substeps,
-        help="steps per sample (default %(default)s)",
+        "--mu", type=kinds.non_negative, help=f"friction (default that of the model; {default.mu} if rigid)"
+    )
+    parser.add_argument("--edges", type=kinds.even, help=f"edges k of the cone (default {default.edges})")
+    parser.add_argument(
+        "--substeps", type=kinds.positive_integer, help=f"steps per sample (default {default.substeps})"
     )
     parser.add_argument("--workers", type=kinds.positive_integer, help="threads (default: one per core)")
     parser.add_argument(
@@ -64,11 +73,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the tosses of a file; exit status 1 if any failed."""
-    from contactlab.lab import TossSettings, format_table
+    from contactlab.lab import format_table
     from contactlab.lab.datasets import load_cube_tosses
 
-    tosses = load_cube_tosses(arguments.data)
-    settings = TossSettings(arguments.mu, arguments.edges, arguments.substeps)
+    tosses = load_cube_tosses(arguments.file if arguments.data is None else arguments.data)
+    settings = _settings(arguments)
     report = _score(tosses, settings, arguments.workers, "tosses")
     print(format_table(report))
     _print_account(report)
@@ -76,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.json.write_text(json.dumps(summary(report), indent=1) + "\n", encoding="utf-8")
         print(f"wrote {arguments.json}")
     failed = len(report.failures)
+    if arguments.ablation:
+        failed += _ablate(tosses, arguments)
     if arguments.scan_mu or arguments.curve:
         failed += _scan(tosses, settings, arguments)
     return 1 if failed else 0
@@ -96,16 +107,35 @@ def summary(report: TossReport) -> dict[str, object]:
         "steps": report.steps,
         "seconds": round(report.seconds, 3),
         "settings": {
-            "mu": report.settings.mu,
-            "edges": report.settings.edges,
-            "substeps": report.settings.substeps,
-            "restitution": report.settings.restitution,
+            name: _number(value) if isinstance(value, float) else value
+            for name, value in asdict(report.settings).items()
         },
         "failures": [
             {"index": outcome.index, "toss_id": outcome.toss_id, "reason": outcome.failure}
             for outcome in report.failures
         ],
     }
+
+
+def _settings(arguments: argparse.Namespace) -> TossSettings:
+    """Return the settings of the model, with what the command line says otherwise."""
+    from contactlab.lab import MODELS
+
+    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps")}
+    return replace(MODELS[arguments.model], **{name: value for name, value in given.items() if value is not None})
+
+
+def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
+    """Score the ingredients of the best model and print them; return the number of failed tosses."""
+    from contactlab.lab.toss_ablation import ablations, format_ablation
+
+    given = {name: value for name in ("edges", "substeps") if (value := getattr(arguments, name)) is not None}
+    rows = []
+    for row in ablations():
+        report = _score(tosses, replace(row.settings, **given), arguments.workers, row.name)
+        rows.append((row.name, report))
+    print(format_ablation(rows))
+    return sum(len(report.failures) for _, report in rows)
 
 
 def _number(value: float) -> float | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.synthetic_toss import synthesize_tosses
-from contactlab.lab.toss import TossOutcome, TossReport, TossSettings, run_toss, run_tosses, simulate_toss
+from contactlab.lab.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
+from contactlab.lab.toss_settings import MODELS, TossSettings
 from contactlab.lab.toss_table import PUBLISHED, PublishedRow, format_table
 
 __all__ = [
+    "MODELS",
     "PUBLISHED",
     "DatasetError",
     "PublishedRow",

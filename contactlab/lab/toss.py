@@ -1,8 +1,9 @@
 """Simulate measured cube tosses and score them.
 
-The cube of the data file, rigid and inelastic, is thrown from each measured initial state onto the fixed plane z = 0
-and sampled at the camera's times; sample 0 is the initial state itself. One number is fitted: the friction of the
-pair of surfaces. Each toss runs in the frame of its throw (see `contactlab.lab.throw_frame`).
+The cube of the data file is thrown from each measured initial state onto the board and sampled at the camera's times;
+sample 0 is the initial state itself. What is not measured is chosen (`contactlab.lab.toss_settings`), by default the
+friction of the pair of surfaces alone; one choice serves all tosses. Each toss runs in the frame of its throw (see
+`contactlab.lab.throw_frame`).
 
 A toss whose simulation fails is counted, listed and left out of the means: it has no path to be measured on. A report
 with failures says so and is not a result.
@@ -22,51 +23,19 @@ import numpy as np
 
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
 from contactlab.lab.throw_frame import in_throw_frame
+from contactlab.lab.toss_cube import RoundedCube
 from contactlab.lab.toss_metric import position_error_percent, rotation_error_degrees
+from contactlab.lab.toss_settings import TossSettings
 
 if TYPE_CHECKING:
     from contactlab.simulation import Recording, World
 
-__all__ = ["TossOutcome", "TossReport", "TossSettings", "run_toss", "run_tosses", "simulate_toss", "toss_world"]
+__all__ = ["TossOutcome", "TossReport", "run_toss", "run_tosses", "simulate_toss", "toss_world"]
 
-# Fitted on the 385 public tosses at k = 16 and 10 sub-steps: smallest sum of the two mean errors on a grid of 0.001.
-FITTED_MU = 0.178
-# Threshold of an impact [m/s]. Without restitution no contact is one: a corner then closes its gap within the step,
-# where the impact rule would stop it short of the board.
-V_MIN, NO_IMPACTS = 1e-2, 1e3
+# Without restitution no contact is an impact: a corner then closes its gap within the step, where the impact rule would
+# stop it short of the board.
+NO_IMPACTS = 1e3
 CERTIFIED = 1e-9  # scaled residual above which a step does not count as solved
-
-
-@dataclass(frozen=True)
-class TossSettings:
-    """What is chosen, not measured, in a run.
-
-    Parameters
-    ----------
-    mu
-        Friction coefficient between cube and board.
-    edges
-        Edges of the friction cone (even, inscribed).
-    substeps
-        Time steps per camera sample.
-    restitution
-        Newton's coefficient, 0 to 1.
-    """
-
-    mu: float = FITTED_MU
-    edges: int = 16
-    substeps: int = 10
-    restitution: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.mu) and self.mu >= 0.0):
-            raise ValueError(f"mu: {self.mu} is not a finite number >= 0")
-        if self.edges < 4 or self.edges % 2:
-            raise ValueError(f"edges: {self.edges} is not an even number >= 4")
-        if self.substeps < 1:
-            raise ValueError(f"substeps: {self.substeps} is not >= 1")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise ValueError(f"restitution: {self.restitution} is not in [0, 1]")
 
 
 @dataclass(frozen=True)
@@ -127,17 +96,21 @@ class TossReport:
 
 
 def toss_world(tosses: CubeTosses, settings: TossSettings) -> World:
-    """Return the cube of the file above the fixed half-space z <= 0."""
+    """Return the cube of the file above the board, a fixed half-space."""
     from contactlab.contact import Box, HalfSpace, Material
     from contactlab.simulation import WorldBuilder
     from contactlab.spatial import RigidInertia
 
-    # Both surfaces get the same mu: the pair's, a geometric mean, is then that number.
-    material = Material(settings.mu, settings.restitution)
-    builder = WorldBuilder(gravity=(0.0, 0.0, -tosses.gravity))
-    builder.add_half_space("board", HalfSpace((0.0, 0.0, 1.0), 0.0), material)
-    inertia = RigidInertia(tosses.mass, inertia=tosses.inertia * np.eye(3))
-    builder.add_free_body("cube", inertia, Box.cube(tosses.half_width), material)
+    # Both surfaces are the same: the pair's mu, a geometric mean, is then that number; its spring, two in series, and
+    # its damper are half of each.
+    material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)
+    gravity = tosses.gravity if settings.gravity is None else settings.gravity
+    builder = WorldBuilder(gravity=(0.0, 0.0, -gravity))
+    builder.add_half_space("board", HalfSpace((0.0, 0.0, 1.0), settings.board_height), material)
+    inertia = RigidInertia(tosses.mass, inertia=settings.inertia_scale * tosses.inertia * np.eye(3))
+    half = tosses.half_width
+    shape = RoundedCube(half, settings.corner_radius) if settings.corner_radius > 0.0 else Box.cube(half)
+    builder.add_free_body("cube", inertia, shape, material)
     return builder.build()
 
 
@@ -154,7 +127,7 @@ def _simulate(toss: Toss, dt: float, settings: TossSettings, world: World) -> Re
     h = dt / settings.substeps
     steps = (len(toss.position) - 1) * settings.substeps
     state = world.initial_state(h, q=toss.q, v=toss.v)
-    v_min = V_MIN if settings.restitution > 0.0 else NO_IMPACTS
+    v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
     return simulate(world, TimeStepping(h, edges=settings.edges, v_min=v_min), steps=steps, state=state)
 
 

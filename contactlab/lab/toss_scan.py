@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from contactlab.lab.datasets.cube_toss import CubeTosses
-from contactlab.lab.toss import TossReport, TossSettings, run_tosses
+from contactlab.lab.toss import TossReport, run_tosses
+from contactlab.lab.toss_settings import TossSettings
 
 __all__ = ["CURVE_MU", "format_row", "scan_header", "scan_tosses", "write_csv"]
 

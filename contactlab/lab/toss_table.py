@@ -7,9 +7,10 @@ as its acceptance bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from contactlab.lab.toss import TossReport
+from contactlab.lab.toss_settings import MODELS
 
 __all__ = ["PUBLISHED", "PublishedRow", "format_table"]
 
@@ -35,8 +36,10 @@ PUBLISHED = (
 def format_table(report: TossReport) -> str:
     """Return the published rows and the report's, as aligned plain text."""
     settings = report.settings
+    best = settings == replace(MODELS["best"], edges=settings.edges, substeps=settings.substeps)
+    model = "best" if best else f"mu {settings.mu:g}"
     ours = PublishedRow(
-        f"contactlab (mu {settings.mu:g}, k {settings.edges}, {settings.substeps} sub-steps)",
+        f"contactlab ({model}, k {settings.edges}, {settings.substeps} sub-steps)",
         *report.position_percent,
         *report.rotation_deg,
     )

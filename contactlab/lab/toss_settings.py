@@ -1,0 +1,89 @@
+"""What is chosen in a run of cube tosses, and the choices that were fitted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["MODELS", "TossSettings"]
+
+# Fitted on the 385 public tosses at k = 16 and 10 sub-steps: smallest sum of the two mean errors on a grid of 0.001.
+FITTED_MU = 0.178
+# Speed of approach above which a contact is an impact [m/s].
+V_MIN = 1e-2
+
+
+@dataclass(frozen=True)
+class TossSettings:
+    """What is chosen, not measured, in a run.
+
+    Parameters
+    ----------
+    mu
+        Friction coefficient between cube and board.
+    edges
+        Edges of the friction cone (even, inscribed).
+    substeps
+        Time steps per camera sample.
+    restitution
+        Newton's coefficient, 0 to 1.
+    impact_speed
+        Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
+    corner_radius
+        Radius [m] of the cube's corners: balls that touch the cube's faces from inside.
+    board_height
+        Height of the board [m]; the data have it nominally at 0.
+    gravity
+        [m/s^2]; None for the data's.
+    inertia_scale
+        Factor of the data's inertia.
+    stiffness, dissipation
+        Of a corner on the board [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
+    """
+
+    mu: float = FITTED_MU
+    edges: int = 16
+    substeps: int = 10
+    restitution: float = 0.0
+    impact_speed: float = V_MIN
+    corner_radius: float = 0.0
+    board_height: float = 0.0
+    gravity: float | None = None
+    inertia_scale: float = 1.0
+    stiffness: float = math.inf
+    dissipation: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("mu", "impact_speed", "corner_radius"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value >= 0.0):
+                raise ValueError(f"{name}: {value} is not a finite number >= 0")
+        if self.edges < 4 or self.edges % 2:
+            raise ValueError(f"edges: {self.edges} is not an even number >= 4")
+        if self.substeps < 1:
+            raise ValueError(f"substeps: {self.substeps} is not >= 1")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise ValueError(f"restitution: {self.restitution} is not in [0, 1]")
+        if not np.isfinite(self.board_height):
+            raise ValueError(f"board_height: {self.board_height} is not finite")
+        if not (np.isfinite(self.dissipation) and self.dissipation >= 0.0):
+            raise ValueError(f"dissipation: {self.dissipation} is not a finite number >= 0")
+        if not self.stiffness > 0.0:
+            raise ValueError(f"stiffness: {self.stiffness} is not > 0")
+        if math.isinf(self.stiffness) and self.dissipation > 0.0:
+            raise ValueError(f"dissipation: {self.dissipation} without a finite stiffness")
+        if math.isfinite(self.stiffness) and self.restitution > 0.0:
+            raise ValueError(f"restitution: {self.restitution} beside a stiffness: a spring rebounds by itself")
+        for name in ("gravity", "inertia_scale"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0.0):
+                raise ValueError(f"{name}: {value} is not a finite number > 0")
+
+
+#: Named settings: ``rigid`` has friction alone, ``best`` was fitted to the 385 public tosses (`docs/validation.md`).
+MODELS = {
+    "rigid": TossSettings(),
+    "best": TossSettings(mu=0.183, corner_radius=3e-3, stiffness=15e3, dissipation=60.0, gravity=9.65),
+}

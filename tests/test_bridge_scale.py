@@ -120,8 +120,7 @@ def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
     """6000 velocities, 4000 contacts: under 5 s and 200 MB in all, and each tower's contacts carry its weights."""
     model, q, contacts = pile(1000)
     small = pile(20)
-    for warm in range(2):  # the first run compiles what a small pile needs as well
-        size = (model, q, contacts) if warm else small
+    for size in (small, (model, q, contacts), (model, q, contacts)):  # the first two compile what the last one needs
         tracemalloc.start()
         clock = time.perf_counter()
         h = 1e-2

@@ -163,7 +163,7 @@ def test_a_bounce_loses_its_share(e):
         assert errors[0] < 5e-3
         assert errors[0] / errors[1] == pytest.approx(2.0, rel=1e-6)
     else:
-        assert max(errors) < 1e-15
+        assert max(errors) <= 4.0 * np.finfo(float).eps * 2.25  # of the kinetic energy
 
 
 def test_many_bounces():

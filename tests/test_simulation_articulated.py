@@ -144,7 +144,8 @@ def test_problems_are_those_of_the_public_functions(name):
             for field in ("J", "Y", "Mv", "v_free"):
                 scale = max(1.0, np.abs(getattr(other, field)).max())
                 np.testing.assert_allclose(getattr(blocks, field), getattr(other, field), atol=1e-10 * scale, rtol=0)
-            solution = solver.solve_discretized_problem(data, recording.h[i])
+            # From the recorded forces: friction leaves some of these problems several solutions.
+            solution = solver.solve_discretized_problem(data, recording.h[i], z0=recording.z(i, island))
             assert solution.certificate.worst < 1e-9
             np.testing.assert_allclose(solution.v_plus, recording.v_plus(i, island), atol=1e-7)
             compared += 1

@@ -10,8 +10,10 @@ from contactlab.plotting.convergence import plot_convergence
 from contactlab.plotting.effort_plot import certificates, effort
 from contactlab.plotting.force_plot import forces
 from contactlab.plotting.ledger_plot import ledger
+from contactlab.plotting.painleve_plot import plot_painleve
 from contactlab.plotting.paper import save
 from contactlab.plotting.picture import picture
+from contactlab.plotting.routh_plot import plot_routh
 from contactlab.plotting.summary import summary
 from contactlab.plotting.toss_curve import plot_toss_curve
 
@@ -24,6 +26,8 @@ __all__ = [
     "modes",
     "picture",
     "plot_convergence",
+    "plot_painleve",
+    "plot_routh",
     "plot_toss_curve",
     "save",
     "summary",

@@ -63,6 +63,9 @@ def _counts(file: NpzFile, lengths: Mapping[str, int]) -> dict[str, int]:
             wanted = ", ".join(["n", *map(str, tail)])
             raise RecordError(file.path, name, f"has shape {member.shape}, not ({wanted})")
         rows = member.shape[0]
+        # A piece has a step for each of its states, but for the start.
+        if name == "h" and not counts["states"] - 1 <= rows <= counts["states"]:
+            raise RecordError(file.path, name, f"has {rows} rows for {counts['states']} states")
         if counts.setdefault(field.axis, rows) != rows:
             raise RecordError(file.path, name, f"has {rows} rows where {counts[field.axis]} are expected")
     return counts

@@ -28,7 +28,7 @@ from lcp.kernels.residuals import SCALED, is_solved, row_residuals
 __all__ = ["proposal_floats", "proposal_ints", "propose"]
 
 # Part of the tolerance that a proposal must meet: so far below it that what is left over adds up to nothing.
-STRICTNESS: Final = 1e-3
+STRICTNESS: Final = 1e-5
 # The same where contacts of one body contradict one another by the rounding of their gaps, so that no forces do better.
 FLOOR: Final = 1e-2
 

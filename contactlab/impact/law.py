@@ -8,12 +8,13 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.outcome import ImpactOutcome
-from contactlab.impact.restitution import Restitution, check_restitution
+from contactlab.impact.restitution import Restitution, check_restitution, coefficients
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["ImpactLaw", "check_law", "with_normal_terms"]
+__all__ = ["ImpactLaw", "check_law", "with_newtons_terms", "with_normal_terms"]
 
 FloatArray = NDArray[np.float64]
 
@@ -55,3 +56,10 @@ def with_normal_terms(
     if Mv is not None and v_free is not None:
         changed = changed._replace(Mv=Mv, v_free=v_free)
     return ConstraintVelProblemData.from_blocks(changed, solve_inertia=data.solve_inertia)
+
+
+def with_newtons_terms(problem: ImpactProblem, restitution: Restitution) -> ConstraintVelProblemData:
+    """Return the problem with kN = e N v- of the contacts that approach."""
+    u = problem.blocks.J[: problem.data.nc] @ problem.v_minus
+    e = coefficients(restitution, np.maximum(0.0, -u))
+    return with_normal_terms(problem.data, e * np.minimum(0.0, u))

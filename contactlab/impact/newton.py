@@ -15,9 +15,9 @@ import numpy as np
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.law import check_law, with_normal_terms
+from contactlab.impact.law import check_law, with_newtons_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
-from contactlab.impact.restitution import Restitution, coefficients
+from contactlab.impact.restitution import Restitution
 from contactlab.impact.sequence import solve_in_sequence
 from contactlab.impact.single import single_impact
 from problem_data import ConstraintVelProblemData
@@ -89,9 +89,7 @@ class Newton:
             )
         if self.restitution is not None:
             problem.refuse_soft_rows()
-            u = problem.blocks.J[: data.nc] @ problem.v_minus
-            e = coefficients(self.restitution, np.maximum(0.0, -u))
-            data = with_normal_terms(data, e * np.minimum(0.0, u))
+            data = with_newtons_terms(problem, self.restitution)
         solution = ConstraintSolver(self.solver).solve_impact_problem(data)
         f = solution.forces
         return outcome(problem, np.concatenate((f.fN, f.fF, f.fL, f.fB)), certificate=solution.certificate)

@@ -30,7 +30,7 @@ from contactlab.multibody.structure import structure
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.world import World
 
-__all__ = ["BallOnBall", "Candidate", "Local", "OnHalfSpace", "find_candidates"]
+__all__ = ["BallOnBall", "Candidate", "Local", "OnHalfSpace", "edges_in_tangents", "find_candidates"]
 
 FloatArray = NDArray[np.float64]
 
@@ -163,6 +163,12 @@ class BallOnBall:
 
 
 Candidate = OnHalfSpace | BallOnBall
+
+
+def edges_in_tangents(edges: int) -> FloatArray:
+    """Directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
+    angles = 2.0 * np.pi * np.arange(edges // 2) / edges
+    return np.column_stack((np.cos(angles), np.sin(angles)))
 
 
 def find_candidates(world: World) -> tuple[Candidate, ...]:

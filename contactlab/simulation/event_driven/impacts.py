@@ -11,7 +11,7 @@ from contactlab.impact import ImpactLaw, ImpactOutcome, ImpactProblem, Newton
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.single import single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
-from contactlab.simulation.event_driven.candidates import Candidate, Local
+from contactlab.simulation.event_driven.candidates import Candidate, Local, edges_in_tangents
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["capture", "collide", "pose_impact", "stop_slip"]
@@ -28,8 +28,7 @@ def pose_impact(
 ) -> ConstraintVelProblemData:
     """State the impact problem of these contacts at the present velocity."""
     M = mass_matrix(model, kin)
-    angles = 2.0 * np.pi * np.arange(edges // 2) / edges
-    spread = np.column_stack((np.cos(angles), np.sin(angles)))
+    spread = edges_in_tangents(edges)
     assert kin.v is not None
     return ConstraintVelProblemData(
         M=M,

@@ -16,7 +16,7 @@ import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
-from contactlab.simulation.event_driven.candidates import Local
+from contactlab.simulation.event_driven.candidates import Local, edges_in_tangents
 from contactlab.simulation.event_driven.errors import InconsistentContact
 from contactlab.simulation.event_driven.phase import Mode, Phase, Posed, Side
 from problem_data import ConstraintAccelProblemData
@@ -56,8 +56,7 @@ def pose_instant(
     """
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
-    angles = 2.0 * np.pi * np.arange(edges // 2) / edges
-    spread = np.column_stack((np.cos(angles), np.sin(angles)))
+    spread = edges_in_tangents(edges)
     nv = posed.a_free.size
     return ConstraintAccelProblemData(
         M=posed.M,

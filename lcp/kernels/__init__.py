@@ -5,14 +5,15 @@ and, unless it says ``allocates=True``, never allocates: reference counting is t
 factor 1.4 to 2.5 where small array helpers are called inside branches.
 
 Compiled code is cached on disk. numba keys its cache on the file a function stands in and misses edits to functions
-called from other files; the locator below keys it on all kernel sources of the package instead.
+called from other files; the locator below keys it on the sources of all kernel modules that a file reaches by its
+imports (``from ... import ...``, the form used in every folder of kernels).
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,19 +26,49 @@ F = TypeVar("F", bound=Callable[..., Any])
 _announced = False
 
 
+_IMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n#]+)", re.MULTILINE)
+
+
 @functools.cache
-def _source_hash(top_package: str) -> str:
-    """Hash of every kernel source a kernel of ``top_package`` may call: its own and those of `lcp`."""
+def _package_folder(name: str) -> Path | None:
+    """Folder of a top-level package that is imported already: kernels can only call what was."""
+    places = getattr(sys.modules.get(name), "__path__", None)
+    return Path(places[0]) if places else None
+
+
+@functools.cache
+def _kernel_imports(file: Path) -> tuple[Path, ...]:
+    """Kernel modules that ``file`` imports: files of a folder ``kernels``, in any package."""
+    found = {}
+    for module, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
+        parts = module.split(".")
+        top = _package_folder(parts[0])
+        if top is None or "kernels" not in parts:
+            continue
+        place = top.joinpath(*parts[1:])
+        for candidate in (place, *(place / name for name in re.findall(r"\w+", names))):
+            for source in (candidate.with_suffix(".py"), candidate / "__init__.py"):
+                if source.is_file():
+                    found[source] = None
+    return tuple(sorted(found))
+
+
+@functools.cache
+def _source_hash(file: Path) -> str:
+    """Hash of a kernel's own source and of every kernel source it reaches by its imports."""
     import hashlib
 
+    reached, waiting = {file}, [file]
+    while waiting:
+        for source in _kernel_imports(waiting.pop()):
+            if source not in reached:
+                reached.add(source)
+                waiting.append(source)
     digest = hashlib.sha256()
-    for name in sorted({top_package, "lcp"}):
-        module = sys.modules.get(name) or importlib.import_module(name)
-        for folder in module.__path__ if hasattr(module, "__path__") else ():
-            for file in sorted(Path(folder).rglob("*.py")):
-                if "kernels" in file.parts[-2:-1]:
-                    digest.update(file.name.encode())
-                    digest.update(file.read_bytes())
+    # By name, not by place: the same sources in another folder have the same hash.
+    for source in sorted(reached, key=lambda path: (path.name, path.parent.parent.name)):
+        digest.update(source.name.encode())
+        digest.update(source.read_bytes())
     return digest.hexdigest()
 
 
@@ -70,7 +101,6 @@ def _cache_class() -> Any:
 
     class Locator(caching._CacheLocator):
         def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
-            self._top = py_func.__module__.partition(".")[0]
             self._file = py_file
 
         def get_cache_path(self) -> str:
@@ -79,7 +109,7 @@ def _cache_class() -> Any:
             return os.path.join(_cache_folder() or "", place)
 
         def get_source_stamp(self) -> str:
-            return _source_hash(self._top)
+            return _source_hash(Path(self._file))
 
         def get_disambiguator(self) -> str:
             return hashlib.sha256(self._file.encode()).hexdigest()[:10]

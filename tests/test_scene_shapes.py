@@ -71,6 +71,45 @@ material = "rubber"
 bodies = ["club", "cube"]
 """
 
+FILTERS = """
+[[half_space]]
+name = "deck"
+mu = 0.3
+mask = 6
+
+[[fixed]]
+name = "gate"
+mu = 0.2
+category = 2
+
+[[fixed.part]]
+shape = "sphere"
+radius = 0.1
+
+[[fixed.part]]
+shape = "sphere"
+radius = 0.1
+mask = 0
+
+[[kinematic]]
+name = "arm"
+mu = 0.2
+mask = 0xFFFFFFFD
+velocity = [0.1, 0.0, 0.0]
+position = [0.0, 0.0, 3.0]
+
+[[kinematic.part]]
+shape = "box"
+size = [0.1, 0.1, 1.0]
+
+[[kinematic.part]]
+shape = "box"
+size = [1.0, 0.1, 0.1]
+position = [0.5, 0.0, 0.5]
+category = 4
+mu = 0.9
+"""
+
 
 def test_fixed_bodies_and_their_shapes(tmp_path):
     """Height fields, half-spaces and parts stand where the file says, with their materials."""
@@ -158,6 +197,13 @@ def test_a_world_without_contacts_between_bodies(tmp_path):
         (TERRAIN, "[0.2, 0.3], [0.0, 0.0]]", "[0.2], [0.0, 0.0]] # here", "must have 2 numbers, got 1"),
         (TERRAIN, "normal = [1.0, 0.0, 0.0]", "normal = [0.0, 0.0, 0.0] # here", "normal"),
         (TERRAIN, "offset = -3.0", "velocity = [1.0, 0.0, 0.0] # here", "unknown key"),
+        (FILTERS, "mask = 6", "mask = -1 # here", "must lie between 0 and 4294967295, got -1"),
+        (FILTERS, "mask = 0\n", "mask = 0x1FFFFFFFF # here\n", "must lie between"),
+        (FILTERS, "category = 2", "category = 2.0 # here", "must be a whole number, got a number"),
+        (FILTERS, "category = 4", "categroy = 4 # here", "did you mean 'category'?"),
+        (FILTERS, "mask = 0xFFFFFFFD", "mask = true # here", "got a boolean"),
+        (FILTERS, '[[kinematic]]\nname = "arm"\nmu = 0.2', '[[kinematic]] # here\nname = "arm"', "'mu'"),
+        (FILTERS, "size = [0.1, 0.1, 1.0]", "size = [0.1, 0.1] # here", "must have 3 numbers, got 2"),
     ],
 )
 def test_errors_name_line_and_key(tmp_path, text, old, new, words):
@@ -180,3 +226,40 @@ def test_a_height_field_does_not_move(tmp_path):
     with pytest.raises(SceneError, match="has no volume") as caught:
         load_scene(write(tmp_path, text.replace("inertia = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]", "")))
     assert caught.value.line in (line_of(text, "[[body]]"), line_of(text, "[[body]]") + 1)
+
+
+def test_filters_are_those_of_the_file(tmp_path):
+    """Parts take theirs from the body, key by key; what nobody says touches everything."""
+    everything = 0xFFFFFFFF
+    world = load_scene(write(tmp_path, CUBE + FILTERS)).world
+    assert world.half_space_filters == ((1, everything), (1, 6))
+    found = [(surface.category, surface.mask) for surface in world.surfaces]
+    arm = [(1, everything & ~2), (4, everything & ~2)]
+    assert world.model.names == ("gate", "cube", "arm")
+    assert found == [(2, everything), (2, 0), (1, everything), *arm]
+    assert [surface.material.mu for surface in world.surfaces[3:]] == [0.2, 0.9]
+    np.testing.assert_allclose(world.surfaces[4].placement.p, (0.5, 0.0, 0.5))
+
+
+def test_what_is_filtered_falls_through(tmp_path):
+    """The cube of the file, of a kind that the floor does not meet, and of one that it does."""
+    for mask, falls in (("1", False), ("6", True)):
+        text = CUBE.replace('name = "floor"', f'name = "floor"\nmask = {mask}')
+        scene = load_scene(write(tmp_path, text))
+        recording = simulate(scene.world, scene.stepper, steps=100)
+        assert (recording.q[-1, 2] < 0.0) == falls
+
+
+def test_a_robot_gives_its_filter_to_its_shapes(tmp_path):
+    """A link's own shape may say otherwise."""
+    (tmp_path / "arm.urdf").write_text(
+        "<robot name='arm'><link name='base'/><link name='hand'><inertial><mass value='1'/>"
+        "<inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"
+        "<collision><geometry><sphere radius='0.1'/></geometry></collision></link>"
+        "<joint name='wrist' type='continuous'><parent link='base'/><child link='hand'/><axis xyz='0 0 1'/></joint>"
+        "</robot>"
+    )
+    robot = '\n[[robot]]\nname = "arm"\nurdf = "arm.urdf"\ncollisions = true\nmu = 0.5\ncategory = 8\nmask = 3\n'
+    robot += '[[robot.shape]]\nbody = "hand"\nshape = "sphere"\nradius = 0.2\nmu = 0.1\nmask = 5\n'
+    world = load_scene(write(tmp_path, CUBE + robot)).world
+    assert [(surface.category, surface.mask) for surface in world.surfaces[1:]] == [(8, 3), (8, 5)]

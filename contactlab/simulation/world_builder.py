@@ -147,6 +147,9 @@ class WorldBuilder(JointBuilder):
         shape: AnyShape | Sequence[AnyShape],
         material: Material,
         motion: PrescribedMotion,
+        *,
+        category: int = 1,
+        mask: int = ALL,
     ) -> None:
         """Add a body that moves as it is told, whatever it meets: a belt, a shaker, a turning table, a moving wall.
 
@@ -158,13 +161,14 @@ class WorldBuilder(JointBuilder):
             As of a free body; also a `HalfSpace`.
         motion
             One of `contactlab.simulation.motion`, or of the user's own: pose and twist as functions of time.
+        category, mask
+            What it may touch, as in `add_shape`.
         """
         _check_name(name, self._bodies)
         if not isinstance(motion, PrescribedMotion):
             raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
-        surfaces = as_surfaces(shape, material, None, LIMIT)
-        if any(isinstance(surface.shape, HeightField) for surface in surfaces):
-            raise SimulationConfigError("shape", "a HeightField must stand still")
+        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        _check_moves(surfaces)
         finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
         self._add(one.bodies, one, None, None)
@@ -242,6 +246,8 @@ class WorldBuilder(JointBuilder):
         """
         self._check_body(body)
         added = as_surfaces(shape, material, placement, LIMIT, category, mask)
+        if body in self._motions:
+            _check_moves(added)
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def ignore(self, a: str, b: str) -> None:
@@ -329,6 +335,12 @@ def _check_name(name: object, taken: Iterable[str]) -> None:
         raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
     if name in taken:
         raise SimulationConfigError("name", f"{name!r} is used already")
+
+
+def _check_moves(surfaces: Iterable[Surface]) -> None:
+    """Refuse shapes that a kinematic body cannot have."""
+    if any(isinstance(surface.shape, HeightField) for surface in surfaces):
+        raise SimulationConfigError("shape", "a HeightField must stand still")
 
 
 def _check_type(field: str, value: object, wanted: type) -> None:

@@ -15,7 +15,9 @@ import lcp
 from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Placed, Sphere
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfBox, UrdfSphere
+from contactlab.simulation.scene.filters import bits
 from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
+from contactlab.simulation.scene.kinematic import KinematicEntry
 from contactlab.simulation.scene.parsing import MOST_BODIES
 from contactlab.simulation.scene.poses import placement
 from contactlab.simulation.scene.schema import (
@@ -63,7 +65,8 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
     for plane in scene.half_spaces:
         material = _material(plane.surface, scene, plane.table)
         with plane.table.blame():
-            builder.add_half_space(plane.name, HalfSpace.through(plane.point, plane.normal), material)
+            half_space = HalfSpace.through(plane.point, plane.normal)
+            builder.add_half_space(plane.name, half_space, material, **bits(plane.filter))
     for fixed in scene.fixed:
         _add_fixed(builder, fixed, scene)
     for body in scene.bodies:
@@ -72,9 +75,7 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
             raise body.table.error("count", f"makes {number} bodies, at most {MOST_BODIES} are taken")
         _add_body(builder, body, scene)
     for told in scene.kinematic:
-        material = _material(told.surface, scene, told.table)
-        with told.table.blame():
-            builder.add_kinematic_body(told.name, build_shape(told.shape), material, told.motion())
+        _add_kinematic(builder, told, scene)
     for robot in scene.robots:
         _add_robot(builder, robot, scene, folder)
     for loop in scene.loops:
@@ -89,8 +90,15 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
 def _add_fixed(builder: WorldBuilder, fixed: FixedEntry, scene: SceneEntry) -> None:
     shapes = _placed(fixed, scene)
     with fixed.table.blame():
-        builder.add_fixed_body(fixed.name, *shapes[0], placement(fixed.pose))
+        builder.add_fixed_body(fixed.name, *shapes[0], placement(fixed.pose), **bits(fixed.parts[0].filter))
     _add_further(builder, fixed, fixed.name, shapes)
+
+
+def _add_kinematic(builder: WorldBuilder, told: KinematicEntry, scene: SceneEntry) -> None:
+    shapes = _placed(told, scene)
+    with told.table.blame():
+        builder.add_kinematic_body(told.name, *shapes[0], told.motion(), **bits(told.parts[0].filter))
+    _add_further(builder, told, told.name, shapes)
 
 
 def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None:
@@ -104,11 +112,11 @@ def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None
         q_own[:3] += np.array(place) * body.spacing
         name = body.name if single else f"{body.name} {n}"
         with table.blame():
-            builder.add_free_body(name, inertia, *shapes[0], q_own, v)
+            builder.add_free_body(name, inertia, *shapes[0], q_own, v, **bits(body.parts[0].filter))
         _add_further(builder, body, name, shapes)
 
 
-def _placed(body: BodyEntry | FixedEntry, scene: SceneEntry) -> list[tuple[Placed, Material]]:
+def _placed(body: BodyEntry | FixedEntry | KinematicEntry, scene: SceneEntry) -> list[tuple[Placed, Material]]:
     """Return the shapes of a body with their materials."""
     shapes = []
     for part in body.parts:
@@ -122,11 +130,14 @@ def _placed(body: BodyEntry | FixedEntry, scene: SceneEntry) -> list[tuple[Place
 
 
 def _add_further(
-    builder: WorldBuilder, body: BodyEntry | FixedEntry, name: str, shapes: list[tuple[Placed, Material]]
+    builder: WorldBuilder,
+    body: BodyEntry | FixedEntry | KinematicEntry,
+    name: str,
+    shapes: list[tuple[Placed, Material]],
 ) -> None:
     for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
         with part.table.blame():
-            builder.add_shape(name, shape, material)
+            builder.add_shape(name, shape, material, **bits(part.filter))
 
 
 def _inertia(body: BodyEntry, shapes: list[Placed]) -> RigidInertia:
@@ -173,13 +184,14 @@ def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, fold
                 detail = f"link '{geometry.body}' collides as a {kind}, which is not taken yet"
                 raise table.error("collisions", f"{detail}; give [[robot.shape]]")
             with table.blame("collisions"):
-                builder.add_shape(prefix + geometry.body, shape, material)
+                builder.add_shape(prefix + geometry.body, shape, material, **bits(robot.filter))
     for link in robot.shapes:
         if link.body not in model.names:
             raise link.table.error("body", f"no link is called '{link.body}'{suggestion(link.body, model.names)}")
         material = _material(link.surface, scene, link.table)
         with link.table.blame():
-            builder.add_shape(prefix + link.body, build_shape(link.shape), material, placement=placement(link.pose))
+            one, place = build_shape(link.shape), placement(link.pose)
+            builder.add_shape(prefix + link.body, one, material, placement=place, **bits(link.filter))
 
 
 def _inside(robot: RobotEntry, folder: Path) -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from contactlab.simulation.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
-from contactlab.simulation.scene.schema import PoseEntry, ShapeEntry, SurfaceEntry, Vector
+from contactlab.simulation.scene.schema import PartEntry, PoseEntry, SurfaceEntry, Vector
 from contactlab.simulation.scene.table import Table
 from contactlab.spatial import Transform, quaternion
 
@@ -22,8 +22,8 @@ class KinematicEntry:
     """``[[kinematic]]``: a body that stands, moves at constant rates, swings, or whose surface runs like a belt."""
 
     name: str
-    shape: ShapeEntry
-    surface: SurfaceEntry
+    parts: tuple[PartEntry, ...]
+    surface: SurfaceEntry | None
     pose: PoseEntry
     belt: bool
     swing: dict[str, Vector | float]
@@ -40,7 +40,9 @@ class KinematicEntry:
         return kind(start, np.array(pose.velocity), np.array(pose.angular_velocity))
 
 
-def parse_motion(table: Table, shape: ShapeEntry, surface: SurfaceEntry, pose: PoseEntry) -> KinematicEntry:
+def parse_motion(
+    table: Table, parts: tuple[PartEntry, ...], surface: SurfaceEntry | None, pose: PoseEntry
+) -> KinematicEntry:
     """Return what a table says; a `SceneError` names line and key of what does not go together."""
     swing: dict[str, Vector | float] = {}
     for key in SWING:
@@ -52,7 +54,7 @@ def parse_motion(table: Table, shape: ShapeEntry, surface: SurfaceEntry, pose: P
         for key in ("belt", "velocity", "angular_velocity"):
             if key in table:
                 raise table.error(key, "does not go with an oscillation: it has 'translation' and 'rotation'")
-    entry = KinematicEntry(table.text("name"), shape, surface, pose, belt, swing, table)
+    entry = KinematicEntry(table.text("name"), parts, surface, pose, belt, swing, table)
     with table.blame():
         entry.motion()
     return entry

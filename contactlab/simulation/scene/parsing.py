@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+from contactlab.simulation.scene.filters import FILTER, parse_filter
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
 from contactlab.simulation.scene.kinematic import SWING, KinematicEntry, parse_motion
 from contactlab.simulation.scene.poses import MOTION, PLACE, parse_pose
@@ -36,12 +37,24 @@ MOST_ENTRIES = 1000
 _NUMBERS = ("mu", "restitution", "stiffness", "dissipation")
 _SURFACE = ("material", *_NUMBERS)
 _POSE = (*PLACE, *MOTION)
-_PART = (*SHAPE_KEYS, *PLACE, *_SURFACE)
+_PART = (*SHAPE_KEYS, *PLACE, *_SURFACE, *FILTER)
 _FIXED = ("name", "part", *_PART)
 _BODY = ("mass", "density", "com", "inertia", "count", "spacing", *_FIXED, *MOTION)
-_ROBOT = ("name", "urdf", "floating_base", "collisions", "q", "v", "shape", *ROBOT_JOINT_KEYS, *_SURFACE, *_POSE)
+_ROBOT = (
+    "name",
+    "urdf",
+    "floating_base",
+    "collisions",
+    "q",
+    "v",
+    "shape",
+    *ROBOT_JOINT_KEYS,
+    *_SURFACE,
+    *_POSE,
+    *FILTER,
+)
 _STEPPER = tuple(entry.name for entry in dataclasses.fields(TimeStepping))
-_KINEMATIC = ("name", "belt", *SWING, *SHAPE_KEYS, *_SURFACE, *_POSE)
+_KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
 _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinematic", "robot", "loop", "ignore")
 
 
@@ -61,7 +74,7 @@ def parse_scene(root: Table) -> SceneEntry:
         with table.blame():
             # Here, not where it is used: the fault is on this line.
             materials[name].material()
-    half_space_keys = ("name", "normal", "point", *_SURFACE)
+    half_space_keys = ("name", "normal", "point", *_SURFACE, *FILTER)
     half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MOST_ENTRIES)]
     bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
     kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MOST_ENTRIES)]
@@ -118,7 +131,7 @@ def _stepper(table: Table) -> StepperEntry:
 def _half_space(table: Table) -> HalfSpaceEntry:
     table.required("name")
     normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
-    return HalfSpaceEntry(table.text("name"), normal, point, _surface(table), table)
+    return HalfSpaceEntry(table.text("name"), normal, point, _surface(table), parse_filter(table), table)
 
 
 def _body(table: Table) -> BodyEntry:
@@ -152,8 +165,9 @@ def _fixed(table: Table) -> FixedEntry:
 
 def _parts(table: Table) -> tuple[PartEntry, ...]:
     """Return the shapes of a body: its own one, in its own axes, or those of its parts."""
+    whole = parse_filter(table)
     if table.one_of("shape", "part") == "shape":
-        return (PartEntry(parse_shape(table), PoseEntry(), None, table),)
+        return (PartEntry(parse_shape(table), PoseEntry(), None, whole, table),)
     for key in SHAPE_KEYS:
         if key in table:
             raise table.error(key, "belongs to one of the parts")
@@ -163,7 +177,7 @@ def _parts(table: Table) -> tuple[PartEntry, ...]:
         surface = _own_surface(part)
         if surface is None:
             table.one_of("material", "mu")
-        parts.append(PartEntry(parse_shape(part), parse_pose(part), surface, part))
+        parts.append(PartEntry(parse_shape(part), parse_pose(part), surface, parse_filter(part, whole), part))
     return tuple(parts)
 
 
@@ -182,8 +196,8 @@ def _ignore(table: Table) -> IgnoreEntry:
 
 
 def _kinematic(table: Table) -> KinematicEntry:
-    table.required("name", "shape")
-    return parse_motion(table, parse_shape(table), _surface(table), parse_pose(table))
+    table.required("name")
+    return parse_motion(table, _parts(table), _own_surface(table), parse_pose(table))
 
 
 def _robot(table: Table) -> RobotEntry:
@@ -193,10 +207,14 @@ def _robot(table: Table) -> RobotEntry:
         for key in _POSE:
             if key in table:
                 raise table.error(key, "is that of a floating base; add floating_base = true")
-    shapes = []
+    whole, shapes = parse_filter(table), []
     for link in table.tables("shape", ("body", *_PART), MOST_ENTRIES):
         link.required("body", "shape")
-        shapes.append(LinkShapeEntry(link.text("body"), parse_shape(link), parse_pose(link), _surface(link), link))
+        shapes.append(
+            LinkShapeEntry(
+                link.text("body"), parse_shape(link), parse_pose(link), _surface(link), parse_filter(link, whole), link
+            )
+        )
     return RobotEntry(
         name=table.text("name"),
         urdf=table.text("urdf"),
@@ -206,6 +224,7 @@ def _robot(table: Table) -> RobotEntry:
         v=_state(table, "v"),
         pose=parse_pose(table),
         surface=_surface(table) if collisions else SurfaceEntry(None, 0.0),
+        filter=whole,
         shapes=tuple(shapes),
         joints=joints_entry(table),
         table=table,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from contactlab.contact import Material
+from contactlab.simulation.scene.filters import FilterEntry
 from contactlab.simulation.scene.joints import JointsEntry, LoopEntry
 from contactlab.simulation.scene.table import Table
 
@@ -71,6 +72,7 @@ class PartEntry:
     shape: ShapeEntry
     pose: PoseEntry
     surface: SurfaceEntry | None
+    filter: FilterEntry
     table: Table = field(repr=False, compare=False)
 
 
@@ -82,6 +84,7 @@ class HalfSpaceEntry:
     normal: Vector
     point: Vector
     surface: SurfaceEntry
+    filter: FilterEntry
     table: Table = field(repr=False, compare=False)
 
 
@@ -129,6 +132,7 @@ class LinkShapeEntry:
     shape: ShapeEntry
     pose: PoseEntry
     surface: SurfaceEntry
+    filter: FilterEntry
     table: Table = field(repr=False, compare=False)
 
 
@@ -147,6 +151,7 @@ class RobotEntry:
     v: Vector | dict[str, float]
     pose: PoseEntry
     surface: SurfaceEntry
+    filter: FilterEntry
     shapes: tuple[LinkShapeEntry, ...]
     joints: JointsEntry
     table: Table = field(repr=False, compare=False)

@@ -10,10 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import BodyShape, HeightField, Shape
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
+from contactlab.simulation.verification.ground_reach import (
+    NEAR,
+    UPRIGHT,
+    mesh_excess,
+    points_excess,
+    triangles_of,
+)
 from contactlab.simulation.verification.motion import Body, tree_roots
-from contactlab.simulation.verification.proximity import Core, core_of, corners, nearest
+from contactlab.simulation.verification.proximity import Core, core_of, corners, hull_of, nearest
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -22,9 +29,6 @@ if TYPE_CHECKING:
     from contactlab.simulation.world import World
 
 __all__ = ["PairCoverage"]
-
-NEAR = 1e-9  # part of the size of things by which two shapes may be within reach, and no row of theirs be there
-UPRIGHT = 0.1  # cosine: a height field is touched from above
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,11 @@ class PairCoverage:
         self.world = world
         self.stepper = stepper
         self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
+        # What half-spaces see of a shape: of a mesh that is not convex its hull.
+        self.hulls = [
+            hull_of(s.shape) if isinstance(s.shape, Mesh) else core
+            for s, core in zip(world.surfaces, self.cores, strict=True)
+        ]
         self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
         moving = tree_roots(world.model)
         # Points touch half-spaces one by one; only what has none touches as a whole.
@@ -89,9 +98,9 @@ class PairCoverage:
             if (i, j) not in listed and awake[owner[[i, j]]].any():
                 worst = max(worst, self._excess(i, j, places, h))
         for i in (i for i in self.round if awake[owner[i]]):
-            for s in range(len(self.world.half_spaces)):
+            for s, ground in enumerate(self.world.half_spaces):
                 if (-1 - s, i) not in listed and self._admitted(i, s):
-                    worst = max(worst, self._excess_of_plane(s, i, places[i], h))
+                    worst = max(worst, self._excess_of_plane(ground.normal, ground.offset, i, places[i]))
         return worst
 
     def _admitted(self, i: int, s: int) -> bool:
@@ -119,7 +128,7 @@ class PairCoverage:
         if not self.pairs.size:
             return []
         center = np.array([place.p for place in places])
-        ball = np.array([np.inf if core is None else core.reach for core in self.cores])
+        ball = np.array([np.inf if hull is None else hull.reach for hull in self.hulls])
         speed = np.array([float(np.linalg.norm(place.velocity_at(place.p))) for place in places])
         spin = np.array([float(np.linalg.norm(place.turning)) for place in places])
         reach = self.stepper.margin + ball + h * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + 1.0))
@@ -132,13 +141,20 @@ class PairCoverage:
         if cores[0] is not None and cores[1] is not None:
             return self._within(cores[0], cores[1], places[i], places[j], h)
         for n, other in ((i, j), (j, i)):
-            terrain, core = self.world.surfaces[n].shape, self.cores[other]
-            if not isinstance(terrain, HeightField) or core is None:
-                continue
-            up = places[n].R[:, 2]
-            for triangle in _triangles(terrain, places[n], places[other].p, core.reach + self.stepper.margin):
-                one = Core(corners(triangle), 0.0, np.inf)
-                worst = max(worst, self._within(one, core, places[n], places[other], h, up=up))
+            ground, shape, core = self.world.surfaces[n].shape, self.world.surfaces[other].shape, self.cores[other]
+            at, at_b = places[n], places[other]
+            if isinstance(ground, HalfSpace):
+                normal = at.R @ ground.normal
+                worst = max(worst, self._excess_of_plane(normal, ground.offset + float(normal @ at.p), other, at_b))
+            elif isinstance(ground, Mesh) and self.cores[n] is None and core is not None:
+                worst = max(worst, mesh_excess(ground, at, core, at_b, self.stepper.margin))
+            elif isinstance(ground, HeightField) and core is not None:
+                for triangle in triangles_of(ground, at, at_b.p, core.reach + self.stepper.margin):
+                    one = Core(corners(triangle), 0.0, np.inf)
+                    worst = max(worst, self._within(one, core, at, at_b, h, up=at.R[:, 2]))
+            elif isinstance(ground, HeightField) and isinstance(shape, Mesh):
+                points = shape.support_points()[0] @ at_b.R.T + at_b.p
+                worst = max(worst, points_excess(ground, at, points, self.stepper.margin))
         return worst
 
     def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
@@ -165,28 +181,14 @@ class PairCoverage:
                 reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
         return max(0.0, reach - gap - NEAR * size) / size
 
-    def _excess_of_plane(self, s: int, i: int, place: Place, h: float) -> float:
-        plane, core = self.world.half_spaces[s], self.cores[i]
-        assert core is not None
-        lowest = place.R @ core.support(place.R.T @ -plane.normal) + place.p
+    def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: Place) -> float:
+        hull = self.hulls[i]
+        if hull is None:
+            return 0.0
+        lowest = place.R @ hull.support(place.R.T @ -normal) + place.p
         size = 1.0 + float(np.abs(lowest).sum())
-        gap = float(plane.normal @ lowest) - core.radius - plane.offset
+        gap = float(normal @ lowest) - hull.radius - offset
         return max(0.0, self.stepper.margin - gap - NEAR * size) / size
-
-
-def _triangles(terrain: HeightField, place: Place, center: FloatArray, reach: float) -> list[FloatArray]:
-    """Return the triangles (3, 3), in the terrain's axes, of the cells within reach of a ball."""
-    dx, dy = terrain.spacing
-    x, y = (place.R.T @ (center - place.p))[:2]
-    nx, ny = terrain.heights.shape
-    first = [max(0, int(np.floor((value - reach) / step))) for value, step in ((x, dx), (y, dy))]
-    last = [min(n - 1, int(np.ceil((value + reach) / step))) for value, step, n in ((x, dx, nx), (y, dy, ny))]
-    found = []
-    for i, j in itertools.product(range(first[0], last[0]), range(first[1], last[1])):
-        for a, b in ((1, 0), (0, 1)):
-            cell = ((i, j), (i + 1, j + 1), (i + a, j + b))
-            found.append(np.array([[m * dx, n * dy, terrain.heights[m, n]] for m, n in cell]))
-    return found
 
 
 def _may_touch(world: World) -> list[tuple[int, int]]:

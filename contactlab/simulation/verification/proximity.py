@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Shape, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape, Sphere
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Core", "core_of", "nearest"]
+__all__ = ["Core", "core_of", "corners", "hull_of", "nearest"]
 
 ITERATIONS = 200
 CLOSE = 1e-14  # of the squared size: the bounds meet
@@ -37,7 +37,7 @@ class Core:
 
 
 def core_of(shape: Shape) -> Core | None:
-    """Return the core of a shape, None of one that has no end."""
+    """Return the core of a shape, None of one that has no end or is not convex."""
     if isinstance(shape, Cylinder):
         r, half = shape.radius, shape.half_length
 
@@ -56,9 +56,17 @@ def core_of(shape: Shape) -> Core | None:
         points, radius = signs * shape.half_extents, 0.0
     elif isinstance(shape, ConvexPoints):
         points, radius = np.asarray(shape.points), 0.0
+    elif isinstance(shape, Mesh) and shape.convex:
+        return hull_of(shape)
     else:
         return None
     return Core(corners(points), radius, float(np.linalg.norm(points, axis=1).max()) + radius)
+
+
+def hull_of(mesh: Mesh) -> Core:
+    """Return the convex hull of a mesh; corners that no triangle has are not part of it."""
+    points = mesh.vertices[np.unique(mesh.triangles)]
+    return Core(corners(points), 0.0, float(np.linalg.norm(points, axis=1).max()))
 
 
 def corners(points: FloatArray) -> Support:

@@ -1,8 +1,9 @@
-"""Experiments on real data: data sets with their published metrics, and the runs that are scored on them."""
+"""Experiments: data sets with their published metrics, the runs that are scored on them, sweeps of many runs."""
 
 from __future__ import annotations
 
 from contactlab.lab.errors import DatasetError
+from contactlab.lab.sweeps import SweepError, SweepResult, sweep
 from contactlab.lab.synthetic_toss import synthesize_tosses
 from contactlab.lab.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
 from contactlab.lab.toss_settings import MODELS, TossSettings
@@ -13,6 +14,8 @@ __all__ = [
     "PUBLISHED",
     "DatasetError",
     "PublishedRow",
+    "SweepError",
+    "SweepResult",
     "TossOutcome",
     "TossReport",
     "TossSettings",
@@ -20,5 +23,6 @@ __all__ = [
     "run_toss",
     "run_tosses",
     "simulate_toss",
+    "sweep",
     "synthesize_tosses",
 ]

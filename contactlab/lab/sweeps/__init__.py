@@ -1,0 +1,9 @@
+"""Sweeps: many independent tasks, each computed once, wherever there is a processor for it."""
+
+from __future__ import annotations
+
+from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.sweeps.result import SweepResult
+from contactlab.lab.sweeps.sweeping import sweep
+
+__all__ = ["SweepError", "SweepResult", "sweep"]

@@ -1,0 +1,71 @@
+"""Tasks on this machine: in this process, or on worker processes, one thread of ours watching each."""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+
+from contactlab.lab.sweeps.attempt import Answer, attempt
+from contactlab.lab.sweeps.functions import FunctionName, load_function
+from contactlab.lab.sweeps.tasks import Item
+from contactlab.lab.sweeps.worker import Worker
+
+__all__ = ["all_cores", "run_here", "run_on_processes"]
+
+
+def all_cores() -> int:
+    """Number of processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def run_here(function: FunctionName, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
+    """Yield every task with its answer, one after the other, in this process."""
+    found = load_function(function)
+    for item in items:
+        yield item, attempt(found, item.text)
+
+
+def run_on_processes(
+    function: FunctionName, items: Sequence[Item], jobs: int, time_limit: float | None, retries: int
+) -> Iterator[tuple[Item, Answer]]:
+    """Yield every task with its answer, as they are finished, from so many processes.
+
+    Closing the iterator ends the processes at once.
+    """
+    waiting = deque(items)
+    finished: queue.SimpleQueue[tuple[Item, Answer] | BaseException] = queue.SimpleQueue()
+    workers = [Worker(function, retries) for _ in range(min(jobs, len(items)))]
+    stopped = threading.Event()
+
+    def serve(worker: Worker) -> None:
+        try:
+            while not stopped.is_set():
+                try:
+                    item = waiting.popleft()
+                except IndexError:
+                    return
+                finished.put((item, worker.run(item.text, time_limit)))
+        except BaseException as error:  # noqa: BLE001  raised again where the sweep is waited for
+            finished.put(error)
+        finally:
+            worker.close()
+
+    threads = [threading.Thread(target=serve, args=(worker,), daemon=True) for worker in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in items:
+            answered = finished.get()
+            if isinstance(answered, BaseException):
+                raise answered
+            yield answered
+    finally:
+        stopped.set()
+        for worker in workers:
+            worker.kill()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()

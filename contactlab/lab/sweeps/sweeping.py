@@ -1,0 +1,183 @@
+"""Independent tasks, once each: in this process, on all cores, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import math
+import os
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from contactlab.lab.progress import Progress
+from contactlab.lab.sweeps.attempt import Answer
+from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName, name_of
+from contactlab.lab.sweeps.pool import all_cores, run_here, run_on_processes
+from contactlab.lab.sweeps.result import SweepResult, write_csv
+from contactlab.lab.sweeps.store import Store
+from contactlab.lab.sweeps.tasks import Item, items_of
+
+__all__ = ["OUTCOMES", "TABLE", "sweep"]
+
+OUTCOMES = ("done", "failed", "timeout", "lost")
+TABLE = "rows.csv"
+
+Answers = Iterator[tuple[Item, Answer]]
+
+
+def sweep(
+    function: Callable[[Any], dict[str, Any]],
+    tasks: Sequence[Any],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    time_limit: float | None = None,
+    retries: int = 2,
+    again: Collection[str] = (),
+    progress: bool | Callable[[int, int], None] = False,
+) -> SweepResult:
+    """Run a function on every task and return the rows in the order of the tasks.
+
+    The rows are the same, bit for bit but for times, however and wherever they are computed, if the function depends
+    on its task alone: what is random takes its seed from the task. (BLAS may round differently on another number of
+    threads; worker processes use one unless ``OMP_NUM_THREADS`` says otherwise.)
+
+    Parameters
+    ----------
+    function
+        Takes a task, returns a dict of numbers, strings, booleans, None, and lists of them; numpy's are made plain. At
+        the top level of a module, or of a script that calls `sweep` under ``if __name__ == "__main__":``.
+    tasks
+        Dicts that JSON can hold, or frozen dataclasses of such values; the function gets the same kind, tuples as
+        lists. Of tasks that are equal one is run.
+    out
+        Folder of the rows: ``rows.jsonl``, one line per task, on disk as soon as it is finished, and ``rows.csv`` at
+        the end. Tasks that stand there already are not run again, so that a sweep that was interrupted, killed or
+        given more tasks goes on where it was. One sweep at a time may write there.
+    jobs
+        Worker processes; None for one per core, 1 for none: the tasks are run in this process, which a task that
+        crashes takes with it. With a ``time_limit`` a single job is a worker process, too.
+    cluster
+        Address of the scheduler of a running Dask cluster, as in ``tcp://127.0.0.1:8786``, in place of ``jobs``. See
+        `contactlab.lab.sweeps.cluster`.
+    time_limit
+        Seconds a task may take, counted once its worker has loaded the function; then the worker process is killed,
+        whatever it is doing, and another takes its place.
+    retries
+        How many times a task is run again after its worker died through no fault of the task (SIGKILL, SIGTERM and
+        SIGHUP come from outside, or for want of memory; a dead machine of a cluster). Any other end of a worker is the
+        task's own doing, and the row ``failed``.
+    again
+        Outcomes (``failed``, ``timeout``, ``lost``) of rows in the folder that are to be computed anew.
+    progress
+        True for a bar on standard error, or a function of (tasks finished, tasks in all).
+
+    Returns
+    -------
+    SweepResult
+        A task that raises, crashes, hangs or is lost has a row that says so, and stops nothing.
+
+    Raises
+    ------
+    SweepError
+        The function or a task cannot be sent to a worker, the folder is in use or damaged, the cluster is not there.
+
+    Notes
+    -----
+    Ctrl-C ends the workers at once and leaves the folder as it is.
+    """
+    name, items = _checked(function, tasks, jobs, cluster, time_limit, retries, again)
+    with contextlib.ExitStack() as stack:
+        store = None if out is None else stack.enter_context(Store(Path(out)))
+        known = {} if store is None else store.rows
+        unique = {item.key: item for item in items}
+        left = [item for key, item in unique.items() if key not in known or known[key]["outcome"] in again]
+        rows = {key: known[key] for key in unique if key in known}
+        answers = _answers(name, left, jobs, cluster, time_limit, retries)
+        stack.enter_context(contextlib.closing(answers))
+        report = _reporter(progress, stack)
+        done = len(unique) - len(left)
+        report(done, len(unique))
+        for item, answer in answers:
+            rows[item.key] = _row(item, answer)
+            if store is not None:
+                store.add(rows[item.key])
+            done += 1
+            report(done, len(unique))
+        ordered = [dict(rows[item.key]) for item in items]
+        if store is not None:
+            write_csv(store.folder / TABLE, ordered)
+        return SweepResult(ordered, len(left), None if store is None else store.folder)
+
+
+def _checked(
+    function: Callable[[Any], dict[str, Any]],
+    tasks: Sequence[Any],
+    jobs: int | None,
+    cluster: str | None,
+    time_limit: float | None,
+    retries: int,
+    again: Collection[str],
+) -> tuple[FunctionName, list[Item]]:
+    if os.environ.get(WORKER_VARIABLE):
+        raise SweepError('a sweep within a worker of a sweep: put the call under if __name__ == "__main__":')
+    if jobs is not None and not _whole(jobs, 1):
+        raise SweepError(f"jobs must be a whole number of at least 1, got {jobs!r}")
+    if jobs is not None and cluster is not None:
+        raise SweepError("give jobs or cluster, not both: the cluster's workers are its own affair")
+    if time_limit is not None and not (0.0 < time_limit < math.inf):
+        raise SweepError(f"time_limit must be a positive number of seconds, got {time_limit!r}")
+    if not _whole(retries, 0):
+        raise SweepError(f"retries must be a whole number of at least 0, got {retries!r}")
+    if isinstance(again, str) or any(outcome not in OUTCOMES for outcome in again):
+        raise SweepError(f"again must hold outcomes, of {', '.join(OUTCOMES)}; got {again!r}")
+    tasks = list(tasks)
+    classes = {type(task) if dataclasses.is_dataclass(task) else None for task in tasks}
+    if len(classes) > 1:
+        raise SweepError("tasks must be all dicts, or all of one dataclass")
+    name = name_of(function, next(iter(classes), None))
+    return name, items_of(name, tasks)
+
+
+def _whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _answers(
+    name: FunctionName,
+    items: list[Item],
+    jobs: int | None,
+    cluster: str | None,
+    time_limit: float | None,
+    retries: int,
+) -> Generator[tuple[Item, Answer], None, None]:
+    """Yield the answers of wherever the tasks are run."""
+    if not items:
+        return
+    if cluster is not None:
+        from contactlab.lab.sweeps.cluster import run_on_cluster
+
+        yield from run_on_cluster(name, items, cluster, time_limit, retries)
+    elif jobs == 1 and time_limit is None:
+        yield from run_here(name, items)
+    else:
+        yield from run_on_processes(name, items, jobs or all_cores(), time_limit, retries)
+
+
+def _row(item: Item, answer: Answer) -> dict[str, Any]:
+    """Return the row, which went through JSON as every row of the folder has."""
+    row: dict[str, Any] = {"key": item.key, "outcome": answer.outcome}
+    if answer.outcome != "done":
+        row["error"] = answer.error
+    row["seconds"] = answer.seconds
+    return {**row, **json.loads(item.text), **answer.values}
+
+
+def _reporter(progress: bool | Callable[[int, int], None], stack: contextlib.ExitStack) -> Callable[[int, int], None]:
+    if progress is True:
+        return stack.enter_context(Progress("sweeping", "tasks")).update
+    return progress if callable(progress) else lambda done, total: None

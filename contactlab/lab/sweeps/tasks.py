@@ -1,0 +1,61 @@
+"""What a sweep computes: tasks as JSON, and the key by which a finished one is known again."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.sweeps.functions import FunctionName
+
+__all__ = ["RESERVED", "Item", "items_of"]
+
+#: Entries of a row that are the sweep's own.
+RESERVED = ("key", "outcome", "error", "seconds")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One task.
+
+    Attributes
+    ----------
+    key
+        SHA-256 of the function's name and of the task as canonical JSON, hexadecimal.
+    text
+        The task as canonical JSON: keys sorted, no spaces.
+    """
+
+    key: str
+    text: str
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """The task's own entries, which open its row."""
+        entries: dict[str, Any] = json.loads(self.text)
+        return entries
+
+
+def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[Item]:
+    """Return the tasks with their keys; a `SweepError` names the first that JSON cannot hold."""
+    return [_item(function, i, task) for i, task in enumerate(tasks)]
+
+
+def _item(function: FunctionName, i: int, task: Any) -> Item:
+    entries = dataclasses.asdict(task) if dataclasses.is_dataclass(task) and not isinstance(task, type) else task
+    if not isinstance(entries, Mapping):
+        raise SweepError(f"tasks[{i}] must be a dict or a dataclass, got {type(task).__name__}")
+    for name in entries:
+        if not isinstance(name, str):
+            raise SweepError(f"tasks[{i}]: the key {name!r} is not a string")
+        if name in RESERVED:
+            raise SweepError(f"tasks[{i}]: '{name}' is an entry of the rows, call it otherwise")
+    try:
+        text = json.dumps(dict(entries), sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise SweepError(f"tasks[{i}] cannot be written as JSON: {error}") from error
+    return Item(hashlib.sha256(f"{function.qualified}\n{text}".encode()).hexdigest(), text)

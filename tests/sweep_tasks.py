@@ -1,0 +1,86 @@
+"""Functions for sweeps: worker processes import them by name, so they stand in a module of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import signal
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def walk(task: dict[str, Any]) -> dict[str, Any]:
+    """A random walk: many roundings, the seed the task's own. Leaves a mark in ``marks`` each time it is computed."""
+    if "marks" in task:
+        with (Path(task["marks"]) / f"{task['seed']}").open("a") as file:
+            file.write("x")
+    if "sleep" in task:
+        time.sleep(task["sleep"])
+    steps = np.random.default_rng(task["seed"]).normal(size=1000)
+    place = np.cumsum(steps * task.get("scale", 0.1))
+    return {"end": place[-1], "path": place[:5], "far": bool(abs(place[-1]) > 3), "most": int(place.argmax())}
+
+
+@dataclass(frozen=True)
+class Circle:
+    radius: float
+    label: str = ""
+
+
+def area(circle: Circle) -> dict[str, Any]:
+    return {"area": math.pi * circle.radius**2}
+
+
+def poison(task: dict[str, Any]) -> dict[str, Any]:
+    """What a task can do to whoever runs it."""
+    kind = task["kind"]
+    if kind == "raise":
+        raise ValueError("the well is poisoned")
+    if kind == "exit":
+        os._exit(3)
+    if kind == "sys.exit":
+        sys.exit("enough")
+    if kind == "segfault":
+        ctypes.string_at(0)
+    if kind == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if kind == "hang":
+        _endless(np.zeros(1))
+    if kind == "print":
+        print("a line of its own")
+        sys.stdin.read()
+    if kind == "nested":
+        return {"inner": {"a": 1}}
+    if kind == "own":
+        return {"key": 1}
+    if kind == "object":
+        return {"a": object()}
+    return {"value": 1.0}
+
+
+def _endless(x: np.ndarray) -> None:
+    """Compiled code that never returns and, unlike Python's, cannot be interrupted: a kernel in a cycle."""
+    import numba
+
+    @numba.njit
+    def spin(x: np.ndarray) -> float:
+        while x[0] < 1.0:
+            x[0] *= 0.5
+        return x[0]
+
+    spin(x)
+
+
+def die_once(task: dict[str, Any]) -> dict[str, Any]:
+    """Be killed from outside the first time, as by a machine out of memory."""
+    mark = Path(task["mark"])
+    if not mark.exists():
+        mark.write_text("x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"survived": True}

@@ -84,3 +84,11 @@ def die_once(task: dict[str, Any]) -> dict[str, Any]:
         mark.write_text("x")
         os.kill(os.getpid(), signal.SIGKILL)
     return {"survived": True}
+
+
+def kill_parent(task: dict[str, Any]) -> dict[str, Any]:
+    """End the worker of the cluster that runs this task's process, unless told to be harmless."""
+    if task["harmful"]:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60.0)
+    return {"pid": 0}

@@ -1,0 +1,96 @@
+"""Draw the pictures of the gallery: `python docs/make_pictures.py [NAME...]`, without a display, a few minutes for all.
+
+An example's picture is the last recording it simulates, or what a function of its name in `pictures_of_examples.py`
+draws; a scene's, how it starts, moves and ends. Every picture is cut, reduced to 64 colours and at most 60 KB.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import runpy
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pictures_of_examples as own
+from PIL import Image, ImageChops
+
+import contactlab.simulation
+from contactlab import plotting
+from contactlab.simulation.scene import load_scene
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from contactlab.simulation import Recording
+
+DOCS = Path(__file__).resolve().parent
+EXAMPLES = DOCS.parent / "examples"
+WIDTH, MOST_BYTES = 720, 60_000
+
+
+def keep(figure: Figure, path: Path) -> None:
+    """Cut the white off a figure, scale it to the width of a page, and write it with few colours."""
+    raw = io.BytesIO()
+    figure.savefig(raw, format="png", dpi=150, facecolor="white")
+    image = Image.open(raw).convert("RGB")
+    box = ImageChops.difference(image, Image.new("RGB", image.size, "white")).getbbox()
+    image = image.crop(box) if box else image
+    for width in (WIDTH, 600, 480, 360):
+        small = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
+        small = small.quantize(64, dither=Image.Dither.NONE)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        small.save(path, optimize=True)
+        if path.stat().st_size <= MOST_BYTES:
+            break
+    print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
+
+
+def strip(recording: Recording, count: int = 3) -> Figure:
+    """The first state, the last and those between."""
+    end = recording.time[-1]
+    return plotting.picture(recording, [end * i / (count - 1) for i in range(count)], size=(480, 400))
+
+
+def last_recording(script: Path) -> Recording:
+    """Run an example and keep what it simulated last."""
+    recordings: list[Recording] = []
+    simulate = contactlab.simulation.simulate
+
+    def listening(*args: Any, **options: Any) -> Recording:
+        recordings.append(simulate(*args, **options))
+        return recordings[-1]
+
+    contactlab.simulation.simulate = listening
+    here = Path.cwd()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)  # examples may leave files
+            runpy.run_path(str(script), run_name="__main__")
+            os.chdir(here)
+    finally:
+        os.chdir(here)
+        contactlab.simulation.simulate = simulate
+    if not recordings:
+        raise SystemExit(f"{script.name} simulates nothing: give it a function in docs/pictures_of_examples.py")
+    return recordings[-1]
+
+
+def main(names: list[str]) -> None:
+    """Draw all, or those whose file names begin with one of the names."""
+    for script in sorted(EXAMPLES.glob("*.py")):
+        if not names or script.stem.startswith(tuple(names)):
+            draw = getattr(own, f"example_{script.stem}", None)
+            figure = draw() if draw else strip(last_recording(script), 2)
+            keep(figure, DOCS / "images" / "gallery" / f"{script.stem}.png")
+    for path in sorted((EXAMPLES / "scenes").glob("*.toml")):
+        if not names or path.stem.startswith(tuple(names)):
+            scene = load_scene(path)
+            recording = contactlab.simulation.simulate(scene.world, scene.stepper, scene.duration)
+            keep(strip(recording), DOCS / "images" / "scenes" / f"{path.stem}.png")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

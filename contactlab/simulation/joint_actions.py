@@ -58,7 +58,7 @@ class Loop:
     erp
         Share of its position error taken back in a step, None for the stepper's.
     bodies
-        Of a custom constraint: the bodies it is about, None for any.
+        Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
     """
 
     constraint: Any

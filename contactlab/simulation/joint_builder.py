@@ -100,8 +100,10 @@ class JointBuilder(ABC):
             opens by a distance of order h over time. Terms of Baumgarte's act on accelerations, of which a step knows
             nothing: they are refused.
         bodies
-            Of a custom constraint: the bodies it is about. Without them it may be about any, and all trees are then
-            solved together.
+            Of a custom constraint: the bodies it is about; their trees are solved together. Without them they are found
+            from its Jacobian at the start and at a few states near it: the trees in whose columns it is not 0 at one of
+            them. A row that acts on another tree later stops the run with an error that names the body: constraints
+            that come to act on further bodies need ``bodies``.
         """
         share = None if erp is None else finite_number(erp, "erp", SimulationConfigError)
         if share is not None and not 0.0 <= share <= 1.0:

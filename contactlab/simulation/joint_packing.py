@@ -12,11 +12,13 @@ from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.constraints.kernels.wanted import SCRATCH
 from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.multibody.model import WORLD
+from contactlab.simulation.custom_loops import trees_acted_on
 from contactlab.simulation.joint_actions import Loop
 from contactlab.simulation.kernels import joint_layout as layout
 from contactlab.simulation.kernels.joint_layout import Joints
 
 if TYPE_CHECKING:
+    from contactlab.constraints.custom_values import CustomRows
     from contactlab.simulation.world import World
 
 __all__ = ["KINDS", "JointRow", "grow_joints", "joint_rows", "new_joint_chunk", "new_joints", "pack_joints"]
@@ -140,8 +142,9 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
 def _loop_rows(world: World) -> list[JointRow]:
     found = []
     cs, loops = world.loops, world.joint_actions.loops
+    customs = {custom.rows.start: custom for custom in cs.packed.custom}
     for loop, place in zip(loops, cs._places, strict=True):
-        trees = _trees(world, loop)
+        trees = _trees(world, loop, customs.get(place.start))
         if trees:  # between bodies that do not move there is nothing to hold
             erp = math.nan if loop.erp is None else loop.erp
             found += [
@@ -151,7 +154,7 @@ def _loop_rows(world: World) -> list[JointRow]:
     return found
 
 
-def _trees(world: World, loop: Loop) -> tuple[int, ...]:
+def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
     """Return the trees that a loop joins."""
     one = loop.constraint
     if isinstance(one, LoopConstraint):
@@ -161,7 +164,8 @@ def _trees(world: World, loop: Loop) -> tuple[int, ...]:
     else:
         named = loop.bodies
     if named is None:
-        return tuple(range(world.tree_starts.size - 1))
+        assert custom is not None
+        return trees_acted_on(world, custom)
     trees = {int(world.body_trees[world.model.index(name)]) for name in named if name != WORLD}
     return tuple(sorted(trees - {-1}))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.formulation.bridge.arguments import close_names
+from contactlab.simulation.custom_loops import CustomReach
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
 
@@ -39,6 +40,8 @@ class JointService:
         if isinstance(targets, np.ndarray):
             self._constant = np.array(targets, dtype=np.float64)
             targets = None
+        custom = world.loops.packed.custom if world.joint_actions.loops else ()
+        self._custom = tuple((one, CustomReach(world, one)) for one in custom)
         names = [str(drive.name) for drive in world.joint_actions.drives]
         for name, value in (targets or {}).items():
             if name not in names:
@@ -52,7 +55,7 @@ class JointService:
     @property
     def asks(self) -> bool:
         """Whether there is something to ask for in every step."""
-        return bool(self._functions) or bool(self._world.joint_actions.loops and self._world.loops.packed.custom)
+        return bool(self._functions) or bool(self._custom)
 
     def start(self, joints: Joints) -> None:
         """Write the targets that do not change."""
@@ -63,12 +66,13 @@ class JointService:
         for number, (name, function) in self._functions.items():
             field = f"targets[{name!r}] at time {time + h:.9g}"
             joints.target[number] = finite_number(function(time + h), field, SimulationConfigError)
-        if not self._world.joint_actions.loops:
+        if not self._custom:
             return
         model, speed = self._world.model, read_only(v)
         at = read_only(q)
-        for custom in self._world.loops.packed.custom:
+        for custom, reach in self._custom:
             G = custom.jacobian(model, at, speed, time)
+            reach.check(G, time)
             joints.loop_G[custom.rows] = G
             if custom.level == "acceleration":
                 # Over a step such rows ask for G v+ = G v + h gamma.

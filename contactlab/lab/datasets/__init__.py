@@ -1,8 +1,22 @@
-"""Readers of published data sets: one file each, every entry checked before it is used."""
+"""Readers of published data sets and of problems: every entry checked before it is used."""
 
 from __future__ import annotations
 
+from contactlab.lab.datasets.captured import captured_problem
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
+from contactlab.lab.datasets.problems import Problem, load_problem, load_problems
+from contactlab.lab.datasets.siconos import load_siconos
 from contactlab.lab.errors import DatasetError
 
-__all__ = ["CubeTosses", "DatasetError", "Toss", "load_cube_tosses", "save_cube_tosses"]
+__all__ = [
+    "CubeTosses",
+    "DatasetError",
+    "Problem",
+    "Toss",
+    "captured_problem",
+    "load_cube_tosses",
+    "load_problem",
+    "load_problems",
+    "load_siconos",
+    "save_cube_tosses",
+]

@@ -1,0 +1,216 @@
+"""Problems from files: whatever kind of file, one call."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.lab.datasets.captured import (
+    DEFAULT_H,
+    load_problem_data,
+    open_record,
+    recorded_problem,
+    recorded_problems,
+)
+from contactlab.lab.datasets.npz import read_arrays, require_array
+from contactlab.lab.datasets.siconos import load_siconos, mixed_problem
+from contactlab.lab.errors import DatasetError
+
+__all__ = ["Problem", "load_problem", "load_problems"]
+
+Problem: TypeAlias = lcp.LCP | lcp.MLCP | lcp.BoxLCP
+Named: TypeAlias = Iterator[tuple[str, Problem]]
+
+SUFFIXES = (".npz", ".dat", ".hdf5", ".h5")
+CHUNKS = ".npz.chunks"  # the folder of a run that was stopped
+MOST_STEPS = 20
+
+
+def load_problem(
+    path: str | os.PathLike[str], *, step: int | None = None, island: int = 0, h: float = DEFAULT_H
+) -> Problem:
+    """Read the one problem of a file.
+
+    Parameters
+    ----------
+    path
+        A file of a kind that `load_problems` knows.
+    step, island
+        Of a record of a run: which of its problems; the ``step`` must be given. Of a sequence: ``step`` is the number.
+    h
+        Step [s] at which velocity-level problem data are stated.
+
+    Raises
+    ------
+    DatasetError
+        Unreadable or foreign, or a file of several problems without the ``step``.
+    """
+    file = Path(path)
+    if step is not None and _is_record(file):
+        return recorded_problem(file, open_record(file), step, island)
+    found = _of_file(file, h, MOST_STEPS)
+    if step is not None:
+        wanted = f"{step:06d}"
+        for name, problem in found:
+            if name == wanted:
+                return problem
+        raise DatasetError(file, "", f"holds no sequence with a problem {step}")
+    first = next(found, None)
+    if first is None:
+        raise DatasetError(file, "", "holds no problem")
+    if next(found, None) is not None:
+        raise DatasetError(file, "", "holds several problems: say which by step, or use load_problems")
+    return first[1]
+
+
+def load_problems(
+    path: str | os.PathLike[str], *, h: float = DEFAULT_H, most_steps: int = MOST_STEPS
+) -> Iterator[tuple[str, Problem | DatasetError]]:
+    """Read the problems of a file, or of all files in a folder and the folders in it.
+
+    Known are, by their contents:
+
+    * ``.npz`` with ``M`` (n, n) and ``q`` (n,): `lcp.LCP`; with ``n_free``, the number of equations, which come first:
+      `lcp.MLCP`; with ``lo`` and ``hi``: `lcp.BoxLCP`; with ``n`` (k,) and the entries of ``M`` and ``q`` one problem
+      after the other: a sequence of `lcp.LCP`;
+    * problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not;
+    * ``.dat``: LCP and MLCP of Siconos.
+
+    Parameters
+    ----------
+    path
+        File or folder. In a folder files with other endings are passed over.
+    h
+        Step [s] at which velocity-level problem data are stated; records have their own.
+    most_steps
+        How many steps of a record, evenly spread over those that solved something.
+
+    Yields
+    ------
+    name
+        The file's path in the folder without its ending (of a single file its name), and behind a ``/`` the number in
+        the file where it may hold several.
+    problem
+        The problem; of a file that cannot be used the `DatasetError` that says why, with which a caller can go on.
+
+    Raises
+    ------
+    DatasetError
+        There is nothing at ``path``, or no file of these kinds in the folder.
+    """
+    root = Path(path)
+    if not root.exists():
+        raise DatasetError(root, "", "no such file or folder")
+    files = _files(root) if root.is_dir() and not _is_record(root) else [(_bare(root.name), root)]
+    if not files:
+        raise DatasetError(root, "", f"no files of problems in this folder ({', '.join(SUFFIXES)})")
+    for name, file in files:
+        problems = _of_file(file, h, most_steps)
+        try:
+            for inner, problem in problems:
+                yield (f"{name}/{inner}" if inner else name), problem
+        except DatasetError as error:
+            yield name, error
+
+
+def _files(root: Path) -> list[tuple[str, Path]]:
+    """Return names and files of a folder in the order of their names, each name once."""
+    found = []
+    for folder, folders, names in os.walk(root):
+        here = Path(folder)
+        found += [here / name for name in folders if name.endswith(CHUNKS)]
+        folders[:] = [name for name in folders if not name.endswith(CHUNKS) and not name.startswith(".")]
+        found += [here / name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")]
+    relative = sorted((file.relative_to(root).as_posix(), file) for file in found)
+    bare = [_bare(name) for name, _ in relative]
+    return [
+        (short if bare.count(short) == 1 else name, file) for short, (name, file) in zip(bare, relative, strict=True)
+    ]
+
+
+def _bare(name: str) -> str:
+    for suffix in (CHUNKS, *SUFFIXES):
+        if name.endswith(suffix):
+            return name.removesuffix(suffix)
+    return name
+
+
+def _of_file(path: Path, h: float, most_steps: int) -> Named:
+    """Yield number, empty where there can be but one, and problem of one file."""
+    if _is_record(path):
+        yield from recorded_problems(path, most_steps)
+    elif path.suffix == ".dat":
+        yield "", load_siconos(path)
+    elif path.suffix == ".npz":
+        yield from _of_npz(path, h)
+    else:
+        raise DatasetError(path, "", f"'{path.suffix}' is no kind of problem file that is read here")
+
+
+def _is_record(path: Path) -> bool:
+    return (path.is_dir() and path.name.endswith(CHUNKS)) or "meta" in _members(path)
+
+
+def _members(path: Path) -> set[str]:
+    """Return the names of the arrays of an ``.npz``; none of another file."""
+    if path.suffix != ".npz" or not path.is_file():
+        return set()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {name.removesuffix(".npy") for name in archive.namelist()}
+    except (zipfile.BadZipFile, NotImplementedError, OSError):
+        return set()
+
+
+def _of_npz(path: Path, h: float) -> Named:
+    members = _members(path)
+    if "format" in members:
+        yield "", load_problem_data(path, h)
+        return
+    arrays = read_arrays(path)
+    if "n" in arrays and "M" in arrays and arrays["M"].ndim == 1:
+        yield from _sequence(path, arrays)
+        return
+    M = require_array(path, arrays, "M", (None, None))
+    q = require_array(path, arrays, "q", (M.shape[0],))
+    yield "", _made(path, lambda: _problem(path, arrays, np.asarray(M, dtype=float), np.asarray(q, dtype=float)))
+
+
+def _problem(
+    path: Path, arrays: dict[str, NDArray[np.generic]], M: NDArray[np.float64], q: NDArray[np.float64]
+) -> Problem:
+    if "lo" in arrays or "hi" in arrays:
+        bounds = [np.asarray(require_array(path, arrays, name, (q.size,)), dtype=float) for name in ("lo", "hi")]
+        return lcp.BoxLCP(M, q, *bounds)
+    n_free = int(np.asarray(require_array(path, arrays, "n_free", (), integer=True))) if "n_free" in arrays else 0
+    if not 0 <= n_free <= q.size:
+        raise DatasetError(path, "n_free", f"{n_free} of {q.size} rows")
+    return mixed_problem(M, q, n_free) if n_free else lcp.LCP(M, q)
+
+
+def _sequence(path: Path, arrays: dict[str, NDArray[np.generic]]) -> Named:
+    sizes = np.asarray(require_array(path, arrays, "n", (None,), integer=True), dtype=np.int64)
+    if (sizes < 0).any():
+        raise DatasetError(path, "n", f"{sizes.min()} is negative")
+    M = np.asarray(require_array(path, arrays, "M", (int((sizes**2).sum()),)), dtype=float)
+    q = np.asarray(require_array(path, arrays, "q", (int(sizes.sum()),)), dtype=float)
+    at = row = 0
+    for i, n in enumerate(map(int, sizes)):
+        block, vector = M[at : at + n * n].reshape(n, n), q[row : row + n]
+        at, row = at + n * n, row + n
+        yield f"{i:06d}", _made(path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
+
+
+def _made(path: Path, make: Callable[[], Problem]) -> Problem:
+    """Return a problem; what is wrong with its numbers is said of the file."""
+    try:
+        return make()
+    except lcp.ProblemError as error:
+        raise DatasetError(path, "", str(error)) from error

@@ -28,7 +28,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data", type=Path, metavar="DATA", help="the impacts, .npz or a folder")
+    parser.add_argument("data", type=Path, metavar="DATA", help="the impacts: .npz, a folder, or planar_impacts")
     parser.add_argument("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
     parser.add_argument("--seed", type=kinds.seed, default=0, help="of the folds and the resamples (default 0)")
     parser.add_argument(
@@ -44,12 +44,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Fit, score, print; exit status 0."""
+    from contactlab.lab.datasets.fetching import data_path
     from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
     from contactlab.lab.errors import DatasetError
     from contactlab.lab.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
     from contactlab.lab.planar_table import format_intervals, format_planar, planar_json
 
-    data = load_planar_impacts(find_planar_impacts(arguments.data))
+    data = load_planar_impacts(find_planar_impacts(data_path(arguments.data)))
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
     models = every_model()

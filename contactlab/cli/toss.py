@@ -20,7 +20,8 @@ __all__ = ["add_parser", "run"]
 
 EPILOG = """\
 FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,
-gravity). A toss whose simulation fails is counted, listed and left out of the means; the exit status is then 1.
+gravity), or the data set cube_toss in the folder that CONTACTLAB_DATA names. A toss whose simulation fails is counted,
+listed and left out of the means; the exit status is then 1.
 --curve scores all tosses once per (mu, k): 44 runs, about five minutes on two cores.
 """
 
@@ -39,7 +40,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses, .npz")
+    source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
     source.add_argument("--data", type=Path, metavar="FILE", help="the same")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     parser.add_argument(
@@ -75,8 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Score the tosses of a file; exit status 1 if any failed."""
     from contactlab.lab import format_table
     from contactlab.lab.datasets import load_cube_tosses
+    from contactlab.lab.datasets.fetching import data_path, only_file
 
-    tosses = load_cube_tosses(arguments.file if arguments.data is None else arguments.data)
+    tosses = load_cube_tosses(only_file(data_path(arguments.file if arguments.data is None else arguments.data)))
     settings = _settings(arguments)
     report = _score(tosses, settings, arguments.workers, "tosses")
     print(format_table(report))

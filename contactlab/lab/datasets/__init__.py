@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from contactlab.lab.datasets.captured import captured_problem
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
+from contactlab.lab.datasets.fetching import fetch
 from contactlab.lab.datasets.problems import Problem, load_problem, load_problems
 from contactlab.lab.datasets.siconos import load_siconos
+from contactlab.lab.datasets.sources import SOURCES, Source
 from contactlab.lab.errors import DatasetError
 
 __all__ = [
+    "SOURCES",
     "CubeTosses",
     "DatasetError",
     "Problem",
+    "Source",
     "Toss",
     "captured_problem",
+    "fetch",
     "load_cube_tosses",
     "load_problem",
     "load_problems",

@@ -19,6 +19,7 @@ from contactlab.lab.datasets.captured import (
     recorded_problem,
     recorded_problems,
 )
+from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import read_arrays, require_array
 from contactlab.lab.datasets.siconos import load_siconos, mixed_problem
 from contactlab.lab.errors import DatasetError
@@ -86,7 +87,7 @@ def load_problems(
     Parameters
     ----------
     path
-        File or folder. In a folder files with other endings are passed over.
+        File or folder, or the name of a data set (`fetch`). In a folder files with other endings are passed over.
     h
         Step [s] at which velocity-level problem data are stated; records have their own.
     most_steps
@@ -105,7 +106,7 @@ def load_problems(
     DatasetError
         There is nothing at ``path``, or no file of these kinds in the folder.
     """
-    root = Path(path)
+    root = data_path(path)
     if not root.exists():
         raise DatasetError(root, "", "no such file or folder")
     files = _files(root) if root.is_dir() and not _is_record(root) else [(_bare(root.name), root)]

@@ -1,0 +1,135 @@
+"""Data sets by name: from a folder of one's own, or downloaded once and checked; no test leaves this machine."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from contactlab.cli import main
+from contactlab.lab import DatasetError, TossSettings, synthesize_tosses
+from contactlab.lab.datasets import SOURCES, Source, fetch, load_problems, save_cube_tosses
+
+CONTENT = b"what the file holds"
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """Serve ``published`` on the loopback interface."""
+    folder = tmp_path / "published"
+    folder.mkdir()
+    (folder / "a.hdf5").write_bytes(CONTENT)
+    Handler.asked.clear()
+    serving = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{serving.server_address[1]}"
+    serving.shutdown()
+    thread.join()
+    serving.server_close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONTACTLAB_DATA", raising=False)
+
+
+def test_a_file_is_downloaded_once(server: str, tmp_path: Path) -> None:
+    """Checked against its SHA-256; the second time it comes from the cache."""
+    pytest.importorskip("pooch", reason="pooch is missing: pip install 'contactlab[lab]'")
+    sources = {"a": Source("a file", ("set/a.hdf5",), f"{server}/a.hdf5", SHA256)}
+    for _ in range(2):
+        path = fetch("a", cache=tmp_path / "cache", sources=sources)
+        assert path == tmp_path / "cache" / "set" / "a.hdf5"
+        assert path.read_bytes() == CONTENT
+    assert Handler.asked == ["/a.hdf5"]
+
+
+@pytest.mark.parametrize("file", ["other.hdf5", "a.hdf5"])
+def test_what_cannot_be_had_is_said(server: str, tmp_path: Path, file: str) -> None:
+    """Not there, or with another checksum; what to do stands in the text, and nothing in the cache."""
+    pytest.importorskip("pooch", reason="pooch is missing: pip install 'contactlab[lab]'")
+    sources = {"a": Source("a file", ("set/a.hdf5",), f"{server}/{file}", "0" * 64)}
+    with pytest.raises(DatasetError, match=r"cannot be had from http.*set CONTACTLAB_DATA to a folder with set/a"):
+        fetch("a", cache=tmp_path / "cache", sources=sources)
+    assert not (tmp_path / "cache" / "set" / "a.hdf5").exists()
+
+
+def test_a_folder_of_ones_own_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any of its places; a file with a known checksum must have it."""
+    own = tmp_path / "own"
+    (own / "deep").mkdir(parents=True)
+    monkeypatch.setenv("CONTACTLAB_DATA", str(own))
+    sources = {"a": Source("a file", ("set/a.hdf5", "deep/a.hdf5"), "http://127.0.0.1:9/a.hdf5", SHA256)}
+    (own / "deep" / "a.hdf5").write_bytes(CONTENT)
+    assert fetch("a", cache=tmp_path, sources=sources) == own / "deep" / "a.hdf5"
+    (own / "deep" / "a.hdf5").write_bytes(CONTENT + b"!")
+    with pytest.raises(DatasetError, match="is not the known file"):
+        fetch("a", cache=tmp_path, sources=sources)
+    monkeypatch.setenv("CONTACTLAB_DATA", str(own / "nowhere"))
+    with pytest.raises(DatasetError, match="CONTACTLAB_DATA names no folder"):
+        fetch("a", cache=tmp_path, sources=sources)
+
+
+def test_unknown_and_unpublished_names() -> None:
+    """The one suggests, the other says what to set and where the originals are."""
+    with pytest.raises(DatasetError, match="did you mean 'cube_toss'"):
+        fetch("cube_tos")
+    with pytest.raises(DatasetError, match=r"set CONTACTLAB_DATA to a folder with cube_toss \(torch tensors"):
+        fetch("cube_toss")
+
+
+def test_every_source_is_whole() -> None:
+    """An address has a checksum and is pinned; without one it is said where the originals are."""
+    assert {"cube_toss", "planar_impacts", "lcp", "fclib"} <= set(SOURCES)
+    for name, source in SOURCES.items():
+        assert source.title
+        assert source.places, name
+        assert all(not Path(place).is_absolute() and ".." not in place for place in source.places), name
+        assert bool(source.url) == bool(source.sha256) != bool(source.origin), name
+        if source.url:
+            assert source.url.startswith("https://"), name
+            assert len(bytes.fromhex(source.sha256)) == 32, name
+
+
+def test_commands_and_readers_take_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`contactlab toss cube_toss`, and problems of a set; without the folder one line says what to do."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["toss", "cube_toss"]) == 2
+    assert "set CONTACTLAB_DATA" in capsys.readouterr().err
+    assert main(["impact", "planar_impacts"]) == 2
+    assert "set CONTACTLAB_DATA" in capsys.readouterr().err
+    own = tmp_path / "own"
+    (own / "cube_toss").mkdir(parents=True)
+    (own / "problems" / "lcp").mkdir(parents=True)
+    np.savez(own / "problems" / "lcp" / "one.npz", M=np.eye(2), q=np.ones(2))
+    settings = TossSettings(mu=0.2, edges=4, substeps=2)
+    save_cube_tosses(own / "cube_toss" / "few.npz", synthesize_tosses(2, settings))
+    monkeypatch.setenv("CONTACTLAB_DATA", str(own))
+    assert [name for name, _ in load_problems("lcp")] == ["one"]
+    assert main(["toss", "cube_toss", "--mu", "0.2", "--edges", "4", "--substeps", "2"]) == 0
+    assert "steps in" in capsys.readouterr().out
+    save_cube_tosses(own / "cube_toss" / "more.npz", synthesize_tosses(1, settings))
+    assert main(["toss", "cube_toss"]) == 2
+    assert "expected one .npz, found few.npz, more.npz" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Linear complementarity problems: find z with w = M z + q, 0 <= z, 0 <= w, z . w = 0.
 
-Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`).
+Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`); and Coulomb friction with its
+exact cone (`FrictionProblem`, `GlobalFrictionProblem`).
 
 >>> import lcp
 >>> result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]))
@@ -17,6 +18,13 @@ from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
 from lcp.errors import ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
+from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
+from lcp.friction.problem import FrictionProblem
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals
+from lcp.friction.residuals import measure as friction_residuals
+from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
+from lcp.friction.solve import FrictionSolver, default_friction_solver
+from lcp.friction.solvers import ADMM, ALL_FRICTION_SOLVERS, NSGS, FrictionCascade, ProximalPoint, SemismoothNewton
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
 from lcp.problem import LCP
@@ -56,11 +64,15 @@ from lcp.status import Status
 from lcp.trace import Trace, TraceRecorder
 
 __all__ = [
+    "ADMM",
+    "ALL_FRICTION_SOLVERS",
     "ALL_SOLVERS",
     "APGD",
     "CVXPY",
+    "DEFAULT_FRICTION_TOLERANCE",
     "LCP",
     "MLCP",
+    "NSGS",
     "OPTIONAL_SOLVERS",
     "OSQP",
     "PIQP",
@@ -82,6 +94,15 @@ __all__ = [
     "Farkas",
     "Feasibility",
     "FischerNewton",
+    "FrictionAttempt",
+    "FrictionCascade",
+    "FrictionClaim",
+    "FrictionProblem",
+    "FrictionReduction",
+    "FrictionResiduals",
+    "FrictionResult",
+    "FrictionSolver",
+    "GlobalFrictionProblem",
     "InteriorPoint",
     "Lemke",
     "MLCPResult",
@@ -93,12 +114,14 @@ __all__ = [
     "ProblemError",
     "ProjectedGaussSeidel",
     "ProxQP",
+    "ProximalPoint",
     "Ray",
     "Reduction",
     "Refined",
     "Regularized",
     "Residuals",
     "Result",
+    "SemismoothNewton",
     "Sensitivity",
     "SolveError",
     "Solver",
@@ -111,9 +134,11 @@ __all__ = [
     "box_to_lcp",
     "box_to_mlcp",
     "classify",
+    "default_friction_solver",
     "default_solver",
     "enumerate_solutions",
     "error_bound",
+    "friction_residuals",
     "infeasibility_proof",
     "lcp_to_mlcp",
     "mlcp_to_lcp",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lcp.friction.result import FrictionResult
     from lcp.result import Outcome
 
 
@@ -19,6 +20,6 @@ class OutOfRangeError(ProblemError):
 class SolveError(RuntimeError):
     """A solve that did not end in a verified solution; ``result`` tells how it ended."""
 
-    def __init__(self, message: str, result: Outcome) -> None:
+    def __init__(self, message: str, result: Outcome | FrictionResult) -> None:
         super().__init__(message)
         self.result = result

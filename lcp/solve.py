@@ -13,12 +13,17 @@ from lcp.box import BoxLCP
 from lcp.conversions import check_kind
 from lcp.dispatch import Solver, claim_of
 from lcp.errors import ProblemError
+from lcp.friction.global_problem import GlobalFrictionProblem
+from lcp.friction.problem import FrictionProblem
+from lcp.friction.result import FrictionResult
+from lcp.friction.solve import FrictionSolver, solve_friction
 from lcp.judge import judged
 from lcp.mixed import MLCP
 from lcp.problem import LCP, checked_vector
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import MLCPResult, Result
 from lcp.solvers import Cascade
+from lcp.traits import Traits
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14
@@ -46,7 +51,7 @@ def solve(
     solver: Solver | None = ...,
     *,
     z0: ArrayLike | Result | MLCPResult | None = ...,
-    tolerance: float = ...,
+    tolerance: float | None = ...,
     trace: bool = ...,
 ) -> Result: ...
 @overload
@@ -55,56 +60,78 @@ def solve(
     solver: Solver | None = ...,
     *,
     z0: ArrayLike | Result | MLCPResult | None = ...,
-    tolerance: float = ...,
+    tolerance: float | None = ...,
     trace: bool = ...,
 ) -> MLCPResult: ...
+@overload
 def solve(
-    problem: Problem,
-    solver: Solver | None = None,
+    problem: FrictionProblem | GlobalFrictionProblem,
+    solver: FrictionSolver | None = ...,
     *,
-    z0: ArrayLike | Result | MLCPResult | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
+    z0: ArrayLike | FrictionResult | None = ...,
+    tolerance: float | None = ...,
+    trace: bool = ...,
+) -> FrictionResult: ...
+def solve(
+    problem: Problem | FrictionProblem | GlobalFrictionProblem,
+    solver: Solver | FrictionSolver | None = None,
+    *,
+    z0: ArrayLike | Result | MLCPResult | FrictionResult | None = None,
+    tolerance: float | None = None,
     trace: bool = False,
-) -> Result | MLCPResult:
-    """Solve a complementarity problem and verify the answer on its original data.
+) -> Result | MLCPResult | FrictionResult:
+    """Solve a complementarity or friction problem and verify the answer on its original data.
 
     Parameters
     ----------
     problem
         The `LCP`, `MLCP` or `BoxLCP`. A solver of plain problems meets a mixed one reduced (`reduce`; where a singular
-        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`).
+        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`). Or a
+        `FrictionProblem` or `GlobalFrictionProblem`, whose exact cones ask for solvers of their own
+        (`ALL_FRICTION_SOLVERS`); they meet a global one reduced.
     solver
-        A solver object, its options being its fields; None for `default_solver`.
+        A solver object, its options being its fields; None for `default_solver` or `default_friction_solver`.
     z0
         Start (n,), e.g. the solution of a neighbouring problem (the y of an `MLCP`), or the previous result, whose z
-        or y it then is (one that is not finite is no start). Solvers without warm start ignore it.
+        y or r it then is (one that is not finite is no start). Solvers without warm start ignore it.
     tolerance
-        Bound on the scaled residual under which the result is called solved.
+        Bound on the scaled residual under which the result is called solved; 1e-9 if not given. Of friction problems
+        that on both of their measures (`lcp.friction.residuals`); 1e-8 if not given.
     trace
         Keep one number per iteration where the solver can.
 
     Returns
     -------
     Result
-        With z and w; for an `MLCP` an `MLCPResult` with u, y and w.
+        With z and w; for an `MLCP` an `MLCPResult` with u, y and w, for friction a `FrictionResult` with r and u.
 
     Raises
     ------
     ProblemError
         For ill-formed arguments. A numerical failure does not raise: it is the result's status.
     """
+    if tolerance is not None:
+        check_tolerance(tolerance)
+    if isinstance(problem, FrictionProblem | GlobalFrictionProblem):
+        if isinstance(z0, Result | MLCPResult):
+            raise ProblemError("z0 is the result of another kind of problem; a friction problem starts from its own")
+        return solve_friction(problem, solver, z0, tolerance, trace)
     check_kind(problem)
+    if isinstance(z0, FrictionResult):
+        raise ProblemError("z0 is a FrictionResult; a complementarity problem starts from z or a result of its own")
     if solver is None:
         solver = default_solver()
     elif isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
-    check_tolerance(tolerance)
+    elif getattr(solver, "traits", Traits(0)) & Traits.CONE:
+        raise ProblemError(f"{type(solver).__name__} solves friction problems alone; lcp.ALL_SOLVERS solve this one")
+    bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
     start = _start(z0, problem.n)
     clock = time.perf_counter()
     # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
     with np.errstate(all="ignore"):
-        claim = claim_of(problem, solver, z0=start, tolerance=tolerance, trace=trace)
-        return judged(problem, solver, claim, tolerance, clock)
+        claim = claim_of(problem, solver, z0=start, tolerance=bound, trace=trace)
+        return judged(problem, solver, claim, bound, clock)
 
 
 def _start(z0: ArrayLike | Result | MLCPResult | None, n: int) -> NDArray[np.float64] | None:

@@ -23,6 +23,8 @@ class Traits(enum.Flag):
     SPARSE = enum.auto()
     MIXED = enum.auto()
     BOXED = enum.auto()
+    # Solves friction problems (exact cones), and nothing else.
+    CONE = enum.auto()
 
 
 _CONTAINED_IN = {

@@ -1,0 +1,1 @@
+"""Coulomb friction with the exact cone: problems, solvers, residuals."""

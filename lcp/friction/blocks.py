@@ -1,0 +1,98 @@
+"""W as 3x3 blocks, and a problem in units in which its numbers are near one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.friction.problem import FrictionProblem, Indices
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Off-diagonal blocks in rows, diagonal ones apart; components a contact lacks are zeros.
+
+    Attributes
+    ----------
+    pointer, column, block
+        Row a has the blocks ``block[k]`` (3, 3) at contact ``column[k]``, k in ``pointer[a]:pointer[a + 1]``.
+    diagonal
+        (nc, 3, 3).
+    """
+
+    pointer: Indices
+    column: Indices
+    block: Vector
+    diagonal: Vector
+
+
+def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
+    """Blocks of a matrix (m, m) by the contacts of ``problem``; blocks of zeros are left out."""
+    from scipy import sparse
+
+    nc = problem.nc
+    contact = np.repeat(np.arange(nc, dtype=np.int64), problem._dims)
+    place = np.arange(problem.m, dtype=np.int64) - (np.cumsum(problem._dims) - problem._dims)[contact]
+    entries = sparse.coo_matrix(W)
+    value = np.asarray(entries.data, dtype=np.float64)
+    row, col = entries.row.astype(np.int64), entries.col.astype(np.int64)
+    row, col, value = row[value != 0.0], col[value != 0.0], value[value != 0.0]
+    a, b, i, j = contact[row], contact[col], place[row], place[col]
+    diagonal = np.zeros((nc, 3, 3))
+    own = a == b
+    diagonal[a[own], i[own], j[own]] = value[own]
+    a, b, i, j, value = a[~own], b[~own], i[~own], j[~own], value[~own]
+    key, at = np.unique(a * max(nc, 1) + b, return_inverse=True)
+    block = np.zeros((key.shape[0], 3, 3))
+    block[at, i, j] = value
+    pointer = np.zeros(nc + 1, dtype=np.int64)
+    np.cumsum(np.bincount(key // max(nc, 1), minlength=nc), out=pointer[1:])
+    return Blocks(pointer, np.ascontiguousarray(key % max(nc, 1)), block, diagonal)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both.
+
+    Attributes
+    ----------
+    W, q
+        The matrix and the rows (nc, 3) of the vector.
+    back
+        Factor from r here to r there.
+    """
+
+    problem: FrictionProblem
+    W: Any
+    q: Vector
+    back: float
+
+    def original(self, rows: Vector) -> Vector:
+        """R (m,) of the problem from rows (nc, 3) here."""
+        return self.problem.flat(rows * self.back)
+
+    def start(self, r: Vector | None) -> Vector:
+        """Rows (nc, 3) here of a start r (m,), zeros without one."""
+        if r is None:
+            return np.zeros((self.problem.nc, 3))
+        return self.problem.contacts(r) / self.back
+
+
+def scaled(problem: FrictionProblem) -> Scaled:
+    """The problem with W of median diagonal 1 and q of largest entry 1."""
+    diagonal = np.abs(problem._W.diagonal())
+    diagonal = diagonal[diagonal > 0.0]
+    w = float(np.median(diagonal)) if diagonal.size else float(abs(problem._W).max()) if problem.m else 1.0
+    p = float(np.abs(problem._q).max(initial=0.0))
+    w, p = _power_of_two(w), _power_of_two(p)
+    # One factor after the other: their quotient may be beyond double precision where r is not.
+    return Scaled(problem, problem._W / w, problem.contacts(problem._q / p), p / w)
+
+
+def _power_of_two(value: float) -> float:
+    return float(2.0 ** np.round(np.log2(value))) if 0.0 < value < np.inf else 1.0

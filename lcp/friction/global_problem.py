@@ -1,0 +1,253 @@
+"""Coulomb friction with the exact cone, in the space of the bodies: mass matrix and contact directions apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.errors import ProblemError
+from lcp.friction.problem import FrictionProblem, Indices, checked_dims, checked_mu
+from lcp.problem import checked_square, checked_vector, dense_matrix, read_only
+
+Vector = NDArray[np.float64]
+
+# Scaled residual of the equations up to which a factorisation is believed, and equations are called consistent.
+_CONSISTENT = 1e-9
+# Unknowns up to which a singular system is taken apart by a dense orthogonal decomposition.
+_DENSE = 3000
+# Entries of the dense right-hand sides solved at once.
+_CHUNK = 4_000_000
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class GlobalFrictionProblem:
+    """Find v, r (and lambda) with M v = H r + f + G lambda, u = H' v + w, G' v + b = 0; r, u as in `FrictionProblem`.
+
+    Parameters
+    ----------
+    M
+        Matrix (n, n), dense or scipy.sparse, usually the mass matrix. Regular, at least on the motions that G admits.
+    H
+        Matrix (n, m): its columns are the contacts' directions, in the order (N, T1, T2) per contact.
+    f
+        Vector (n,).
+    w
+        Vector (m,): the part of u that no motion makes.
+    mu
+        Friction coefficients (nc,), >= 0.
+    dim
+        Components of each contact, as in `FrictionProblem`.
+    G, b
+        Bilateral rows (n, p) and (p,), together or not at all. They may be redundant, not contradictory.
+
+    Raises
+    ------
+    ProblemError
+        For a shape that does not fit, or an entry that is not what it must be; the text names it.
+    """
+
+    M: Any
+    H: Any
+    f: Vector
+    w: Vector
+    mu: Vector
+    dims: Indices
+    G: Any
+    b: Vector
+    _parts: tuple[Any, ...] = field(repr=False)
+
+    def __init__(
+        self,
+        M: Any,
+        H: Any,
+        f: ArrayLike,
+        w: ArrayLike,
+        mu: ArrayLike,
+        dim: int | Sequence[int] | Indices = 3,
+        G: Any = None,
+        b: ArrayLike | None = None,
+    ) -> None:
+        matrix = checked_square("M", M)
+        n = int(matrix.shape[0])
+        coefficients = checked_mu(mu)
+        dims = checked_dims(dim, coefficients.shape[0])
+        coefficients = checked_mu(mu, dims)
+        m = int(dims.sum())
+        directions = _rectangle("H", H, (n, m))
+        if (G is None) != (b is None):
+            raise ProblemError("G and b come together: bilateral rows G' v + b = 0")
+        load, offset = checked_vector("f", f, n), checked_vector("w", w, m)
+        rest = checked_vector("b", () if b is None else b)
+        rows = _rectangle("G", np.zeros((n, 0)) if G is None else G, (n, rest.shape[0]))
+        parts = (matrix, directions, load, offset, coefficients, dims, rows, rest)
+        for name, value in zip(("M", "H", "f", "w", "mu", "dims", "G", "b"), parts, strict=True):
+            object.__setattr__(self, name, read_only(value))
+        object.__setattr__(self, "_parts", parts)
+
+    @property
+    def n(self) -> int:
+        """Number of velocities."""
+        return int(self.f.shape[0])
+
+    @property
+    def m(self) -> int:
+        """Number of contact forces."""
+        return int(self.w.shape[0])
+
+    @property
+    def nc(self) -> int:
+        """Number of contacts."""
+        return int(self.mu.shape[0])
+
+    def reduce(self) -> FrictionReduction:
+        """Eliminate v and lambda: W = H' M^-1 H (on the motions that G admits), q = H' M^-1 (f + ...) + w."""
+        return _reduced(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        M, H, f, w, mu, dims, G, b = self._parts
+        return type(self), (M, H, f, w, mu, dims, G, b)
+
+    def __repr__(self) -> str:
+        return f"GlobalFrictionProblem(n={self.n}, {self.nc} contacts, m={self.m}, bilateral={self.b.shape[0]})"
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionReduction:
+    """A global problem in the space of its contacts, and the way back.
+
+    Attributes
+    ----------
+    problem
+        The `FrictionProblem`.
+    consistent
+        Whether the equations have a solution for every r: False where bilateral rows contradict one another, or M is
+        singular on a motion that they admit.
+    rank_deficient
+        Whether the system was singular and solved in the least-squares sense (redundant bilateral rows).
+    """
+
+    problem: FrictionProblem
+    consistent: bool
+    rank_deficient: bool
+    _source: GlobalFrictionProblem = field(repr=False)
+    _system: Any = field(repr=False)
+
+    def recover(self, r: Vector) -> tuple[Vector, Vector]:
+        """V (n,) and lambda (p,) for forces r (m,)."""
+        _, H, f, _, _, _, _, b = self._source._parts
+        x = self._system(np.concatenate([H @ r + f, -b]))
+        n = self._source.n
+        return x[:n], x[n:]
+
+    def motion(self, r: Vector) -> tuple[Vector, Vector, Vector, float]:
+        """V, lambda, u = H' v + w, and the scaled residual of the equations, all from the original data."""
+        M, H, f, w, _, _, G, b = self._source._parts
+        v, lam = self.recover(r)
+        u = np.asarray(H.T @ v + w)
+        loads = (M @ v, H @ r, f, G @ lam)
+        gap = loads[0] - loads[1] - loads[2] - loads[3]
+        unit = max((float(np.abs(part).max(initial=0.0)) for part in loads), default=0.0)
+        first = float(np.abs(gap).max(initial=0.0)) / unit if unit > 0.0 else 0.0
+        sizes = abs(G).T @ np.abs(v) + np.abs(b)
+        miss = np.abs(G.T @ v + b)
+        unit = float(sizes.max(initial=0.0))
+        second = float(miss.max(initial=0.0)) / unit if unit > 0.0 else 0.0
+        return v, lam, u, max(first, second)
+
+
+def _rectangle(name: str, value: Any, shape: tuple[int, int]) -> Any:
+    if hasattr(value, "tocsr"):
+        matrix = value.tocsr().astype(np.float64)
+        matrix = value.copy() if matrix is value else matrix
+        matrix.sum_duplicates()
+        dense_matrix(name, matrix.data[None, :])
+    else:
+        matrix = dense_matrix(name, value)
+        matrix = matrix.reshape(shape) if matrix.size == 0 and 0 in shape else matrix
+    if matrix.shape != shape:
+        raise ProblemError(f"{name} must have shape {shape}, got {matrix.shape}")
+    return matrix
+
+
+def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
+    from scipy import sparse
+
+    M, H, f, w, mu, dims, G, b = source._parts
+    n, m, p = source.n, source.m, b.shape[0]
+    K = sparse.csc_matrix(M) if p == 0 else sparse.bmat([[M, -sparse.csc_matrix(G)], [sparse.csc_matrix(G).T, None]])
+    K = sparse.csc_matrix(K)
+    system, deficient = _system(K)
+    W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
+    x = system(np.concatenate([f, -b]))
+    error = max(error, _miss(K, x[:, None], np.concatenate([f, -b])[:, None]))
+    if error > _CONSISTENT and not deficient and n + p <= _DENSE:
+        system, deficient = _least_squares(K), True
+        W, error = _delassus(system, K, sparse.csc_matrix(H), n, p)
+        x = system(np.concatenate([f, -b]))
+        error = max(error, _miss(K, x[:, None], np.concatenate([f, -b])[:, None]))
+    finite = bool(np.isfinite(W.data).all() and np.isfinite(x).all())
+    q = H.T @ x[:n] + w if finite else np.zeros(m)
+    W = W if finite else sparse.csr_matrix((m, m))
+    local = FrictionProblem(W if W.nnz < 0.5 * m * m else W.toarray(), q, mu, dims)
+    return FrictionReduction(local, finite and error <= _CONSISTENT, deficient, source, system)
+
+
+def _system(K: Any) -> tuple[Any, bool]:
+    """A function that solves with K, and whether it does so in the least-squares sense."""
+    from scipy.sparse.linalg import splu
+
+    if K.shape[0] == 0:
+        return np.copy, False
+    try:
+        return splu(K).solve, False
+    except RuntimeError:
+        if K.shape[0] > _DENSE:
+            return lambda right: np.full_like(right, np.nan), True
+        return _least_squares(K), True
+
+
+def _least_squares(K: Any) -> Any:
+    """Minimum-norm solution by a singular value decomposition of the equilibrated matrix."""
+    dense = K.toarray()
+    row = np.abs(dense).max(axis=1, initial=0.0)
+    row = np.where(row > 0.0, row, 1.0)
+    U, values, Vt = np.linalg.svd(dense / row[:, None], full_matrices=False)
+    rank = int((values > 1e-11 * values.max(initial=0.0)).sum())
+
+    def solve(right: Vector) -> Vector:
+        unit = row if right.ndim == 1 else row[:, None]
+        inner = U[:, :rank].T @ (right / unit)
+        found: Vector = Vt[:rank].T @ (inner / (values[:rank] if right.ndim == 1 else values[:rank, None]))
+        return found
+
+    return solve
+
+
+def _delassus(system: Any, K: Any, H: Any, n: int, p: int) -> tuple[Any, float]:
+    """H' K^-1 H, columns in chunks, and the scaled residual of the solves."""
+    from scipy import sparse
+
+    m = int(H.shape[1])
+    width = max(1, _CHUNK // max(1, n + p))
+    columns, error = [], 0.0
+    for first in range(0, m, width):
+        right = np.vstack([H[:, first : first + width].toarray(), np.zeros((p, min(width, m - first)))])
+        x = system(right)
+        error = max(error, _miss(K, x, right))
+        columns.append(sparse.csc_matrix(H.T @ x[:n]))
+    return (sparse.hstack(columns).tocsr() if columns else sparse.csr_matrix((m, m))), error
+
+
+def _miss(K: Any, x: Vector, right: Vector) -> float:
+    """Largest |K x - right| of a column, in units of its terms."""
+    if x.size == 0:
+        return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        gap = np.abs(K @ x - right).max(axis=0)
+        unit = (abs(K) @ np.abs(x) + np.abs(right)).max(axis=0)
+        share = np.divide(gap, unit, out=np.zeros_like(gap), where=unit > 0.0)
+    return float(share.max()) if np.isfinite(share).all() else np.inf

@@ -1,0 +1,65 @@
+"""Proof that a friction problem has no solution, where no forces in the cones keep the contacts from penetrating."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.friction.problem import FrictionProblem
+
+Vector = NDArray[np.float64]
+
+# Contacts up to which the linear program is worth its time.
+_LARGEST = 3000
+# What counts as zero, against the terms of a sum.
+_ZERO = 1e-11
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoAdmissibleMotion:
+    """Weights d >= 0 (nc,) of the normal rows with d' W_N r <= 0 for every r in the cones, and d' q_N < 0.
+
+    Then d' u_N < 0 whatever the forces: some contact penetrates. Farkas' lemma for u_N >= 0, r in K.
+    """
+
+    d: Vector
+    value: float
+
+
+def no_admissible_motion(problem: FrictionProblem) -> NoAdmissibleMotion | None:
+    """Look for such weights with a linear program (cones cut to four facets), and check what it finds."""
+    if problem.nc == 0 or problem.nc > _LARGEST:
+        return None
+    from scipy import sparse
+    from scipy.optimize import linprog
+
+    normal = problem._index[:, 0]
+    unit = float(abs(problem._W).max()) or 1.0
+    q_unit = float(np.abs(problem._q).max()) or 1.0
+    # Row a: the factor of each force of contact a in d' W_N r, as a function of d.
+    pull: Any = sparse.csr_matrix(problem._W)[normal].T / unit
+    absent: Any = sparse.csr_matrix((1, problem.nc))
+    padded: Any = sparse.vstack([pull, absent], format="csr")
+    g = [padded[problem._index[:, k]] for k in range(3)]
+    mu: Any = sparse.diags_array(problem._mu)
+    facets: Any = sparse.vstack([g[0] + mu @ (s * g[1] + t * g[2]) for s in (1.0, -1.0) for t in (1.0, -1.0)])
+    found = linprog(
+        problem._q[normal] / q_unit,
+        A_ub=facets,
+        b_ub=np.zeros(4 * problem.nc),
+        bounds=[(0.0, 1.0)] * problem.nc,
+        method="highs",
+    )
+    if found.x is None:
+        return None
+    d = np.maximum(found.x, 0.0)
+    value = float(problem._q[normal] @ d)
+    if not value < -_ZERO * float(np.abs(problem._q[normal]) @ d):
+        return None
+    factor = problem.contacts(np.asarray(pull @ d))
+    size = problem.contacts(np.asarray(abs(pull) @ d)).max(axis=1)
+    over = factor[:, 0] + problem._mu * np.hypot(factor[:, 1], factor[:, 2])
+    return NoAdmissibleMotion(d, value) if (over <= _ZERO * size).all() else None

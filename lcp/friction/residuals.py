@@ -1,0 +1,122 @@
+"""How far r is from solving a friction problem. This module alone decides SOLVED, on the original data.
+
+Two measures, both of the natural map f(r) = r - P_K(r - u_hat), which is zero at solutions and nowhere else.
+
+``fclib`` is ||f(r)|| / ||q|| as it stands, the one of FCLIB and of the published comparisons. It adds impulses to
+velocities: with other units it is another number. Where entries of W are large against 1, ``r`` is small against ``q``
+and a force that is wrong altogether leaves next to nothing.
+
+``scaled`` is the same with the step of each contact 1 / w, w the largest entry of its own block of W: the norm of
+w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is.
+
+SOLVED asks both to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
+itself (where r is large against q, u is lost in r - u); of ``scaled``, rounding of W r + q and w r, but never above
+`ROUGHEST`: forces that grow without bound must not pass as rounded ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.friction.cone import natural_map
+from lcp.friction.problem import FrictionProblem
+
+Vector = NDArray[np.float64]
+
+#: Bound on both measures where none is given.
+DEFAULT_FRICTION_TOLERANCE = 1e-8
+
+#: Bound on what rounding is allowed to excuse in ``scaled``.
+ROUGHEST = 1e-6
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionResiduals:
+    """How far r is from a solution.
+
+    Attributes
+    ----------
+    fclib
+        ||r - P_K(r - u_hat)|| / ||q|| (Euclidean, step 1); the numerator alone where q = 0.
+    scaled
+        The same with the step 1 / max |W_aa| at contact a, in units of velocity.
+    cone
+        Largest |r_T| - mu r_N, in units of max |r|; 0 inside the cones.
+    penetration
+        Largest -u_N, in units of max |q|; 0 where no contact penetrates.
+    fclib_rounding, scaled_rounding
+        What rounding may leave of ``fclib`` and ``scaled``.
+    equations
+        Scaled residual of M v = H r + f + G lambda and G' v + b = 0 of a global problem; 0 of a local one.
+    """
+
+    fclib: float
+    scaled: float
+    cone: float
+    penetration: float
+    fclib_rounding: float
+    scaled_rounding: float
+    equations: float = 0.0
+
+    def solved(self, tolerance: float) -> bool:
+        """Whether both measures, and the equations, are within the tolerance or rounding."""
+        return self.excess(tolerance) <= 1.0
+
+    def excess(self, tolerance: float) -> float:
+        """The largest measure in units of what is admitted: solved at 1 and below."""
+        return max(
+            self.fclib / max(tolerance, self.fclib_rounding),
+            self.scaled / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
+            self.equations / max(tolerance, 1e-9),
+        )
+
+    @property
+    def error(self) -> float:
+        """One number: the larger measure, ``fclib`` only where rounding leaves it a meaning."""
+        return max(self.scaled, self.fclib) if self.fclib > self.fclib_rounding else self.scaled
+
+    def rounding_decided(self, tolerance: float) -> bool:
+        """Whether a measure passes only because rounding cannot do better."""
+        return self.solved(tolerance) and max(self.fclib, self.scaled) > tolerance
+
+
+def measure(
+    problem: FrictionProblem, r: Vector, u: Vector | None = None, equations: float = 0.0
+) -> tuple[FrictionResiduals, Vector]:
+    """Residuals of r, and u = W r + q (formed here unless given)."""
+    q, mu = problem._q, problem._mu
+    with np.errstate(over="ignore", invalid="ignore"):
+        if u is None:
+            u = problem._W @ r + q
+        if problem.m == 0:
+            return FrictionResiduals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, equations), u
+        if not (np.isfinite(r).all() and np.isfinite(u).all()):
+            return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, equations), u
+        # In units of the largest entry: squares of tiny or huge data must neither vanish nor overflow.
+        unit = float(np.abs(q).max()) or 1.0
+        load = float(np.linalg.norm(q / unit)) or 1.0
+        rows, motion = problem.contacts(r / unit), problem.contacts(u / unit)
+        weight = problem._block_size[:, None]
+        fclib = float(np.linalg.norm(natural_map(rows, motion, mu))) / load
+        scaled = float(np.linalg.norm(natural_map(weight * rows, motion, mu))) / load
+        sizes = problem.contacts(abs(problem._W) @ np.abs(r / unit) + np.abs(q / unit))
+        rounding = 64.0 * _EPS / load
+        cone = np.hypot(rows[:, 1], rows[:, 2]) - mu * rows[:, 0]
+        largest = float(np.abs(rows).max()) or 1.0
+        found = FrictionResiduals(
+            fclib=fclib,
+            scaled=scaled,
+            cone=max(0.0, float(cone.max()), float(-rows[:, 0].min())) / largest,
+            penetration=max(0.0, float(-motion[:, 0].min())),
+            fclib_rounding=rounding * float(np.linalg.norm(sizes + np.abs(rows))),
+            scaled_rounding=rounding * float(np.linalg.norm(sizes + weight * np.abs(rows))),
+            equations=equations,
+        )
+    if not np.isfinite([fclib, scaled, found.fclib_rounding, found.scaled_rounding]).all():
+        return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, equations), u
+    return found, u

@@ -1,0 +1,124 @@
+"""What `lcp.solve` returns for a friction problem, and what a friction solver hands to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.errors import SolveError
+from lcp.friction.residuals import FrictionResiduals
+from lcp.status import Status
+from lcp.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionClaim:
+    """A friction solver's own account. It is only a claim: `lcp.solve` verifies r on the original data.
+
+    Attributes
+    ----------
+    r
+        The forces found, (m,); the best candidate where none is claimed to solve.
+    status, iterations, detail, evidence, trace, attempts, solver
+        As in `lcp.Claim`.
+    """
+
+    r: NDArray[np.float64]
+    status: Status
+    iterations: int
+    detail: str = ""
+    evidence: Any = None
+    trace: Trace | None = None
+    attempts: tuple[FrictionAttempt, ...] = ()
+    solver: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrictionAttempt:
+    """One friction solver that was tried, and how it ended."""
+
+    solver: Any
+    status: Status
+    iterations: int
+    residual: FrictionResiduals
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class FrictionResult:
+    """Answer to a `FrictionProblem` or a `GlobalFrictionProblem`.
+
+    Attributes
+    ----------
+    r, u
+        Forces and velocities at the contacts (m,), u = W r + q, read-only. Where the solve failed, the best candidate.
+    v
+        Velocity (n,) of a global problem, None of a local one.
+    lam
+        Multipliers of the bilateral rows of a global problem, None where it has none.
+    status
+        `Status.SOLVED` only if ``residual`` says so on the original data, at ``tolerance``.
+    iterations
+        All attempts together.
+    residual
+        `FrictionResiduals` of r.
+    solver
+        The solver that gave r.
+    attempts
+        Every solver tried, in order.
+    solve_time
+        Seconds, the reduction of a global problem included.
+    evidence
+        What supports a failure, such as a vector that proves that no motion is admissible.
+    tolerance
+        The bound that ``status`` was judged by.
+    trace
+        The `Trace` of ``fclib`` where ``trace=True`` was asked for and the solver keeps one.
+    """
+
+    r: NDArray[np.float64]
+    u: NDArray[np.float64]
+    v: NDArray[np.float64] | None
+    lam: NDArray[np.float64] | None
+    status: Status
+    iterations: int
+    residual: FrictionResiduals
+    solver: Any
+    attempts: tuple[FrictionAttempt, ...]
+    solve_time: float
+    evidence: Any
+    tolerance: float
+    trace: Trace | None = None
+
+    @property
+    def solved(self) -> bool:
+        """Whether the answer was verified to solve the original problem."""
+        return self.status is Status.SOLVED
+
+    @property
+    def z(self) -> NDArray[np.float64]:
+        """The forces r, under the name every result of `lcp` has."""
+        return self.r
+
+    def raise_for_status(self) -> None:
+        """Raise `SolveError`, with the reason and what to try, unless solved."""
+        if not self.solved:
+            raise SolveError(f"{self.describe()} {self.status.advice}", self)
+
+    def describe(self) -> str:
+        """One sentence: solver, status, what the attempts said, residual."""
+        said = "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
+        return (
+            f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
+            f"iterations{f' [{said}]' if said else ''}; FCLIB residual {self.residual.fclib:.1e} and scaled residual "
+            f"{self.residual.scaled:.1e} (bound of both {self.tolerance:.0e})."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"FrictionResult({self.status.name}, m={self.r.shape[0]}, solver={type(self.solver).__name__}, "
+            f"iterations={self.iterations}, fclib={self.residual.fclib:.1e}, scaled={self.residual.scaled:.1e})"
+        )

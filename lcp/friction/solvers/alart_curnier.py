@@ -1,0 +1,164 @@
+"""Alart and Curnier's nonsmooth equations of Coulomb friction, their generalised Jacobian, and its linear systems.
+
+Per contact, with step lengths s_N and s_T::
+
+    F_N = r_N - max(0, r_N - s_N u_N)
+    F_T = r_T - P_D(r_T - s_T u_T),   D the disc of radius mu max(0, r_N - s_N u_N)
+
+F = 0 exactly at solutions. With u = (W + shift) r + q its Jacobian is P + Q (W + shift), P and Q blocks of 3x3. Rows of
+open contacts and of absent components say d = -F at once and are not part of the linear system.
+
+P. Alart, A. Curnier, A mixed formulation for frictional contact problems prone to Newton like solution methods,
+Computer Methods in Applied Mechanics and Engineering 92 (1991).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.friction.problem import FrictionProblem
+
+Vector = NDArray[np.float64]
+
+# Unknowns up to which a linear system is dense whatever the density of W, and the density from which it always is.
+_SMALL = 400
+_FULL = 0.15
+
+
+class AlartCurnier:
+    """The equations of one W (m, m), q (nc, 3) and ``shift`` (nc,) on its diagonal; ``q`` and ``shift`` may change."""
+
+    def __init__(self, problem: FrictionProblem, W: Any, q: Vector, shift: float = 0.0) -> None:
+        from scipy import sparse
+
+        self.problem, self.mu, self.index = problem, problem._mu, problem._index
+        self.m, self.nc = problem.m, problem.nc
+        filled = 1.0 if isinstance(W, np.ndarray) else W.nnz / max(1, self.m) ** 2
+        self.dense = self.m <= _SMALL or (filled >= _FULL and self.m <= 8 * _SMALL)
+        self.W: Any = (W if isinstance(W, np.ndarray) else W.toarray()) if self.dense else sparse.csr_matrix(W)
+        self.q = q
+        diagonal = problem.contacts(np.asarray(W.diagonal(), dtype=np.float64))
+        self.present = self.index < self.m
+        self._normal = diagonal[:, 0]
+        tangents = np.maximum(self.present[:, 1:].sum(axis=1), 1)
+        self._tangent = diagonal[:, 1:].sum(axis=1) / tangents
+        self.set_shift(shift)
+
+    def set_shift(self, shift: float) -> None:
+        """Another proximal weight, and the step lengths that suit it."""
+        self.shift = shift
+        tangent, normal = self._tangent + shift, self._normal + shift
+        self.normal_step = np.divide(1.0, normal, out=np.ones(self.nc), where=normal > 0.0)
+        self.tangent_step = np.divide(1.0, tangent, out=self.normal_step.copy(), where=tangent > 0.0)
+
+    def motion(self, rows: Vector) -> Vector:
+        """U (nc, 3), the shift's part included."""
+        u: Vector = self.problem.contacts(self.W @ self.problem.flat(rows)) + self.q
+        if self.shift:
+            u += self.shift * rows * self.present
+        return u
+
+    def residual(self, rows: Vector, u: Vector) -> Vector:
+        """F (nc, 3)."""
+        return self._modes(rows, u)[0]
+
+    def _modes(self, rows: Vector, u: Vector) -> tuple[Vector, Any, Any, Vector, Vector, Vector]:
+        z = rows[:, 0] - self.normal_step * u[:, 0]
+        active = z > 0.0
+        radius = self.mu * np.maximum(z, 0.0)
+        y = rows[:, 1:] - self.tangent_step[:, None] * u[:, 1:]
+        size = np.hypot(y[:, 0], y[:, 1])
+        stick = active & (size <= radius)
+        ratio = np.divide(radius, size, out=np.zeros_like(size), where=size > 0.0)
+        F = np.empty_like(rows)
+        F[:, 0] = rows[:, 0] - np.maximum(z, 0.0)
+        F[:, 1:] = np.where(stick[:, None], self.tangent_step[:, None] * u[:, 1:], rows[:, 1:] - ratio[:, None] * y)
+        return F, active, stick, y, size, ratio
+
+    def step(self, rows: Vector, u: Vector, extra: float = 0.0) -> tuple[Vector, Vector] | None:
+        """F and Newton's step d (nc, 3); None where the system is singular. ``extra`` adds to the shift, for d only."""
+        F, active, stick, y, size, ratio = self._modes(rows, u)
+        nc = self.nc
+        P, Q = np.zeros((nc, 3, 3)), np.zeros((nc, 3, 3))
+        P[:, 0, 0] = ~active
+        Q[active, 0, 0] = self.normal_step[active]
+        step = self.tangent_step
+        P[:, 1, 1] = P[:, 2, 2] = ~stick
+        Q[stick, 1, 1] = Q[stick, 2, 2] = step[stick]
+        slide = np.flatnonzero(active & ~stick & (self.mu > 0.0))
+        if slide.size:
+            n = y[slide] / size[slide, None]
+            across = np.eye(2) - n[:, :, None] * n[:, None, :]
+            P[slide, 1:, 1:] = np.eye(2) - ratio[slide, None, None] * across
+            Q[slide, 1:, 1:] = (ratio * step)[slide, None, None] * across
+            P[slide, 1:, 0] = -self.mu[slide, None] * n
+            Q[slide, 1:, 0] = (self.mu * self.normal_step)[slide, None] * n
+        d = self._solve(P, Q, F, extra)
+        return None if d is None or not np.isfinite(d).all() else (F, d)
+
+    def _solve(self, P: Vector, Q: Vector, F: Vector, extra: float) -> Vector | None:
+        """(P + Q (W + shift)) d = -F."""
+        from scipy import sparse
+
+        m = self.m
+        live = (np.abs(Q).max(axis=2) > 0.0) & self.present
+        flat = self.problem.flat
+        inner = flat(live.astype(np.float64)) > 0.0
+        rhs = -flat(F)
+        d = np.where(inner, 0.0, rhs)
+        at = np.flatnonzero(inner)
+        if at.size == 0:
+            return self.problem.contacts(d)
+        where = np.repeat(self.index[:, :, None], 3, axis=2), np.repeat(self.index[:, None, :], 3, axis=1)
+        keep = ((P != 0.0) | (Q != 0.0)) & (where[0] < m) & (where[1] < m)
+        row, col = where[0][keep], where[1][keep]
+        P_s = sparse.csr_matrix((P[keep], (row, col)), shape=(m, m))[at]
+        Q_s = sparse.csr_matrix((Q[keep], (row, col)), shape=(m, m))[at]
+        J = Q_s @ self.W
+        near = P_s + Q_s * (self.shift + extra)
+        if self.dense:
+            J = np.asarray(J) + near.toarray()
+            right = rhs[at] - J[:, ~inner] @ d[~inner]
+            solution = _dense_solve(J[:, at], right)
+        else:
+            J = (J + near).tocsc()
+            right = rhs[at] - J @ d
+            solution = _sparse_solve(J[:, at], right)
+        if solution is None:
+            return None
+        d[at] = solution
+        return self.problem.contacts(d)
+
+
+def _dense_solve(J: Vector, right: Vector) -> Vector | None:
+    from scipy.linalg import lapack
+
+    lu, piv, info = lapack.dgetrf(J, overwrite_a=False)
+    if info != 0:
+        return None
+    anorm = float(np.abs(J).sum(axis=0).max())
+    rcond, _ = lapack.dgecon(lu, anorm, norm="1")
+    if not rcond > 1e-17:
+        return None
+    x, info = lapack.dgetrs(lu, piv, right)
+    if info != 0:
+        return None
+    # One refinement.
+    more, _ = lapack.dgetrs(lu, piv, right - J @ x)
+    found: Vector = x + more
+    return found
+
+
+def _sparse_solve(J: Any, right: Vector) -> Vector | None:
+    from scipy.sparse.linalg import splu
+
+    try:
+        factor = splu(J.tocsc())
+    except RuntimeError:
+        return None
+    x = factor.solve(right)
+    found: Vector = x + factor.solve(right - J @ x)
+    return found

@@ -1,0 +1,116 @@
+"""The default for friction: sweeps, then proximal points, then a polish to full precision."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.friction.infeasibility import no_admissible_motion
+from lcp.friction.judge import attempt_of
+from lcp.friction.problem import FrictionProblem
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
+from lcp.friction.result import FrictionAttempt, FrictionClaim
+from lcp.friction.solvers.admm import ADMM
+from lcp.friction.solvers.nsgs import NSGS
+from lcp.friction.solvers.polish import polished
+from lcp.friction.solvers.proximal_point import ProximalPoint
+from lcp.options import check_positive
+from lcp.status import Status
+from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
+
+# Attempts after which it is asked whether there is a solution at all.
+_BEFORE_PROOF = 2
+
+
+@dataclass(frozen=True)
+class FrictionCascade:
+    """A burst of `NSGS`, then `ProximalPoint` from where it ended, then from zero, then both for longer, then `ADMM`.
+
+    Block Gauss-Seidel finds out cheaply which contacts are open, stick and slide, Newton's method does the digits. The
+    answer is polished: Newton on the equations of its modes, to rounding. The first verified answer ends it;
+    ``Result.attempts`` lists each attempt. After two failures a linear program looks for a proof that no forces in the
+    cones keep the contacts from penetrating (`lcp.friction.infeasibility`).
+
+    Parameters
+    ----------
+    time_limit
+        Seconds for all attempts together.
+    """
+
+    time_limit: float = 300.0
+
+    traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        check_positive(self, "time_limit")
+
+    def line_up(self, problem: FrictionProblem) -> tuple[tuple[Any, bool], ...]:
+        """The solvers that would be tried, in order, and whether each starts where the best so far has ended."""
+        del problem
+        return (
+            (NSGS(max_iterations=100, time_limit=0.02 * self.time_limit), True),
+            (ProximalPoint(alpha=1e-2, max_iterations=400), True),
+            (ProximalPoint(alpha=1.0, max_iterations=1_000), False),
+            (NSGS(max_iterations=10_000, time_limit=0.1 * self.time_limit), True),
+            (ProximalPoint(alpha=1e-1), True),
+            (ADMM(max_iterations=5_000, time_limit=0.1 * self.time_limit), False),
+            (ProximalPoint(alpha=1e-2), True),
+            (NSGS(relaxation=0.7), True),
+        )
+
+    def solve(
+        self,
+        problem: FrictionProblem,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
+        trace: bool = False,
+    ) -> FrictionClaim:
+        """Try the line-up."""
+        deadline = time.monotonic() + self.time_limit
+        attempts: list[FrictionAttempt] = []
+        best: FrictionClaim | None = None
+        best_error, spent, by = np.inf, 0, None
+        start = z0
+        for solver, goes_on in self.line_up(problem):
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                break
+            solver = replace(solver, time_limit=min(left, solver.time_limit))
+            claim = solver.solve(problem, z0=start if goes_on else None, tolerance=tolerance, trace=trace)
+            attempt = attempt_of(problem, solver, claim, tolerance)
+            attempts.append(attempt)
+            spent += claim.iterations
+            error = attempt.residual.error
+            if best is None or error < best_error or attempt.status is Status.SOLVED:
+                best, best_error, by = claim, error, solver
+                start = claim.r if np.isfinite(claim.r).all() else z0
+            if attempt.status is Status.SOLVED:
+                break
+            if len(attempts) == _BEFORE_PROOF:
+                proof = no_admissible_motion(problem)
+                if proof is not None:
+                    return FrictionClaim(
+                        best.r,
+                        Status.INFEASIBLE,
+                        spent,
+                        "no forces in the cones keep the contacts apart",
+                        proof,
+                        best.trace,
+                        tuple(attempts),
+                        by,
+                    )
+        assert best is not None
+        r, status = best.r, attempts[-1].status
+        if status is Status.SOLVED:
+            r = polished(problem, r)
+        return FrictionClaim(
+            r, status, spent, best.detail, best.evidence, best.trace, attempts=tuple(attempts), solver=by
+        )

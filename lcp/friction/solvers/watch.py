@@ -1,0 +1,71 @@
+"""The frame of the friction solvers: units, limits, best iterate, trace and claim; a method only moves r."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.friction.blocks import Scaled, scaled
+from lcp.friction.problem import FrictionProblem
+from lcp.friction.residuals import FrictionResiduals, measure
+from lcp.friction.result import FrictionClaim
+from lcp.options import check_positive, check_whole
+from lcp.status import Status
+from lcp.trace import TraceRecorder
+
+Vector = NDArray[np.float64]
+
+
+def check_limits(owner: Any) -> None:
+    """Refuse a solver's ``max_iterations`` or ``time_limit`` out of range."""
+    check_whole(owner, "max_iterations")
+    check_positive(owner, "time_limit")
+
+
+class Watch:
+    """Looks at iterates, in units of the scaled problem, with the eyes of the one judge."""
+
+    def __init__(self, problem: FrictionProblem, tolerance: float, time_limit: float, trace: bool) -> None:
+        self.problem, self.tolerance = problem, tolerance
+        self.units: Scaled = scaled(problem)
+        self.deadline = time.monotonic() + time_limit
+        self.recorder = TraceRecorder(trace, "fclib residual")
+        self.best = np.zeros(problem.m)
+        self.best_merit, self.best_at = np.inf, 0
+        self.last: FrictionResiduals | None = None
+        self.finite = True
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is used up."""
+        return time.monotonic() > self.deadline
+
+    def look(self, rows: Vector, iteration: int) -> float:
+        """How far ``rows`` (nc, 3) is from being called solved: solved at 1 and below."""
+        r = self.units.original(rows)
+        found, _ = measure(self.problem, r)
+        self.last = found
+        self.recorder.add(iteration, found.fclib)
+        if not np.isfinite(found.fclib):
+            self.finite = False
+            return np.inf
+        merit = found.excess(self.tolerance)
+        if merit < self.best_merit:
+            self.best, self.best_merit, self.best_at = r, merit, iteration
+        return merit
+
+    def claim(self, iteration: int, detail: str = "", status: Status | None = None) -> FrictionClaim:
+        """The claim on the best iterate looked at."""
+        if self.best_merit <= 1.0:
+            status = Status.SOLVED
+        elif not self.finite:
+            status = Status.NOT_FINITE
+        elif status is None:
+            status = Status.ITERATION_LIMIT
+        said = [detail] if detail else []
+        if status is Status.ITERATION_LIMIT and self.late:
+            said.append("time limit")
+        return FrictionClaim(self.best, status, iteration, "; ".join(said), trace=self.recorder.trace())

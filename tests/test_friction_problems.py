@@ -1,0 +1,207 @@
+"""Coulomb friction with the exact cone: problems, the judge, and what ill-formed input says."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import lcp
+from lcp.friction.cone import project
+from lcp.friction.infeasibility import NoAdmissibleMotion
+
+EYE = np.eye(3)
+
+
+def test_projection_on_the_cone_is_the_nearest_point() -> None:
+    rng = np.random.default_rng(0)
+    mu = rng.uniform(0.0, 1.5, 200)
+    mu[:20] = 0.0
+    z = rng.normal(size=(200, 3))
+    p = project(z, mu)
+    assert (np.hypot(p[:, 1], p[:, 2]) <= mu * p[:, 0] + 1e-14).all()
+    # Moreau: z = P_K(z) - P_K*(-z), the two parts at right angles.
+    away = p - z
+    np.testing.assert_allclose((p * away).sum(axis=1), 0.0, atol=1e-14)
+    assert (away[:, 0] >= mu * np.hypot(away[:, 1], away[:, 2]) - 1e-14).all()
+
+
+def test_a_problem_keeps_copies_that_cannot_be_written() -> None:
+    W, q, mu = EYE.copy(), np.array([-1.0, 0.0, 0.0]), np.array([0.5])
+    problem = lcp.FrictionProblem(W, q, mu)
+    W[0, 0] = q[0] = mu[0] = 9.0
+    assert (problem.W[0, 0], problem.q[0], problem.mu[0]) == (1.0, -1.0, 0.5)
+    for array in (problem.W, problem.q, problem.mu, problem.dims):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    copy = pickle.loads(pickle.dumps(problem))
+    np.testing.assert_array_equal(copy.W, problem.W)
+    assert repr(problem) == "FrictionProblem(1 contacts, 1 of 3 components, dense)"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((EYE, [1.0, 2.0], [0.5]), r"q has length 2, wanted 3"),
+        ((np.eye(4), [1.0, 2.0, 3.0], [0.5]), r"W has shape \(4, 4\), wanted \(3, 3\)"),
+        ((np.zeros((3, 2)), [1.0, 2.0, 3.0], [0.5]), r"W must be square, got shape \(3, 2\)"),
+        ((EYE, [1.0, np.nan, 3.0], [0.5]), r"q\[1\] = nan is not finite"),
+        ((np.diag([1.0, np.inf, 1.0]), [1.0, 2.0, 3.0], [0.5]), r"W\[1, 1\] = inf is not finite"),
+        ((EYE, [1.0, 2.0, 3.0], [-0.5]), r"mu\[0\] = -0.5 is negative"),
+        ((EYE, [1.0, 2.0, 3.0], [0.5], 4), r"dim must be 1, 2 or 3, got 4"),
+        ((EYE, [1.0, 2.0, 3.0], [0.5], (1, 2)), r"dim has 2 entries for 1 contacts"),
+        ((EYE, [1.0, 2.0, 3.0], [0.5, 0.0], (1, 2)), r"mu\[0\] = 0.5, but contact 0 has no tangent"),
+        ((EYE, [1.0, 2.0, 3.0], [0.5], "three"), r"dim must be 1, 2 or 3, or one such number per contact"),
+        ((EYE * 1j, [1.0, 2.0, 3.0], [0.5]), r"W is complex"),
+    ],
+)
+def test_ill_formed_problems_are_refused_with_the_entry_named(arguments: tuple[Any, ...], text: str) -> None:
+    with pytest.raises(lcp.ProblemError, match=text):
+        lcp.FrictionProblem(*arguments)
+
+
+def test_kinds_of_problem_and_of_solver_do_not_mix() -> None:
+    friction, plain = lcp.FrictionProblem(EYE, [-1.0, 0.0, 0.0], [0.5]), lcp.LCP(EYE, [-1.0, 0.0, 0.0])
+    with pytest.raises(lcp.ProblemError, match="Lemke solves no friction problems"):
+        lcp.solve(friction, lcp.Lemke())
+    with pytest.raises(lcp.ProblemError, match="NSGS solves friction problems alone"):
+        lcp.solve(plain, lcp.NSGS())
+    with pytest.raises(lcp.ProblemError, match="solver must be a solver object such as NSGS"):
+        lcp.solve(friction, lcp.NSGS)
+    with pytest.raises(lcp.ProblemError, match="another kind of problem"):
+        lcp.solve(friction, z0=lcp.solve(plain))
+    with pytest.raises(lcp.ProblemError, match="FrictionResult"):
+        lcp.solve(plain, z0=lcp.solve(friction))
+    with pytest.raises(lcp.ProblemError, match="z0 must have length 3"):
+        lcp.solve(friction, z0=[1.0])
+    with pytest.raises(lcp.ProblemError, match="tolerance must lie"):
+        lcp.solve(friction, tolerance=0.0)
+
+
+class Impostor:
+    """Claims that whatever it is given is solved by its own r."""
+
+    def __init__(self, r: Any) -> None:
+        self.r = r
+
+    def solve(self, problem: lcp.FrictionProblem, *, z0: Any, tolerance: float, trace: bool) -> lcp.FrictionClaim:
+        return lcp.FrictionClaim(self.r, lcp.Status.SOLVED, 1)
+
+
+def test_a_claim_is_only_a_claim() -> None:
+    problem = lcp.FrictionProblem(EYE, [-1.0, 0.3, 0.0], [0.5])
+    assert lcp.solve(problem, Impostor(np.array([1.0, -0.3, 0.0]))).solved
+    wrong = lcp.solve(problem, Impostor(np.array([1.0, 0.3, 0.0])))
+    assert wrong.status is lcp.Status.STALLED
+    with pytest.raises(lcp.SolveError, match="Impostor: STALLED") as caught:
+        wrong.raise_for_status()
+    assert caught.value.result is wrong
+    assert lcp.solve(problem, Impostor(np.full(3, np.nan))).status is lcp.Status.NOT_FINITE
+    with pytest.raises(lcp.ProblemError, match=r"Impostor returned r of shape \(2,\), expected \(3,\)"):
+        lcp.solve(problem, Impostor(np.zeros(2)))
+
+
+def test_a_wrong_force_is_not_solved_in_units_that_hide_it_from_the_plain_residual() -> None:
+    """W of 1e12: the force is so small against q that FCLIB's measure cannot see its direction."""
+    problem = lcp.FrictionProblem(1e12 * EYE, [-1.0, 3.0, -4.0], [0.5])
+    turned = np.array([1.0, 0.3, 0.4]) * 1e-12
+    residual, _ = lcp.friction_residuals(problem, turned)
+    assert residual.fclib < 1e-8 < residual.scaled
+    assert lcp.solve(problem, Impostor(turned)).status is lcp.Status.STALLED
+    right = lcp.solve(problem)
+    assert right.solved
+    np.testing.assert_allclose(right.r * 1e12, [1.0, -0.3, 0.4], rtol=1e-12)
+
+
+def test_the_plain_residual_is_the_published_one() -> None:
+    problem = lcp.FrictionProblem(EYE, [-1.0, 3.0, -4.0], [0.5])
+    residual, u = lcp.friction_residuals(problem, np.zeros(3))
+    np.testing.assert_array_equal(u, problem.q)
+    # P_K(-u_hat) by hand: u_hat = (1.5, 3, -4), |z_T| = 5, s = (-1.5 + 2.5) / 1.25.
+    s = 0.8
+    assert residual.fclib == pytest.approx(np.hypot(s, 0.5 * s) / np.sqrt(26.0), rel=1e-14)
+
+
+def test_no_forces_keep_the_contacts_apart() -> None:
+    """Two contacts of one pair of rows with opposite normals, both pressed: one must penetrate."""
+    J = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    both = np.vstack([J, np.diag([-1.0, 1.0, 1.0]) @ J])
+    problem = lcp.FrictionProblem(both @ both.T, [-1.0, 0.0, 0.0, -1.0, 0.0, 0.0], [0.0, 0.0])
+    result = lcp.solve(problem)
+    assert result.status is lcp.Status.INFEASIBLE
+    proof = result.evidence
+    assert isinstance(proof, NoAdmissibleMotion)
+    d = np.zeros(6)
+    d[[0, 3]] = proof.d
+    assert (proof.d >= 0.0).all()
+    assert d @ problem.q < 0.0
+    np.testing.assert_allclose(d @ problem.W, 0.0, atol=1e-12)
+
+
+def test_a_global_problem_is_its_reduction_with_the_way_back() -> None:
+    rng = np.random.default_rng(3)
+    B = rng.normal(size=(9, 9))
+    M, H = B @ B.T + np.eye(9), rng.normal(size=(9, 6))
+    f, w = rng.normal(size=9), rng.normal(size=6) - [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    whole = lcp.GlobalFrictionProblem(M, H, f, w, [0.4, 0.6])
+    local = lcp.FrictionProblem(H.T @ np.linalg.solve(M, H), H.T @ np.linalg.solve(M, f) + w, [0.4, 0.6])
+    result, other = lcp.solve(whole), lcp.solve(local)
+    assert result.solved
+    assert other.v is None
+    assert result.lam is None
+    np.testing.assert_allclose(result.r, other.r, atol=1e-9)
+    assert result.v is not None
+    np.testing.assert_allclose(M @ result.v, H @ result.r + f, atol=1e-10)
+    np.testing.assert_allclose(result.u, H.T @ result.v + w, atol=1e-12)
+    thin = lcp.GlobalFrictionProblem(sparse.csc_matrix(M), sparse.coo_matrix(H), f, w, [0.4, 0.6])
+    np.testing.assert_allclose(lcp.solve(thin).r, result.r, atol=1e-9)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(whole)).H, whole.H)
+
+
+@pytest.mark.parametrize("copies", [1, 2])
+def test_bilateral_rows_are_kept_redundant_or_not(copies: int) -> None:
+    """A mass over a floor, held along x: the slip is along y alone, and lambda carries the rest."""
+    G = np.tile([[1.0], [0.0], [0.0]], copies)
+    H = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    problem = lcp.GlobalFrictionProblem(
+        2.0 * np.eye(3), H, [3.0, 4.0, -2.0], np.zeros(3), [0.5], G=G, b=np.full(copies, -0.25)
+    )
+    result = lcp.solve(problem)
+    assert result.solved
+    assert result.v is not None
+    assert result.lam is not None
+    np.testing.assert_allclose(problem.G.T @ result.v, 0.25)
+    np.testing.assert_allclose(result.v[2], 0.0, atol=1e-14)
+    np.testing.assert_allclose(2.0 * result.v, H @ result.r + [3.0, 4.0, -2.0] + G @ result.lam, atol=1e-12)
+    slip = result.v[:2]
+    np.testing.assert_allclose(result.r[1:], -0.5 * 2.0 * slip / np.linalg.norm(slip), atol=1e-9)
+
+
+def test_bilateral_rows_that_contradict_one_another() -> None:
+    problem = lcp.GlobalFrictionProblem(
+        np.eye(3), np.eye(3), [-1.0, 0.0, 0.0], np.zeros(3), [0.5], G=np.ones((3, 2)), b=[0.0, 1.0]
+    )
+    result = lcp.solve(problem)
+    assert result.status is lcp.Status.INCONSISTENT
+    assert "have no solution" in result.attempts[0].detail
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"H": np.eye(4)}, r"H must have shape \(3, 3\), got \(4, 4\)"),
+        ({"f": [1.0]}, "f must have length 3, got 1"),
+        ({"w": [1.0]}, "w must have length 3, got 1"),
+        ({"G": np.eye(3)}, "G and b come together"),
+        ({"G": np.eye(3), "b": [1.0]}, r"G must have shape \(3, 1\), got \(3, 3\)"),
+        ({"mu": [-1.0]}, r"mu\[0\] = -1.0 is negative"),
+        ({"H": np.full((3, 3), np.nan)}, r"H\[0, 0\] = nan is not finite"),
+    ],
+)
+def test_ill_formed_global_problems(change: dict[str, Any], text: str) -> None:
+    good: dict[str, Any] = {"M": EYE, "H": EYE, "f": np.ones(3), "w": np.ones(3), "mu": [0.5]}
+    with pytest.raises(lcp.ProblemError, match=text):
+        lcp.GlobalFrictionProblem(**{**good, **change})

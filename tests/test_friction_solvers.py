@@ -1,0 +1,147 @@
+"""Every friction solver against closed forms, against every assignment of modes, and against invariances."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from friction import all_solutions, random_problem, rigid_pile, violation
+from scipy import sparse
+
+import lcp
+from lcp.friction.catalog import FrictionEntry, block_on_plane, entries
+
+ENTRIES = entries()
+SOLVERS: list[Any] = [lcp.default_friction_solver(), *(solver() for solver in lcp.ALL_FRICTION_SOLVERS)]
+EVERY = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
+
+
+@EVERY
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_every_solver_meets_every_named_problem(solver: Any, entry: FrictionEntry) -> None:
+    result = lcp.solve(entry.problem, solver)
+    if entry.u is None:
+        assert not result.solved
+        assert result.status.advice
+        if isinstance(solver, lcp.FrictionCascade):
+            assert result.status is entry.outcome
+        return
+    assert result.solved, result.describe()
+    scale = max(1.0, float(np.abs(entry.u).max(initial=0.0)))
+    np.testing.assert_allclose(result.u, entry.u, atol=1e-6 * scale)
+    if entry.r is not None:
+        np.testing.assert_allclose(result.r, entry.r, atol=1e-6 * max(1.0, float(np.abs(entry.r).max(initial=0.0))))
+    assert violation(entry.problem, result.r) < 1e-6
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("skew", [0.0, 0.03])
+def test_answers_are_among_those_of_all_modes(d: int, skew: float) -> None:
+    rng = np.random.default_rng(10 * d + int(100 * skew))
+    for k in range(6):
+        problem = random_problem(rng, 1 + k % 2, d, skew)
+        known = all_solutions(problem, seed=k)
+        for solver in SOLVERS:
+            result = lcp.solve(problem, solver)
+            if isinstance(solver, lcp.FrictionCascade):
+                assert result.solved == bool(known)
+            if result.solved:
+                assert violation(problem, result.r) < 1e-6
+                assert min(np.abs(result.r - r).max() for r in known) < 1e-5
+
+
+@EVERY
+def test_friction_opposes_the_slip_alike_in_every_direction(solver: Any) -> None:
+    for angle in np.linspace(0.0, 2.0 * math.pi, 37):
+        q = [-2.0, 3.0 * math.cos(angle), 3.0 * math.sin(angle)]
+        result = lcp.solve(lcp.FrictionProblem(np.eye(3), q, [0.6]), solver, tolerance=1e-10)
+        assert result.solved
+        np.testing.assert_allclose(result.u[1:], [1.8 * math.cos(angle), 1.8 * math.sin(angle)], atol=1e-8)
+
+
+def test_turned_tangents_turn_the_answer() -> None:
+    problem = block_on_plane(0.3, (1.0, 0.2))
+    first = lcp.solve(problem)
+    rng = np.random.default_rng(5)
+    blocks = []
+    for angle in rng.uniform(0.0, 2.0 * math.pi, problem.nc):
+        c, s = math.cos(angle), math.sin(angle)
+        blocks.append(np.array([[1.0, 0.0, 0.0], [0.0, c, s], [0.0, -s, c]]))
+    T = sparse.block_diag(blocks).toarray()
+    turned = lcp.solve(lcp.FrictionProblem(T @ problem.W @ T.T, T @ problem.q, problem.mu))
+    assert turned.solved
+    np.testing.assert_allclose(T.T @ turned.u, first.u, atol=1e-8)
+
+
+def test_other_units_and_another_order_change_nothing() -> None:
+    rng = np.random.default_rng(6)
+    problem = random_problem(rng, 5)
+    first = lcp.solve(problem)
+    order = rng.permutation(5)
+    index = (3 * order[:, None] + np.arange(3)).ravel()
+    shuffled = lcp.solve(lcp.FrictionProblem(problem.W[np.ix_(index, index)], problem.q[index], problem.mu[order]))
+    np.testing.assert_allclose(shuffled.r, first.r[index], atol=1e-9)
+    for w, p in ((1e9, 1.0), (1e-9, 1.0), (1.0, 1e-150), (1e6, 1e-9), (1e-140, 1e150)):
+        other = lcp.solve(lcp.FrictionProblem(w * problem.W, p * problem.q, problem.mu))
+        assert other.solved, (w, p, other)
+        np.testing.assert_allclose(other.r / (p / w), first.r, rtol=0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.5, 1.2])
+def test_towers_of_cubes(mu: float) -> None:
+    """Rigid, four contacts to a face: W has half the rank. Full answer by the default, sparse as dense."""
+    problem = rigid_pile(np.random.default_rng(int(10 * mu)), 5, mu)
+    result = lcp.solve(problem)
+    assert result.solved, result.describe()
+    assert violation(problem, result.r) < 1e-6
+    thin = lcp.solve(lcp.FrictionProblem(sparse.coo_matrix(problem.W), problem.q, problem.mu))
+    assert thin.solved
+    np.testing.assert_allclose(thin.u, result.u, atol=1e-6)
+
+
+@EVERY
+def test_a_known_answer_is_taken_from_the_start(solver: Any) -> None:
+    problem = random_problem(np.random.default_rng(8), 6)
+    known = lcp.solve(problem, tolerance=1e-12)
+    again = lcp.solve(problem, solver, z0=known)
+    assert again.solved
+    assert again.iterations == 0
+    assert lcp.solve(problem, solver, z0=known.r).solved
+
+
+@pytest.mark.parametrize("solver", [type(solver) for solver in SOLVERS[1:]], ids=lambda solver: solver.__name__)
+def test_limits_are_heeded_and_said(solver: Any) -> None:
+    problem = rigid_pile(np.random.default_rng(1), 3, 0.5)
+    result = lcp.solve(problem, solver(max_iterations=1), trace=True)
+    assert result.status is lcp.Status.ITERATION_LIMIT
+    assert result.iterations == 1
+    assert result.trace is not None
+    assert len(result.trace) >= 1
+    late = lcp.solve(problem, solver(time_limit=1e-9))
+    assert late.status is lcp.Status.ITERATION_LIMIT
+    assert "time limit" in late.attempts[0].detail
+    for wrong in ({"max_iterations": -1}, {"time_limit": 0.0}, {"max_iterations": 1.5}):
+        with pytest.raises(lcp.ProblemError, match=next(iter(wrong))):
+            solver(**wrong)
+
+
+def test_the_cascade_lists_what_it_tried() -> None:
+    result = lcp.solve(rigid_pile(np.random.default_rng(2), 4, 0.6))
+    assert result.solved
+    assert [type(attempt.solver) for attempt in result.attempts][:2] == [lcp.NSGS, lcp.ProximalPoint]
+    assert [attempt.status for attempt in result.attempts][-1] is lcp.Status.SOLVED
+    assert result.iterations == sum(attempt.iterations for attempt in result.attempts)
+    assert "SOLVED" in repr(result)
+    with pytest.raises(lcp.ProblemError, match="time_limit"):
+        lcp.FrictionCascade(time_limit=-1.0)
+
+
+def test_a_matrix_of_zeros_below_the_diagonal_blocks_never_fails_a_block() -> None:
+    """Contacts whose own block is singular: projected steps move them, and the note says so."""
+    W = np.zeros((6, 6))
+    W[:3, 3:] = W[3:, :3] = np.eye(3)
+    result = lcp.solve(lcp.FrictionProblem(W, [-1.0, 0.2, 0.0, -1.0, 0.0, 0.2], [0.5, 0.5]), lcp.NSGS(max_iterations=5))
+    assert np.isfinite(result.r).all()
+    assert "projected steps" in result.attempts[0].detail

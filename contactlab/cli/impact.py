@@ -1,4 +1,4 @@
-"""`contactlab impact`: fit impact laws to recorded planar impacts and score them on impacts left out of the fit."""
+"""`contactlab impact`: impact laws and simulations beside recorded planar impacts, single ones and whole drops."""
 
 from __future__ import annotations
 
@@ -14,8 +14,12 @@ from contactlab.cli.progress import Progress
 __all__ = ["add_parser", "run"]
 
 EPILOG = """\
-DATA is an .npz of impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), or a folder that
-holds one. Both readings of the tangent row are scored: as stored, and with the sense of its lever turned.
+DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
+whole drops of a square (x, z, theta, traj_id, dt, half_width), or a folder that holds one of either, or of both.
+
+Single impacts: laws are fitted to folds and scored on the others. Both readings of the tangent row are scored: as
+stored, and with the sense of its lever turned. Drops: simulated with numbers fitted to the public recordings, whatever
+file is given; --fit fits them again to this one (minutes), with cross-validation.
 """
 
 
@@ -23,12 +27,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Add the command to the parser."""
     parser = commands.add_parser(
         "impact",
-        help="fit impact laws to recorded planar impacts and score them",
+        help="score impact laws and simulations on recorded planar impacts",
         description=__doc__,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("data", type=Path, metavar="DATA", help="the impacts: .npz, a folder, or planar_impacts")
+    parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts")
     parser.add_argument("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
     parser.add_argument("--seed", type=kinds.seed, default=0, help="of the folds and the resamples (default 0)")
     parser.add_argument(
@@ -38,19 +42,44 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="N",
         help="resamples for the intervals of the best model of each reading (default %(default)s)",
     )
+    parser.add_argument("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
+    parser.add_argument("--workers", type=kinds.positive_integer, help="drops: threads (default: one per core)")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fit, score, print; exit status 0."""
+    """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
+    from contactlab.cli.square_drops import score_drops
     from contactlab.lab.datasets.fetching import data_path
-    from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
+    from contactlab.lab.datasets.npz import read_arrays
+    from contactlab.lab.datasets.planar_impacts import find_planar_impacts
+    from contactlab.lab.datasets.square_drops import find_square_drops
+
+    data = data_path(arguments.data)
+    drops = find_square_drops(data)
+    single = data.is_dir() and any("jac_normal" in read_arrays(file) for file in data.glob("*.npz"))
+    document: dict[str, object] = {}
+    failed = False
+    if drops is None or single:
+        document |= _score_impacts(find_planar_impacts(data), arguments)
+    if drops is not None:
+        scores, failed = score_drops(drops, arguments)
+        document |= scores
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        print(f"wrote {arguments.json}")
+    return int(failed)
+
+
+def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, object]:
+    """Fit, score and print single impacts; return the scores."""
+    from contactlab.lab.datasets.planar_impacts import load_planar_impacts
     from contactlab.lab.errors import DatasetError
     from contactlab.lab.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
     from contactlab.lab.planar_table import format_intervals, format_planar, planar_json
 
-    data = load_planar_impacts(find_planar_impacts(data_path(arguments.data)))
+    data = load_planar_impacts(path)
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
     models = every_model()
@@ -74,8 +103,4 @@ def run(arguments: argparse.Namespace) -> int:
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(format_intervals(fits[best], intervals[best]))
-    if arguments.json is not None:
-        document = planar_json(fits, intervals, balance)
-        arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        print(f"wrote {arguments.json}")
-    return 0
+    return planar_json(fits, intervals, balance)

@@ -1,0 +1,102 @@
+"""Whole trajectories of a plastic square dropped between two glass plates onto a floor, filmed at 250 Hz.
+
+Data: N. Fazeli, E. Donlon, E. Drumwright, A. Rodriguez, "Empirical Evaluation of Common Contact Models for Planar
+Impact", ICRA 2017 (arXiv 1710.04979), as kept in `DAIRLab/ImpactModeling` (BSD-3-Clause).
+
+One `.npz`, SI units, n drops of m samples each:
+
+==============  ========  ==============================================================================
+``x``, ``z``    (n, m)    centre of the square, z up [m]
+``theta``       (n, m)    its angle [rad], known up to quarter turns
+``traj_id``     (n,)      number of the drop
+``dt``          ()        time between frames [s]
+``half_width``  ()        half the side [m]
+==============  ========  ==============================================================================
+
+The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
+What has to be put right before use is in `contactlab.lab.square_path`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.lab.datasets.npz import read_arrays, require_array, require_finite
+from contactlab.lab.errors import DatasetError
+
+__all__ = ["SquareDrops", "find_square_drops", "load_square_drops"]
+
+FloatArray = NDArray[np.float64]
+
+#: What a start is fitted to is in the first samples; a drop needs more than those.
+LEAST_SAMPLES = 10
+_PATHS = ("x", "z", "theta")
+
+
+@dataclass(frozen=True, eq=False)
+class SquareDrops:
+    """Recorded drops, as stored. Made by `load_square_drops`; the fields are the arrays of the file."""
+
+    path: Path
+    x: FloatArray
+    z: FloatArray
+    theta: FloatArray
+    traj_id: NDArray[np.int64]
+    dt: float
+    half_width: float
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @property
+    def side(self) -> float:
+        """Side of the square [m]."""
+        return 2.0 * self.half_width
+
+
+def find_square_drops(path: str | Path) -> Path | None:
+    """Return ``path``, or the one `.npz` in it where it is a folder, if that holds square drops; None if not.
+
+    Raises
+    ------
+    DatasetError
+        Not an `.npz`; a folder with several files of drops.
+    """
+    path = Path(path)
+    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
+    found = [file for file in files if {*_PATHS, "half_width"} <= read_arrays(file).keys()]
+    if len(found) > 1:
+        names = ", ".join(file.name for file in found)
+        raise DatasetError(path, "", f"expected one .npz of square drops, found {names}")
+    return found[0] if found else None
+
+
+def load_square_drops(path: str | Path) -> SquareDrops:
+    """Read and check a file of drops.
+
+    Raises
+    ------
+    DatasetError
+        Naming the file, the array and its first offending entry: not an `.npz`, a missing array, a wrong shape or
+        dtype, NaN or infinity, a time step or side that is not positive, no drop, or fewer than ten samples.
+    """
+    path = Path(path)
+    arrays = read_arrays(path)
+    shape = require_array(path, arrays, "x", (None, None)).shape
+    if shape[0] < 1 or shape[1] < LEAST_SAMPLES:
+        raise DatasetError(path, "x", f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed")
+    paths = [require_array(path, arrays, name, shape) for name in _PATHS]
+    scalars = [require_array(path, arrays, name, ()) for name in ("dt", "half_width")]
+    for name, value in zip((*_PATHS, "dt", "half_width"), (*paths, *scalars), strict=True):
+        require_finite(path, name, value)
+    dt, half_width = (float(value) for value in scalars)
+    for name, number in (("dt", dt), ("half_width", half_width)):
+        if number <= 0.0:
+            raise DatasetError(path, name, f"{number} is not positive")
+    traj_id = require_array(path, arrays, "traj_id", (shape[0],), integer=True)
+    x, z, theta = (np.asarray(a, dtype=np.float64) for a in paths)
+    return SquareDrops(path, x, z, theta, traj_id.astype(np.int64), dt, half_width)

@@ -1,0 +1,173 @@
+"""Put recorded square drops right: the sense of rotation, quarter turns, lost frames, wild samples, the start.
+
+What the recordings show (the figures are of the 364 public drops; `docs/validation.md`):
+
+* The angle at rest is not a multiple of a quarter turn: it is off by one constant, -0.033 rad, and the heights at rest
+  lie on a line, 2.9 mm rising with 2.9 mm/m: `Calibration`.
+* The angle is known up to quarter turns, and now and then jumps by one: unwrapped with that period.
+* Frames are lost in flight: the centre moves twice, or four times, as far between two samples, in both coordinates and
+  in angle alike. Every sample gets the number of its frame.
+* A few samples around impacts are wild: they are left out of scores.
+* Heights of corners do not tell the sense of rotation, since a square that is mirrored has the same ones. The changes
+  of momentum in impacts on one corner do: `rotation_sense`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.lab.datasets.square_drops import SquareDrops
+
+__all__ = ["Calibration", "SquarePath", "calibrate", "lowest_corner", "prepare", "start_of"]
+
+FloatArray = NDArray[np.float64]
+
+QUARTER = 0.5 * np.pi
+REST = 20  # samples at the end of a drop, at rest
+CLEAR = 4e-3  # [m] of the lowest corner over the floor: in flight
+SIDEWAYS = 0.8e-3  # [m] per frame: slower motion does not show a lost frame
+MOST_LOST = 6
+# A sample further than this from the line between its neighbours is wild: 2.4 m/s, turned round, is 10 mm per frame.
+WILD = (8e-3, 14e-3, 0.5)
+# A start is fitted to samples that lie this close to it [m, m, rad], and to no fewer than five where there are as many.
+START_NOISE = (1e-3, 1e-3, 2e-2)
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The camera against the floor.
+
+    Parameters
+    ----------
+    angle
+        Stored angle of a square that lies flat [rad].
+    height, slope
+        Height of the floor at x = 0 [m], and its slope.
+    """
+
+    angle: float = 0.0
+    height: float = 0.0
+    slope: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class SquarePath:
+    """One drop, put right.
+
+    Parameters
+    ----------
+    number
+        Of the drop in its file.
+    frame : ndarray, shape (m,)
+        Frame of each sample, 0 first; lost frames are passed over.
+    pose : ndarray, shape (m, 3)
+        x, z [m] and the angle about y [rad], 0 for a square that lies flat, as the coordinates of a body in a world
+        with the plane (0, 1, 0).
+    good : ndarray of bool, shape (m,)
+        Samples that are not wild.
+    q, v : ndarray, shape (3,)
+        Pose and velocity at frame 0, fitted to the flight before the first impact.
+    """
+
+    number: int
+    frame: NDArray[np.int64]
+    pose: FloatArray
+    good: NDArray[np.bool_]
+    q: FloatArray
+    v: FloatArray
+
+
+def lowest_corner(z: FloatArray, angle: FloatArray, half_width: float) -> FloatArray:
+    """Return the height of the lowest corner, an even function of the angle with the period of a quarter turn."""
+    return np.asarray(z - half_width * (np.abs(np.cos(angle)) + np.abs(np.sin(angle))))
+
+
+def calibrate(drops: SquareDrops) -> Calibration:
+    """Return the camera against the floor, from the poses in which the squares come to rest."""
+    x, z, theta = (np.median(a[:, -REST:], axis=1) for a in (drops.x, drops.z, drops.theta))
+    around = (theta + 0.25 * np.pi) % QUARTER - 0.25 * np.pi
+    slope, height = np.polyfit(x, z - drops.half_width, 1) if len(drops) > 2 else (0.0, np.median(z) - drops.half_width)
+    return Calibration(float(np.median(around)), float(height), float(slope))
+
+
+def prepare(drops: SquareDrops, calibration: Calibration, fall: float) -> tuple[SquarePath, ...]:
+    """Return every drop put right; ``fall`` [m/s^2] is the acceleration with which starts are fitted."""
+    return tuple(_prepare(drops, i, calibration, fall) for i in range(len(drops)))
+
+
+def _prepare(drops: SquareDrops, i: int, calibration: Calibration, fall: float) -> SquarePath:
+    # The stored angle turns x to z; about y the other way round (`rotation_sense` shows it from the impacts).
+    angle = -(np.unwrap(drops.theta[i], period=QUARTER) - calibration.angle)
+    pose = np.stack((drops.x[i], drops.z[i], angle), axis=1)
+    floor = calibration.height + calibration.slope * drops.x[i]
+    clear = lowest_corner(drops.z[i], angle, drops.half_width) - floor > CLEAR
+    frame = _frames(pose, clear, drops.half_width)
+    q, v = start_of(pose, np.asarray(frame * drops.dt), clear, fall)
+    return SquarePath(int(drops.traj_id[i]), frame, pose, _good(pose, frame), q, v)
+
+
+def _frames(pose: FloatArray, clear: NDArray[np.bool_], half_width: float) -> NDArray[np.int64]:
+    """Return the frame of each sample: in flight x and the angle move evenly, by the median of their neighbours."""
+    steps = np.diff(pose, axis=0)[:, [0, 2]] * [1.0, half_width]
+    flying = clear[:-1] & clear[1:]
+    taken = np.ones(len(steps), dtype=np.int64)
+    around = np.median(np.lib.stride_tricks.sliding_window_view(np.pad(steps, ((5, 5), (0, 0)), "edge"), 11, 0), axis=2)
+    large = np.linalg.norm(steps, axis=1) > 1.4 * np.linalg.norm(around, axis=1)  # a first look, cheap
+    for k in np.flatnonzero(flying & large).tolist():
+        first = last = int(k)  # the flight around k, five steps to either side
+        while first > max(0, k - 5) and flying[first - 1]:
+            first -= 1
+        while last < min(len(steps) - 1, k + 5) and flying[last + 1]:
+            last += 1
+        others = np.delete(np.arange(first, last + 1), k - first)
+        if others.size < 4:
+            continue
+        usual = np.median(steps[others], axis=0)
+        size = float(usual @ usual)
+        if size < SIDEWAYS**2:
+            continue
+        times = float(steps[k] @ usual) / size
+        whole = round(times)
+        if 2 <= whole <= MOST_LOST and np.linalg.norm(steps[k] - whole * usual) < 0.25 * whole * np.sqrt(size):
+            taken[k] = whole
+    return np.concatenate(([0], np.cumsum(taken)))
+
+
+def _good(pose: FloatArray, frame: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which samples lie near the line between their neighbours; the one furthest off goes first."""
+    kept = np.arange(len(pose))
+    while len(kept) > 2:
+        x, at = pose[kept], frame[kept]
+        share = ((at[1:-1] - at[:-2]) / (at[2:] - at[:-2]))[:, None]
+        off = np.max(np.abs(x[1:-1] - (1.0 - share) * x[:-2] - share * x[2:]) / WILD, axis=1)
+        worst = int(np.argmax(off))
+        if off[worst] <= 1.0:
+            break
+        kept = np.delete(kept, worst + 1)
+    return np.isin(np.arange(len(pose)), kept)
+
+
+def start_of(
+    pose: FloatArray, time: FloatArray, clear: NDArray[np.bool_], fall: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return pose and velocity at the first sample by least squares over the flight before the first impact.
+
+    The sample furthest off is left out, one by one, until all lie within the noise of the recordings.
+    """
+    flying = clear.copy()
+    flying[1:] &= np.diff(pose[:, 1]) < 0.0  # the frame of an impact may be missing between two that are clear
+    flight = len(flying) if flying.all() else int(np.argmin(flying))
+    n = max(flight, 2)  # one that starts on the floor: the difference of the first two samples
+    t = time[:n]
+    bent = pose[:n] + 0.5 * fall * t[:, None] ** 2 * [0.0, 1.0, 0.0]
+    while True:
+        slope, value = np.polyfit(t, bent, 1)
+        off = np.max(np.abs(bent - value - np.outer(t, slope)) / START_NOISE, axis=1)
+        worst = int(np.argmax(off))
+        if off[worst] <= 1.0 or len(t) <= FEWEST:
+            return value, slope
+        t, bent = np.delete(t, worst), np.delete(bent, worst, axis=0)

@@ -1,0 +1,93 @@
+"""What is chosen in a run of square drops, and the choices that were fitted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from contactlab.lab.square_path import Calibration
+
+__all__ = ["FALL", "GRIDS", "MODELS", "SHARED_CALIBRATION", "SquareSettings"]
+
+#: The camera against the floor in the 364 public drops, from their poses at rest.
+SHARED_CALIBRATION = Calibration(angle=-0.03339, height=2.944e-3, slope=2.940e-3)
+# Dry friction of the plates, from the flights of the public drops (`docs/validation.md`): mass times these [m/s^2].
+GUIDE_X, GUIDE_Z = 0.2, 0.5
+#: Acceleration of the flights before the first impact [m/s^2], which starts are fitted with.
+FALL = 9.22
+
+
+@dataclass(frozen=True)
+class SquareSettings:
+    """What is chosen, not measured, in a run.
+
+    Parameters
+    ----------
+    mu
+        Friction coefficient between square and floor.
+    restitution
+        Newton's coefficient, 0 to 1.
+    impact_speed
+        Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
+    gravity
+        [m/s^2].
+    guide_x, guide_z
+        Dry friction of the glass plates along x and z: the deceleration it causes [m/s^2].
+    inertia_scale
+        Factor of the moment of inertia of a full square.
+    stiffness, dissipation
+        Of a corner on the floor [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
+    substeps
+        Time steps per frame.
+    """
+
+    mu: float = 0.1
+    restitution: float = 0.0
+    impact_speed: float = 0.05
+    gravity: float = 9.81
+    guide_x: float = 0.0
+    guide_z: float = 0.0
+    inertia_scale: float = 1.0
+    stiffness: float = math.inf
+    dissipation: float = 0.0
+    substeps: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("mu", "impact_speed", "guide_x", "guide_z", "dissipation"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ValueError(f"{name}: {value} is not a finite number >= 0")
+        if not 0.0 <= self.restitution <= 1.0:
+            raise ValueError(f"restitution: {self.restitution} is not in [0, 1]")
+        for name in ("gravity", "inertia_scale"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise ValueError(f"{name}: {value} is not a finite number > 0")
+        if not self.stiffness > 0.0:
+            raise ValueError(f"stiffness: {self.stiffness} is not > 0")
+        if math.isinf(self.stiffness) and self.dissipation > 0.0:
+            raise ValueError(f"dissipation: {self.dissipation} without a finite stiffness")
+        if math.isfinite(self.stiffness) and self.restitution > 0.0:
+            raise ValueError(f"restitution: {self.restitution} beside a stiffness: a spring rebounds by itself")
+        if self.substeps < 1:
+            raise ValueError(f"substeps: {self.substeps} is not >= 1")
+
+
+#: Named settings; their numbers were fitted to the 364 public drops.
+MODELS = {
+    "no rebound": SquareSettings(mu=0.1),
+    "rigid": SquareSettings(mu=0.1, restitution=0.4),
+    "rigid, gravity 9.2": SquareSettings(mu=0.1, restitution=0.4, gravity=9.2),
+    "rigid, guide friction": SquareSettings(mu=0.1, restitution=0.4, guide_x=GUIDE_X, guide_z=GUIDE_Z),
+    "corners give way, guide friction": SquareSettings(
+        mu=0.1, stiffness=12e3, dissipation=4.5, guide_x=GUIDE_X, guide_z=GUIDE_Z, substeps=8
+    ),
+}
+
+_MU = (0.06, 0.08, 0.1, 0.12, 0.15, 0.2)
+#: Points over which a model is fitted.
+GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+    "rigid": {"mu": _MU, "restitution": (0.35, 0.4, 0.45, 0.5)},
+    "rigid, guide friction": {"mu": _MU, "restitution": (0.35, 0.4, 0.45, 0.5)},
+    "corners give way, guide friction": {"mu": (0.06, 0.08, 0.1, 0.13), "dissipation": (2.5, 4.0, 5.5, 7.0)},
+}

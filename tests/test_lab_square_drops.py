@@ -1,0 +1,262 @@
+"""Recorded square drops: what is put right in them, a fit that finds the truth, a reader that refuses bad files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from contactlab.cli.main import main
+from contactlab.lab import DatasetError
+from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
+from contactlab.lab.square import held_still, path_errors, run_squares, square_world
+from contactlab.lab.square_fit import SquareGrid, fit_squares
+from contactlab.lab.square_path import Calibration, calibrate, lowest_corner, prepare
+from contactlab.lab.square_sense import rotation_sense
+from contactlab.lab.square_settings import GRIDS, MODELS, SHARED_CALIBRATION, SquareSettings
+
+SIDE, DT, SAMPLES = 0.06, 0.004, 90
+CAMERA = Calibration(angle=-0.03, height=3e-3, slope=2e-3)
+TRUTH = SquareSettings(mu=0.1, restitution=0.45)
+LOST, WILD, TURNED = 30, 50, 40  # samples: frames are lost before it; it is wild; a quarter turn off from it on
+
+
+def simulated(settings: SquareSettings, starts: Any) -> NDArray[np.float64]:
+    """Poses (drops, SAMPLES + 2, 3)."""
+    from contactlab.simulation import TimeStepping, simulate
+
+    world = square_world(settings, CAMERA, SIDE)
+    h = DT / settings.substeps
+    poses = []
+    for q, v in starts:
+        state = world.initial_state(h, q=q, v=v)
+        steps = settings.substeps * (SAMPLES + 1)
+        recording = simulate(world, TimeStepping(h, v_min=settings.impact_speed), steps=steps, state=state)
+        poses.append(recording.q[:: settings.substeps])
+    return np.array(poses)
+
+
+@pytest.fixture(scope="module")
+def starts() -> list[tuple[list[float], list[float]]]:
+    """Throws; the second to the fourth strike a corner."""
+    angles = (0.3, 0.75, -0.7, 0.65)
+    return [([-0.3, 0.13, a], [-0.5 - 0.1 * i, -1.9, 2.0 * i - 3.0]) for i, a in enumerate(angles)]
+
+
+@pytest.fixture(scope="module")
+def poses(starts: Any) -> NDArray[np.float64]:
+    return simulated(TRUTH, starts)
+
+
+@pytest.fixture
+def file(tmp_path: Path, poses: NDArray[np.float64]) -> Path:
+    """The simulated drops as a camera stores them, and what goes wrong in recordings."""
+    stored = poses.copy()
+    stored[..., 2] = -stored[..., 2] + CAMERA.angle
+    keep = np.r_[0:LOST, LOST + 1 : SAMPLES + 1]  # drop 1 lost a frame
+    stored[1, :SAMPLES] = stored[1, keep]
+    stored = stored[:, :SAMPLES]
+    stored[2, WILD] += [0.02, 0.0, 0.0]
+    stored[3, TURNED:, 2] += 0.5 * np.pi
+    path = tmp_path / "square.npz"
+    x, z, theta = np.moveaxis(stored, 2, 0)
+    np.savez(path, x=x, z=z, theta=theta, traj_id=np.arange(7, 11), dt=DT, half_width=0.5 * SIDE)
+    return path
+
+
+def test_lost_frames_wild_samples_and_quarter_turns_are_put_right(file: Path, poses: Any, starts: Any) -> None:
+    """The prepared drop is the simulated one, at the frames it has."""
+    drops = load_square_drops(file)
+    paths = prepare(drops, CAMERA, 9.81)
+    assert [path.number for path in paths] == [7, 8, 9, 10]
+    for i, path in enumerate(paths):
+        wanted = np.arange(SAMPLES) + (np.arange(SAMPLES) >= LOST if i == 1 else 0)
+        np.testing.assert_array_equal(path.frame, wanted)
+        np.testing.assert_allclose(path.pose[path.good], poses[i, path.frame][path.good], rtol=0, atol=1e-12)
+        assert path.good.all() == (i != 2)
+        np.testing.assert_allclose(path.q, starts[i][0], rtol=0, atol=1e-4)
+        np.testing.assert_allclose(path.v, starts[i][1], rtol=0, atol=2e-2)
+    assert not paths[2].good[WILD]
+
+
+def test_sense_of_rotation_comes_from_momentum_not_from_heights(file: Path) -> None:
+    """As stored a = b = 1; with the angle mirrored b alone turns round, and the corners keep their heights."""
+    drops = load_square_drops(file)
+    a, b, count = rotation_sense(drops, prepare(drops, CAMERA, 9.81), CAMERA)
+    assert count >= 2
+    assert (a, b) == (pytest.approx(1.0, abs=0.05), pytest.approx(1.0, abs=0.05))
+    mirrored = replace(drops, theta=-drops.theta)
+    camera = replace(CAMERA, angle=-CAMERA.angle)
+    a, b, _ = rotation_sense(mirrored, prepare(mirrored, camera, 9.81), camera)
+    assert (a, b) == (pytest.approx(1.0, abs=0.05), pytest.approx(-1.0, abs=0.05))
+    angles = np.linspace(-2.0, 2.0, 41)
+    np.testing.assert_allclose(lowest_corner(angles, angles, 0.03), lowest_corner(angles, -angles, 0.03), rtol=0)
+    none = replace(drops, z=drops.z + 1.0)
+    assert rotation_sense(none, prepare(none, CAMERA, 9.81), CAMERA)[2] == 0
+
+
+def test_camera_is_read_off_squares_at_rest(file: Path) -> None:
+    """Angle, height and slope of the floor."""
+    drops = load_square_drops(file)
+    x = np.array([-0.6, -0.4, -0.3, -0.2])[:, None] + np.zeros((4, SAMPLES))
+    rest = replace(
+        drops,
+        x=x,
+        z=0.5 * SIDE + CAMERA.height + CAMERA.slope * x,
+        theta=CAMERA.angle + 0.5 * np.pi * np.arange(4)[:, None] + 0.0 * x,
+    )
+    found = calibrate(rest)
+    wanted = (CAMERA.angle, CAMERA.height, CAMERA.slope)
+    np.testing.assert_allclose((found.angle, found.height, found.slope), wanted, rtol=1e-9)
+
+
+def test_errors_are_those_of_the_metric(file: Path) -> None:
+    """A shift of 6 mm is 10 % of the side; a turn counts to half a turn at most; early samples have their own."""
+    drops = load_square_drops(file)
+    path = prepare(drops, CAMERA, 9.81)[2]
+    off = path.pose + [0.006, 0.0, 1.5 * np.pi]
+    off[path.frame * DT > 0.2] = path.pose[path.frame * DT > 0.2]
+    off[WILD] = 1e3  # left out
+    early = np.count_nonzero(path.frame * DT <= 0.2) - (WILD * DT <= 0.2)
+    share = early / np.count_nonzero(path.good)
+    np.testing.assert_allclose(path_errors(path, off, drops), [10.0 * share, 90.0 * share, 10.0, 90.0], rtol=1e-9)
+    still = held_still(drops, [path])
+    assert still.position[0] > 50.0
+
+
+def test_fit_finds_the_numbers_the_drops_were_made_with(file: Path) -> None:
+    """At the truth the paths are the recorded ones but for the fitted start; the grid's choice is the truth."""
+    drops = load_square_drops(file)
+    paths = prepare(drops, CAMERA, 9.81)
+    report = run_squares(drops, paths, TRUTH, CAMERA, threads=1)
+    assert not report.failures
+    assert np.median(report.early_position) < 2.0
+    values = {"mu": (0.02, 0.1, 0.3), "restitution": (0.2, 0.45)}
+    seen: list[tuple[int, int]] = []
+    grid = SquareGrid.run(
+        drops, paths, TRUTH, values, CAMERA, threads=1, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen[-1] == (6, 6)
+    fit = fit_squares(grid, folds=2, resamples=50)
+    assert fit.values == {"mu": 0.1, "restitution": 0.45}
+    assert np.all(fit.interval[0] <= [0.1, 0.45])
+    assert np.all(fit.interval[1] >= [0.1, 0.45])
+    # Held-out errors are errors of points of the grid.
+    assert np.all((grid.position == fit.position).any(axis=0))
+    with pytest.raises(ValueError, match="folds"):
+        fit_squares(grid, folds=5)
+    with pytest.raises(ValueError, match="resamples"):
+        fit_squares(grid, folds=2, resamples=0)
+
+
+def test_held_out_choices_are_made_without_the_drop() -> None:
+    """A drop that alone likes a point does not get it."""
+    position = np.array([[1.0, 1.0, 1.0, 9.0], [2.0, 2.0, 2.0, 0.0]])
+    grid = SquareGrid(("mu",), np.array([[0.1], [0.2]]), position, np.zeros((2, 4)))
+    fit = fit_squares(grid, folds=4, resamples=10)
+    assert fit.position[3] == 9.0
+    assert fit.values == {"mu": 0.2}  # 2, 2, 2, 0 in the mean
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("mu", -1.0),
+        ("restitution", 1.5),
+        ("gravity", 0.0),
+        ("stiffness", 0.0),
+        ("dissipation", 1.0),
+        ("substeps", 0),
+        ("guide_x", np.nan),
+    ],
+)
+def test_bad_settings_are_named(field: str, value: float) -> None:
+    """At construction."""
+    with pytest.raises(ValueError, match=field):
+        SquareSettings(**{field: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rebounds by itself"):
+        SquareSettings(stiffness=1e4, restitution=0.5)
+
+
+def rewrite(path: Path, **new: object) -> None:
+    """Replace arrays of a file; None drops one."""
+    with np.load(path) as data:
+        arrays = {name: data[name] for name in data.files}
+    np.savez(path, **{name: value for name, value in {**arrays, **new}.items() if value is not None})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "value"),
+    [
+        (lambda a: {"traj_id": None}, "traj_id", "missing"),
+        (lambda a: {"z": a["z"][:2]}, "z", "(2, 90)"),
+        (lambda a: {"x": a["x"][:, :9]}, "x", "10 samples"),
+        (lambda a: {"dt": 0.0}, "dt", "not positive"),
+        (lambda a: {"half_width": -1.0}, "half_width", "-1"),
+        (lambda a: {"theta": a["theta"] * np.nan}, "theta[0, 0]", "nan"),
+        (lambda a: {"traj_id": a["traj_id"] * 1.0}, "traj_id", "dtype"),
+    ],
+)
+def test_bad_entry_is_named(file: Path, change: Callable[[Any], dict[str, object]], field: str, value: str) -> None:
+    """The error names file, array and entry; the command turns it into exit status 2."""
+    with np.load(file) as arrays:
+        new = change({name: arrays[name] for name in arrays.files})
+    rewrite(file, **new)
+    with pytest.raises(DatasetError) as caught:
+        load_square_drops(file)
+    assert caught.value.field == field
+    assert value in str(caught.value)
+    assert main(["impact", str(file)]) == 2
+
+
+def test_folder_may_hold_one_file_of_drops(file: Path, tmp_path: Path) -> None:
+    """Others are passed over; two are an error."""
+    np.savez(tmp_path / "other.npz", x=np.zeros(3))
+    assert find_square_drops(tmp_path) == file
+    assert find_square_drops(tmp_path / "other.npz") is None
+    (tmp_path / "copy.npz").write_bytes(file.read_bytes())
+    with pytest.raises(DatasetError, match=r"copy\.npz, square\.npz"):
+        find_square_drops(tmp_path)
+
+
+def test_command_prints_the_models_and_a_fit(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Table, sense, fit and JSON."""
+    monkeypatch.setitem(GRIDS, "rigid", {"mu": (0.1, 0.3), "restitution": (0.2, 0.45)})
+    for name in [name for name in GRIDS if name != "rigid"]:
+        monkeypatch.delitem(GRIDS, name)
+    for name in [name for name in MODELS if name not in ("rigid", "no rebound")]:
+        monkeypatch.delitem(MODELS, name)
+    out = tmp_path / "out.json"
+    assert main(["impact", str(file), "--fit", "--folds", "2", "--workers", "1", "--json", str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "4 drops of square.npz: 1 frames lost, 1 wild samples left out" in printed
+    assert "r_z P_x" in printed
+    assert "held out" in printed
+    scores = json.loads(out.read_text())["square_drops"]
+    assert set(scores["models"]) == {"held at the start", "no rebound", "rigid"}
+    assert scores["fits"]["rigid"]["values"]["mu"] in (0.1, 0.3)
+    assert main(["impact", str(file), "--fit", "--folds", "5"]) == 2
+
+
+def test_recorded_drops(shared: Path) -> None:
+    """On the recordings: camera, sense, and every tenth drop simulated nearer than standing still."""
+    drops = load_square_drops(shared / "data" / "planar_impacts" / "square_dev.npz")
+    found = calibrate(drops)
+    assert found.angle == pytest.approx(SHARED_CALIBRATION.angle, abs=1e-4)
+    assert found.height == pytest.approx(SHARED_CALIBRATION.height, abs=1e-5)
+    paths = prepare(drops, SHARED_CALIBRATION, 9.22)
+    a, b, count = rotation_sense(drops, paths, SHARED_CALIBRATION)
+    assert count > 90
+    assert (a, b) == (pytest.approx(1.1, abs=0.1), pytest.approx(1.15, abs=0.15))
+    report = run_squares(drops, paths[::10], MODELS["rigid"], SHARED_CALIBRATION)
+    assert not report.failures
+    assert report.position.mean() < 0.5 * held_still(drops, paths[::10]).position.mean()
+    assert report.early_position.mean() < 20.0

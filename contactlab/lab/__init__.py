@@ -1,8 +1,9 @@
-"""Experiments: data sets with their published metrics, the runs that are scored on them, sweeps of many runs."""
+"""Experiments: data sets with their metrics, runs that are scored on them, sweeps of many runs, races of solvers."""
 
 from __future__ import annotations
 
-from contactlab.lab.errors import DatasetError
+from contactlab.lab.errors import DatasetError, RaceError
+from contactlab.lab.racing import RaceReport, race
 from contactlab.lab.sweeps import SweepError, SweepResult, sweep
 from contactlab.lab.synthetic_toss import synthesize_tosses
 from contactlab.lab.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
@@ -14,12 +15,15 @@ __all__ = [
     "PUBLISHED",
     "DatasetError",
     "PublishedRow",
+    "RaceError",
+    "RaceReport",
     "SweepError",
     "SweepResult",
     "TossOutcome",
     "TossReport",
     "TossSettings",
     "format_table",
+    "race",
     "run_toss",
     "run_tosses",
     "simulate_toss",

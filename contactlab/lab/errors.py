@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DatasetError"]
+__all__ = ["DatasetError", "RaceError"]
 
 
 class DatasetError(ValueError):
@@ -30,3 +30,7 @@ class DatasetError(ValueError):
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path, str, str]]:
         """Rebuild from the three arguments: an error must survive the way back from a worker process."""
         return type(self), (self.path, self.field, self.message)
+
+
+class RaceError(ValueError):
+    """A race that cannot begin: a solver's name or setting, a problem, a limit. The text names what would do."""

@@ -1,0 +1,105 @@
+"""`contactlab race`: solvers against solvers on files of problems, every answer judged by the problem's own data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from contactlab.cli import arguments as kinds
+from contactlab.cli.progress import Progress
+
+__all__ = ["add_parser", "run"]
+
+EPILOG = """\
+NAMES are separated by commas, capitals or not, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all` stands
+for our solvers that suit each problem's kind; peers are named apart. A solver of your own is path.py:Name or
+module:Name; its file is executed. DIR gets rows.csv, summary.csv, curves.csv, race.json and report.html; the same
+command goes on where it was interrupted and runs no finished trial again. What a solver fails on keeps its row, and is
+no failure of the command: the exit status is 1 only if nobody solved anything.
+"""
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "race",
+        help="race solvers on files of problems; rows, profiles, one-file report",
+        description=__doc__,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files or folders of problems")
+    parser.add_argument("--solvers", default="all", metavar="NAMES", help="names, or all (default)")
+    parser.add_argument("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all")
+    parser.add_argument(
+        "--tolerance",
+        type=_tolerance,
+        default=1e-9,
+        metavar="T",
+        help="bound on the scaled residual (default %(default)g)",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=kinds.positive,
+        default=60.0,
+        metavar="S",
+        help="seconds per problem and solver (default 60)",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder of rows and report; resumed if it is there")
+    parser.add_argument("--jobs", type=kinds.positive_integer, metavar="N", help="processes (default: one per core)")
+    parser.add_argument("--cluster", metavar="ADDRESS", help="scheduler of a Dask cluster, such as tcp://host:8786")
+    parser.add_argument(
+        "--repeats", type=kinds.positive_integer, default=3, help="most solves timed per trial (default %(default)s)"
+    )
+    parser.add_argument(
+        "--curves",
+        type=_count,
+        default=3,
+        help="problems on which time is drawn against residual (default %(default)s)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Race, print the summary; exit status 1 if nobody solved anything."""
+    from contactlab.lab.racing import race
+
+    missing = [str(path) for path in arguments.paths if not path.exists()]
+    if missing:
+        raise FileNotFoundError(f"there is no file or folder {missing[0]}")
+    with Progress("race", "trials") as progress:
+        report = race(
+            arguments.paths,
+            arguments.solvers,
+            tolerance=arguments.tolerance,
+            time_limit=arguments.time_limit,
+            out=arguments.out,
+            jobs=arguments.jobs,
+            cluster=arguments.cluster,
+            peers=arguments.peers,
+            repeats=arguments.repeats,
+            curves=arguments.curves,
+            progress=progress.update,
+        )
+    print(report)
+    for line in report.skipped:
+        print(f"left out: {line}")
+    solved = sum(row.solved for row in report.rows)
+    failed = sum(row.status in ("TIMEOUT", "CRASHED") for row in report.rows)
+    where = "" if arguments.out is None else f"; wrote {arguments.out / 'rows.csv'} and {arguments.out / 'report.html'}"
+    print(
+        f"{len(report.rows)} trials ({report.computed} run now) in {report.seconds:.1f} s: {solved} solved, "
+        f"{failed} timed out or crashed{where}"
+    )
+    return 0 if solved else 1
+
+
+def _tolerance(text: str) -> float:
+    value = kinds.positive(text)
+    if not 1e-14 <= value < 1.0:
+        raise argparse.ArgumentTypeError(f"{text} does not lie between 1e-14 and 1")
+    return value
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else kinds.positive_integer(text)

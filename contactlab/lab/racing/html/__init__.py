@@ -1,0 +1,1 @@
+"""The report of a race as one HTML file: no other file, no network, every name escaped."""

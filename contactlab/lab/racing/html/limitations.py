@@ -1,0 +1,100 @@
+"""What the run does not show, written from the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contactlab.lab.racing.race_report import RaceReport
+from contactlab.lab.racing.row import PROVED
+from contactlab.lab.racing.summary import NEAR, SHIFT, Field
+from contactlab.lab.racing.text_table import seconds_text
+
+__all__ = ["limitations"]
+
+_NAMED = 8
+
+
+def limitations(report: RaceReport) -> list[str]:
+    """Sentences, plain text."""
+    said = [
+        f"Solved means: scaled residual at most {report.tolerance:.0e} on the problem's own data, and a natural map "
+        "within its bound, both measured after the solve, not by the solver. At another tolerance the order may "
+        "differ: methods that end in a basis gain little from a looser one, first-order methods much."
+    ]
+    said.append(
+        f"Every solver had {seconds_text(report.time_limit)} per problem. A failure counts as that in the means, so "
+        "their order depends on it. Those that take no time limit were ended from outside, later; what they would have "
+        "found is not known."
+    )
+    said.append(_load(report))
+    said.append(
+        f"Times are the least of up to {report.repeats} solves of the same problem from nothing (no warm start), after "
+        "a warm-up on problems of three unknowns; solves in which something was compiled do not count. They hold the "
+        "solver's set-up, any conversion of the data, and for peers the passage from Python. Solves of more than a "
+        "second were timed once or twice."
+    )
+    for field in report.fields:
+        said += _of_field(report, field)
+    if report.skipped:
+        said.append("Left out: " + "; ".join(report.skipped) + ".")
+    said.append(
+        "The problems are those that were given: no random sample of anything. Problems of one family resemble one "
+        "another, and a family with many members weighs more in every total."
+    )
+    return said
+
+
+def _load(report: RaceReport) -> str:
+    before, after = report.load
+    where = "the workers of a cluster" if report.cluster else f"{report.jobs} processes side by side"
+    load = "The load of the machine is not known."
+    if before is not None and after is not None:
+        load = f"Its load was {before:.1f} before the race and {after:.1f} at its end"
+        busy = before > 0.5 * report.machine.cores and not report.cluster
+        load += ": others were computing there, and times may be too long." if busy else "."
+    return (
+        f"Trials ran on {where}, which share memory and caches ({report.machine.cores} cores). {load} Times of less "
+        "than a tenth of a millisecond move by tens of percent from run to run."
+    )
+
+
+def _of_field(report: RaceReport, field: Field) -> list[str]:
+    sizes = sorted({row.n for row in field.rows.values()})
+    kinds = sorted({row.kind for row in field.rows.values()})
+    said = [
+        f"{field.league.capitalize()} ({', '.join(kinds)}): {len(field.problems)} problems with n from {sizes[0]} to "
+        f"{sizes[-1]}; nothing is said about other sizes."
+    ]
+    undecided = [name for name in field.problems if name not in field.decided]
+    if undecided:
+        proved = {row.problem for row in field.rows.values() if row.status in PROVED}
+        none = [name for name in undecided if name in proved]
+        open_ones = [name for name in undecided if name not in proved]
+        parts = []
+        if none:
+            parts.append(f"{len(none)} shown to have no solution ({_listed(none)})")
+        if open_ones:
+            parts.append(f"{len(open_ones)} that nobody solved ({_listed(open_ones)})")
+        said.append(f"Profiles, means and medians leave out {' and '.join(parts)}.")
+    times = field.times()
+    if times.size:
+        least = times.min(axis=1, keepdims=True)
+        ties = int(((times <= NEAR * least).sum(axis=1) > 1).sum())
+        said.append(
+            f"On {ties} of {len(field.decided)} problems two or more solvers lie within {NEAR - 1:.0%} of the least "
+            f"time; all of them count as best there. Below {seconds_text(SHIFT)} (the shift of the means) differences "
+            "hardly count."
+        )
+    crashed = sorted({row.label for row in field.rows.values() if row.status == "CRASHED"})
+    if crashed:
+        said.append(f"Crashes (exceptions, or processes that died) count as failures: {_listed(crashed)}.")
+    converted = sorted({row.kind for row in field.rows.values()} - {"LCP"})
+    if converted and field.league == "complementarity":
+        said.append(
+            f"Solvers of plain problems met {', '.join(converted)} reduced or converted, which is part of their time."
+        )
+    return said
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

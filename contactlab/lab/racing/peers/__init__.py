@@ -1,0 +1,24 @@
+"""Solvers of other projects behind the interface of ours, one per file; each imported only when it races.
+
+A peer is an object with ``solve`` like any solver. ``package`` names what has to be installed; ``league`` says which
+problems it is for. Its answer is a claim like any other: `lcp.residuals` on the original data decides.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from contactlab.lab.racing.peers.drake_moby import DrakeMoby
+from contactlab.lab.racing.peers.drake_unrevised_lemke import DrakeUnrevisedLemke
+from contactlab.lab.racing.peers.quantecon_lemke import QuantEconLemke
+from contactlab.lab.racing.peers.siconos_lcp import SiconosLCP
+
+__all__ = ["ALL_PEERS", "installed"]
+
+ALL_PEERS: tuple[type[Any], ...] = (DrakeMoby, DrakeUnrevisedLemke, QuantEconLemke, SiconosLCP)
+
+
+def installed(peer: type[Any]) -> bool:
+    """Whether the package of a peer can be imported."""
+    return importlib.util.find_spec(peer.package) is not None

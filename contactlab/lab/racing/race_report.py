@@ -1,0 +1,143 @@
+"""What a race found, and its pages."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from contactlab.lab.racing.growth import Growth, fit_growth
+from contactlab.lab.racing.machine import Machine
+from contactlab.lab.racing.performance_profile import PerformanceProfile, performance_profile
+from contactlab.lab.racing.residual_curve import ResidualCurve
+from contactlab.lab.racing.row import Row, write_rows
+from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries
+
+__all__ = ["RaceReport"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RaceReport:
+    """Rows of a race, and what can be read off them.
+
+    Attributes
+    ----------
+    rows
+        One `Row` per problem and solver, failures included.
+    curves
+        Time against residual, on a few problems.
+    tolerance, time_limit, repeats, jobs, cluster
+        As raced; ``jobs`` processes, or those of a cluster.
+    skipped
+        Peers that are not installed and files that could not be used, a line each.
+    machine
+        What it ran on.
+    began, seconds
+        When (seconds since 1970) and for how long.
+    computed
+        Trials run now; the others stood in the folder.
+    load
+        Load average before and after; None where the system does not tell.
+    """
+
+    rows: tuple[Row, ...]
+    curves: tuple[ResidualCurve, ...]
+    tolerance: float
+    time_limit: float
+    repeats: int
+    jobs: int
+    cluster: bool
+    skipped: tuple[str, ...]
+    machine: Machine
+    began: float
+    seconds: float
+    computed: int
+    load: tuple[float | None, float | None]
+
+    @property
+    def fields(self) -> list[Field]:
+        """Those who met the same problems: one field for LCP, MLCP and BoxLCP, one for friction with the exact cone."""
+        return fields_of(self.rows)
+
+    def summary(self) -> list[SolverSummary]:
+        """One line per solver and field."""
+        return [one for field in self.fields for one in summaries(field, self.time_limit)]
+
+    def profile(self, field: Field) -> PerformanceProfile:
+        """Performance profile over the problems of a field that somebody solved; columns as ``field.labels``."""
+        return performance_profile(field.times())
+
+    def growth(self, field: Field, *, families: bool = False) -> list[tuple[str, str, Growth]]:
+        """(solver, family, fit) of time against n over what it solved; family "" for all together."""
+        found = []
+        for label in field.labels:
+            rows = [row for (_, name), row in field.rows.items() if name == label and row.solved]
+            for family in sorted({row.family for row in rows}) if families else [""]:
+                some = [row for row in rows if family in ("", row.family)]
+                fit = fit_growth([row.n for row in some], [row.time for row in some])
+                if fit is not None:
+                    found.append((label, family, fit))
+        return found
+
+    def __str__(self) -> str:
+        """The summary as a table of text."""
+        from contactlab.lab.racing.text_table import summary_table
+
+        return "\n\n".join(
+            summary_table(field, summaries(field, self.time_limit), self.time_limit) for field in self.fields
+        )
+
+    def __repr__(self) -> str:
+        solved = sum(row.solved for row in self.rows)
+        return f"RaceReport({len(self.rows)} trials, {solved} solved, {len(self.summary())} solvers)"
+
+    def to_html(self, path: str | Path) -> Path:
+        """Write the report: one file that needs nothing but a browser."""
+        from contactlab.lab.racing.html.page import page
+
+        path = Path(path)
+        path.write_text(page(self), encoding="utf-8")
+        return path
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the rows."""
+        path = Path(path)
+        write_rows(path, self.rows)
+        return path
+
+    def write(self, folder: str | Path) -> Path:
+        """Write ``rows.csv``, ``summary.csv``, ``curves.csv``, ``race.json`` and ``report.html``; return the last."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.to_csv(folder / "rows.csv")
+        _table(folder / "summary.csv", _summary_lines(self.summary()))
+        _table(folder / "curves.csv", _curve_lines(self.curves))
+        facts = {
+            name: getattr(self, name)
+            for name in ("tolerance", "time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
+        }
+        facts["machine"] = asdict(self.machine)
+        (folder / "race.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        return self.to_html(folder / "report.html")
+
+
+def _summary_lines(lines: Iterable[SolverSummary]) -> Iterable[dict[str, object]]:
+    for line in lines:
+        failures = " ".join(f"{status}:{count}" for status, count in line.failures)
+        yield {**asdict(line), "failures": failures}
+
+
+def _curve_lines(curves: Iterable[ResidualCurve]) -> Iterable[dict[str, object]]:
+    for curve in curves:
+        for point in curve.points:
+            yield {"problem": curve.problem, "solver": curve.label, "by": curve.by, **asdict(point)}
+
+
+def _table(path: Path, lines: Iterable[dict[str, object]]) -> None:
+    kept = list(lines)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(kept[0]) if kept else ["nothing"])
+        writer.writeheader()
+        writer.writerows(kept)

@@ -1,0 +1,227 @@
+"""The race: every solver on every problem, on all cores, judged by the problems' own data."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import lcp
+from contactlab.lab.datasets import load_problems
+from contactlab.lab.errors import DatasetError, RaceError
+from contactlab.lab.racing.curves import curves_of, pick_problems
+from contactlab.lab.racing.entrant import Entrant, entrants_of, peers_of
+from contactlab.lab.racing.kinds import Kind, kind_of
+from contactlab.lab.racing.machine import load_average, this_machine
+from contactlab.lab.racing.problem_files import keep_problem
+from contactlab.lab.racing.race_report import RaceReport
+from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
+from contactlab.lab.racing.trial import run_trial
+from contactlab.lab.sweeps import sweep
+
+__all__ = ["race"]
+
+#: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
+GRACE = 90.0
+
+
+def race(
+    problems: str | os.PathLike[str] | Iterable[Any],
+    solvers: str | Iterable[Any] = "all",
+    *,
+    tolerance: float = 1e-9,
+    time_limit: float = 60.0,
+    out: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    peers: str | Iterable[str] = (),
+    repeats: int = 3,
+    curves: int = 3,
+    progress: bool | Callable[[int, int], None] = False,
+) -> RaceReport:
+    """Run every solver on every problem and say who solved what, how fast, and how near.
+
+    Parameters
+    ----------
+    problems
+        A file or folder (or several), as `contactlab.lab.datasets.load_problems` reads them; or problems of `lcp`, or
+        pairs (name, problem).
+    solvers
+        "all": our solvers that suit the kinds of problem at hand. Or names, separated by commas or in a list, with
+        settings as in ``OSQP(max_iter=1000)``; or solver objects; or ``path.py:Name`` and ``module:Name`` for your own.
+    tolerance
+        Bound on the scaled residual under which an answer counts as solved.
+    time_limit
+        Seconds per problem and solver. It becomes the time limit of solvers that have one; any other is ended from
+        outside after twice that time and a grace of 90 s for start and compilation, and its row says TIMEOUT.
+    out
+        Folder of everything: ``rows.csv``, ``report.html``, the problems, and the finished trials, which are not run
+        again by the same call. None for a temporary one.
+    jobs, cluster
+        Processes (None: all cores), or the address of a Dask scheduler, whose workers must see the same ``out``.
+    peers
+        Solvers of other projects, by name or "all"; those not installed are left out, and named.
+    repeats
+        Most times a problem is solved for its time: the least counts. It is solved again within a second in all, and a
+        second time where the first took less than half the limit.
+    curves
+        Problems, spread over the sizes, on which time is measured against residual.
+    progress
+        True for a bar on standard error, or a function of (done, total).
+
+    Returns
+    -------
+    RaceReport
+        Rows, profiles, means, growth, curves; ``.write(folder)`` and ``.to_html(path)``.
+
+    Raises
+    ------
+    RaceError
+        For no problems, an unknown solver or setting, or a limit that is none.
+    """
+    _check(tolerance, time_limit, repeats, curves)
+    named, unread = _named(problems)
+    if not named:
+        raise RaceError("there are no problems to race on" + "".join(f"; {one}" for one in unread))
+    kinds = list(dict.fromkeys(kind_of(problem) for _, problem in named))
+    entrants = entrants_of(solvers, kinds)
+    guests, skipped = peers_of(peers, kinds)
+    entrants = list({entrant.label: entrant for entrant in (*entrants, *guests)}.values())
+    began, load = time.time(), load_average()
+    with _folder(out) as folder:
+        files = {name: keep_problem(folder / "problems", problem) for name, problem in named}
+        tasks, known = _tasks(named, files, entrants, solvers, tolerance, time_limit, repeats)
+        patience = 2.0 * time_limit + GRACE
+        result = sweep(
+            run_trial, tasks, out=folder / "trials", jobs=jobs, cluster=cluster, time_limit=patience, progress=progress
+        )
+        rows = tuple(_row(found, known[found["problem"], found["text"]], time_limit) for found in result.rows)
+        picked = pick_problems(named, rows, curves)
+        drawn = curves_of(picked, files, entrants, tolerance, time_limit, folder / "curves", jobs, cluster, patience)
+        report = RaceReport(
+            rows=rows,
+            curves=drawn,
+            tolerance=tolerance,
+            time_limit=time_limit,
+            repeats=repeats,
+            jobs=jobs or os.cpu_count() or 1,
+            cluster=cluster is not None,
+            skipped=(*skipped, *unread),
+            machine=this_machine(entrant.solver.package for entrant in guests),
+            began=began,
+            seconds=time.time() - began,
+            computed=result.computed,
+            load=(load, load_average()),
+        )
+        if out is not None:
+            report.write(folder)
+    return report
+
+
+def _check(tolerance: float, time_limit: float, repeats: int, curves: int) -> None:
+    if not 1e-14 <= tolerance < 1.0:
+        raise RaceError(f"tolerance must lie between 1e-14 and 1, got {tolerance}")
+    if not (time_limit > 0.0 and math.isfinite(time_limit)):
+        raise RaceError(f"time_limit must be a number of seconds > 0, got {time_limit}")
+    for name, value, least in (("repeats", repeats, 1), ("curves", curves, 0)):
+        given: object = value  # whatever the caller's types say
+        if not isinstance(given, int) or given < least:
+            raise RaceError(f"{name} must be a whole number >= {least}, got {value!r}")
+
+
+def _named(problems: Any) -> tuple[list[tuple[str, Any]], list[str]]:
+    """Problems, each with a name of its own, from whatever was given; and a line on each file that cannot be used."""
+    named: dict[str, Any] = {}
+    unread = []
+    for name, problem in _given(problems):
+        if isinstance(problem, DatasetError):
+            unread.append(str(problem))
+            continue
+        kind_of(problem)
+        again = sum(1 for taken in named if taken.partition("#")[0] == name)
+        named[f"{name}#{again + 1}" if again else name] = problem
+    return list(named.items()), unread
+
+
+def _given(problems: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(problems, str | os.PathLike):
+        problems = [problems]
+    for i, item in enumerate([problems] if _is_problem(problems) else problems):
+        if isinstance(item, str | os.PathLike):
+            yield from load_problems(item)
+        elif isinstance(item, tuple) and len(item) == 2:
+            yield str(item[0]), item[1]
+        else:
+            yield f"problem{i}", item
+
+
+def _is_problem(given: object) -> bool:
+    return isinstance(given, lcp.LCP | lcp.MLCP | lcp.BoxLCP)
+
+
+@contextlib.contextmanager
+def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
+    if out is not None:
+        folder = Path(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        yield folder.resolve()
+    else:
+        with tempfile.TemporaryDirectory(prefix="race-") as name:
+            yield Path(name)
+
+
+def _tasks(
+    named: Sequence[tuple[str, Any]],
+    files: dict[str, Path],
+    entrants: Sequence[Entrant],
+    solvers: Any,
+    tolerance: float,
+    time_limit: float,
+    repeats: int,
+) -> tuple[list[dict[str, Any]], dict[tuple[str, str], Row]]:
+    """A task per problem and entrant, and the row it would have if nothing came back."""
+    everyone = isinstance(solvers, str) and solvers.lower() == "all"
+    tasks, known = [], {}
+    for name, problem in named:
+        kind: Kind = kind_of(problem)
+        for entrant in entrants:
+            if not entrant.suits(kind) and (everyone or entrant.origin == "peer"):
+                continue  # "all" is meant kind by kind; a solver named by hand gets its row
+            task = {
+                "problem": name,
+                "file": str(files[name]),
+                "text": entrant.text,
+                "source": _source(entrant),
+                "tolerance": tolerance,
+                "time_limit": time_limit,
+                "repeats": repeats,
+            }
+            tasks.append(task)
+            known[name, entrant.text] = Row(
+                name, entrant.name, CRASHED, math.inf, 0, time_limit, problem.n, entrant.settings, kind.name,
+                family_of(name), math.inf, 0, "", entrant.origin, "",
+            )  # fmt: skip
+    return tasks, known
+
+
+def _source(entrant: Entrant) -> str:
+    """Hash of the file of a solver of the user's own: an edited one is another entrant."""
+    place = entrant.text.partition("(")[0].rpartition(":")[0]
+    return hashlib.sha256(Path(place).read_bytes()).hexdigest() if place.endswith(".py") else ""
+
+
+def _row(found: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
+    """The row of a task; of one whose process was ended or died, what is known of it."""
+    if found["outcome"] == "done":
+        return Row(**{field.name: found[field.name] for field in fields(Row)})
+    status = TIMEOUT if found["outcome"] == "timeout" else CRASHED
+    detail = " ".join(str(found.get("error", "")).split())[:500]
+    values = {field.name: getattr(otherwise, field.name) for field in fields(Row)}
+    return Row(**{**values, "status": status, "time": time_limit, "detail": detail})

@@ -1,0 +1,140 @@
+"""One line of a race: what became of one solver on one problem."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from contactlab.lab.errors import DatasetError
+
+__all__ = ["CRASHED", "PROVED", "TIMEOUT", "Row", "family_of", "read_rows", "write_rows"]
+
+#: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
+TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
+#: Statuses that are answers too: that there is no solution, with a proof or after every basis was tried.
+PROVED = ("INFEASIBLE", "UNSOLVABLE", "INCONSISTENT")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One solver on one problem.
+
+    Attributes
+    ----------
+    problem, solver
+        Names.
+    status
+        A name of `lcp.Status`, ``TIMEOUT`` or ``CRASHED``. SOLVED is said by the residuals on the original data.
+    residual
+        The scaled residual there, that of the equations included; inf where there is no finite answer.
+    iterations
+        As the solver counts; 0 where it does not tell.
+    time
+        Seconds: the least of ``runs`` solves, set-up of the solver included, compilation not. Of a trial that was
+        ended, the time limit.
+    n
+        Complementary pairs, unknowns between bounds, or contacts.
+    settings
+        Of the solver, where they differ from its defaults.
+    kind, family
+        Class of the problem, and the family its name says.
+    natural_map
+        max |min(z, w)|, or what stands for it.
+    runs
+        Solves that were timed.
+    claim
+        What the solver itself said.
+    origin
+        "contactlab", "peer" or "own".
+    detail
+        A few words of the solver, or what it raised.
+    """
+
+    problem: str
+    solver: str
+    status: str
+    residual: float
+    iterations: int
+    time: float
+    n: int
+    settings: str
+    kind: str
+    family: str
+    natural_map: float
+    runs: int
+    claim: str
+    origin: str
+    detail: str
+
+    @property
+    def label(self) -> str:
+        """Solver and settings: what tells entrants apart."""
+        return f"{self.solver}({self.settings})" if self.settings else self.solver
+
+    @property
+    def solved(self) -> bool:
+        """Whether the answer is a solution at the race's tolerance."""
+        return self.status == "SOLVED"
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the solver claimed a solution that is none."""
+        return self.claim == "SOLVED" and self.status not in ("SOLVED", TIMEOUT)
+
+
+_FAMILY = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]{2,}(?![A-Za-z0-9]))*")
+
+
+def family_of(name: str) -> str:
+    """Family a problem's name begins with: ``contact_random_k2_d8_s502`` is one of ``contact_random``."""
+    parts = [found.group() for part in name.split("/") if (found := _FAMILY.match(part))]
+    return parts[-1] if parts else name
+
+
+def write_rows(path: Path, rows: Iterable[Row]) -> None:
+    """Write rows as CSV with heading, at once."""
+    unfinished = path.with_name(path.name + ".part")
+    with unfinished.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name: _plain(value) for name, value in asdict(row).items()})
+    unfinished.replace(path)
+
+
+def read_rows(path: str | Path) -> list[Row]:
+    """Rows that `write_rows` wrote; further columns are passed over.
+
+    Raises
+    ------
+    DatasetError
+        For a missing column, or an entry of another type, with its line.
+    """
+    with Path(path).open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        missing = [field.name for field in fields(Row) if field.name not in (reader.fieldnames or ())]
+        if missing:
+            raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
+        return [_row(path, reader.line_num, line) for line in reader]
+
+
+def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
+    values: dict[str, Any] = {}
+    for field in fields(Row):
+        text = line[field.name]
+        try:
+            values[field.name] = {"float": float, "int": int, "str": str}[str(field.type)](text)
+        except (TypeError, ValueError):
+            raise DatasetError(path, field.name, f"line {number}: {text!r} is no {field.type}") from None
+    return Row(**values)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)
+    return value

@@ -1,0 +1,164 @@
+"""Solvers by text: ``Lemke``, ``OSQP(max_iter=1000)``, ``Fallback(Lemke(), OSQP())``, ``mine.py:Mine``.
+
+Names stand for our solvers and the peers, capitals or not. Settings are literals and solvers, put into the fields of
+the solver's dataclass; nothing else is evaluated. ``module:Name`` and ``path.py:Name`` are the user's own: their module
+is imported, their file executed, as asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import importlib
+import runpy
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import lcp
+from contactlab.lab.errors import RaceError
+from contactlab.lab.racing.kinds import KINDS
+from contactlab.lab.racing.peers import ALL_PEERS
+
+__all__ = ["known_solvers", "solver_from", "split_list"]
+
+_COMBINED = (lcp.Cascade, lcp.Fallback, lcp.Refined, lcp.Regularized, lcp.Feasibility)
+
+
+def known_solvers() -> dict[str, type[Any]]:
+    """Class by name of every solver a text can name, ours first, then the peers."""
+    ours = dict.fromkeys(solver for kind in KINDS for solver in kind.solvers)
+    everyone = (*ours, *lcp.OPTIONAL_SOLVERS, *_COMBINED, *ALL_PEERS)
+    return {solver.__name__: solver for solver in everyone}
+
+
+def split_list(text: str) -> list[str]:
+    """Parts of a list at its commas, those within brackets or quotes apart."""
+    parts, depth, quote, start = [], 0, "", 0
+    for i, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(text[start:i])
+            start = i + 1
+    parts.append(text[start:])
+    return [part.strip() for part in parts if part.strip()]
+
+
+def solver_from(text: str) -> Any:
+    """The solver object a text stands for.
+
+    Raises
+    ------
+    RaceError
+        For an unknown name (the text lists the names), an unknown setting (it lists the fields), a setting that is no
+        literal or out of range, or an own solver that cannot be imported or has no ``solve``.
+    """
+    name, bracket, rest = text.strip().partition("(")
+    if bracket and not rest.endswith(")"):
+        raise RaceError(f"{text!r}: the bracket is not closed")
+    if ":" in name:
+        made = _made(_own(name.strip()), _arguments(rest[:-1], text) if bracket else ([], {}), text)
+    else:
+        made = _built(_parsed(text, text), text)
+    if not callable(getattr(made, "solve", None)):
+        raise RaceError(f"{text!r} gives a {type(made).__name__} without a method `solve`")
+    return made
+
+
+def _parsed(source: str, text: str) -> ast.expr:
+    try:
+        return ast.parse(source.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise RaceError(
+            f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name"
+        ) from None
+
+
+def _arguments(source: str, text: str) -> tuple[list[Any], dict[str, Any]]:
+    call = _parsed(f"f({source})", text)
+    assert isinstance(call, ast.Call)
+    return _values(call, text)
+
+
+def _values(call: ast.Call, text: str) -> tuple[list[Any], dict[str, Any]]:
+    if any(keyword.arg is None for keyword in call.keywords):
+        raise RaceError(f"{text!r}: ** is not understood; write field=value")
+    return [_value(node, text) for node in call.args], {
+        str(keyword.arg): _value(keyword.value, text) for keyword in call.keywords
+    }
+
+
+def _value(node: ast.expr, text: str) -> Any:
+    if isinstance(node, ast.Call | ast.Name):
+        return _built(node, text)
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        raise RaceError(f"{text!r}: {ast.unparse(node)} is neither a literal nor a solver with brackets") from None
+
+
+def _built(node: ast.expr, text: str) -> Any:
+    """A solver of a known name, with its settings."""
+    head = node.func if isinstance(node, ast.Call) else node
+    if not isinstance(head, ast.Name):
+        raise RaceError(f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name")
+    known = known_solvers()
+    found = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
+    if found is None:
+        raise RaceError(f"no solver {head.id!r}; there are: {', '.join(known)}; or your own as path.py:Name")
+    return _made(found, _values(node, text) if isinstance(node, ast.Call) else ([], {}), text)
+
+
+def _made(maker: Any, arguments: tuple[list[Any], dict[str, Any]], text: str) -> Any:
+    positional, named = arguments
+    if not isinstance(maker, type):
+        if positional or named:
+            raise RaceError(f"{text!r}: settings are for a class, this is a finished {type(maker).__name__}")
+        return maker
+    if dataclasses.is_dataclass(maker):
+        fields = [field.name for field in dataclasses.fields(maker) if field.init]
+        unknown = [name for name in named if name not in fields]
+        if unknown:
+            raise RaceError(f"{maker.__name__} has no setting {unknown[0]!r}; it has: {', '.join(fields) or 'none'}")
+    try:
+        return maker(*positional, **named)
+    except (TypeError, ValueError) as error:
+        raise RaceError(f"{text!r}: {error}") from error
+
+
+def _own(where: str) -> Any:
+    """What ``module:Name`` or ``path.py:Name`` names."""
+    place, _, name = where.rpartition(":")
+    if not name.isidentifier():
+        raise RaceError(f"{where!r}: after the colon stands the name of a class or object")
+    space = _space_of(place, where)
+    if name not in space:
+        offered = [
+            key
+            for key, value in space.items()
+            if hasattr(value, "solve") and not key.startswith("_") and not isinstance(value, ModuleType)
+        ]
+        raise RaceError(f"{place} has no {name!r}; with a method `solve` it has: {', '.join(offered) or 'nothing'}")
+    return space[name]
+
+
+@functools.lru_cache(maxsize=32)
+def _space_of(place: str, where: str) -> dict[str, Any]:
+    if place.endswith(".py"):
+        file = Path(place)
+        if not file.is_file():
+            raise RaceError(f"{where!r}: there is no file {place}")
+        # Under a name of its own, so that what the script does when it is run is not done here.
+        return runpy.run_path(str(file), run_name=file.stem)
+    try:
+        return vars(importlib.import_module(place))
+    except ImportError as error:
+        raise RaceError(f"{where!r}: {error}; a file is given as path.py:Name") from error

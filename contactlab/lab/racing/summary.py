@@ -1,0 +1,135 @@
+"""One line per solver: what it solved, how it failed, how long it took."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.lab.racing.kinds import KINDS
+from contactlab.lab.racing.row import PROVED, Row
+from contactlab.lab.racing.shifted_mean import shifted_geometric_mean
+
+__all__ = ["NEAR", "SHIFT", "Field", "SolverSummary", "fields_of", "summaries"]
+
+#: Shift of the geometric mean [s]: differences far below a millisecond do not count.
+SHIFT = 1e-3
+#: Times within this factor of the least count as the least: repeated runs differ by that much.
+NEAR = 1.1
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """Those who met the same problems, and what came of it.
+
+    Attributes
+    ----------
+    league
+        Of the problems.
+    problems, labels
+        Names; of solvers with their settings.
+    rows
+        One per problem and solver that met.
+    """
+
+    league: str
+    problems: tuple[str, ...]
+    labels: tuple[str, ...]
+    rows: dict[tuple[str, str], Row]
+
+    @property
+    def decided(self) -> tuple[str, ...]:
+        """Problems that somebody solved: what times and profiles are taken over."""
+        solved = {row.problem for row in self.rows.values() if row.solved}
+        return tuple(name for name in self.problems if name in solved)
+
+    def times(self) -> NDArray[np.float64]:
+        """Seconds (decided problems, solvers); inf where not solved."""
+        times = [[self._time(name, label) for label in self.labels] for name in self.decided]
+        return np.array(times, dtype=np.float64).reshape((-1, len(self.labels)))
+
+    def _time(self, problem: str, label: str) -> float:
+        row = self.rows.get((problem, label))
+        return row.time if row is not None and row.solved else math.inf
+
+
+@dataclass(frozen=True)
+class SolverSummary:
+    """One solver over a field.
+
+    Attributes
+    ----------
+    label, origin
+        Solver with settings; "contactlab", "peer" or "own".
+    met
+        Problems it was put to.
+    solved, proved, wrong
+        How many it solved; showed to have no solution; claimed solved that it had not.
+    failures
+        Every other status, most frequent first.
+    mean
+        Shifted geometric mean [s] over the problems that somebody solved, failures at the time limit; NaN for none.
+    median
+        Median [s] over what it solved; NaN for none.
+    best
+        Problems on which its time was the least, or within 10 % of it.
+    """
+
+    label: str
+    origin: str
+    met: int
+    solved: int
+    proved: int
+    wrong: int
+    failures: tuple[tuple[str, int], ...]
+    mean: float
+    median: float
+    best: int
+
+
+def fields_of(rows: Iterable[Row]) -> list[Field]:
+    """Rows by league, in the order of their coming."""
+    leagues = {kind.name: kind.league for kind in KINDS}
+    sorted_rows: dict[str, list[Row]] = {}
+    for row in rows:
+        sorted_rows.setdefault(leagues.get(row.kind, row.kind), []).append(row)
+    return [
+        Field(
+            league,
+            tuple(dict.fromkeys(row.problem for row in some)),
+            tuple(dict.fromkeys(row.label for row in some)),
+            {(row.problem, row.label): row for row in some},
+        )
+        for league, some in sorted_rows.items()
+    ]
+
+
+def summaries(field: Field, time_limit: float) -> list[SolverSummary]:
+    """One line per solver, who solved most first, then by the mean."""
+    times = field.times()
+    least = times.min(axis=1, initial=math.inf, keepdims=True)
+    best = ((times <= NEAR * least) & np.isfinite(times)).sum(axis=0)
+    found = [_summary(field, label, times[:, j], int(best[j]), time_limit) for j, label in enumerate(field.labels)]
+    return sorted(found, key=lambda one: (-one.solved, -one.proved, one.mean if math.isfinite(one.mean) else math.inf))
+
+
+def _summary(field: Field, label: str, times: NDArray[np.float64], best: int, time_limit: float) -> SolverSummary:
+    rows: Sequence[Row] = [row for (_, name), row in field.rows.items() if name == label]
+    failures = Counter(row.status for row in rows if not row.solved and row.status not in PROVED)
+    solved = [row.time for row in rows if row.solved]
+    return SolverSummary(
+        label=label,
+        origin=rows[0].origin,
+        met=len(rows),
+        solved=len(solved),
+        proved=sum(row.status in PROVED for row in rows),
+        wrong=sum(row.wrong for row in rows),
+        failures=tuple(failures.most_common()),
+        mean=shifted_geometric_mean(times, shift=SHIFT, failed_at=time_limit),
+        median=float(np.median(solved)) if solved else math.nan,
+        best=best,
+    )

@@ -1,0 +1,146 @@
+"""One trial: a solver on a problem, warmed up, timed, and judged by the problem's own data."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+import lcp
+from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
+from contactlab.lab.racing.kinds import kind_of
+from contactlab.lab.racing.problem_files import read_problem
+from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
+from contactlab.lab.racing.warm_up import warm_up
+
+__all__ = ["measured", "run_trial", "trial"]
+
+#: Seconds of solving after which a trial is not timed once more.
+ENOUGH = 1.0
+#: Solves that may be spoilt by compilation before one counts all the same.
+SPOILT = 3
+
+
+def run_trial(task: dict[str, Any]) -> dict[str, Any]:
+    """A trial from the entries of a task; for the processes of a sweep."""
+    row = trial(
+        task["problem"],
+        read_problem(task["file"]),
+        _entrant(task["text"]),
+        tolerance=task["tolerance"],
+        time_limit=task["time_limit"],
+        repeats=task["repeats"],
+    )
+    return asdict(row)
+
+
+def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_limit: float, repeats: int) -> Row:
+    """The row of one solver on one problem. Whatever the solver does, a row comes back, unless the process dies.
+
+    Parameters
+    ----------
+    name, problem
+        The problem.
+    entrant
+        The solver; time limits of its own are lowered to the race's.
+    tolerance, time_limit, repeats
+        As of the race. It is solved a second time where the first took less than half the time limit, and up to
+        ``repeats`` times within a second; the least time counts.
+    """
+    kind = kind_of(problem)
+    row = Row(
+        name, entrant.name, "UNSUITABLE", math.inf, 0, 0.0, problem.n, entrant.settings, kind.name,
+        family_of(name), math.inf, 0, "", entrant.origin, "",
+    )  # fmt: skip
+    if not entrant.suits(kind):
+        return replace(row, detail=f"a solver of {entrant.league} problems")
+    witness = _Witness(limited(entrant.solver, time_limit))
+    try:
+        warm_up(entrant.text, witness, kind, bool(getattr(problem, "sparse", False)), tolerance)
+        result, least, runs = _timed(problem, witness, tolerance, time_limit, repeats)
+    except Exception as error:  # noqa: BLE001  whatever a solver raises is its row
+        return replace(row, status=CRASHED, detail=f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
+    status, residual, natural = _verdict(problem, result)
+    slow = least > time_limit or (status == "ITERATION_LIMIT" and least > 0.9 * time_limit)
+    return replace(
+        row,
+        status=TIMEOUT if slow else status,
+        residual=residual,
+        iterations=int(result.iterations),
+        time=min(least, time_limit),
+        natural_map=natural,
+        runs=runs,
+        claim=witness.claim,
+        detail="; ".join(dict.fromkeys(attempt.detail for attempt in result.attempts if attempt.detail))[:500],
+    )
+
+
+def _timed(problem: Any, solver: Any, tolerance: float, time_limit: float, repeats: int) -> tuple[Any, float, int]:
+    """The last result, the least time and how many times were taken. A solve that compiled something is done again."""
+    from lcp.kernels.compile_watch import watch_compilation
+
+    least, total, runs, spoilt = math.inf, 0.0, 0, 0
+    while runs == 0 or (runs < repeats and _once_more(runs, total, time_limit)):
+        with watch_compilation() as watch:
+            clock = time.perf_counter()
+            result = lcp.solve(problem, solver, tolerance=tolerance)
+            seconds = time.perf_counter() - clock
+        if watch.compiled and spoilt < SPOILT:
+            spoilt += 1
+            continue
+        least, total, runs = min(least, seconds), total + seconds, runs + 1
+    return result, least, runs
+
+
+def _once_more(runs: int, spent: float, time_limit: float) -> bool:
+    """Whether a solve is cheap enough to be timed again; the first may hold what the warm-up did not reach."""
+    return spent < min(ENOUGH, time_limit) or (runs == 1 and spent < time_limit / 2)
+
+
+def measured(problem: Any, result: Any) -> tuple[float, float, bool]:
+    """Scaled residual, natural map and whether it is solved at the result's tolerance, anew on the problem's data."""
+    z, u = (result.y, result.u) if isinstance(problem, lcp.MLCP) else (result.z, None)
+    if not (np.isfinite(z).all() and (u is None or np.isfinite(u).all())):
+        return math.inf, math.inf, False
+    found = lcp.residuals(problem, z, u)
+    residual, natural = max(found.scaled, found.equations_scaled), max(found.natural_map, found.equations)
+    return residual, natural, found.solved(result.tolerance)
+
+
+def _verdict(problem: Any, result: Any) -> tuple[str, float, float]:
+    """Status, scaled residual and natural map. That there is no solution is believed with its proof only."""
+    residual, natural, solved = measured(problem, result)
+    if solved:
+        return "SOLVED", residual, natural
+    if not math.isfinite(residual):
+        return "NOT_FINITE", residual, natural
+    status: lcp.Status = result.status
+    if status in (lcp.Status.INFEASIBLE, lcp.Status.INCONSISTENT):
+        proves = getattr(result.evidence, "proves", None)
+        believed = proves is not None and bool(proves(problem))
+    else:
+        believed = status is not lcp.Status.UNSOLVABLE or isinstance(result.evidence, lcp.Enumerated)
+    return (status.name if believed and status is not lcp.Status.SOLVED else "STALLED"), residual, natural
+
+
+class _Witness:
+    """The solver, with a note of what it claimed last."""
+
+    def __init__(self, solver: Any) -> None:
+        self._solver = solver
+        self.traits = getattr(solver, "traits", lcp.Traits(0))
+        self.claim = ""
+
+    def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> lcp.Claim:
+        claim: lcp.Claim = self._solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        self.claim = claim.status.name
+        return claim
+
+
+@functools.lru_cache(maxsize=64)
+def _entrant(text: str) -> Entrant:
+    return entrant_of(text)

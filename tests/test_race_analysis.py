@@ -1,0 +1,181 @@
+"""What is read off a race: profiles, means, growth, families, held against values worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from contactlab.lab.errors import DatasetError
+from contactlab.lab.racing import Row, fit_growth, performance_profile, read_rows, shifted_geometric_mean, write_rows
+from contactlab.lab.racing.row import family_of
+from contactlab.lab.racing.summary import fields_of, summaries
+
+
+def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **other: object) -> Row:
+    values: dict[str, object] = {
+        "residual": 1e-12,
+        "iterations": 3,
+        "n": 4,
+        "settings": "",
+        "kind": "LCP",
+        "family": problem[0],
+        "natural_map": 1e-13,
+        "runs": 2,
+        "claim": status,
+        "origin": "contactlab",
+        "detail": "",
+    }
+    return Row(problem=problem, solver=solver, status=status, time=time, **{**values, **other})  # type: ignore[arg-type]
+
+
+def test_profile_of_three_problems_by_hand() -> None:
+    """Ratios (1, 2), (3, 1), (1, failed): the first solver is fastest on two thirds and solves all within 3."""
+    profile = performance_profile([[1.0, 2.0], [6.0, 2.0], [5.0, np.inf]])
+    np.testing.assert_array_equal(profile.ratios, [[1.0, 2.0], [3.0, 1.0], [1.0, np.inf]])
+    np.testing.assert_allclose(profile.share(1.0), [2 / 3, 1 / 3])
+    np.testing.assert_allclose(profile.share(2.0), [2 / 3, 2 / 3])
+    np.testing.assert_allclose(profile.share(3.0), [1.0, 2 / 3])
+    tau, share = profile.steps(0)
+    np.testing.assert_allclose(tau, [1.0, 3.0])
+    np.testing.assert_allclose(share, [2 / 3, 1.0])
+    assert profile.largest == 3.0
+
+
+def test_a_problem_nobody_solved_counts_against_everybody() -> None:
+    """Its ratios are infinite, and it stays in the number of problems."""
+    profile = performance_profile([[1.0, 1.0], [np.inf, np.nan]])
+    np.testing.assert_allclose(profile.share(1e9), [0.5, 0.5])
+
+
+def test_profile_refuses_what_is_no_cost() -> None:
+    """A cost of zero or below has no ratio; the entry is named."""
+    with pytest.raises(ValueError, match=r"costs\[0, 1\] = 0"):
+        performance_profile([[1.0, 0.0]])
+    with pytest.raises(ValueError, match="shape"):
+        performance_profile([1.0, 2.0])
+
+
+def test_profile_of_nothing() -> None:
+    """No problems: nothing is solved, nothing raises."""
+    assert performance_profile(np.zeros((0, 2))).share(1.0).tolist() == [0.0, 0.0]
+
+
+def test_shifted_mean_by_hand() -> None:
+    """sqrt((1 + 1)(7 + 1)) - 1 = 3; a failure counts as the limit, and so does a time beyond it."""
+    assert shifted_geometric_mean([1.0, 7.0], shift=1.0, failed_at=100.0) == pytest.approx(3.0)
+    assert shifted_geometric_mean([1.0, np.inf], shift=1.0, failed_at=7.0) == pytest.approx(3.0)
+    assert shifted_geometric_mean([1.0, 50.0], shift=1.0, failed_at=7.0) == pytest.approx(3.0)
+    assert shifted_geometric_mean([2.0, 8.0], shift=0.0, failed_at=9.0) == pytest.approx(4.0)
+    assert math.isnan(shifted_geometric_mean([], shift=1.0, failed_at=1.0))
+
+
+@pytest.mark.parametrize(
+    ("times", "shift", "limit", "words"),
+    [
+        ([1.0], -1.0, 1.0, "shift"),
+        ([1.0], 1.0, 0.0, "failed_at"),
+        ([-1.0], 1.0, 1.0, "negative"),
+        ([0.0], 0.0, 1.0, "0"),
+    ],
+)
+def test_shifted_mean_refuses(times: list[float], shift: float, limit: float, words: str) -> None:
+    """What has no mean is named."""
+    with pytest.raises(ValueError, match=words):
+        shifted_geometric_mean(times, shift=shift, failed_at=limit)
+
+
+def test_growth_finds_the_power_it_was_made_of() -> None:
+    """t = 2e-6 n^2.5, exactly; failures are left out; the range is that of what remains."""
+    n = np.array([10, 20, 40, 80, 160, 1000])
+    times = 2e-6 * n**2.5
+    times[-1] = np.inf
+    fit = fit_growth(n, times)
+    assert fit is not None
+    assert fit.exponent == pytest.approx(2.5)
+    assert fit.factor == pytest.approx(2e-6)
+    assert fit.standard_error == pytest.approx(0.0, abs=1e-12)
+    assert (fit.least_n, fit.largest_n, fit.points) == (10, 160, 5)
+    assert fit.at(80.0) == pytest.approx(times[3])
+
+
+def test_growth_error_by_hand() -> None:
+    """log n = -1, 0, 1 and log t = 0, 1, 0 (base e): slope 0, residual sum 2/3, standard error sqrt(2/3 / 1 / 2)."""
+    fit = fit_growth(np.exp([1.0, 2.0, 3.0]), np.exp([0.0, 1.0, 0.0]))
+    assert fit is not None
+    assert fit.exponent == pytest.approx(0.0, abs=1e-12)
+    assert fit.standard_error == pytest.approx(math.sqrt(1 / 3))
+
+
+def test_growth_is_silent_where_sizes_say_nothing() -> None:
+    """Too few sizes, or too close to one another, give no exponent."""
+    assert fit_growth([10, 10, 10], [1.0, 2.0, 3.0]) is None
+    assert fit_growth([10, 11, 12], [1.0, 2.0, 3.0]) is None
+    assert fit_growth([], []) is None
+    with pytest.raises(ValueError, match="one length"):
+        fit_growth([1, 2], [1.0])
+
+
+def test_summary_counts_every_kind_of_end() -> None:
+    """Solved, proved, claimed wrongly, timed out; means over what somebody solved; ties count for each."""
+    rows = [
+        row("a1", "Fast", time=1e-3),
+        row("a1", "Slow", time=1.05e-3),
+        row("a2", "Fast", "TIMEOUT", time=2.0, claim=""),
+        row("a2", "Slow", time=7e-3),
+        row("b1", "Fast", "STALLED", claim="SOLVED"),
+        row("b1", "Slow", "INFEASIBLE"),
+    ]
+    (field,) = fields_of(rows)
+    assert field.decided == ("a1", "a2")
+    slow, fast = summaries(field, 2.0)
+    assert (slow.label, slow.solved, slow.proved, slow.wrong, slow.failures, slow.best) == ("Slow", 2, 1, 0, (), 2)
+    assert (fast.solved, fast.proved, fast.wrong, fast.best) == (1, 0, 1, 1)
+    assert dict(fast.failures) == {"TIMEOUT": 1, "STALLED": 1}
+    # Shift 1 ms: sqrt(2.05e-3 * 8e-3) - 1e-3.
+    assert slow.mean == pytest.approx(math.sqrt(2.05e-3 * 8e-3) - 1e-3)
+    assert fast.mean == pytest.approx(math.sqrt(2e-3 * 2.001) - 1e-3)
+    assert slow.median == pytest.approx((1.05e-3 + 7e-3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("contact_random_k2_d8_s502", "contact_random"),
+        ("psd_n120_s500", "psd"),
+        ("toss001_k4_003", "toss"),
+        ("Capsules-i100-889", "Capsules"),
+        ("Box_Stacks-i0035-31-0", "Box_Stacks"),
+        ("folder/spd_n4", "spd"),
+        ("sequence_toss003_k8/000017", "sequence"),
+        ("007", "007"),
+    ],
+)
+def test_families_are_read_off_names(name: str, family: str) -> None:
+    """A name begins with its family."""
+    assert family_of(name) == family
+
+
+def test_rows_survive_the_file(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """Every value comes back, infinities, commas and quotes too; the first columns are the documented ones."""
+    rows = [
+        row("a1", "S", settings="x=1, y='b'"),
+        row("a2", "S", "CRASHED", residual=math.inf, detail='said "no"\nthen'),
+    ]
+    write_rows(tmp_path / "rows.csv", rows)
+    head = (tmp_path / "rows.csv").read_text().splitlines()[0]
+    assert head.startswith("problem,solver,status,residual,iterations,time,n,settings,")
+    assert read_rows(tmp_path / "rows.csv") == rows
+
+
+def test_foreign_tables_are_refused(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    """A missing column, and an entry that is no number, are named."""
+    file = tmp_path / "rows.csv"
+    file.write_text("problem,solver\na,b\n")
+    with pytest.raises(DatasetError, match="status"):
+        read_rows(file)
+    write_rows(file, [row("a1", "S")])
+    file.write_text(file.read_text().replace("1e-12", "small"))
+    with pytest.raises(DatasetError, match="residual.*'small'"):
+        read_rows(file)

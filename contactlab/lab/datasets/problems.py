@@ -19,14 +19,16 @@ from contactlab.lab.datasets.captured import (
     recorded_problem,
     recorded_problems,
 )
+from contactlab.lab.datasets.fclib import load_fclib
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import read_arrays, require_array
-from contactlab.lab.datasets.siconos import load_siconos, mixed_problem
+from contactlab.lab.datasets.siconos import file_text, load_siconos, mixed_problem
+from contactlab.lab.datasets.siconos_friction import friction_problem
 from contactlab.lab.errors import DatasetError
 
 __all__ = ["Problem", "load_problem", "load_problems"]
 
-Problem: TypeAlias = lcp.LCP | lcp.MLCP | lcp.BoxLCP
+Problem: TypeAlias = lcp.LCP | lcp.MLCP | lcp.BoxLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem
 Named: TypeAlias = Iterator[tuple[str, Problem]]
 
 SUFFIXES = (".npz", ".dat", ".hdf5", ".h5")
@@ -82,7 +84,8 @@ def load_problems(
       `lcp.MLCP`; with ``lo`` and ``hi``: `lcp.BoxLCP`; with ``n`` (k,) and the entries of ``M`` and ``q`` one problem
       after the other: a sequence of `lcp.LCP`;
     * problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not;
-    * ``.dat``: LCP and MLCP of Siconos.
+    * ``.dat``: LCP, MLCP and friction problems of Siconos;
+    * ``.hdf5``, ``.h5``: friction problems of FCLIB.
 
     Parameters
     ----------
@@ -148,11 +151,27 @@ def _of_file(path: Path, h: float, most_steps: int) -> Named:
     if _is_record(path):
         yield from recorded_problems(path, most_steps)
     elif path.suffix == ".dat":
-        yield "", load_siconos(path)
+        yield "", _of_dat(path)
+    elif path.suffix in (".hdf5", ".h5"):
+        yield "", load_fclib(path)
     elif path.suffix == ".npz":
         yield from _of_npz(path, h)
     else:
         raise DatasetError(path, "", f"'{path.suffix}' is no kind of problem file that is read here")
+
+
+def _of_dat(path: Path) -> Problem:
+    """Return a problem of Siconos of either kind: friction says its dimension and its count of contacts first."""
+    text = file_text(path)
+    head = text.split(None, 3)[:3]
+    friction = len(head) == 3 and head[0] in ("2", "3") and head[2] in ("0", "1", "2")
+    return friction_problem(path, text) if friction and not _is_lcp(text) else load_siconos(path)
+
+
+def _is_lcp(text: str) -> bool:
+    """Tell an LCP of n = 2 or 3: n, storage, n, n."""
+    head = text.split(None, 4)[:4]
+    return len(head) == 4 and head[0] == head[2] == head[3]
 
 
 def _is_record(path: Path) -> bool:

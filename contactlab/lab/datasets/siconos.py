@@ -42,20 +42,21 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
         Unreadable, truncated, not of this format, of more equations than unknowns, or of another kind (friction).
     """
     path = Path(path)
-    numbers = _Numbers(path, _text(path))
+    numbers = Numbers(path, file_text(path))
     head = numbers.look(5)
     if head[0] >= 1 and head[0] == head[2] == head[3] and head[1] in (0, 1) and not (head[0] == 1 and head[4] == 0):
         n = numbers.count("n")
-        M = _matrix(numbers)
+        M = matrix(numbers)
         return _made(path, M, numbers.floats("q", n), np.ones(n, dtype=bool))
     if head[0] in (0, 1) and head[1] in (0, 1) and head[0] + head[1] > 0:
         return _mixed(path, numbers)
     if head[0] in (2, 3) and head[2] in (0, 1, 2):
-        raise DatasetError(path, "", "looks like one of Siconos' friction problems, which this reader does not know")
+        raise DatasetError(path, "", "looks like a friction problem: load_siconos_friction reads those")
     raise DatasetError(path, "", f"not an LCP or MLCP of Siconos: it begins with {', '.join(f'{x:g}' for x in head)}")
 
 
-def _text(path: Path) -> str:
+def file_text(path: Path) -> str:
+    """The characters of a file of reasonable size."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise DatasetError(path, "", f"is larger than {MOST_BYTES} bytes")
@@ -64,13 +65,18 @@ def _text(path: Path) -> str:
         raise DatasetError(path, "", f"cannot be read ({error.strerror})") from error
 
 
-class _Numbers:
+class Numbers:
     """The numbers of a file, taken one after the other; each error names what they were to be."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
         self._words = text.split()
         self._at = 0
+
+    @property
+    def left(self) -> int:
+        """How many have not been taken."""
+        return len(self._words) - self._at
 
     def look(self, n: int) -> list[float]:
         """Return the next n without taking them."""
@@ -109,7 +115,7 @@ class _Numbers:
         raise DatasetError(self.path, name, message)
 
 
-def _mixed(path: Path, numbers: _Numbers) -> lcp.LCP | lcp.MLCP:
+def _mixed(path: Path, numbers: Numbers) -> lcp.LCP | lcp.MLCP:
     whole, _ = numbers.whole("storage", 2, 1)
     n, m = numbers.count("n"), numbers.count("m")
     if not whole:
@@ -125,16 +131,17 @@ def _mixed(path: Path, numbers: _Numbers) -> lcp.LCP | lcp.MLCP:
     if ends[0] != 0 or ends[-1] != n + m:
         numbers.fail("blocks of rows", f"from {ends[0]} to {ends[-1]}, wanted 0 to {n + m}")
     kinds = numbers.whole("kinds of blocks", len(ends) - 1, 1)
-    M = _matrix(numbers)
+    M = matrix(numbers)
     return _made(path, M, numbers.floats("q", n + m), np.repeat(kinds == 1, np.diff(ends)))
 
 
-def _dense(numbers: _Numbers, name: str, rows: int, columns: int) -> FloatArray:
+def _dense(numbers: Numbers, name: str, rows: int, columns: int) -> FloatArray:
     """Take a matrix of the parts of an MLCP, which alone are written row by row."""
     return numbers.floats(name, rows * columns).reshape(rows, columns)
 
 
-def _matrix(numbers: _Numbers) -> FloatArray:
+def matrix(numbers: Numbers) -> FloatArray:
+    """Take a matrix, dense or in blocks."""
     storage = numbers.count("storage of M")
     rows, columns = numbers.count("rows of M"), numbers.count("columns of M")
     if storage == 0:

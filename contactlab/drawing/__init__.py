@@ -6,9 +6,23 @@ Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contact
 from __future__ import annotations
 
 from contactlab.drawing.arrows import Arrows, ForceScale
+from contactlab.drawing.film import Film, film_of
 from contactlab.drawing.frames import shown_steps, state_at
 from contactlab.drawing.readout import Readout
 from contactlab.drawing.solid import Solid, solid_of
 from contactlab.drawing.stage import Ground, Part, Stage
 
-__all__ = ["Arrows", "ForceScale", "Ground", "Part", "Readout", "Solid", "Stage", "shown_steps", "solid_of", "state_at"]
+__all__ = [
+    "Arrows",
+    "Film",
+    "ForceScale",
+    "Ground",
+    "Part",
+    "Readout",
+    "Solid",
+    "Stage",
+    "film_of",
+    "shown_steps",
+    "solid_of",
+    "state_at",
+]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing import Arrows, ForceScale, Solid, Stage, solid_of, state_at
+from contactlab.drawing import Arrows, Film, ForceScale, Solid, Stage, film_of, solid_of, state_at
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
 from contactlab.drawing.solid import join_solids
 from contactlab.plotting.camera import VIEW, Camera
@@ -18,7 +18,7 @@ from contactlab.spatial.arrays import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from contactlab.simulation import Recording
+    from contactlab.simulation import EventRecording, Recording
 
 __all__ = ["picture"]
 
@@ -26,7 +26,7 @@ MOST_FRAMES = 12
 
 
 def picture(
-    recording: Recording,
+    recording: Recording | EventRecording,
     time: float | Sequence[float] | None = None,
     *,
     path: str | Path | None = None,
@@ -39,7 +39,7 @@ def picture(
     Parameters
     ----------
     recording
-        What to show.
+        What to show: a record of time stepping, or of an event-driven run.
     time
         When [s]: the state nearest to it; the last where not given. Several times give a strip of pictures with one
         camera.
@@ -61,14 +61,15 @@ def picture(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    states = [recording.n_steps] if time is None else [_state(recording, t) for t in np.atleast_1d(time)]
+    film = film_of(recording)
+    states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
-    rotations, origins = (poses[states] for poses in recording.poses())
-    stage = Stage.of(recording.world, rotations, origins)
-    scale = ForceScale.of_recording(recording, stage.size)
+    rotations, origins = (poses[states] for poses in film.poses())
+    stage = Stage.of(film.world, rotations, origins)
+    scale = film.scale(stage.size)
     frames = [_bodies(stage, R, p) for R, p in zip(rotations, origins, strict=True)]
-    marks = [_marks(Arrows.of_state(recording, i, scale), stage.size) if forces else [] for i in states]
+    marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
     camera = _camera(stage, frames, marks, view, size, strip=len(states) > 1)
     images = [render([*_grounds(stage), *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)]
 
@@ -85,7 +86,7 @@ def picture(
         axes = figure.add_axes((left / wide, bottom / high, camera.width / wide, camera.height / high))
         axes.imshow(image, interpolation="nearest")
         axes.set_axis_off()
-        axes.set_title(f"t = {recording.time[i]:.3f} s", fontsize=9, pad=4.0)
+        axes.set_title(f"t = {film.time[i]:.3f} s", fontsize=9, pad=4.0)
     if forces:
         _legend(figure, scale, narrow=wide < 700)
     if path is not None:
@@ -93,12 +94,12 @@ def picture(
     return figure
 
 
-def _state(recording: Recording, when: float) -> int:
-    start, end = float(recording.time[0]), float(recording.time[-1])
+def _state(film: Film, when: float) -> int:
+    start, end = float(film.time[0]), float(film.time[-1])
     slack = 1e-9 + 1e-9 * abs(end)
     if not start - slack <= when <= end + slack:
         raise ValueError(f"time: {when:g} s is not within the recording, {start:g} .. {end:g} s")
-    return state_at(recording.time, float(when))
+    return state_at(film.time, float(when))
 
 
 def _bodies(stage: Stage, rotations: FloatArray, origins: FloatArray) -> list[Item]:

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contactlab.drawing import Arrows, ForceScale, Readout, Stage, shown_steps
+from contactlab.drawing import Stage, film_of, shown_steps
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, free_port, legend, serving
 
 if TYPE_CHECKING:
-    from contactlab.simulation import Recording
+    from contactlab.simulation import EventRecording, Recording
 
 __all__ = ["write_html_replay"]
 
@@ -27,7 +27,7 @@ BOX = (
 
 
 def write_html_replay(
-    recording: Recording,
+    recording: Recording | EventRecording,
     path: str | Path,
     *,
     fps: float = 40.0,
@@ -39,7 +39,7 @@ def write_html_replay(
     Parameters
     ----------
     recording
-        What to show.
+        What to show: a record of time stepping, or of an event-driven run.
     path
         The file; an existing one is replaced.
     fps
@@ -55,33 +55,33 @@ def write_html_replay(
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    rotations, origins = recording.poses()
-    stage = Stage.of(recording.world, rotations, origins)
-    scale = ForceScale.of_recording(recording, stage.size)
-    span = float(recording.time[-1] - recording.time[0])
-    shown = shown_steps(recording.time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
+    film = film_of(recording)
+    rotations, origins = film.poses()
+    stage = Stage.of(film.world, rotations, origins)
+    scale = film.scale(stage.size)
+    span = float(film.time[-1] - film.time[0])
+    shown = shown_steps(film.time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
     # Nobody is meant to connect to this server: it gives the page.
     with serving(free_port()) as server:
         aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, recording.world, stage)
+        view = SceneView(server.scene, film.world, stage)
         if not forces:
             for name in ("forces", "open contacts"):
                 view.toggle(name, shown=False)
 
         def show(i: int) -> None:
-            arrows = Arrows.of_state(recording, i, scale)
-            view.show(rotations[i], origins[i], arrows, str(Readout.of_state(recording, i)))
+            view.show(rotations[i], origins[i], film.arrows(i, scale), str(film.readout(i)))
 
         show(0)
         # From here on every change of a handle is a message of the film; the scene so far is its first frame.
         serializer = server.get_scene_serializer()
         for k, (previous, i) in enumerate(zip([0, *shown[:-1]], shown, strict=True)):
-            serializer.insert_sleep(float(recording.time[i] - recording.time[previous]))
+            serializer.insert_sleep(float(film.time[i] - film.time[previous]))
             show(i)
             if progress is not None:
                 progress(k + 1, len(shown))
         page = serializer.as_html()
-    words = f"{legend(scale) if forces else ''}<div>{len(shown)} of {recording.n_steps + 1} states</div>"
+    words = f"{legend(scale) if forces else ''}<div>{len(shown)} of {len(film.time)} states</div>"
     before, after = page.rsplit("</body>", 1)
     path = Path(path)
     path.write_text(f'{before}<div style="{BOX}">{words}</div></body>{after}', encoding="utf-8")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing import Arrows, ForceScale, Readout, Stage
+from contactlab.drawing import Stage, film_of
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, serving
 
 if TYPE_CHECKING:
-    from contactlab.simulation import Recording
+    from contactlab.simulation import EventRecording, Recording
 
 __all__ = ["show"]
 
@@ -23,7 +23,7 @@ TICK = 1.0 / 40.0  # seconds between two pictures
 
 
 def show(
-    recording: Recording,
+    recording: Recording | EventRecording,
     *,
     port: int = 8080,
     announce: Callable[[str], None] | None = None,
@@ -47,14 +47,15 @@ def show(
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    rotations, origins = recording.poses()
-    stage = Stage.of(recording.world, rotations, origins)
-    scale = ForceScale.of_recording(recording, stage.size)
+    film = film_of(recording)
+    rotations, origins = film.poses()
+    stage = Stage.of(film.world, rotations, origins)
+    scale = film.scale(stage.size)
     with serving(port) as server:
         aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, recording.world, stage)
-        controls = Controls(server, view, recording.world, scale)
-        start, end = float(recording.time[0]), float(recording.time[-1])
+        view = SceneView(server.scene, film.world, stage)
+        controls = Controls(server, view, film.world, scale)
+        start, end = float(film.time[0]), float(film.time[-1])
         step = max(end - start, 1e-6) / 1000.0
         playing = server.gui.add_checkbox("play", initial_value=True)
         speed = server.gui.add_slider("speed", min=0.05, max=4.0, step=0.05, initial_value=1.0)
@@ -64,12 +65,12 @@ def show(
         shown, last = (-1, -1), time.monotonic()
         with contextlib.suppress(KeyboardInterrupt):
             while running():
-                i = min(int(np.searchsorted(recording.time, clock.value - 0.5 * step)), recording.n_steps)
+                i = min(int(np.searchsorted(film.time, clock.value - 0.5 * step)), len(film.time) - 1)
                 if (i, controls.changes) != shown:
                     shown = (i, controls.changes)
-                    readout = Readout.of_state(recording, i)
+                    readout = film.readout(i)
                     with server.atomic():
-                        view.show(rotations[i], origins[i], Arrows.of_state(recording, i, scale), str(readout))
+                        view.show(rotations[i], origins[i], film.arrows(i, scale), str(readout))
                     controls.follow(origins[i])
                     controls.tell(readout)
                 time.sleep(TICK)

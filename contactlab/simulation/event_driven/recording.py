@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from contactlab.multibody import difference, integrate
+from contactlab.simulation.event_driven.candidates import Candidate, find_candidates
 from contactlab.simulation.state import StepperState
 from contactlab.simulation.world import World
 
@@ -48,6 +51,8 @@ class Event:
         Velocity before and after; the same but for impacts.
     energy_before, energy_after : float
         Kinetic energy [J].
+    impulses : ndarray, shape (nk, 3)
+        Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
     """
 
     time: float
@@ -57,6 +62,7 @@ class Event:
     v_plus: FloatArray
     energy_before: float
     energy_after: float
+    impulses: FloatArray
 
     def __repr__(self) -> str:
         return f"Event({self.time:.9g} s, {self.kind.value}, {', '.join(self.contacts)})"
@@ -127,6 +133,32 @@ class EventRecording:
         """Return q and v of the last row at or before a time [s]."""
         i = max(0, int(np.searchsorted(self.time, time, side="right")) - 1)
         return self.q[i], self.v[i]
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The pairs that could touch, in the order of `contact_names`."""
+        return find_candidates(self.world)
+
+    def sample(self, times: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return q (m, nq) and v (m, nv) at times (m,) [s], as cubics between the rows; after an impact at its time.
+
+        Cubics in q that have v at their ends: exact in free fall, else off by the fourth power of the distance of rows,
+        which ``EventDriven.output_step`` bounds. v between rows is linear.
+        """
+        model = self.world.model
+        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        last = len(self.time) - 1
+        q, v = np.empty((len(wanted), model.nq)), np.empty((len(wanted), model.nv))
+        for k, t in enumerate(wanted.tolist()):
+            i = min(max(int(np.searchsorted(self.time, t, side="right")) - 1, 0), last)
+            j = min(i + 1, last)
+            span = float(self.time[j] - self.time[i])
+            s = min(max((t - float(self.time[i])) / span, 0.0), 1.0) if span > 0.0 else 0.0
+            way = s * s * (3.0 - 2.0 * s) * difference(model, self.q[i], self.q[j])
+            way = way + span * (s * (1.0 - s) ** 2 * self.v[i] - s * s * (1.0 - s) * self.v[j])
+            q[k] = integrate(model, self.q[i], way, 1.0)
+            v[k] = (1.0 - s) * self.v[i] + s * self.v[j]
+        return q, v
 
     def __iter__(self) -> Iterator[tuple[float, FloatArray, FloatArray]]:
         return zip(self.time.tolist(), self.q, self.v, strict=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.simulation.errors import SimulationConfigError
-from contactlab.simulation.event_driven.candidates import Local, find_candidates
+from contactlab.simulation.event_driven.candidates import Local, edges_in_tangents, find_candidates
 from contactlab.simulation.event_driven.errors import EventError, InconsistentContact
 from contactlab.simulation.event_driven.impacts import capture, collide, pose_impact, stop_slip
 from contactlab.simulation.event_driven.modes import VANISHING, choose_modes
@@ -270,7 +270,12 @@ class Run:
         if not outcome.solved:
             message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
             raise EventError(message, time=self.t, recording=self.recording())
-        self._change(EventKind.IMPACT, approaching, outcome.v_plus)
+        impulses = np.zeros((len(self.candidates), 3))
+        spread = edges_in_tangents(o.edges)
+        friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)
+        for (k, local), fN, fF in zip(pairs, outcome.impulses.fN, friction, strict=True):
+            impulses[k] = fN * local.normal + fF @ spread @ local.tangents
+        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses)
 
     def _jam(self, error: InconsistentContact, closed: list[int]) -> None:
         """Stop the slip of the contact that is jammed by an impact without collision."""
@@ -283,9 +288,11 @@ class Run:
             raise error
         self._change(EventKind.JAM, [closed[place]], v_plus)
 
-    def _change(self, kind: EventKind, contacts: list[int], v_plus: FloatArray) -> None:
+    def _change(
+        self, kind: EventKind, contacts: list[int], v_plus: FloatArray, impulses: FloatArray | None = None
+    ) -> None:
         q, v = self._state()
-        self._event(kind, contacts, v, v_plus)
+        self._event(kind, contacts, v, v_plus, impulses)
         self.y = np.concatenate((q, v_plus))
 
     def _note_changes(self, sides: list[Side], riding: list[int]) -> None:
@@ -304,11 +311,19 @@ class Run:
             if contacts:
                 self._event(kind, contacts, v, v)
 
-    def _event(self, kind: EventKind, contacts: list[int], v_minus: FloatArray, v_plus: FloatArray) -> None:
+    def _event(
+        self,
+        kind: EventKind,
+        contacts: list[int],
+        v_minus: FloatArray,
+        v_plus: FloatArray,
+        impulses: FloatArray | None = None,
+    ) -> None:
         q = self._state()[0]
-        energies = [float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus)]
+        before, after = (float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus))
         names = tuple(self.candidates[k].name for k in contacts)
-        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), *energies))
+        given = np.zeros((len(self.candidates), 3)) if impulses is None else impulses
+        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), before, after, given))
 
     def _state(self) -> tuple[FloatArray, FloatArray]:
         return self.y[: self.model.nq], self.y[self.model.nq :]

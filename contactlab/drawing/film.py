@@ -1,0 +1,154 @@
+"""What is shown of a run, state by state: of the steps of time stepping, or of the motion between events."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.drawing.arrows import Arrows, ForceScale
+from contactlab.drawing.readout import Readout
+from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from contactlab.simulation import Recording, World
+
+__all__ = ["Film", "film_of"]
+
+# Of a film of events: states per second, and at most so many.
+RATE, MOST_STATES = 400.0, 4000
+SLIPPING = 1e-6  # [m/s]
+
+
+class Film(Protocol):
+    """A run as it is shown.
+
+    Attributes
+    ----------
+    world
+        What moves.
+    time
+        (n,) of the states [s].
+    """
+
+    world: World
+    time: FloatArray
+
+    def poses(self) -> tuple[FloatArray, FloatArray]:
+        """Return rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
+
+    def scale(self, size: float) -> ForceScale:
+        """Return the scale of the arrows beside bodies of the radius ``size`` [m]."""
+
+    def arrows(self, i: int, scale: ForceScale) -> Arrows:
+        """Return the contacts of state ``i``."""
+
+    def readout(self, i: int) -> Readout:
+        """Return what is said of state ``i``."""
+
+
+def film_of(recording: Recording | EventRecording) -> Film:
+    """Return a run as it is shown.
+
+    States of an event-driven run are 400 a second, interpolated between those recorded. A force is that of the time
+    shown; in the state after an impact it is the impact's impulse over the time since the state before.
+    """
+    return _EventFilm(recording) if isinstance(recording, EventRecording) else _StepFilm(recording)
+
+
+class _StepFilm:
+    """A film of time stepping: its own states."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+        self.world, self.time = recording.world, recording.time
+
+    def poses(self) -> tuple[FloatArray, FloatArray]:
+        return self._recording.poses()
+
+    def scale(self, size: float) -> ForceScale:
+        return ForceScale.of_recording(self._recording, size)
+
+    def arrows(self, i: int, scale: ForceScale) -> Arrows:
+        return Arrows.of_state(self._recording, i, scale)
+
+    def readout(self, i: int) -> Readout:
+        return Readout.of_state(self._recording, i)
+
+
+class _EventFilm:
+    """A film of an event-driven run: states at even times."""
+
+    def __init__(self, recording: EventRecording) -> None:
+        self._recording = recording
+        self.world = recording.world
+        first, last = float(recording.time[0]), float(recording.time[-1])
+        count = min(MOST_STATES, max(1, int(np.ceil((last - first) * RATE))))
+        self.time: FloatArray = np.linspace(first, last, count + 1)
+        self._q, self._v = recording.sample(self.time)
+
+    def poses(self) -> tuple[FloatArray, FloatArray]:
+        from contactlab.drawing.poses import poses_at
+
+        each = [poses_at(self.world, q) for q in self._q]
+        return np.concatenate([R for R, _ in each]), np.concatenate([p for _, p in each])
+
+    @cached_property
+    def _forces(self) -> FloatArray:
+        """Forces (n, nk, 3) [N]: linear between the rows around a time, with the impulses since the state before."""
+        recording, time = self._recording, self.time
+        left = np.clip(np.searchsorted(recording.time, time, side="right") - 1, 0, len(recording.time) - 1)
+        right = np.minimum(left + 1, len(recording.time) - 1)
+        gap = recording.time[right] - recording.time[left]
+        share = np.divide(time - recording.time[left], gap, out=np.zeros_like(time), where=gap > 0.0)[:, None, None]
+        forces = np.asarray((1.0 - share) * recording.forces[left] + share * recording.forces[right])
+        step = float(time[-1] - time[0]) / max(1, len(time) - 1)
+        for event in recording.of_kind(EventKind.IMPACT):
+            shown = min(int(np.searchsorted(time, event.time)), len(time) - 1)
+            if step > 0.0:
+                forces[shown] += event.impulses / step
+        return forces
+
+    def scale(self, size: float) -> ForceScale:
+        # By the weight: impacts would make every other arrow invisible.
+        return ForceScale.of_world(self.world, size)
+
+    def arrows(self, i: int, scale: ForceScale) -> Arrows:
+        force = self._forces[i]
+        points, normals, modes = self._contacts(i)
+        size = np.linalg.norm(force, axis=1)
+        near = (size > 0.0) | (self._gaps(i) <= 1e-6)
+        length = np.minimum(scale.per_newton * size, scale.longest)
+        arrow = force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None]
+        numbers = np.flatnonzero(near)
+        return Arrows(points[near], (points + arrow)[near], normals[near], modes[near], numbers)
+
+    def readout(self, i: int) -> Readout:
+        from contactlab.multibody import kinematics, kinetic_energy, potential_energy
+
+        model = self.world.model
+        kin = kinematics(model, self._q[i], self._v[i])
+        energy = float(kinetic_energy(model, kin, None)) + float(potential_energy(model, kin))
+        touching = int(np.count_nonzero(np.any(self._forces[i] != 0.0, axis=1)))
+        return Readout(float(self.time[i]), energy, len(self._recording.contact_names), touching)
+
+    def _gaps(self, i: int) -> FloatArray:
+        from contactlab.multibody import kinematics
+
+        kin = kinematics(self.world.model, self._q[i], self._v[i])
+        return np.array([one.gap(self.world.model, kin) for one in self._recording.candidates])
+
+    def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        """Points, normals (nk, 3) and modes (nk,)."""
+        from contactlab.multibody import kinematics
+
+        kin = kinematics(self.world.model, self._q[i], self._v[i])
+        local = [one.local(self.world.model, kin) for one in self._recording.candidates]
+        slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)
+        carries = np.any(self._forces[i] != 0.0, axis=1)
+        points = np.array([one.point for one in local]).reshape(-1, 3)
+        normals = np.array([one.normal for one in local]).reshape(-1, 3)
+        return points, normals, np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)

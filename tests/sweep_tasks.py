@@ -92,3 +92,19 @@ def kill_parent(task: dict[str, Any]) -> dict[str, Any]:
         os.kill(os.getppid(), signal.SIGKILL)
         time.sleep(60.0)
     return {"pid": 0}
+
+
+def thrown_cube(parameters: dict[str, Any]) -> Any:
+    """A scene from a function: a cube in free flight, as fast as parameter and seed say."""
+    from contactlab.contact import Box, HalfSpace, Material
+    from contactlab.simulation import TimeStepping, WorldBuilder
+    from contactlab.simulation.scene import Scene
+    from contactlab.spatial import RigidInertia
+
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(mu=0.5))
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    speed = parameters["speed"] + parameters["seed"]
+    q, v = [0.0, 0.0, 5.0, 1.0, 0.0, 0.0, 0.0], [speed, 0.0, 0.0, 0.0, 0.0, 0.0]
+    builder.add_free_body("cube", inertia, Box.cube(0.1), Material(mu=0.5), q, v)
+    return Scene("thrown", "", builder.build(), TimeStepping(h=1e-3), 0.005)

@@ -11,8 +11,9 @@ import sys
 from collections.abc import Sequence
 
 import contactlab
-from contactlab.cli import demo, explain, impact, race, replay, run, toss, verify, warmup
+from contactlab.cli import demo, explain, impact, race, replay, run, sweep, toss, verify, warmup
 from contactlab.lab.errors import DatasetError, RaceError
+from contactlab.lab.sweeps.errors import SweepError
 from contactlab.simulation import RecordError
 from contactlab.simulation.scene import SceneError
 from problem_data import ProblemDataError
@@ -27,7 +28,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for module in (run, verify, explain, replay, demo, toss, impact, race, warmup):
+    for module in (run, verify, explain, replay, demo, toss, impact, race, sweep, warmup):
         module.add_parser(commands)
     return parser
 
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("contactlab: interrupted", file=sys.stderr)
         return 130
-    except (DatasetError, ProblemDataError, RaceError, RecordError, SceneError, OSError) as error:
+    except (DatasetError, ProblemDataError, RaceError, RecordError, SceneError, SweepError, OSError) as error:
         print(f"contactlab: error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return status

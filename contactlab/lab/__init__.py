@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing import RaceReport, race
-from contactlab.lab.sweeps import SweepError, SweepResult, sweep
+from contactlab.lab.sweeps import SweepError, SweepResult, problem_sweep, scene_sweep, sweep
 from contactlab.lab.synthetic_toss import synthesize_tosses
 from contactlab.lab.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
 from contactlab.lab.toss_settings import MODELS, TossSettings
@@ -23,9 +23,11 @@ __all__ = [
     "TossReport",
     "TossSettings",
     "format_table",
+    "problem_sweep",
     "race",
     "run_toss",
     "run_tosses",
+    "scene_sweep",
     "simulate_toss",
     "sweep",
     "synthesize_tosses",

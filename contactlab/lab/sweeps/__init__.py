@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.sweeps.problem_runs import problem_sweep
 from contactlab.lab.sweeps.result import SweepResult
+from contactlab.lab.sweeps.scene_runs import scene_sweep
 from contactlab.lab.sweeps.sweeping import sweep
 
-__all__ = ["SweepError", "SweepResult", "sweep"]
+__all__ = ["SweepError", "SweepResult", "problem_sweep", "scene_sweep", "sweep"]

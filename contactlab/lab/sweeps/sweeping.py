@@ -18,7 +18,7 @@ from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName, name_
 from contactlab.lab.sweeps.pool import all_cores, run_here, run_on_processes
 from contactlab.lab.sweeps.result import SweepResult, write_csv
 from contactlab.lab.sweeps.store import Store
-from contactlab.lab.sweeps.tasks import Item, items_of
+from contactlab.lab.sweeps.tasks import Item, items_of, whole
 
 __all__ = ["OUTCOMES", "TABLE", "sweep"]
 
@@ -125,13 +125,13 @@ def _checked(
 ) -> tuple[FunctionName, list[Item]]:
     if os.environ.get(WORKER_VARIABLE):
         raise SweepError('a sweep within a worker of a sweep: put the call under if __name__ == "__main__":')
-    if jobs is not None and not _whole(jobs, 1):
+    if jobs is not None and not whole(jobs, 1):
         raise SweepError(f"jobs must be a whole number of at least 1, got {jobs!r}")
     if jobs is not None and cluster is not None:
         raise SweepError("give jobs or cluster, not both: the cluster's workers are its own affair")
     if time_limit is not None and not (0.0 < time_limit < math.inf):
         raise SweepError(f"time_limit must be a positive number of seconds, got {time_limit!r}")
-    if not _whole(retries, 0):
+    if not whole(retries, 0):
         raise SweepError(f"retries must be a whole number of at least 0, got {retries!r}")
     if isinstance(again, str) or any(outcome not in OUTCOMES for outcome in again):
         raise SweepError(f"again must hold outcomes, of {', '.join(OUTCOMES)}; got {again!r}")
@@ -141,10 +141,6 @@ def _checked(
         raise SweepError("tasks must be all dicts, or all of one dataclass")
     name = name_of(function, next(iter(classes), None))
     return name, items_of(name, tasks)
-
-
-def _whole(value: object, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 def _answers(

@@ -9,10 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from contactlab.lab.sweeps.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 
-__all__ = ["RESERVED", "Item", "items_of"]
+__all__ = ["RESERVED", "Item", "items_of", "whole"]
 
 #: Entries of a row that are the sweep's own.
 RESERVED = ("key", "outcome", "error", "seconds")
@@ -59,3 +61,8 @@ def _item(function: FunctionName, i: int, task: Any) -> Item:
     except (TypeError, ValueError, RecursionError) as error:
         raise SweepError(f"tasks[{i}] cannot be written as JSON: {error}") from error
     return Item(hashlib.sha256(f"{function.qualified}\n{text}".encode()).hexdigest(), text)
+
+
+def whole(value: object, least: int) -> bool:
+    """Whether a value is a whole number, numpy's included, and not less than another."""
+    return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= least)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import re
-import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from contactlab.simulation.scene.building import build_stepper, build_world
-from contactlab.simulation.scene.errors import SceneError
-from contactlab.simulation.scene.lines import index_lines
+from contactlab.simulation.scene.changes import change_table
+from contactlab.simulation.scene.document import MOST_BYTES, read_document
 from contactlab.simulation.scene.parsing import parse_scene
+from contactlab.simulation.scene.schema import SceneEntry
 from contactlab.simulation.scene.table import Table
 from contactlab.simulation.time_stepping import TimeStepping
 from contactlab.simulation.world import World
 
-__all__ = ["MOST_BYTES", "Scene", "load_scene"]
+__all__ = ["MOST_BYTES", "Scene", "check_scene", "load_scene"]
 
-MOST_BYTES = 1 << 20
 MOST_STEPS = 1e8
 
 
@@ -37,6 +38,8 @@ class Scene:
         [s].
     text
         The file's own.
+    changes
+        Values by path that were put in place of the file's.
     """
 
     name: str
@@ -45,17 +48,27 @@ class Scene:
     stepper: TimeStepping
     duration: float
     text: str = ""
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def stamp(self) -> dict[str, str]:
-        """What a record says of the scene it was run from: the text, and its SHA-256."""
-        return {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
+        """What a record says of the scene it was run from: the text, its SHA-256, and the changes if there are any."""
+        stamp = {"scene": self.text, "scene_sha256": hashlib.sha256(self.text.encode()).hexdigest()}
+        return {**stamp, "scene_changes": json.dumps(dict(self.changes))} if self.changes else stamp
 
 
-def load_scene(path: str | os.PathLike[str]) -> Scene:
+def load_scene(path: str | os.PathLike[str], changes: Mapping[str, Any] | None = None) -> Scene:
     """Read a scene file; see ``docs/scenes.md`` for its sections.
 
     Nothing in it is evaluated, nothing outside its folder is read, and its size is bounded.
+
+    Parameters
+    ----------
+    path
+        The file.
+    changes
+        Values in place of the file's, by dotted paths as in ``stepper.h`` or ``body.cube.position.2``; see
+        `contactlab.simulation.scene.changes.change_table`.
 
     Raises
     ------
@@ -63,34 +76,17 @@ def load_scene(path: str | os.PathLike[str]) -> Scene:
         With file, line and key, for whatever is wrong.
     """
     path = Path(path)
-    text = _text(path)
-    try:
-        values = tomllib.loads(text)
-    except RecursionError as error:
-        raise SceneError(path, 0, "", "is nested too deeply") from error
-    except ValueError as error:
-        found = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
-        detail = " ".join(str(error).split())
-        raise SceneError(path, int(found[1]) if found else 0, "", f"is not TOML: {detail}") from error
-    scene = parse_scene(Table(path, index_lines(text), (), "scene file", values, None))
+    root, text = read_document(path)
+    entry, stepper = check_scene(change_table(root, changes or {}))
+    world = build_world(entry, path.parent)
+    return Scene(entry.name, entry.description, world, stepper, entry.duration, text, dict(changes or {}))
+
+
+def check_scene(root: Table) -> tuple[SceneEntry, TimeStepping]:
+    """Return what the tables of a scene say; whatever is wrong raises, but for what only building its bodies tells."""
+    scene = parse_scene(root)
     stepper = build_stepper(scene.stepper)
     if scene.duration / stepper.h > MOST_STEPS:
         detail = f"makes {scene.duration / stepper.h:.3g} steps of the scene, at most {MOST_STEPS:g} are taken"
         raise scene.stepper.table.error("h", detail)
-    return Scene(scene.name, scene.description, build_world(scene, path.parent), stepper, scene.duration, text)
-
-
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise SceneError(path, 0, "", "there is no such file")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise SceneError(path, 0, "", f"cannot be read ({error.strerror})") from error
-    if len(content) > MOST_BYTES:
-        raise SceneError(path, 0, "", f"is larger than {MOST_BYTES} bytes")
-    try:
-        return content.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise SceneError(path, 0, "", f"is not UTF-8 (byte {error.start})") from error
+    return scene, stepper

@@ -141,7 +141,7 @@ class Table:
         label = f"[{self._prefix()}{key}]"
         return Table(self.path, self.lines, (*self.place, key), label, self._value(key, None), known)
 
-    def tables(self, key: str, known: Collection[str], most: int) -> list[Table]:
+    def tables(self, key: str, known: Collection[str] | None, most: int) -> list[Table]:
         """Return the tables of an array of tables; none where the key is not there."""
         value = self.values.get(key, [])
         if not isinstance(value, list):

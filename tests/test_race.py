@@ -14,7 +14,8 @@ import pytest
 import lcp
 from contactlab.cli import main
 from contactlab.lab.errors import RaceError
-from contactlab.lab.racing import RaceReport, entrant_of, race, read_rows
+from contactlab.lab.racing import ALL_PEERS, RaceReport, entrant_of, race, read_rows
+from contactlab.lab.racing.peers import installed
 from contactlab.lab.racing.problem_files import keep_problem, read_problem
 from contactlab.lab.racing.residual_curve import residual_curve
 from contactlab.lab.racing.trial import trial
@@ -56,6 +57,7 @@ class Quitter:
 
 EASY = lcp.LCP(np.eye(2), [-1.0, 2.0])
 NONE = lcp.LCP([[-1.0]], [-1.0])
+SLIDING = lcp.FrictionProblem(np.diag([1.0, 2.0, 2.0]), [-1.0, 3.0, 1.0], [0.5])
 PROBLEMS = [
     ("easy", EASY),
     ("none", NONE),
@@ -212,12 +214,46 @@ def test_a_hanging_solver_is_ended(own: Path, tmp_path: Path, monkeypatch: pytes
     assert time.monotonic() - begun < 100.0
 
 
+def test_friction_races_in_a_league_of_its_own() -> None:
+    """Solvers of the exact cone meet friction problems, others their own; who is named by hand is UNSUITABLE."""
+    still = lcp.GlobalFrictionProblem(np.eye(3), np.eye(3), [-1.0, 0.1, 0.0], np.zeros(3), [0.5])
+    held = lcp.FrictionProblem(np.zeros((3, 3)), [-1.0, 0.0, 0.0], [0.5])
+    problems = [("slide_1", SLIDING), ("stick_1", still), ("none_1", held), ("easy", EASY)]
+    report = race(problems, "NSGS,FrictionCascade,Lemke", time_limit=20.0, jobs=1, curves=0)
+    found = {(row.problem, row.solver): row for row in report.rows}
+    assert len(found) == 12
+    for solver in ("NSGS", "FrictionCascade"):
+        assert found["slide_1", solver].solved
+        assert found["stick_1", solver].solved
+        assert found["slide_1", solver].n == 1
+        assert found["slide_1", solver].tolerance == 1e-8
+        assert found["easy", solver].status == "UNSUITABLE"
+    assert found["none_1", "FrictionCascade"].status == "INFEASIBLE"
+    assert found["slide_1", "Lemke"].status == "UNSUITABLE"
+    assert found["easy", "Lemke"].tolerance == 1e-9
+    assert [field.league for field in report.fields] == ["friction", "complementarity"]
+
+
+def test_peers_are_put_the_same_question() -> None:
+    """Whoever is installed solves an easy problem of its league, and is judged like everybody."""
+    rows = []
+    for peer in ALL_PEERS:
+        entrant = entrant_of(peer)
+        if installed(peer):
+            problem = SLIDING if entrant.league == "friction" else EASY
+            rows.append(trial("easy", problem, entrant, tolerance=1e-8, time_limit=60.0, repeats=2))
+    if not rows:
+        pytest.skip("no peer is installed (extra `peers`)")
+    assert [row.status for row in rows] == ["SOLVED"] * len(rows)
+    assert all(row.origin == "peer" for row in rows)
+
+
 def test_problems_survive_their_files(tmp_path: Path) -> None:
     """Every kind, sparse data and infinite bounds come back bit for bit; the same problem is one file."""
     from scipy.sparse import csr_array
 
     sparse = lcp.LCP(csr_array([[2.0, 0.0], [1.0, 3.0]]), [-1.0, 2.0])
-    for problem in (*(problem for _, problem in PROBLEMS), sparse):
+    for problem in (*(problem for _, problem in PROBLEMS), sparse, SLIDING):
         file = keep_problem(tmp_path, problem)
         assert keep_problem(tmp_path, problem) == file
         again = read_problem(str(file))
@@ -226,7 +262,7 @@ def test_problems_survive_their_files(tmp_path: Path) -> None:
             dense = [x.toarray() if hasattr(x, "toarray") else x for x in (given, found)]
             np.testing.assert_array_equal(*dense)
     assert read_problem(str(keep_problem(tmp_path, sparse))).sparse
-    assert len(list(tmp_path.iterdir())) == len(PROBLEMS) + 1
+    assert len(list(tmp_path.iterdir())) == len(PROBLEMS) + 2
 
 
 @pytest.mark.parametrize(

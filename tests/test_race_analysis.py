@@ -25,6 +25,7 @@ def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **
         "runs": 2,
         "claim": status,
         "origin": "contactlab",
+        "tolerance": 1e-9,
         "detail": "",
     }
     return Row(problem=problem, solver=solver, status=status, time=time, **{**values, **other})  # type: ignore[arg-type]

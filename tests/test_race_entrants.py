@@ -15,13 +15,15 @@ import lcp
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing import ALL_PEERS, entrant_of
 from contactlab.lab.racing.entrant import entrants_of, limited, peers_of
-from contactlab.lab.racing.kinds import KINDS, kind_of
+from contactlab.lab.racing.kinds import KINDS, kind_of, league_of
 from contactlab.lab.racing.peers.siconos_lcp import SiconosLCP
 from contactlab.lab.racing.specification import solver_from, split_list
+from lcp import conformance
 
 OWN = """
 from dataclasses import dataclass
 import lcp
+from lcp import conformance
 
 @dataclass(frozen=True)
 class Mine:
@@ -151,7 +153,7 @@ def test_peers_are_ours_to_skip_when_absent(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("contactlab.lab.racing.entrant.installed", lambda peer: peer.package == "quantecon")
     racing, skipped = peers_of("all", kinds)
     assert [entrant.name for entrant in racing] == ["QuantEconLemke"]
-    assert len(skipped) == sum(peer.league == "complementarity" for peer in ALL_PEERS) - 1
+    assert len(skipped) == sum(league_of(peer) == "complementarity" for peer in ALL_PEERS) - 1
     assert "SiconosLCP: package siconos is not installed" in skipped
     with pytest.raises(RaceError, match="Lemke is no peer; there are: "):
         peers_of("Lemke", kinds)
@@ -200,3 +202,13 @@ def test_siconos_is_spoken_to_as_documented(monkeypatch: pytest.MonkeyPatch) -> 
     assert result.iterations == 5
     assert seen == {"identifier": 200, "tolerance": 1e-8, "most": 77}
     assert lcp.solve(problem, SiconosLCP(method="NOTHING")).status is lcp.Status.UNSUITABLE
+
+
+def test_the_page_on_own_solvers_says_what_is_so(tmp_path: Path) -> None:
+    """Its solver is taken from the page, solves, and passes the conformance tests."""
+    text = (Path(__file__).parents[1] / "docs" / "your_own_solver.md").read_text(encoding="utf-8")
+    file = tmp_path / "page.py"
+    file.write_text(text.split("```python\n")[1].split("```")[0])
+    solver = entrant_of(f"{file}:FixedPoint(step=0.2)").solver
+    assert lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]), solver).solved
+    conformance.check(type(solver)(), problems=1).raise_for_failures()

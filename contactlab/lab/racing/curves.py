@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.lab.racing.entrant import Entrant, entrant_of
-from contactlab.lab.racing.kinds import kind_of
+from contactlab.lab.racing.kinds import kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.residual_curve import CurvePoint, ResidualCurve, residual_curve
 from contactlab.lab.racing.row import Row
@@ -25,7 +25,7 @@ def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[Row], count: 
             leagues.setdefault(kind_of(problem).league, []).append((name, problem))
     picked: list[tuple[str, Any]] = []
     for league in leagues.values():
-        league.sort(key=lambda pair: (pair[1].n, pair[0]))
+        league.sort(key=lambda pair: (size_of(pair[1]), pair[0]))
         last = len(league) - 1
         places = sorted({round(last * (k + 1) / count) for k in range(count)})
         picked += [league[place] for place in places]
@@ -36,7 +36,7 @@ def curves_of(
     picked: Sequence[tuple[str, Any]],
     files: dict[str, Path],
     entrants: Sequence[Entrant],
-    tolerance: float,
+    tolerance: float | None,
     time_limit: float,
     out: Path,
     jobs: int | None,
@@ -49,7 +49,7 @@ def curves_of(
             "problem": name,
             "file": str(files[name]),
             "text": entrant.text,
-            "tolerance": tolerance,
+            "tolerance": kind_of(problem).tolerance if tolerance is None else tolerance,
             "time_limit": time_limit,
         }
         for name, problem in picked

@@ -12,7 +12,7 @@ from typing import Any
 
 import lcp
 from contactlab.lab.errors import RaceError
-from contactlab.lab.racing.kinds import COMPLEMENTARITY, KINDS, Kind
+from contactlab.lab.racing.kinds import Kind, league_of
 from contactlab.lab.racing.peers import ALL_PEERS, installed
 from contactlab.lab.racing.specification import known_solvers, solver_from, split_list
 
@@ -96,7 +96,7 @@ def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[En
     chosen: list[Any] = []
     for part in split_list(peers) if isinstance(peers, str) else peers:
         if part.lower() == "all":
-            chosen += [entrant_of(peer) for peer in ALL_PEERS if peer.league in leagues]
+            chosen += [entrant_of(peer) for peer in ALL_PEERS if league_of(peer) in leagues]
         else:
             chosen.append(entrant_of(part))
     racing, skipped = [], []
@@ -143,10 +143,7 @@ def _entrant(solver: Any, text: str) -> Entrant:
     origin = OWN
     if known_solvers().get(cls.__name__) is cls:
         origin = PEER if cls in ALL_PEERS else OURS
-    league = getattr(cls, "league", None) or next(
-        (kind.league for kind in KINDS if cls in kind.solvers), COMPLEMENTARITY
-    )
-    return Entrant(cls.__name__, settings_of(solver), text, solver, origin, str(league))
+    return Entrant(cls.__name__, settings_of(solver), text, solver, origin, league_of(solver))
 
 
 def settings_of(solver: Any) -> str:

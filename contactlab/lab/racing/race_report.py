@@ -28,7 +28,7 @@ class RaceReport:
         One `Row` per problem and solver, failures included.
     curves
         Time against residual, on a few problems.
-    tolerance, time_limit, repeats, jobs, cluster
+    time_limit, repeats, jobs, cluster
         As raced; ``jobs`` processes, or those of a cluster.
     skipped
         Peers that are not installed and files that could not be used, a line each.
@@ -44,7 +44,6 @@ class RaceReport:
 
     rows: tuple[Row, ...]
     curves: tuple[ResidualCurve, ...]
-    tolerance: float
     time_limit: float
     repeats: int
     jobs: int
@@ -116,7 +115,7 @@ class RaceReport:
         _table(folder / "curves.csv", _curve_lines(self.curves))
         facts = {
             name: getattr(self, name)
-            for name in ("tolerance", "time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
+            for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
         facts["machine"] = asdict(self.machine)
         (folder / "race.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")

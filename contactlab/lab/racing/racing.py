@@ -13,12 +13,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import lcp
 from contactlab.lab.datasets import load_problems
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing.curves import curves_of, pick_problems
 from contactlab.lab.racing.entrant import Entrant, entrants_of, peers_of
-from contactlab.lab.racing.kinds import Kind, kind_of
+from contactlab.lab.racing.kinds import KINDS, Kind, kind_of, size_of
 from contactlab.lab.racing.machine import load_average, this_machine
 from contactlab.lab.racing.problem_files import keep_problem
 from contactlab.lab.racing.race_report import RaceReport
@@ -36,7 +35,7 @@ def race(
     problems: str | os.PathLike[str] | Iterable[Any],
     solvers: str | Iterable[Any] = "all",
     *,
-    tolerance: float = 1e-9,
+    tolerance: float | None = None,
     time_limit: float = 60.0,
     out: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
@@ -57,7 +56,7 @@ def race(
         "all": our solvers that suit the kinds of problem at hand. Or names, separated by commas or in a list, with
         settings as in ``OSQP(max_iter=1000)``; or solver objects; or ``path.py:Name`` and ``module:Name`` for your own.
     tolerance
-        Bound on the scaled residual under which an answer counts as solved.
+        Bound on the residual under which an answer counts as solved; None for 1e-9, of friction 1e-8.
     time_limit
         Seconds per problem and solver. It becomes the time limit of solvers that have one; any other is ended from
         outside after twice that time and a grace of 90 s for start and compilation, and its row says TIMEOUT.
@@ -108,7 +107,6 @@ def race(
         report = RaceReport(
             rows=rows,
             curves=drawn,
-            tolerance=tolerance,
             time_limit=time_limit,
             repeats=repeats,
             jobs=jobs or os.cpu_count() or 1,
@@ -125,8 +123,8 @@ def race(
     return report
 
 
-def _check(tolerance: float, time_limit: float, repeats: int, curves: int) -> None:
-    if not 1e-14 <= tolerance < 1.0:
+def _check(tolerance: float | None, time_limit: float, repeats: int, curves: int) -> None:
+    if tolerance is not None and not 1e-14 <= tolerance < 1.0:
         raise RaceError(f"tolerance must lie between 1e-14 and 1, got {tolerance}")
     if not (time_limit > 0.0 and math.isfinite(time_limit)):
         raise RaceError(f"time_limit must be a number of seconds > 0, got {time_limit}")
@@ -163,7 +161,7 @@ def _given(problems: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_problem(given: object) -> bool:
-    return isinstance(given, lcp.LCP | lcp.MLCP | lcp.BoxLCP)
+    return isinstance(given, tuple(kind.problem for kind in KINDS))
 
 
 @contextlib.contextmanager
@@ -182,7 +180,7 @@ def _tasks(
     files: dict[str, Path],
     entrants: Sequence[Entrant],
     solvers: Any,
-    tolerance: float,
+    tolerance: float | None,
     time_limit: float,
     repeats: int,
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, str], Row]]:
@@ -191,6 +189,7 @@ def _tasks(
     tasks, known = [], {}
     for name, problem in named:
         kind: Kind = kind_of(problem)
+        bound = kind.tolerance if tolerance is None else tolerance
         for entrant in entrants:
             if not entrant.suits(kind) and (everyone or entrant.origin == "peer"):
                 continue  # "all" is meant kind by kind; a solver named by hand gets its row
@@ -199,14 +198,14 @@ def _tasks(
                 "file": str(files[name]),
                 "text": entrant.text,
                 "source": _source(entrant),
-                "tolerance": tolerance,
+                "tolerance": bound,
                 "time_limit": time_limit,
                 "repeats": repeats,
             }
             tasks.append(task)
             known[name, entrant.text] = Row(
-                name, entrant.name, CRASHED, math.inf, 0, time_limit, problem.n, entrant.settings, kind.name,
-                family_of(name), math.inf, 0, "", entrant.origin, "",
+                name, entrant.name, CRASHED, math.inf, 0, time_limit, size_of(problem), entrant.settings, kind.name,
+                family_of(name), math.inf, 0, "", entrant.origin, bound, "",
             )  # fmt: skip
     return tasks, known
 

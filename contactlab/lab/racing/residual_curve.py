@@ -11,7 +11,7 @@ from typing import Any
 import lcp
 from contactlab.lab.racing.entrant import Entrant, limited, with_fields
 from contactlab.lab.racing.kinds import kind_of
-from contactlab.lab.racing.trial import measured
+from contactlab.lab.racing.verdict import measured
 from contactlab.lab.racing.warm_up import warm_up
 
 __all__ = ["CurvePoint", "ResidualCurve", "residual_curve"]

@@ -31,7 +31,8 @@ class Row:
     status
         A name of `lcp.Status`, ``TIMEOUT`` or ``CRASHED``. SOLVED is said by the residuals on the original data.
     residual
-        The scaled residual there, that of the equations included; inf where there is no finite answer.
+        The scaled residual there, that of the equations included; of friction the larger of FCLIB's and the scaled one.
+        inf where there is no finite answer.
     iterations
         As the solver counts; 0 where it does not tell.
     time
@@ -44,13 +45,15 @@ class Row:
     kind, family
         Class of the problem, and the family its name says.
     natural_map
-        max |min(z, w)|, or what stands for it.
+        max |min(z, w)|, or what stands for it; of friction FCLIB's residual.
     runs
         Solves that were timed.
     claim
         What the solver itself said.
     origin
         "contactlab", "peer" or "own".
+    tolerance
+        Bound on the residual.
     detail
         A few words of the solver, or what it raised.
     """
@@ -69,6 +72,7 @@ class Row:
     runs: int
     claim: str
     origin: str
+    tolerance: float
     detail: str
 
     @property

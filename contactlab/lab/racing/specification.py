@@ -23,7 +23,7 @@ from contactlab.lab.racing.peers import ALL_PEERS
 
 __all__ = ["known_solvers", "solver_from", "split_list"]
 
-_COMBINED = (lcp.Cascade, lcp.Fallback, lcp.Refined, lcp.Regularized, lcp.Feasibility)
+_COMBINED = (lcp.Cascade, lcp.Fallback, lcp.Refined, lcp.Regularized, lcp.Feasibility, lcp.FrictionCascade)
 
 
 def known_solvers() -> dict[str, type[Any]]:

@@ -42,6 +42,11 @@ class Field:
     rows: dict[tuple[str, str], Row]
 
     @property
+    def tolerance(self) -> float:
+        """Bound on the residual under which they solved."""
+        return next(iter(self.rows.values())).tolerance
+
+    @property
     def decided(self) -> tuple[str, ...]:
         """Problems that somebody solved: what times and profiles are taken over."""
         solved = {row.problem for row in self.rows.values() if row.solved}

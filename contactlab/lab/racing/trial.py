@@ -8,16 +8,15 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-
 import lcp
 from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
-from contactlab.lab.racing.kinds import kind_of
+from contactlab.lab.racing.kinds import kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
+from contactlab.lab.racing.verdict import verdict
 from contactlab.lab.racing.warm_up import warm_up
 
-__all__ = ["measured", "run_trial", "trial"]
+__all__ = ["run_trial", "trial"]
 
 #: Seconds of solving after which a trial is not timed once more.
 ENOUGH = 1.0
@@ -53,8 +52,8 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
     """
     kind = kind_of(problem)
     row = Row(
-        name, entrant.name, "UNSUITABLE", math.inf, 0, 0.0, problem.n, entrant.settings, kind.name,
-        family_of(name), math.inf, 0, "", entrant.origin, "",
+        name, entrant.name, "UNSUITABLE", math.inf, 0, 0.0, size_of(problem), entrant.settings, kind.name,
+        family_of(name), math.inf, 0, "", entrant.origin, tolerance, "",
     )  # fmt: skip
     if not entrant.suits(kind):
         return replace(row, detail=f"a solver of {entrant.league} problems")
@@ -64,7 +63,7 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
         result, least, runs = _timed(problem, witness, tolerance, time_limit, repeats)
     except Exception as error:  # noqa: BLE001  whatever a solver raises is its row
         return replace(row, status=CRASHED, detail=f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
-    status, residual, natural = _verdict(problem, result)
+    status, residual, natural = verdict(problem, result)
     slow = least > time_limit or (status == "ITERATION_LIMIT" and least > 0.9 * time_limit)
     return replace(
         row,
@@ -101,32 +100,6 @@ def _once_more(runs: int, spent: float, time_limit: float) -> bool:
     return spent < min(ENOUGH, time_limit) or (runs == 1 and spent < time_limit / 2)
 
 
-def measured(problem: Any, result: Any) -> tuple[float, float, bool]:
-    """Scaled residual, natural map and whether it is solved at the result's tolerance, anew on the problem's data."""
-    z, u = (result.y, result.u) if isinstance(problem, lcp.MLCP) else (result.z, None)
-    if not (np.isfinite(z).all() and (u is None or np.isfinite(u).all())):
-        return math.inf, math.inf, False
-    found = lcp.residuals(problem, z, u)
-    residual, natural = max(found.scaled, found.equations_scaled), max(found.natural_map, found.equations)
-    return residual, natural, found.solved(result.tolerance)
-
-
-def _verdict(problem: Any, result: Any) -> tuple[str, float, float]:
-    """Status, scaled residual and natural map. That there is no solution is believed with its proof only."""
-    residual, natural, solved = measured(problem, result)
-    if solved:
-        return "SOLVED", residual, natural
-    if not math.isfinite(residual):
-        return "NOT_FINITE", residual, natural
-    status: lcp.Status = result.status
-    if status in (lcp.Status.INFEASIBLE, lcp.Status.INCONSISTENT):
-        proves = getattr(result.evidence, "proves", None)
-        believed = proves is not None and bool(proves(problem))
-    else:
-        believed = status is not lcp.Status.UNSOLVABLE or isinstance(result.evidence, lcp.Enumerated)
-    return (status.name if believed and status is not lcp.Status.SOLVED else "STALLED"), residual, natural
-
-
 class _Witness:
     """The solver, with a note of what it claimed last."""
 
@@ -135,8 +108,8 @@ class _Witness:
         self.traits = getattr(solver, "traits", lcp.Traits(0))
         self.claim = ""
 
-    def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> lcp.Claim:
-        claim: lcp.Claim = self._solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+    def solve(self, problem: Any, *, z0: Any, tolerance: float, trace: bool) -> Any:
+        claim: Any = self._solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
         self.claim = claim.status.name
         return claim
 

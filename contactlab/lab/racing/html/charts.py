@@ -56,11 +56,11 @@ def curve_charts(report: RaceReport, field: Field, order: Sequence[str]) -> list
         curves = {curve.label: curve for curve in report.curves if curve.problem == problem and curve.points}
         if curves:
             n = next(row.n for row in field.rows.values() if row.problem == problem)
-            drawn.append((f"{escape(problem)}, n = {n}", _curves(report, curves, order)))
+            drawn.append((f"{escape(problem)}, n = {n}", _curves(field.tolerance, curves, order)))
     return drawn
 
 
-def _curves(report: RaceReport, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
+def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
     points = [point for curve in curves.values() for point in curve.points]
     floor = 1e-17
     series = [
@@ -75,8 +75,8 @@ def _curves(report: RaceReport, curves: dict[str, ResidualCurve], order: Sequenc
         if label in curves
     ]
     x = Axis("time [s]", *_around([point.seconds for point in points]))
-    low, high = _around([min(max(point.residual, floor), 1e3) for point in points] + [report.tolerance])
-    bound = Series("tolerance", [x.low, x.high], [report.tolerance] * 2, "line", 6, legend=False)
+    low, high = _around([min(max(point.residual, floor), 1e3) for point in points] + [tolerance])
+    bound = Series("tolerance", [x.low, x.high], [tolerance] * 2, "line", 6, legend=False)
     return chart([bound, *series], x, Axis("scaled residual", low, high), name="time against residual")
 
 

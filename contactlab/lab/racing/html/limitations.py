@@ -16,8 +16,9 @@ _NAMED = 8
 
 def limitations(report: RaceReport) -> list[str]:
     """Sentences, plain text."""
+    bounds = " and ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)
     said = [
-        f"Solved means: scaled residual at most {report.tolerance:.0e} on the problem's own data, and a natural map "
+        f"Solved means: scaled residual at most {bounds} on the problem's own data, and a natural map "
         "within its bound, both measured after the solve, not by the solver. At another tolerance the order may "
         "differ: methods that end in a basis gain little from a looser one, first-order methods much."
     ]

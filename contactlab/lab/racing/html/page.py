@@ -25,8 +25,8 @@ def page(report: RaceReport) -> str:
     problems = len({(row.kind, row.problem) for row in report.rows})
     solved = sum(row.solved for row in report.rows)
     head = (
-        f"{len(report.summary())} solvers, {problems} problems, {len(report.rows)} trials, {solved} solved at "
-        f"{report.tolerance:.0e} within {seconds_text(report.time_limit)} each. {when}."
+        f"{len(report.summary())} solvers, {problems} problems, {len(report.rows)} trials, {solved} solved "
+        f"within {seconds_text(report.time_limit)} each. {when}."
     )
     body = [f"<h1>Race</h1><p>{escape(head)}</p>"]
     body += [_field(report, field) for field in report.fields]
@@ -88,7 +88,7 @@ def _facts(report: RaceReport, when: str) -> list[tuple[str, str]]:
         ("system", report.machine.system),
         ("load average", f"{before} before, {after} after"),
         ("versions", ", ".join(f"{name} {version}" for name, version in report.machine.versions)),
-        ("tolerance", f"{report.tolerance:.0e}"),
+        ("tolerance", ", ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)),
         ("time limit", f"{report.time_limit:g} s per problem and solver"),
         ("timed solves", f"up to {report.repeats} per trial, the least counts"),
         ("solvers", "; ".join(one.label for one in report.summary())),

@@ -1,7 +1,7 @@
 """Solvers of other projects behind the interface of ours, one per file; each imported only when it races.
 
-A peer is an object with ``solve`` like any solver. ``package`` names what has to be installed; ``league`` says which
-problems it is for. Its answer is a claim like any other: `lcp.residuals` on the original data decides.
+A peer is an object with ``solve`` like any solver. ``package`` names what has to be installed; traits with
+`lcp.Traits.CONE` say that it is for friction. Its answer is a claim like any other: the original data decide.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from typing import Any
 
 from contactlab.lab.racing.peers.drake_moby import DrakeMoby
 from contactlab.lab.racing.peers.drake_unrevised_lemke import DrakeUnrevisedLemke
+from contactlab.lab.racing.peers.pin_admm import PinADMM
+from contactlab.lab.racing.peers.pin_pgs import PinPGS
 from contactlab.lab.racing.peers.quantecon_lemke import QuantEconLemke
 from contactlab.lab.racing.peers.siconos_lcp import SiconosLCP
 
 __all__ = ["ALL_PEERS", "installed"]
 
-ALL_PEERS: tuple[type[Any], ...] = (DrakeMoby, DrakeUnrevisedLemke, QuantEconLemke, SiconosLCP)
+ALL_PEERS: tuple[type[Any], ...] = (DrakeMoby, DrakeUnrevisedLemke, QuantEconLemke, SiconosLCP, PinADMM, PinPGS)
 
 
 def installed(peer: type[Any]) -> bool:

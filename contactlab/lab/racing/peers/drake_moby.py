@@ -26,7 +26,6 @@ class DrakeMoby:
     """
 
     package: ClassVar[str] = "pydrake"
-    league: ClassVar[str] = "complementarity"
 
     def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
         """Solve without a start; the tolerance is the solver's own."""

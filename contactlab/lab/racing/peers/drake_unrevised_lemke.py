@@ -24,7 +24,6 @@ class DrakeUnrevisedLemke:
     """
 
     package: ClassVar[str] = "pydrake"
-    league: ClassVar[str] = "complementarity"
 
     def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
         """Solve without a start; the tolerance is the solver's own."""

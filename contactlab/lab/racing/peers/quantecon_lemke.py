@@ -36,7 +36,6 @@ class QuantEconLemke:
     max_iter: int | None = None
 
     package: ClassVar[str] = "quantecon"
-    league: ClassVar[str] = "complementarity"
 
     def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
         """Solve without a start; the tolerances are the solver's own."""

@@ -35,7 +35,6 @@ class SiconosLCP:
     max_iter: int | None = None
 
     package: ClassVar[str] = "siconos"
-    league: ClassVar[str] = "complementarity"
 
     def solve(self, problem: lcp.LCP, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool) -> lcp.Claim:
         """Solve from z0 or zero at the race's tolerance; an exit code of zero is Siconos' claim of success."""

@@ -1,0 +1,86 @@
+"""A solver of your own, in thirty lines: held to the conformance tests, raced, and put into a simulation.
+
+Nothing is subclassed. A solver is an object with `solve`, which returns a claim; `lcp` measures what it claims.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+import lcp
+from contactlab import lab
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia
+from lcp import conformance
+from lcp.catalog import entries
+
+
+@dataclass(frozen=True)
+class TextbookLemke:
+    """Lemke's method on a full tableau (Cottle, Pang and Stone, algorithm 4.4.1), ties broken lexicographically."""
+
+    max_pivots: int = 1000
+    traits: ClassVar[lcp.Traits] = lcp.Traits.POSITIVE_SEMIDEFINITE | lcp.Traits.P_MATRIX | lcp.Traits.COPOSITIVE
+
+    def solve(self, problem, *, z0=None, tolerance=1e-9, trace=False):
+        """Pivot until the artificial variable t leaves."""
+        n = problem.n
+        if (problem.q >= 0.0).all():
+            return lcp.Claim(np.zeros(n), lcp.Status.SOLVED, 0)
+        # w - M z - t 1 = q, columns w, z, t, q; the basis begins with w, and t comes in where q is least.
+        T = np.hstack([np.eye(n), -problem.M, -np.ones((n, 1)), problem.q[:, None]])
+        basis, row, column = np.arange(n), int(np.argmin(problem.q)), 2 * n
+        for pivots in range(1, self.max_pivots + 1):
+            T[row] /= T[row, column]
+            T -= np.outer(np.where(np.arange(n) == row, 0.0, T[:, column]), T[row])
+            left, basis[row] = basis[row], column
+            if left == 2 * n:
+                z = np.zeros(2 * n + 1)
+                z[basis] = T[:, -1]
+                return lcp.Claim(np.maximum(z[n : 2 * n], 0.0), lcp.Status.SOLVED, pivots)
+            column = left + n if left < n else left - n  # its complement enters
+            rows = np.flatnonzero(T[:, column] > 1e-9)
+            if rows.size == 0:
+                return lcp.Claim(np.zeros(n), lcp.Status.RAY_TERMINATION, pivots)
+            ratios = T[rows][:, [-1, *range(n)]] / T[rows][:, [column]]
+            row = min(zip(ratios.round(12).tolist(), rows, strict=True))[1]
+        return lcp.Claim(np.zeros(n), lcp.Status.ITERATION_LIMIT, self.max_pivots)
+
+
+def main() -> dict[str, float]:
+    """Conformance, race, simulation; the figures."""
+    # %%
+    # What every solver of lcp is held to: the named problems, random ones of the classes its traits promise, manners.
+    report = conformance.check(TextbookLemke())
+    print(report)
+    report.raise_for_failures()
+
+    # %%
+    # A race beside Lemke's method as it is here. Files and folders do as well, and so does the command line:
+    # contactlab race problems/ --solvers Lemke,examples/17_your_own_solver.py:TextbookLemke
+    problems = [(entry.name, entry.problem) for entry in entries() if entry.problem.n > 0]
+    race = lab.race(problems, [TextbookLemke(), lcp.Lemke()], time_limit=10.0, jobs=1, curves=0)
+    print(race)
+    solved = {one.label: one.solved for one in race.summary()}
+    assert solved["TextbookLemke"] == solved["Lemke"]
+
+    # %%
+    # A simulation: a block slides to rest. Its contact problems are solved by ours, its steps certified as ever.
+    builder, half = WorldBuilder(), (0.2, 0.2, 0.05)
+    builder.add_half_space("table", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(0.3))
+    start = {"q": (0.0, 0.0, half[2], 1.0, 0.0, 0.0, 0.0), "v": (1.0, 0.0, 0.0, 0.0, 0.0, 0.0)}
+    builder.add_free_body("block", RigidInertia.solid_box(1.0, half), Box(half), Material(0.3), **start)
+    recording = simulate(builder.build(), TimeStepping(2e-3, solver=TextbookLemke()), 0.5)
+    travelled, worst = float(recording.q[-1, 0]), recording.worst_certificate().scaled
+    print(f"the block slid {travelled:.4f} m, worst scaled residual {worst:.0e}")
+    assert abs(travelled - 1.0 / (2.0 * 0.3 * 9.81)) < 2e-3
+    assert worst <= 1e-9
+    return {"travelled": travelled, "solved": solved["TextbookLemke"]}
+
+
+if __name__ == "__main__":
+    main()

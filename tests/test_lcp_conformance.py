@@ -1,0 +1,131 @@
+"""The conformance tests: every solver of ours passes them, and every way of falling short is found by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lcp
+from lcp import conformance
+from lcp.conformance.random_problems import CLASSES, random_problems
+from lcp.traits import Traits
+
+
+@pytest.mark.parametrize("solver", [*lcp.ALL_SOLVERS, lcp.Cascade], ids=lambda cls: cls.__name__)
+def test_every_solver_conforms(solver: type[Any]) -> None:
+    """Catalog, promises and manners, by the list that users have."""
+    report = conformance.check(solver(), problems=6)
+    report.raise_for_failures()
+    assert report.passed
+    assert len(report.checks) >= 30
+    assert "checks passed" in str(report)
+
+
+NOTHING = Traits(0)
+
+
+@dataclass(frozen=True)
+class Altered:
+    """Lemke's method, with something done to its answers."""
+
+    alter: Callable[[lcp.LCP, lcp.Claim], Any]
+    traits: Traits = NOTHING
+
+    def solve(self, problem: lcp.LCP, *, z0: Any = None, tolerance: float = 1e-9, trace: bool = False) -> Any:
+        return self.alter(problem, lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace))
+
+
+def failed(solver: Any) -> set[str]:
+    report = conformance.check(solver, problems=2)
+    if not report.passed:
+        with pytest.raises(conformance.ConformanceError, match="failed: "):
+            report.raise_for_failures()
+    return {check.name for check in report.failures}
+
+
+def test_a_plain_object_conforms() -> None:
+    """No class to inherit from, no traits: it promises nothing and is held to the rest."""
+    assert failed(Altered(lambda _, claim: claim)) == set()
+
+
+def test_false_claims_are_found() -> None:
+    """Who calls everything solved is caught on the problems where it is not."""
+    found = failed(Altered(lambda p, claim: lcp.Claim(np.zeros(p.n), lcp.Status.SOLVED, 0)))
+    assert "catalog: infeasible_psd" in found
+    assert "catalog: murty_3" in found
+    assert "catalog: one_apart" not in found
+
+
+def test_broken_promises_are_found() -> None:
+    """Traits without the answers: the named problems and the random ones of that class."""
+    found = failed(Altered(lambda p, claim: lcp.Claim(np.zeros(p.n), lcp.Status.STALLED, 0), Traits.POSITIVE_DEFINITE))
+    assert "promise: POSITIVE_DEFINITE" in found
+    assert "catalog: diagonal_nine" in found
+    assert "promise: COPOSITIVE" not in found
+
+
+def test_exceptions_are_findings() -> None:
+    """A solver that raises fails the checks, not the checking."""
+
+    def broken(problem: lcp.LCP, claim: lcp.Claim) -> lcp.Claim:
+        raise ZeroDivisionError("here")
+
+    report = conformance.check(Altered(broken), problems=2)
+    assert "raised ZeroDivisionError: here" in report.failures[0].detail
+
+
+@pytest.mark.parametrize("answer", [None, np.zeros(3), "solved"])
+def test_what_is_no_claim_is_found(answer: Any) -> None:
+    """A vector, or nothing, is no claim; the finding says what came."""
+    report = conformance.check(Altered(lambda p, claim: answer), problems=2)
+    assert f"a {type(answer).__name__}, not an lcp.Claim" in report.failures[0].detail
+
+
+def test_a_vector_of_another_length_is_found() -> None:
+    """z has the length of the problem."""
+    assert failed(Altered(lambda p, claim: lcp.Claim(np.zeros(p.n + 1), lcp.Status.SOLVED, 0)))
+
+
+def test_changed_data_are_found() -> None:
+    """M, q and z0 belong to the caller."""
+
+    def meddling(problem: lcp.LCP, claim: lcp.Claim) -> lcp.Claim:
+        if problem.n == 3:
+            np.multiply(problem._q, 1.0 + 1e-12, out=problem._q)
+        return claim
+
+    assert "manners: leaves the data alone" in failed(Altered(meddling))
+
+
+def test_answers_that_change_are_found() -> None:
+    """The same problem twice gives the same bits."""
+    calls = []
+
+    def moody(problem: lcp.LCP, claim: lcp.Claim) -> lcp.Claim:
+        calls.append(0)
+        return lcp.Claim(claim.z * (1.0 + 1e-13 * len(calls)), claim.status, claim.iterations)
+
+    assert "manners: gives the same answer twice" in failed(Altered(moody))
+
+
+def test_a_class_is_no_solver() -> None:
+    """The object is asked for."""
+    with pytest.raises(lcp.ProblemError, match="solver object"):
+        conformance.check(lcp.Lemke)
+
+
+@pytest.mark.parametrize("trait", [*CLASSES, Traits.COPOSITIVE], ids=lambda trait: str(trait.name))
+def test_random_problems_are_of_their_class_and_solvable(trait: Traits) -> None:
+    """By the exact classification, and by the default solver."""
+    names = {Traits.H_PLUS: "h_plus", Traits.P_MATRIX: "p", Traits.COPOSITIVE: "copositive"}
+    for problem in random_problems(trait, 4, 7):
+        if problem.n <= 6:
+            # Semidefinite by construction, up to rounding: a no must be one of rounding.
+            default = "pd" if "SEMI" not in str(trait.name) else "psd"
+            verdict = getattr(lcp.classify(problem.M), names.get(trait, default))
+            assert verdict.member is not False or abs(verdict.margin) < 1e-14
+        assert lcp.solve(problem).solved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
 import os
@@ -16,7 +17,9 @@ from typing import Any
 import pytest
 import sweep_tasks
 from test_sweep import WALKS, bits, computed
+from test_sweep_experiments import experiment
 
+from contactlab.cli import main
 from contactlab.lab import SweepError, sweep
 from contactlab.lab.sweeps import cluster as cluster_module
 
@@ -140,6 +143,21 @@ def test_a_function_the_cluster_does_not_have_ends_the_sweep(cluster: Cluster, m
     monkeypatch.setattr(sweep_tasks.walk, "__qualname__", "only_here")
     with pytest.raises(SweepError, match=r"cannot load sweep_tasks\.only_here: KeyError"):
         sweep(sweep_tasks.walk, WALKS, cluster=cluster.address)
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_the_command_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    """A scene over parameters and seeds: the table of a cluster is that of one process, bit for bit but for times."""
+    path = experiment(tmp_path)
+    assert main(["sweep", str(path), "--out", str(tmp_path / "there"), "--cluster", cluster.address]) == 0
+    assert main(["sweep", str(path), "--out", str(tmp_path / "here"), "--jobs", "1"]) == 0
+    there, here = (table(tmp_path / name / "rows.csv") for name in ("there", "here"))
+    assert len(there) == 4
+    assert [{**row, "seconds": ""} for row in there] == [{**row, "seconds": ""} for row in here]
 
 
 def test_a_task_that_takes_a_worker_with_it_is_lost(cluster: Cluster) -> None:

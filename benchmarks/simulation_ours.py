@@ -35,6 +35,7 @@ from contactlab.simulation import (
     World,
     WorldBuilder,
     simulate,
+    simulate_batch,
 )
 from contactlab.spatial import RigidInertia, Transform
 
@@ -93,6 +94,9 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
             state = stepper.step(place, state, tau).state
         return state
 
+    def batch(threads: int) -> None:
+        simulate_batch([place] * BATCH, stepper, steps=scene.steps, tau=tau, threads=threads).raise_for_errors()
+
     def recorded() -> Recording:
         return simulate(place, stepper, steps=scene.steps, tau=tau)
 
@@ -106,6 +110,8 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
             driven = world(scene, drives=True)
             runs["simulate, drives"] = (lambda: simulate(driven, stepper, steps=scene.steps), scene.steps)
         runs["simulate, tau from Python"] = (recorded, scene.steps)
+    runs["simulate_batch, 1 thread"] = (lambda: batch(1), BATCH * scene.steps)
+    runs["simulate_batch, 2 threads"] = (lambda: batch(2), BATCH * scene.steps)
     runs["step from Python"] = (steps_from_python, scene.steps)
     return runs, recorded
 

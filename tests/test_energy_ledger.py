@@ -48,6 +48,10 @@ RUNS = {
     "tumble, pushed, stabilised": lambda: simulate(
         scenes.tumble(), TimeStepping(2e-3, edges=6, margin=5e-3, v_min=0.1, erp=0.2), 1.0, tau=wavy
     ),
+    "tumble, adaptive, warm": lambda: simulate(
+        scenes.tumble(), TimeStepping(4e-3, solver=FailsNowAndThen(), adaptive=True), 0.6, tau=wavy
+    ),
+    # Without a start no proposal comes before the solver, which so has more occasions to fail.
     "tumble, adaptive": lambda: simulate(
         scenes.tumble(), TimeStepping(4e-3, solver=FailsNowAndThen(), warm_start=False, adaptive=True), 0.6, tau=wavy
     ),
@@ -163,7 +167,9 @@ def test_a_bounce_loses_its_share(e):
         assert errors[0] < 5e-3
         assert errors[0] / errors[1] == pytest.approx(2.0, rel=1e-6)
     else:
-        assert max(errors) <= 4.0 * np.finfo(float).eps * 2.25  # of the kinetic energy
+        # Nothing is lost: what is absorbed and what is returned are each the kinetic energy of 2.25 J, a rounded sum of
+        # products; their difference is rounding of that, and which bit it is depends on the processor.
+        assert max(errors) <= 4.0 * np.finfo(float).eps * 2.25
 
 
 def test_many_bounces():

@@ -1,9 +1,8 @@
-"""Newton's method on the natural map and on the Fischer-Burmeister equations: classes, bounds, derivatives, limits."""
+"""Newton's method on the natural map and on the Fischer-Burmeister equations: classes, bounds, starts, limits."""
 
 from __future__ import annotations
 
 import json
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,16 +11,12 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from naive import enumerate_bases
+from newton_problems import random_box, random_problem
 
 import lcp
 from lcp.catalog import entries, fathi, murty, obstacle
-from lcp.solvers.fischer_newton import FischerNewton, fischer_burmeister
-from lcp.solvers.min_map_newton import MinMapNewton, natural_map
-from lcp.solvers.shared.basic_point import search
-from lcp.solvers.shared.damped_newton import smoothed
-from lcp.solvers.shared.factors import factorized, solution
-from lcp.solvers.shared.progress import Progress
-from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, scaled_box
+from lcp.solvers.fischer_newton import FischerNewton
+from lcp.solvers.min_map_newton import MinMapNewton
 
 SOLVERS = [
     MinMapNewton(),
@@ -35,32 +30,6 @@ IDS = ["min_map", "min_map_plain", "fischer", "penalised", "unpolished"]
 # left out for the unpolished solver.
 each_solver = pytest.mark.parametrize("solver", SOLVERS, ids=IDS)
 PROMISED = lcp.Traits.P_MATRIX | lcp.Traits.POSITIVE_DEFINITE
-
-
-def random_problem(seed: int, n: int) -> lcp.LCP:
-    """P-matrices of four kinds: definite, not symmetric, dominant, triangular; integer data with ties."""
-    rng = np.random.default_rng(seed)
-    A = rng.integers(-2, 3, (n, n)).astype(float)
-    if seed % 4 == 0:
-        M = A @ A.T + np.eye(n)
-    elif seed % 4 == 1:
-        M = A @ A.T + 0.1 * np.eye(n) + A - A.T
-    elif seed % 4 == 2:
-        M = A - np.diag(np.diag(A))
-        np.fill_diagonal(M, np.abs(M).sum(axis=1) + 0.1)
-    else:
-        M = np.tril(A, -1) * 2.0 ** rng.integers(0, 6) + np.eye(n)
-    return lcp.LCP(M, rng.integers(-3, 4, n))
-
-
-def random_box(seed: int) -> lcp.BoxLCP:
-    """Bounds of every kind, some unknowns given, over `random_problem`."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 6))
-    lo = np.where(rng.random(n) < 0.3, -np.inf, rng.integers(-2, 3, n))
-    hi = np.where(rng.random(n) < 0.3, np.inf, np.where(np.isfinite(lo), lo, 0) + rng.integers(0, 3, n))
-    plain = random_problem(seed, n)
-    return lcp.BoxLCP(plain.M, plain.q, lo, hi)
 
 
 @pytest.mark.nojit
@@ -114,9 +83,6 @@ def test_a_solution_of_1e10_beside_loads_of_one(solver: MinMapNewton) -> None:
     problem = random_problem(543, 8)
     result = lcp.solve(problem, solver)
     assert np.isfinite(result.z).all()
-    if result.status is lcp.Status.STALLED:
-        # Its entries come from products, which processors round differently: on some the refined basis misses a bit.
-        pytest.xfail("a basic solution of condition 1e15 is not reached to its last bit on this processor")
     if solver != FischerNewton(polish=False):
         result.raise_for_status()
         assert result.z.max() > 1e10
@@ -182,125 +148,6 @@ def test_units_do_not_matter(solver: MinMapNewton, seed: int) -> None:
     if not isinstance(solver, FischerNewton) or solver.polish:
         z = result.z * columns / load
         np.testing.assert_allclose(z, plain.z, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(plain.z).max()))
-
-
-@pytest.mark.nojit
-def test_the_jacobians_are_those_of_finite_differences() -> None:
-    """D_a + D_b M of all three reformulations, over bounds of every kind, where they are smooth."""
-    rng = np.random.default_rng(3)
-    n = 12
-    lo = np.array([0.0, -1.0, -np.inf, -np.inf, 0.5, 0.0] * 2)
-    hi = np.array([np.inf, 1.0, 2.0, np.inf, 0.5, 1e-3] * 2)
-    problem = lcp.BoxLCP(rng.standard_normal((n, n)), rng.standard_normal(n), lo, hi)
-    box = scaled_box(problem)
-    for function in (fischer_burmeister(), fischer_burmeister(0.3), smoothed(0.2), natural_map):
-        for _ in range(10):
-            x = rng.standard_normal(n)
-            at = function(box, x, box.rows(x))
-            J = np.diag(at.a) + at.b[:, None] * box.M
-            h, found = 1e-6, np.empty((n, n))
-            for j in range(n):
-                step = h * np.eye(n)[j]
-                up, down = (function(box, x + d, box.rows(x + d)).F for d in (step, -step))
-                found[:, j] = (up - down) / (2.0 * h)
-            np.testing.assert_allclose(J, found, atol=1e-6)
-
-
-@pytest.mark.nojit
-def test_fischer_burmeister_values() -> None:
-    """No cancellation beside large numbers, zero exactly at complementary pairs, a documented element at the kink."""
-    box = scaled_box(lcp.LCP([[1.0]], [1.0]))
-    function = fischer_burmeister()
-    for a, b in ((1.0, 1e-30), (1e-30, 1.0), (1e8, 1e-8), (3.0, 4.0), (-1.0, 1.0), (2.0, 0.0), (0.0, 5.0)):
-        at = function(box, np.array([a]), np.array([b]))
-        exact = a * b * 2.0 / (a + b + np.hypot(a, b))
-        np.testing.assert_allclose(at.F, [exact], rtol=1e-15)
-        # The derivative along the smaller one keeps its digits: 1 - a / r = b^2 / (r (r + a)).
-        r = np.hypot(a, b)
-        if a > 0.0:
-            np.testing.assert_allclose(at.a, [b * b / (r * (r + a))], rtol=1e-14)
-    kink = function(box, np.zeros(1), np.zeros(1))
-    np.testing.assert_array_equal(kink.F, [0.0])
-    np.testing.assert_allclose([kink.a[0], kink.b[0]], 1.0 - np.sqrt(0.5))
-
-
-@pytest.mark.nojit
-def test_smoothing_vanishes_on_the_central_path() -> None:
-    """x w = mu, x > 0: smoothed equations are zero; with two bounds w = mu / (x - lo) - mu / (hi - x)."""
-    root = 0.3
-    x = np.array([1e-3, 0.5, 2.0, 40.0])
-    box = scaled_box(lcp.LCP(np.eye(4), np.ones(4)))
-    np.testing.assert_allclose(smoothed(root)(box, x, root**2 / x).F, 0.0, atol=1e-13)
-    upper = scaled_box(lcp.BoxLCP(np.eye(4), np.ones(4), -np.inf, 50.0))
-    np.testing.assert_allclose(smoothed(root)(upper, x, -(root**2) / (50.0 - x)).F, 0.0, atol=1e-13)
-    # h(t - lo) - h(t - hi) tends to the middle one as mu vanishes, for every place of x.
-    both = scaled_box(lcp.BoxLCP(np.eye(4), np.ones(4), 0.0, 2.0))
-    w = np.array([1.0, 0.0, -1.0, 3.0])
-    F = smoothed(1e-12)(both, x, w).F
-    np.testing.assert_allclose(F, x - np.clip(x - w, 0.0, 2.0), atol=1e-11)
-
-
-def test_quadratic_convergence() -> None:
-    """On a nondegenerate definite problem the trace's last residuals fall at least like their squares."""
-    rng = np.random.default_rng(11)
-    n = 60
-    A = rng.standard_normal((n, n))
-    M = A @ A.T / n + np.eye(n)
-    positive = rng.random(n) < 0.5
-    z = np.where(positive, 1.0 + rng.random(n), 0.0)
-    problem = lcp.LCP(M, np.where(positive, 0.0, 1.0 + rng.random(n)) - M @ z)
-    result = lcp.solve(problem, FischerNewton(polish=False), tolerance=1e-13, trace=True)
-    assert result.solved
-    values = result.trace.values
-    tail = values[(values < 0.1)]
-    assert tail.shape[0] >= 3
-    assert (tail[1:] <= np.maximum(20.0 * tail[:-1] ** 2, 1e-13)).all()
-    np.testing.assert_allclose(result.z, z, atol=1e-10)
-    assert result.trace.iterations.tolist() == list(range(len(result.trace)))
-
-
-def test_the_natural_map_ends_exactly() -> None:
-    """The last step of the natural map solves the active rows: the residual drops from large to rounding."""
-    problem = random_problem(4, 40)
-    result = lcp.solve(problem, MinMapNewton(), trace=True)
-    values = result.trace.values
-    assert values[-1] < 1e-12
-    assert values[-2] > 1e-3
-    active = result.z > 0.0
-    exact = np.zeros(40)
-    exact[active] = np.linalg.solve(problem.M[np.ix_(active, active)], -problem.q[active])
-    np.testing.assert_allclose(result.z, exact, rtol=1e-12)
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("boxed", [False, True])
-def test_pivoting_ends_from_every_start(boxed: bool) -> None:
-    """The least-index safeguard reaches the solution from each of the 2^n (3^n) choices of active bounds."""
-    M = np.array([[1.0, 2.0, 0.0, 0.0], [0.0, 1.0, 2.0, 0.0], [2.0, 0.0, 1.0, 0.0], [1.0, -1.0, 1.0, 1.0]])
-    problem: lcp.LCP | lcp.BoxLCP = lcp.LCP(M, [-1.0, -1.0, -1.0, -5.0])
-    if boxed:
-        problem = lcp.BoxLCP(M, [-1.0, -1.0, -1.0, -5.0], -1.0, 0.3)
-    expected = lcp.solve(problem, lcp.Lemke()).z
-    box = scaled_box(problem)
-    for states in product((-1, 0, 1) if boxed else (-1, 0), repeat=4):
-        progress = Progress(problem, box, 1e-9, 1000, 10.0, False)
-        claim = search(progress, np.array(states, dtype=np.int8))
-        assert claim.status is lcp.Status.SOLVED
-        np.testing.assert_allclose(claim.z, expected, atol=1e-12)
-
-
-@pytest.mark.nojit
-def test_pivoting_notices_cycles_and_singular_blocks() -> None:
-    """Where M is no P-matrix the search ends by name: a repeated choice, or a singular block."""
-    cyclic = lcp.LCP([[-1.0]], [-1.0])
-    progress = Progress(cyclic, scaled_box(cyclic), 1e-9, 10_000, 10.0, False)
-    claim = search(progress, np.array([LOWER], dtype=np.int8))
-    assert claim.status is lcp.Status.STALLED
-    assert "cycles" in claim.detail
-    assert claim.iterations < 100
-    singular = lcp.LCP([[0.0]], [-1.0])
-    progress = Progress(singular, scaled_box(singular), 1e-9, 10_000, 10.0, False)
-    assert search(progress, np.array([BETWEEN], dtype=np.int8)).status is lcp.Status.SINGULAR_BASIS
 
 
 def string_over_obstacle(n: int) -> lcp.LCP:
@@ -436,23 +283,3 @@ def test_options_are_checked(kind: type, options: dict[str, object], text: str) 
     """Options out of range are refused with the solver and field named."""
     with pytest.raises(lcp.ProblemError, match=rf"{kind.__name__}\.{text}"):
         kind(**options)
-
-
-@pytest.mark.nojit
-def test_factors() -> None:
-    """Dense and sparse factors solve; singular ones are known, and shifted where asked; the empty one does nothing."""
-    A = np.array([[4.0, 1.0], [1.0, 3.0]])
-    b = np.array([1.0, 2.0])
-    for matrix in (A, sp.csr_matrix(A)):
-        for options in ({}, {"positive_definite": True}, {"symmetric_pattern": True}):
-            np.testing.assert_allclose(factorized(matrix, **options).solve(b), np.linalg.solve(A, b))
-    indefinite = np.array([[0.0, 1.0], [1.0, 0.0]])
-    np.testing.assert_allclose(factorized(indefinite, positive_definite=True).solve(b), [2.0, 1.0])
-    for singular in (np.ones((2, 2)), np.zeros((2, 2)), np.array([[1.0, 1.0], [1.0, 1.0 + 1e-17]])):
-        for matrix in (singular, sp.csr_matrix(singular)):
-            assert factorized(matrix) is None
-            assert solution(matrix, b) is None
-            assert np.isfinite(solution(matrix, b, shifts=True)).all()
-    assert factorized(np.array([[np.inf]])) is None
-    assert factorized(sp.csr_matrix([[np.nan]])) is None
-    assert factorized(np.zeros((0, 0))).solve(np.zeros(0)).shape == (0,)

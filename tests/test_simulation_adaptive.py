@@ -80,7 +80,7 @@ def test_a_run_that_is_solved_throughout_is_the_fixed_one(solver):
 def test_the_step_shrinks_until_solved_and_grows_back():
     """A bouncing ball whose contact is solved below h/4 only: short steps near the ground, long ones again above it."""
     solver = UpTo(2.5e-3)
-    # Without a start no proposal comes before the solver.
+    # Every problem must reach the solver, whose calls are counted: without a start no proposal comes before it.
     stepper = TimeStepping(0.01, solver=solver, edges=4, adaptive=True, grow=2.0, warm_start=False)
     recording = simulate(scenes.dropped_ball(0.02, 0.9), stepper, steps=40)
     h, touched = recording.h, np.unique(recording.contacts.step)
@@ -121,13 +121,17 @@ def test_a_failed_try_leaves_no_trace():
     assert np.array_equal(tried.contacts.impulse, direct.contacts.impulse)
 
 
-def test_every_island_starts_again():
-    """Three bodies: the second or third island fails when others are solved already; rows are those of the last try."""
+@pytest.mark.parametrize("warm", [True, False])
+def test_every_island_starts_again(warm):
+    """Three bodies: the second or third island fails when others are solved already; rows are those of the last try.
+
+    With and without a start, which gives proposals that come before the solver: it is asked, and fails, less often.
+    """
     solver = FirstTries(2, 23)
-    recording = simulate(scenes.tumble(), TimeStepping(4e-3, solver=solver, adaptive=True, warm_start=False), 0.8)
+    recording = simulate(scenes.tumble(), TimeStepping(4e-3, solver=solver, adaptive=True, warm_start=warm), 0.8)
     assert recording.islands.max() >= 2
     short = recording.h < 4e-3
-    assert short.sum() > 10
+    assert short.sum() > (2 if warm else 10)
     assert check_public_path(recording) > 50
     steps = recording.certificates.step * 8 + recording.certificates.island
     assert np.all(np.diff(steps) > 0)

@@ -137,7 +137,7 @@ def independent(recording: Recording, i: int, island: int) -> ConstraintVelProbl
 def test_problems_are_those_of_the_public_functions(name):
     """Rows, momentum and inertia from point_jacobian, mass_matrix and nonlinear_effects; solved, the same motion."""
     recording = simulate(WORLDS[name](), TimeStepping(1e-3), 0.8)
-    compared = 0
+    solver, compared, several = ConstraintSolver(lcp.Lemke()), 0, 0
     for i in range(0, recording.n_steps, 7):
         for island in range(recording.islands[i]):
             ours, data = recording.problem(i, island), independent(recording, i, island)
@@ -145,13 +145,20 @@ def test_problems_are_those_of_the_public_functions(name):
             for field in ("J", "Y", "Mv", "v_free"):
                 scale = max(1.0, np.abs(getattr(other, field)).max())
                 np.testing.assert_allclose(getattr(blocks, field), getattr(other, field), atol=1e-10 * scale, rtol=0)
-            # Friction leaves some of these problems several solutions: the recorded one must be one of them.
+            # The recorded solution is one of the independent problem's, and moves the bodies as the record says.
             formed, z = form_discretized_lcp(data, recording.h[i]), recording.z(i, island).copy()
             assert lcp.residuals(lcp.LCP(formed.MM, formed.qq), z).scaled < 1e-9
             v_plus = recover_forces(recording.h[i], formed.rows, data.blocks(), z)[1]
             np.testing.assert_allclose(v_plus, recording.v_plus(i, island), atol=1e-9)
+            # Found again from nothing it is a solution too, and but for one world the same motion. With friction M is
+            # not of class P: some problems of the hinged pair have two solutions, and which of them a path of pivots
+            # ends in, or the forces of the step before lead to, is no matter of right and wrong.
+            solution = solver.solve_discretized_problem(data, recording.h[i])
+            assert solution.certificate.worst < 1e-9
+            several += np.abs(solution.v_plus - recording.v_plus(i, island)).max() > 1e-7
             compared += 1
     assert compared > 20
+    assert several == 0 or name == "hinged pair"
 
 
 @each_world

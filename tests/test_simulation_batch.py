@@ -5,10 +5,41 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from body_contact_scenes import pendulum_and_box, stack
 
-from contactlab.simulation import SimulationConfigError, TimeStepping, simulate, simulate_batch
+from contactlab.simulation import Recording, SimulationConfigError, Sleep, TimeStepping, simulate, simulate_batch
 
 STEPPER = TimeStepping(1e-3, edges=4)
+STEPPERS = {
+    "stabilised": TimeStepping(2e-3, edges=6, margin=5e-3, erp=0.2, cfm=1e-6),
+    "projected": TimeStepping(2e-3, edges=4, projection=True, reduce_contacts=True),
+    "adaptive, sleeping": TimeStepping(4e-3, edges=4, adaptive=True, sleep=Sleep(1e-2, 0.02)),
+    "cold, a solver from outside": TimeStepping(2e-3, edges=4, warm_start=False, solver=scenes.Outside()),
+}
+
+
+def same(one: Recording | None, alone: Recording) -> None:
+    """Every array of the two, bit for bit."""
+    assert one is not None
+    for name, rows in alone.rows.items():
+        assert np.array_equal(rows, one.rows[name]), name
+
+
+@pytest.mark.parametrize("name", STEPPERS)
+def test_batches_of_all_kinds_have_the_bits_of_runs_alone(name):
+    """Worlds by steppers: contacts of bodies, joints, impacts; on one thread, on two, and going on from a state."""
+    worlds = [scenes.tumble(), stack(3), pendulum_and_box(), scenes.dropped_ball(0.02, 0.6)]
+    alone = [simulate(world, STEPPERS[name], steps=60) for world in worlds]
+    for threads in (1, 2):
+        batch = simulate_batch(worlds * 2, STEPPERS[name], steps=60, threads=threads)
+        batch.raise_for_errors()
+        for recording, one in zip(batch.recordings, alone * 2, strict=True):
+            same(recording, one)
+    states = [(world, one.state(30)) for world, one in zip(worlds, alone, strict=True)]
+    for recording, one in zip(simulate_batch(states, STEPPERS[name], steps=30).recordings, alone, strict=True):
+        assert recording is not None
+        assert np.array_equal(recording.q, one.q[30:])
+        assert np.array_equal(recording.v, one.v[30:])
 
 
 def test_every_run_of_a_batch_has_the_bits_of_the_run_alone():

@@ -9,9 +9,10 @@ __all__ = ["add_parser", "run"]
 
 
 EPILOG = """\
-Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; public, one
-LCP and one step's problem solved in the open, the energy ledger and poses. Without any named, all. What is compiled is
-kept on disk, once per machine and version.
+Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
+that is stops, dry friction, drives and loops, of bodies that touch the ground alone and of bodies that touch one
+another; public, one LCP and one step's problem solved in the open, the energy ledger and poses. Without any named,
+all. What is compiled is kept on disk, once per machine and version.
 """
 
 
@@ -24,20 +25,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="*", metavar="PART", help="ground, bodies, public (default: all)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
     parser.set_defaults(run=run, usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Take a few steps of scenes that meet the kernels of each part; print the time of each."""
-    parts = {"ground": _ground, "bodies": _bodies, "public": _public}
     for name in arguments.parts:
-        if name not in parts:
-            arguments.usage_error(f"unknown part '{name}': choose from {', '.join(parts)}")
+        if name not in PARTS:
+            arguments.usage_error(f"unknown part '{name}': choose from {', '.join(PARTS)}")
     total = 0.0
-    for name in arguments.parts or parts:
+    for name in arguments.parts or PARTS:
         started = time.perf_counter()
-        parts[name]()
+        PARTS[name]()
         seconds = time.perf_counter() - started
         total += seconds
         print(f"{name}: {seconds:.1f} s", flush=True)
@@ -64,6 +64,35 @@ def _bodies() -> None:
     simulate(builder.build(), TimeStepping(1e-3), steps=3)
 
 
+def _joints() -> None:
+    from contactlab.constraints import LoopConstraint
+    from contactlab.contact import HalfSpace, Material, Sphere
+    from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+    from contactlab.multibody import ModelBuilder, joints
+    from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+    from contactlab.spatial import RigidInertia, Transform
+
+    arm, place = ModelBuilder(), Transform(p=(0.4, 0.0, 0.0))
+    for name, parent in (("upper", "world"), ("lower", "upper"), ("hand", "lower")):
+        inertia = RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05))
+        arm.add_body(name, parent=parent, joint=joints.Revolute((0, 1, 0)), placement=place, inertia=inertia)
+    model = arm.build()
+    for body_contacts in (False, True):
+        builder = WorldBuilder(body_contacts=body_contacts)
+        builder.add_half_space("ground", HalfSpace(), Material(0.5))
+        for prefix in ("left ", "right "):
+            builder.add_model(model, prefix=prefix)
+            builder.add_shape(f"{prefix}hand", Sphere(0.1), Material(0.5), placement=place)
+        builder.add_joint_limit(JointLimit("left upper", -0.1, 0.0))
+        builder.add_joint_friction("left hand", 0.1)
+        builder.add_joint_damping("right hand", 0.1)
+        builder.add_drive(PositionDrive("left lower", 0.1, 10.0, 1.0, max_force=1.0))
+        builder.add_drive(PositionDrive("right lower", 0.1, 10.0, 1.0))
+        builder.add_drive(VelocityDrive("right upper", 0.1, max_force=1.0))
+        builder.add_loop(LoopConstraint("left hand", "right hand", place, place, (0, 0, 0, 1, 0, 0)))
+        simulate(builder.build(), TimeStepping(1e-3), steps=3)
+
+
 def _public() -> None:
     import numpy as np
 
@@ -79,3 +108,7 @@ def _public() -> None:
         i = int(np.flatnonzero(recording.islands)[0])
         ConstraintSolver().solve_discretized_problem(recording.problem(i), recording.h[i])
     lcp.solve(lcp.LCP(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([-1.0, -1.0]))).raise_for_status()
+
+
+#: In the order in which they build on one another. Each is a tiny world that meets what is to be compiled.
+PARTS = {"ground": _ground, "bodies": _bodies, "joints": _joints, "public": _public}

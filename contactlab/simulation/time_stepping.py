@@ -78,8 +78,8 @@ class TimeStepping:
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
     v_min
         Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
-        at rest would be thrown up again by its own weight; near e = 1 Newton's law over a finite step adds energy of
-        order h per bounce (the ledger shows it).
+        at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
+        is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
     erp
         Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
         whose materials have a stiffness the spring decides instead.

@@ -13,8 +13,9 @@ from lcp.status import Status
 
 Vector = NDArray[np.float64]
 
-# Solutions of 1e10 beside loads of one have to be right to the last bit: one step of refinement leaves some.
-_REFINEMENTS = 4
+# Solutions of 1e10 beside loads of one have to be right to the last bit. A step of refinement takes the condition times
+# the rounding off the error, of which little may be left: as many as help, and rarely more than two do.
+_REFINEMENTS = 40
 # Signs within this fraction of their terms are rounding and count as satisfied.
 _SIGN = 1e-13
 # Exchanges of all wrong signs at once that may pass without fewer of them (Judice and Pires use 10).

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from contactlab.multibody import workspace
 from contactlab.simulation.contact_pair import ContactScope
 from contactlab.simulation.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
-from contactlab.simulation.driver import Driver
-from contactlab.simulation.external_contacts import Supply
-from contactlab.simulation.joint_table import JointTable, by_number, has_given_force, row_classes
-from contactlab.simulation.kernels import layout
-from contactlab.simulation.kinematic import Motions
+from contactlab.simulation.joint_table import JointTable, by_number
 from contactlab.simulation.memory import lcp_width
 from contactlab.simulation.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
+from contactlab.simulation.recorded_island import forces_of, of_step, posed, solution_of, trees_of
 from contactlab.simulation.sleep import sleepers
 from contactlab.simulation.state import StepperState
 from contactlab.spatial.arrays import FloatArray
@@ -182,7 +179,7 @@ class Recording:
 
     def contacts_at(self, i: int) -> ContactTable:
         """Return the contacts of step ``i``."""
-        own = self.contacts.rows(self._of_step("contact_step", i))
+        own = self.contacts.rows(of_step(self, "contact_step", i))
         return replace(own, scope=replace(own.scope, first=i, h=self.h[i : i + 1]))
 
     def events(self) -> tuple[ContactEvent, ...]:
@@ -240,9 +237,9 @@ class Recording:
         ids, z = self.rows["start_contact_ids"], self.rows["start_z"]
         row_ids, row_z = self.rows["start_row_ids"], self.rows["start_row_z"]
         if i > 0:
-            chosen = self._of_step("contact_step", i - 1)
+            chosen = of_step(self, "contact_step", i - 1)
             ids, z = self.rows["contact_id"][chosen], self.rows["contact_z"][chosen]
-            chosen = self._of_step("joint_step", i - 1)
+            chosen = of_step(self, "joint_step", i - 1)
             row_ids, row_z = by_number(self.rows["joint_row"][chosen], self.rows["joint_z"][chosen])
         h = float(self.h[i - 1] if i > 0 else self.rows["start_h"][0])
         time, rest, tau = float(self.time[i]), self.rows["rest"][i], np.zeros(0)
@@ -257,35 +254,22 @@ class Recording:
         `contactlab.ConstraintSolver` with ``h[i]`` and the stepper's solver, started at `warm_start`, gives the
         recorded forces and velocities to the last bit, on the machine and with the versions of ``environment``.
         """
-        return self._posed(i, island)[0]
+        return posed(self, i, island)[0]
 
     def warm_start(self, i: int, island: int = 0) -> FloatArray | None:
         """Return the vector z0 an island of step ``i`` was started from, None for a cold start."""
-        return self._posed(i, island)[1]
+        return posed(self, i, island)[1]
 
     def z(self, i: int, island: int = 0) -> FloatArray:
         """Return the solution of an island of step ``i`` in the order of its LCP.
 
         [fN | fF+ | fF- | lambda | fL], then x and y of boxed rows (`contactlab.formulation.kernels.boxed_rows`).
         """
-        by_contact = self._island_rows("contact_z", i, island)
-        r = self.stepper.edges_in(self.world) // 2
-        parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
-        numbers, z = self._island_rows("joint_row", i, island), self._island_rows("joint_z", i, island)
-        classes = row_classes(self.world, self.stepper, numbers)
-        moving = (classes == "B") & ~has_given_force(self.world, numbers)
-        of_joints = (z[classes == "L", 0], z[moving, 0], z[moving, 1])
-        return np.concatenate([*(part.ravel() for part in parts), *of_joints])
+        return solution_of(self, i, island)
 
     def forces(self, i: int, island: int = 0) -> ConstraintForces:
         """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
-        z = self.z(i, island)
-        nc = self._island_rows("contact_z", i, island).shape[0]
-        nr = nc * (self.stepper.edges_in(self.world) // 2)
-        numbers, force = self._island_rows("joint_row", i, island), self._island_rows("joint_force", i, island)
-        classes = row_classes(self.world, self.stepper, numbers)
-        fN, fF = z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]
-        return ConstraintForces(fN, fF, *(force[classes == one] for one in "LGB"))
+        return forces_of(self, i, island)
 
     def v_plus(self, i: int, island: int = 0) -> FloatArray:
         """Return the velocities of the island's trees after step ``i``, in the order of its problem."""
@@ -294,12 +278,12 @@ class Recording:
 
     def bodies(self, i: int, island: int = 0) -> IntArray:
         """Return the numbers of the bodies of an island of step ``i``: those that touch and those joined to them."""
-        return np.flatnonzero(np.isin(self.world.body_trees, self._trees(i, island)))
+        return np.flatnonzero(np.isin(self.world.body_trees, trees_of(self, i, island)))
 
     def dofs(self, i: int, island: int = 0) -> IntArray:
         """Return where the velocities of an island of step ``i`` stand in v, in the order of its problem."""
         starts = self.world.tree_starts
-        return np.concatenate([np.arange(starts[tree], starts[tree + 1]) for tree in self._trees(i, island)])
+        return np.concatenate([np.arange(starts[tree], starts[tree + 1]) for tree in trees_of(self, i, island)])
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
         """Return rotations (n_steps + 1, nb, 3, 3), body axes to world axes, and origins (n_steps + 1, nb, 3) [m]."""
@@ -311,75 +295,6 @@ class Recording:
         for row, (body, _) in enumerate(self.world.motions):
             flat[:, body] = self.rows["motion_pose"][:, row]
         return flat[:, :, :9].reshape(*flat.shape[:2], 3, 3), flat[:, :, 9:].copy()
-
-    def _trees(self, i: int, island: int) -> IntArray:
-        """Ascending, as the islands list them."""
-        names = ("contact_body_a", "contact_body_b")
-        touching = np.concatenate([self._island_rows(name, i, island) for name in names])
-        rows = self._island_rows("joint_row", i, island)
-        joined = [tree for row in rows for tree in self.world.joint_rows[int(row)].trees]
-        trees: IntArray = np.unique([*self.world.body_trees[touching[touching >= 0]], *joined]).astype(np.int64)
-        return trees[trees >= 0]
-
-    def _posed(self, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
-        self._check_step(i)
-        tau = self.rows["tau"][i] if self.rows["tau"].shape[0] else None
-        h = float(self.h[i])
-        driver = Driver(
-            self.world,
-            self.stepper,
-            self.state(i),
-            steps=1,
-            h=h,
-            tau=tau,
-            supply=self._supply(i),
-            targets=self.rows["drive_target"][i],
-            motions=self._motions(i),
-            external=True,
-        )
-        driver.pose(island)
-        return driver.posed()
-
-    def _motions(self, i: int) -> Motions | None:
-        """Return what gives step ``i`` its kinematic bodies again, None where there are none."""
-        if not self.world.motions:
-            return None
-        poses, twists = self.rows["motion_pose"], self.rows["motion_twist"]
-        return lambda _time, _h: (poses[i], twists[i], poses[i + 1])
-
-    def _supply(self, i: int) -> Supply | None:
-        """Return what gives step ``i`` its contacts from outside the loop again, None where there were none."""
-        own = self._of_step("contact_step", i)
-        chosen = own.start + np.flatnonzero(self.rows["contact_id"][own] >= layout.EXTERNAL_ID)
-        if not chosen.size:
-            return None
-        ints = np.full((chosen.size, layout.CONTACT_INTS), -1, dtype=np.int64)
-        floats = np.zeros((chosen.size, layout.CONTACT_FLOATS))
-        for name, column in (("body_a", layout.BODY_A), ("body_b", layout.BODY_B), ("id", layout.CONTACT_ID)):
-            ints[:, column] = self.rows[f"contact_{name}"][chosen]
-        floats[:, layout.POINT : layout.POINT + 3] = self.rows["contact_point"][chosen]
-        floats[:, layout.NORMAL : layout.NORMAL + 3] = self.rows["contact_normal"][chosen]
-        for name, column in (("gap", layout.GAP), ("mu", layout.MU), ("restitution", layout.RESTITUTION)):
-            floats[:, column] = self.rows[f"contact_{name}"][chosen]
-        return lambda _time, _q, _v: (ints, floats)
-
-    def _island_rows(self, name: str, i: int, island: int) -> NDArray[Any]:
-        axis = name.split("_", maxsplit=1)[0]
-        chosen = self._of_step(f"{axis}_step", i)
-        mask = self.rows[f"{axis}_island"][chosen] == island
-        if not 0 <= island < self.islands[i]:
-            raise IndexError(f"island {island}: step {i} has {int(self.islands[i])}")
-        selected: NDArray[Any] = self.rows[name][chosen][mask]
-        return selected
-
-    def _of_step(self, name: str, i: int) -> slice:
-        self._check_step(i)
-        first, last = np.searchsorted(self.rows[name], (i, i + 1))
-        return slice(int(first), int(last))
-
-    def _check_step(self, i: int) -> None:
-        if not 0 <= i < self.n_steps:
-            raise IndexError(f"step {i}: the record holds 0 .. {self.n_steps - 1}")
 
     def _per_step(self, name: str) -> IntArray:
         counts = np.zeros(self.n_steps, dtype=np.int64)

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ACCELERATION_FORMULAS", "BOXED_CONDITIONS", "CONDITIONS", "FORMULAS", "Certificate", "Check"]
+__all__ = [
+    "ACCELERATION_FORMULAS",
+    "BOXED_CONDITIONS",
+    "CONDITIONS",
+    "CONE_FORMULAS",
+    "FORMULAS",
+    "Certificate",
+    "Check",
+]
 
 #: Conditions in the order of the kernel's certificate array: violation of condition c at 2 c, its scale at 2 c + 1.
 CONDITIONS = (
@@ -45,6 +53,14 @@ FORMULAS = {
     "box_bounds": "lo <= fB <= hi",
     "box_gap": "hi = inf: sB >= 0; lo = -inf: sB <= 0",
     "box_complementarity": "(fB - lo) sB+ = 0, (hi - fB) sB- = 0",
+}
+
+#: The same with Coulomb's exact cone, s = F v+ + kF + gammaF fF over the tangents of a contact; it has no boxed rows.
+CONE_FORMULAS = {
+    **{name: formula for name, formula in FORMULAS.items() if name not in BOXED_CONDITIONS},
+    "cone": "|fF| <= mu fN",
+    "maximum_dissipation": "fF . s + mu fN |s| = 0",
+    "force_sign": "fN, fL >= 0",
 }
 
 #: The same at acceleration level, which has no boxed rows; cone and dissipation are those of contacts that do not
@@ -87,7 +103,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The checks of one solved problem, by condition; `FORMULAS` or `ACCELERATION_FORMULAS` state each.
+    """The checks of one solved problem; `FORMULAS`, `CONE_FORMULAS` or `ACCELERATION_FORMULAS` state each.
 
     Where softening acts, the cone is widened by gammaE lambda and maximum dissipation includes the softening's own
     share (`formulation.kernels.certify`). A scaled value compares the violation with the size of the terms before

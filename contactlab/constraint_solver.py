@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
+from contactlab.formulation.cone import form_cone_problem, pyramid_vector
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, refuse
@@ -30,7 +32,7 @@ from contactlab.formulation.solution import (
     Solution,
     StepSolution,
 )
-from contactlab.formulation.verdict import certify_accelerations, certify_forces
+from contactlab.formulation.verdict import certify_accelerations, certify_cone_forces, certify_forces
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 __all__ = [
@@ -44,6 +46,9 @@ __all__ = [
 ]
 
 FloatArray = NDArray[np.float64]
+
+#: What the friction rows of the data span.
+FRICTION = ("pyramid", "cone")
 
 # Scaled residual of G v+ + kG above which the equations are taken to contradict one another, not to be rounded.
 _CONSISTENT = 1e-9
@@ -59,10 +64,17 @@ class ConstraintSolver(ForceHelpers):
         A solver of `lcp`, with its options; `lcp.default_solver()` if not given. For impacts and steps also a friction
         backend, `ConvexRelaxation()` or `StaggeredProjections()`, which takes the LCP apart into quadratic programs;
         where it solves another problem than Coulomb's, the solution is marked ``relaxed`` and its certificate says how
-        far off it is.
+        far off it is. With ``friction="cone"`` a friction solver, such as `lcp.NSGS`, and
+        `lcp.default_friction_solver()` if not given.
 
     tolerance : float, optional
-        Bound on the scaled residual of the LCP; a friction backend has its own.
+        Bound on the scaled residual of the LCP, or on the residuals of the cone's problem; a friction backend has its
+        own.
+
+    friction : str, optional
+        ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
+        (one in planar data) and friction is Coulomb's with its exact cone, the same in every direction; for impacts and
+        steps, without boxed rows and gammaE. Limits are contacts without friction.
 
     Examples
     --------
@@ -80,13 +92,25 @@ class ConstraintSolver(ForceHelpers):
     True
     """
 
-    lcp_solver: lcp.Solver | FrictionBackend | None = None
+    lcp_solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | None = None
     tolerance: float = 1e-9
+    friction: str = "pyramid"
 
     def __post_init__(self) -> None:
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
+        if self.friction not in FRICTION:
+            raise lcp.ProblemError(f"friction must be one of {', '.join(FRICTION)}, got {self.friction!r}")
+        solver, known = self.lcp_solver, getattr(self.lcp_solver, "traits", None)
+        of_cones = known is not None and bool(known & lcp.Traits.CONE)
+        others = isinstance(solver, FrictionBackend) or (known is not None and not of_cones)
+        if self.friction == "cone" and others:
+            raise lcp.ProblemError(
+                f'{type(solver).__name__} does not solve friction="cone"; lcp.ALL_FRICTION_SOLVERS do, or give none'
+            )
+        if self.friction == "pyramid" and of_cones:
+            raise lcp.ProblemError(f'{type(solver).__name__} solves cones alone: write friction="cone"')
 
     def solve_constraint_problem(
         self, data: ConstraintAccelProblemData, *, z0: ArrayLike | None = None
@@ -112,6 +136,11 @@ class ConstraintSolver(ForceHelpers):
             another.
         """
         check_level(data, ConstraintAccelProblemData)
+        if self.friction == "cone":
+            detail = (
+                'applies to impacts and steps; accelerations know friction="pyramid" and given directions of sliding'
+            )
+            raise ProblemDataError("friction", detail)
         problem: lcp.LCP | None = None
         result: lcp.Result | LinearResult
         if data.use_complementarity_problem_solver:
@@ -226,6 +255,8 @@ class ConstraintSolver(ForceHelpers):
         z0: ArrayLike | None,
     ) -> tuple[FrictionAnswer, FloatArray, Certificate, FloatArray]:
         """Solve, unpack and certify; the error carries h."""
+        if self.friction == "cone":
+            return self._with_cones(what, data, formed, h, z0)
         solver, size = self.lcp_solver, lcp_size_text(data.blocks())
         if isinstance(solver, FrictionBackend):
             answer = solver.solve_contacts(formed, z0=None if z0 is None else _start(z0, len(formed.qq), size))
@@ -244,18 +275,38 @@ class ConstraintSolver(ForceHelpers):
         _require(what, data, answer.problem, answer.result, h, certificate)
         return answer, packed, certificate, v_plus
 
+    def _with_cones(
+        self,
+        what: str,
+        data: ConstraintVelProblemData,
+        formed: DiscretizedLCP,
+        h: float | None,
+        z0: ArrayLike | None,
+    ) -> tuple[FrictionAnswer, FloatArray, Certificate, FloatArray]:
+        """The same with Coulomb's exact cone."""
+        cone, blocks = form_cone_problem(formed), data.blocks()
+        start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl")
+        solver: Any = self.lcp_solver
+        result = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+        z = pyramid_vector(blocks, cone.places, result.r, result.u)
+        packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
+        certificate = certify_cone_forces(data, formed.h, packed, v_plus)
+        _require(what, data, cone.problem, result, h, certificate)
+        return FrictionAnswer(cone.problem, result, relaxed=False), packed, certificate, v_plus
+
     def _solve(self, problem: lcp.LCP, z0: ArrayLike | None, size: str) -> lcp.Result:
         start = None if z0 is None else _start(z0, problem.n, size)
         if isinstance(self.lcp_solver, FrictionBackend):
             return refuse(problem, self.lcp_solver, "friction backends apply to impacts and steps only")
-        return lcp.solve(problem, self.lcp_solver, z0=start, tolerance=self.tolerance)
+        solver: Any = self.lcp_solver
+        return lcp.solve(problem, solver, z0=start, tolerance=self.tolerance)
 
 
 def _require(
     what: str,
     data: ConstraintVelProblemData | ConstraintAccelProblemData,
-    problem: lcp.LCP | None,
-    result: lcp.Result | LinearResult,
+    problem: lcp.LCP | lcp.FrictionProblem | None,
+    result: lcp.Result | lcp.FrictionResult | LinearResult,
     h: float | None,
     certificate: Certificate,
 ) -> None:
@@ -279,8 +330,9 @@ def _require(
             f"of a row (rank {result.rank}). Let the complementarity problem find out which rows are."
         )
     else:
+        kind = "LCP" if isinstance(result, lcp.Result) else "cone problem"
         how = (
-            f"LCP of size {len(result.z)} ended with {result.status.name} after {result.iterations} iterations. "
+            f"{kind} of size {len(result.z)} ended with {result.status.name} after {result.iterations} iterations. "
             f"{result.status.advice}"
         )
     raise ConstraintSolveError(f"{what} was not solved ({data!r}): {how}", data, problem, result, h, certificate)

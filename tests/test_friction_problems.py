@@ -21,8 +21,11 @@ def test_projection_on_the_cone_is_the_nearest_point() -> None:
     mu = rng.uniform(0.0, 1.5, 200)
     mu[:20] = 0.0
     z = rng.normal(size=(200, 3))
+    # No tangents, no friction: half a line.
+    z[:10, 1:] = 0.0
     p = project(z, mu)
     assert (np.hypot(p[:, 1], p[:, 2]) <= mu * p[:, 0] + 1e-14).all()
+    np.testing.assert_array_equal(p[:10], np.maximum(z[:10], 0.0))
     # Moreau: z = P_K(z) - P_K*(-z), the two parts at right angles.
     away = p - z
     np.testing.assert_allclose((p * away).sum(axis=1), 0.0, atol=1e-14)

@@ -30,9 +30,9 @@ class FrictionAnswer:
 
     Parameters
     ----------
-    problem : lcp.LCP
+    problem : lcp.LCP or lcp.FrictionProblem
         The problem that was solved; Coulomb's unless ``relaxed``.
-    result : lcp.Result
+    result : lcp.Result or lcp.FrictionResult
         Verified on ``problem``, which has the unknowns of Coulomb's.
     relaxed : bool
         Whether ``problem`` is another one than Coulomb's.
@@ -40,8 +40,8 @@ class FrictionAnswer:
         Conditions of the certificate that ``problem`` does not impose.
     """
 
-    problem: lcp.LCP
-    result: lcp.Result
+    problem: lcp.LCP | lcp.FrictionProblem
+    result: lcp.Result | lcp.FrictionResult
     relaxed: bool
     not_enforced: tuple[str, ...] = ()
 

@@ -51,7 +51,7 @@ class Solution:
     ----------
     forces : ConstraintForces
         By class of constraint: forces [N, N m], or impulses [N s, N m s] of an impact problem.
-    result : lcp.Result or LinearResult
+    result : lcp.Result, lcp.FrictionResult or LinearResult
         The LCP solver's answer, whose ``z`` warm-starts the next, similar problem; on the linear path that of the
         linear system.
     certificate : Certificate
@@ -64,7 +64,7 @@ class Solution:
     """
 
     forces: ConstraintForces
-    result: lcp.Result | LinearResult
+    result: lcp.Result | lcp.FrictionResult | LinearResult
     certificate: Certificate
     generalized_force: FloatArray
     relaxed: bool = field(default=False, kw_only=True)
@@ -100,7 +100,7 @@ class ImpactSolution(Solution):
         Velocity after the impact.
     """
 
-    result: lcp.Result
+    result: lcp.Result | lcp.FrictionResult
     v_plus: FloatArray
 
 
@@ -116,7 +116,7 @@ class StepSolution(Solution):
         Step [s]: the one asked for, or the smaller one at which the problem was solved.
     """
 
-    result: lcp.Result
+    result: lcp.Result | lcp.FrictionResult
     v_plus: FloatArray
     h: float
 
@@ -130,9 +130,9 @@ class ConstraintSolveError(RuntimeError):
         What went wrong and what to try.
     problem : ConstraintVelProblemData or ConstraintAccelProblemData
         The problem; `problem_data.save` writes it to a file.
-    lcp : lcp.LCP or None
-        The LCP it was turned into; None on the linear path.
-    result : lcp.Result or LinearResult
+    lcp : lcp.LCP, lcp.FrictionProblem or None
+        The LCP, or the problem of cones, it was turned into; None on the linear path.
+    result : lcp.Result, lcp.FrictionResult or LinearResult
         The solver's answer, with its status and every attempt.
     h : float or None
         Step [s]; None for impact and acceleration-level problems.
@@ -144,8 +144,8 @@ class ConstraintSolveError(RuntimeError):
         self,
         message: str,
         problem: ConstraintVelProblemData | ConstraintAccelProblemData,
-        lcp: lcp.LCP | None,
-        result: lcp.Result | LinearResult,
+        lcp: lcp.LCP | lcp.FrictionProblem | None,
+        result: lcp.Result | lcp.FrictionResult | LinearResult,
         h: float | None,
         certificate: Certificate,
     ) -> None:

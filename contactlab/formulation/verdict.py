@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.certificate import ACCELERATION_FORMULAS, Certificate, Check
+from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
 from contactlab.formulation.acceleration import full_slack
 from contactlab.formulation.blocks import ALL_COLUMNS, Blocks, bilateral_part, force_responses
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
 
-__all__ = ["certify_accelerations", "certify_forces"]
+__all__ = ["certify_accelerations", "certify_cone_forces", "certify_forces"]
 
 FloatArray = NDArray[np.float64]
 
@@ -50,6 +50,54 @@ def certify_forces(
     )
     boxed = _boxed(blocks, h, packed, v_plus, size)
     return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), boxed)
+
+
+def certify_cone_forces(
+    data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
+) -> Certificate:
+    """Certificate of forces [fN | fF | fL | fG] and v+ over a step h against Coulomb's exact cone."""
+    from contactlab.formulation.kernels.certify import CERT_SIZE, certify
+    from contactlab.formulation.kernels.certify_cone import certify_cones
+
+    blocks = data.blocks()
+    cert, size = np.empty(CERT_SIZE), np.empty(blocks.nv + 1)
+    certify(
+        h,
+        blocks.nc,
+        blocks.nr,
+        blocks.nl,
+        np.zeros_like(blocks.r),
+        blocks.mu,
+        blocks.J,
+        blocks.Y,
+        blocks.k,
+        blocks.gamma,
+        blocks.gammaE,
+        blocks.v_free,
+        blocks.Mv,
+        packed,
+        packed,
+        v_plus,
+        ALL_COLUMNS,
+        size,
+        cert,
+    )
+    certify_cones(
+        h,
+        blocks.nc,
+        blocks.r,
+        blocks.mu,
+        blocks.J,
+        blocks.Y,
+        blocks.k,
+        blocks.gamma,
+        packed,
+        v_plus,
+        ALL_COLUMNS,
+        size,
+        cert,
+    )
+    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), formulas=CONE_FORMULAS)
 
 
 def certify_accelerations(

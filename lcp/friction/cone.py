@@ -12,7 +12,7 @@ def project(z: Vector, mu: Vector) -> Vector:
     """Nearest point of K = {|r_T| <= mu r_N}, rows (nc, 3)."""
     n = z[:, 0]
     t = np.hypot(z[:, 1], z[:, 2])
-    inside = t <= mu * n
+    inside = (t <= mu * n) & (n >= 0.0)
     polar = mu * t <= -n
     s = (n + mu * t) / (1.0 + mu * mu)
     out = np.empty_like(z)
@@ -38,6 +38,6 @@ def natural_map(r: Vector, u: Vector, mu: Vector) -> Vector:
     t = np.hypot(z[:, 1], z[:, 2])
     out = r - project(z, mu)
     # Inside the cone r - (r - u_hat) is u_hat, of which the difference would leave nothing where r is large.
-    inside = t <= mu * z[:, 0]
+    inside = (t <= mu * z[:, 0]) & (z[:, 0] >= 0.0)
     out[inside] = hat[inside]
     return out

@@ -1,0 +1,221 @@
+"""Constraint forces with Coulomb's exact cone: closed forms, certificates, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lcp
+from contactlab import ConstraintSolveError, ConstraintSolver, ConvexRelaxation
+from contactlab.certificate import CONE_FORMULAS
+from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.verdict import certify_cone_forces
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, ProblemDataError
+
+H, MASS, G, MU = 0.01, 2.0, 9.81, 0.5
+CONE = ConstraintSolver(friction="cone")
+
+
+def particle(v: tuple[float, float], **more: Any) -> ConstraintVelProblemData:
+    """A particle on the ground that moves along it at v."""
+    fields: dict[str, Any] = {"mu": [MU], "r": [2], "F": [[1, 0, 0], [0, 1, 0]]} | more
+    return ConstraintVelProblemData(
+        M=MASS * np.eye(3), Mv=[MASS * v[0], MASS * v[1], -H * MASS * G], N=[[0, 0, 1]], **fields
+    )
+
+
+def box(v: Any, mu: float = MU, turn: float = 0.0) -> ConstraintVelProblemData:
+    """A flat box on its four corners, tangents turned by ``turn``."""
+    half = np.array([0.2, 0.1, 0.05])
+    M = np.diag([MASS] * 3 + list(MASS / 3.0 * (np.sum(half**2) - half**2)))
+    corners = [np.array([x * half[0], y * half[1], -half[2]]) for x in (-1, 1) for y in (-1, 1)]
+    c, s = math.cos(turn), math.sin(turn)
+
+    def row(p: Any, d: Any) -> Any:
+        return np.concatenate((d, np.cross(p, d)))
+
+    N = [row(p, (0, 0, 1)) for p in corners]
+    F = [row(p, d) for p in corners for d in ((c, s, 0), (-s, c, 0))]
+    Mv = M @ np.array(v, dtype=float) - [0, 0, H * MASS * G, 0, 0, 0]
+    return ConstraintVelProblemData(M=M, Mv=Mv, N=N, F=F, mu=[mu] * 4, r=[2] * 4)
+
+
+@pytest.mark.parametrize("angle", np.linspace(0.1, 6.2, 8))
+def test_a_sliding_particle_is_braked_against_its_motion(angle: float) -> None:
+    """Where a pyramid of four edges pulls along the nearest edges, the cone does not care for the direction."""
+    speed = 1.0
+    v = (speed * math.cos(angle), speed * math.sin(angle))
+    solution = CONE.solve_discretized_problem(particle(v), H)
+    load = MASS * G
+    assert isinstance(solution.result, lcp.FrictionResult)
+    np.testing.assert_allclose(solution.forces.fN, load, rtol=1e-12)
+    np.testing.assert_allclose(solution.forces.fF, [-MU * load * v[0], -MU * load * v[1]], rtol=1e-9)
+    np.testing.assert_allclose(solution.v_plus[:2], np.array(v) * (1.0 - H * MU * G / speed), rtol=1e-9)
+    assert solution.certificate.holds(1e-9)
+    assert solution.certificate.checks().keys() == CONE_FORMULAS.keys()
+    again = CONE.solve_discretized_problem(particle(v), H, z0=solution.result.z)
+    assert again.result.iterations == 0
+    pyramid = ConstraintSolver().solve_discretized_problem(particle(v), H)
+    off_axis = abs(math.sin(2.0 * angle)) > 1e-3
+    assert certify_cone_forces(particle(v), H, pyramid.forces.packed(), pyramid.v_plus).holds(1e-6) != off_axis
+
+
+def test_a_particle_that_friction_can_stop_stops_and_one_in_flight_flies() -> None:
+    stopped = CONE.solve_discretized_problem(particle((0.02, -0.02)), H)
+    np.testing.assert_allclose(stopped.v_plus, 0.0, atol=1e-14)
+    np.testing.assert_allclose(stopped.forces.fF, [-4.0, 4.0], rtol=1e-9)
+    apart = CONE.solve_discretized_problem(particle((0.02, 0.0), kN=[1.0]), H)
+    assert not apart.generalized_force.any()
+    impact = CONE.solve_impact_problem(particle((0.02, 0.0), kN=[-1.0]))
+    np.testing.assert_allclose(impact.v_plus[2], 1.0, rtol=1e-12)
+
+
+def test_a_box_slides_alike_whatever_its_tangents() -> None:
+    first = CONE.solve_discretized_problem(box((1.0, 0.3, 0.0, 0.0, 0.0, 2.0)), H)
+    assert first.certificate.holds(1e-8)
+    for turn in (0.3, 1.1, 2.0):
+        other = CONE.solve_discretized_problem(box((1.0, 0.3, 0.0, 0.0, 0.0, 2.0), turn=turn), H)
+        np.testing.assert_allclose(other.v_plus, first.v_plus, atol=1e-9)
+        np.testing.assert_allclose(other.generalized_force, first.generalized_force, atol=1e-6)
+
+
+def test_planar_data_give_what_the_pyramid_gives() -> None:
+    """In the plane both are the same law: one tangent, two edges."""
+    data = ConstraintVelProblemData(
+        M=MASS * np.eye(2), Mv=[MASS, -H * MASS * G], N=[[0, 1]], F=[[1, 0]], mu=[MU], r=[1]
+    )
+    cone, pyramid = CONE.solve_discretized_problem(data, H), ConstraintSolver().solve_discretized_problem(data, H)
+    np.testing.assert_allclose(cone.forces.packed(), pyramid.forces.packed(), rtol=1e-9)
+    assert cone.certificate.holds(1e-9)
+
+
+def random_data(seed: int) -> ConstraintVelProblemData:
+    """Five contacts, some without friction, a limit, bilateral rows, softening."""
+    rng = np.random.default_rng(seed)
+    nv, nc = 10, 5
+    root = rng.normal(size=(nv, nv))
+    possible = rng.normal(size=nv)
+    r = np.array([2, 0, 2, 2, 2])
+    N, F, L, rows = (rng.normal(size=(k, nv)) for k in (nc, 8, 1, 2))
+    mu = np.where(r > 0, rng.uniform(0.1, 0.6, nc), 0.0)
+    slip = np.zeros(nc)
+    slip[r > 0] = np.linalg.norm((F @ possible).reshape(-1, 2), axis=1)
+    return ConstraintVelProblemData(
+        M=root @ root.T + nv * np.eye(nv),
+        Mv=5.0 * rng.normal(size=nv),
+        N=N,
+        F=F,
+        mu=mu,
+        r=r,
+        kN=0.1 + mu * slip - N @ possible,
+        L=L,
+        kL=0.1 - L @ possible,
+        G=rows,
+        kG=-rows @ possible,
+        gammaN=rng.uniform(0.0, 0.01, nc),
+        gammaF=np.repeat(rng.uniform(0.0, 0.01, 4), 2),
+        gammaL=[0.01],
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_bilateral_rows_and_softening(seed: int) -> None:
+    """Every condition from the forces and the velocity alone, in numpy."""
+    data = random_data(seed)
+    solution = CONE.solve_discretized_problem(data, H)
+    assert solution.certificate.holds(1e-8), str(solution.certificate)
+    f, v = solution.forces, solution.v_plus
+    np.testing.assert_allclose(
+        data.blocks().J.T @ f.packed() * H + data.Mv, np.linalg.solve(data.solve_inertia(np.eye(10)), v), atol=1e-9
+    )
+    np.testing.assert_allclose(data.G @ v + data.kG, 0.0, atol=1e-9)
+    gap = data.N @ v + data.kN + data.gammaN * f.fN
+    limit = data.L @ v + data.kL + data.gammaL * f.fL
+    for force, slack in ((f.fN, gap), (f.fL, limit)):
+        assert (force >= -1e-9).all()
+        assert (slack >= -1e-9).all()
+        np.testing.assert_allclose(force * slack, 0.0, atol=1e-6)
+    slip = (data.F @ v + data.kF + data.gammaF * f.fF).reshape(-1, 2)
+    friction = f.fF.reshape(-1, 2)
+    bound = (data.mu * f.fN)[data.r == 2]
+    assert (np.linalg.norm(friction, axis=1) <= bound + 1e-7).all()
+    # At its bound and opposite, or no slip.
+    wrong = friction * np.linalg.norm(slip, axis=1)[:, None] + bound[:, None] * slip
+    np.testing.assert_allclose(wrong, 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", lcp.ALL_FRICTION_SOLVERS, ids=lambda solver: solver.__name__)
+def test_every_friction_solver_serves(solver: Any) -> None:
+    solution = ConstraintSolver(solver(), tolerance=1e-8, friction="cone").solve_discretized_problem(random_data(1), H)
+    assert solution.certificate.holds(1e-5)
+    assert type(solution.result.solver) is solver
+
+
+def test_a_wrong_force_does_not_pass_the_certificate() -> None:
+    data = particle((1.0, 0.5))
+    solution = CONE.solve_discretized_problem(data, H)
+    packed = solution.forces.packed()
+    for condition, change in (
+        ("cone", [0.0, -0.1, 0.0]),
+        ("maximum_dissipation", [0.0, 4.0, 2.0]),
+        ("normal_gap", [-1.0, 0.0, 0.0]),
+    ):
+        wrong = packed + change
+        v_plus = solution.v_plus + H / MASS * np.array([change[1], change[2], change[0]])
+        certificate = certify_cone_forces(data, H, wrong, v_plus)
+        assert condition in certificate.violated(1e-4), condition
+    broken = certify_cone_forces(data, H, packed * np.nan, solution.v_plus)
+    assert not broken.holds()
+
+
+def test_data_that_are_no_cones_are_refused_with_the_fix() -> None:
+    three = np.array([[1.0, 0, 0], [0.5, 0.9, 0], [-0.5, 0.9, 0]])
+    cases: list[tuple[ConstraintVelProblemData, str]] = [
+        (particle((1, 0), F=three, r=[3]), r"r: r\[0\] = 3.*two orthonormal tangents.*4 edges"),
+        (particle((1, 0), F=[[1, 0, 0], [2, 0, 0]]), "F: the two rows of contact 0 are parallel"),
+        (particle((1, 0), gammaE=[0.1]), "gammaE.*pyramid"),
+        (particle((1, 0), B=[[1, 0, 0]], lo=[-1], hi=[1]), "1 boxed rows"),
+    ]
+    for data, text in cases:
+        with pytest.raises(ProblemDataError, match=text):
+            CONE.solve_discretized_problem(data, H)
+    mixed = ConstraintVelProblemData(
+        M=np.eye(3), Mv=np.zeros(3), N=[[0, 0, 1]] * 2, F=np.eye(3), mu=[0.5, 0.5], r=[1, 2]
+    )
+    with pytest.raises(ProblemDataError, match=r"r\[0\] = 1 beside contacts of 2.*second tangent"):
+        CONE.solve_impact_problem(mixed)
+    accelerations = ConstraintAccelProblemData(
+        M=np.eye(3), tau=np.zeros(3), N=[[0, 0, 1]], F=np.eye(3)[:2], mu_non_sliding=[0.5], r=[2]
+    )
+    with pytest.raises(ProblemDataError, match="friction: applies to impacts and steps"):
+        CONE.solve_constraint_problem(accelerations)
+
+
+def test_options_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(lcp.ProblemError, match="friction must be one of pyramid, cone"):
+        ConstraintSolver(friction="disc")
+    for solver in (lcp.Lemke(), ConvexRelaxation()):
+        with pytest.raises(lcp.ProblemError, match='does not solve friction="cone"'):
+            ConstraintSolver(solver, friction="cone")
+    with pytest.raises(lcp.ProblemError, match='write friction="cone"'):
+        ConstraintSolver(lcp.NSGS())
+    with pytest.raises(ProblemDataError, match="z0: shape"):
+        CONE.solve_discretized_problem(particle((1, 0)), H, z0=[0.0])
+
+
+def test_a_failure_carries_the_cone_problem() -> None:
+    """A particle between two walls that close in on it."""
+    data = ConstraintVelProblemData(
+        M=np.eye(3), Mv=np.zeros(3), N=[[0, 0, 1], [0, 0, -1]], F=np.eye(3)[[0, 1, 0, 1]], mu=[0.5] * 2, r=[2, 2],
+        kN=[-1.0, -1.0],
+    )  # fmt: skip
+    with pytest.raises(ConstraintSolveError, match="cone problem of size 6 ended with INFEASIBLE") as caught:
+        CONE.solve_discretized_problem(data, H)
+    assert isinstance(caught.value.lcp, lcp.FrictionProblem)
+    assert caught.value.result.evidence is not None
+    retried = ConstraintSolver(friction="cone")
+    np.testing.assert_array_equal(form_discretized_lcp(data, H).qq[:2], [-1.0, -1.0])
+    assert retried == CONE

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from contactlab.formulation.bridge.branches import Instantaneous
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["SparseRows", "pair_rows", "sparse_rows", "unit_rows"]
+__all__ = ["SparseRows", "pair_rows", "sparse_rows", "turning_rows", "unit_rows"]
 
 IntArray = NDArray[np.int64]
 #: A scipy ``csr_array`` of float64; to a type checker its products are of every kind at once.
@@ -54,6 +54,18 @@ def _half(
     columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
     force = np.concatenate([np.cross(at.arms(links, x), directions), directions], axis=1)
     return rows, columns, np.einsum("jk,jk->j", at.S[columns], force[rows])
+
+
+def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, link_b: IntArray, nv: int) -> SparseRows:
+    """Rows d . (w_B - w_A) of directions d (m, 3), w being the angular velocities of two links."""
+    parts = []
+    for sign, links in ((1.0, link_b), (-1.0, link_a)):
+        paths = [at.tree.path(link) for link in links.tolist()]
+        rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
+        columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
+        parts.append((rows, columns, sign * np.einsum("jk,jk->j", at.S[columns, :3], directions[rows])))
+    rows, columns, values = (np.concatenate(same) for same in zip(*parts, strict=True))
+    return sparse_rows(rows, columns, values, (directions.shape[0], nv))
 
 
 def unit_rows(columns: IntArray, signs: FloatArray, nv: int) -> SparseRows:

@@ -25,6 +25,7 @@ from contactlab.formulation.bridge.limit_rows import Limits, stops
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds, stabilisations
 from contactlab.formulation.bridge.posed import Posed
 from contactlab.formulation.bridge.problem import ModelProblem
+from contactlab.formulation.bridge.spin_rows import checked_loads
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -45,6 +46,7 @@ def problem_data_from(
     mimics: bool = True,
     friction: Friction = "model",
     drives: Iterable[Drive] = (),
+    loads: Mapping[str, float] | None = None,
     h: float | None = None,
     rows_at: Literal["start", "end"] = "start",
     edges: int = 4,
@@ -83,6 +85,10 @@ def problem_data_from(
     drives
         `VelocityDrive` and `PositionDrive` values. They and dry friction are boxed rows over a step; at acceleration
         level, see `ModelProblem.beyond_bounds`.
+    loads
+        Normal force [N] by name of contact, of those with torsional or rolling friction: it sets their bounds. As a
+        rule that of the step before, ``{c.name: c.normal_force for c in problem.contact_forces(solution)}``; the error
+        in the motion is then of order h.
     h
         Step [s]; None for an impact.
     rows_at
@@ -137,6 +143,7 @@ def problem_data_from(
     listed, driven = several(contacts, "contacts"), several(drives, "drives")
     motion = instantaneous(model, kin)
     coordinates = Coordinates(model, motion.tree)
+    geometry = contact_geometry(model, motion, listed)
     return ModelProblem(
         Posed(
             model=model,
@@ -144,7 +151,8 @@ def problem_data_from(
             tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),
             f_ext=None if f_ext is None else finite_array(f_ext, "f_ext", (model.nb, 6), MultibodyError),
             contacts=listed,
-            geometry=contact_geometry(model, motion, listed),
+            geometry=geometry,
+            loads=checked_loads(listed, geometry.names, loads),
             stops=stops(model, coordinates, kin.q, limits),
             holders=holders(model, coordinates, kin._v, friction, driven),
             servos=servos(coordinates, kin.q, kin._v, driven),

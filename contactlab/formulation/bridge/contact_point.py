@@ -53,6 +53,9 @@ class ContactPoint:
         k [N/m] and b [N s/m] of a contact that gives way, over a step; both 0 for a rigid one.
     radius
         [m] of a ball of B around `point`: what touches is then the ball's point nearest to A, not always the same one.
+    torsional, rolling
+        [m] radii of torsional and rolling friction: moments about the normal, and across it, up to the radius times the
+        contact's load, which ``problem_data_from(loads=...)`` knows. Steps of the velocity level only.
     surface
         Whose surface is flat there: normal and tangents turn with A ("a"), with B ("b"), or not at all ("fixed"). It
         matters at acceleration level only, where such a body turns.
@@ -78,6 +81,8 @@ class ContactPoint:
     stiffness: float
     dissipation: float
     radius: float
+    torsional: float
+    rolling: float
     surface: Surface
     name: str | None
 
@@ -98,6 +103,8 @@ class ContactPoint:
         stiffness: float = 0.0,
         dissipation: float = 0.0,
         radius: float = 0.0,
+        torsional: float = 0.0,
+        rolling: float = 0.0,
         surface: Surface = "a",
         name: str | None = None,
     ) -> None:
@@ -128,6 +135,8 @@ class ContactPoint:
             "stiffness": at_least_zero(stiffness, own + "stiffness"),
             "dissipation": at_least_zero(dissipation, own + "dissipation"),
             "radius": at_least_zero(radius, own + "radius"),
+            "torsional": at_least_zero(torsional, own + "torsional"),
+            "rolling": at_least_zero(rolling, own + "rolling"),
             "surface": surface,
             "name": name,
         }

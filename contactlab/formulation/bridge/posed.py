@@ -37,6 +37,8 @@ class Posed:
 
     Attributes
     ----------
+    loads
+        (nc,) [N] of the contacts with torsional or rolling friction.
     given
         Forces, by label, of what holds a joint at acceleration level and is known to give way.
     """
@@ -47,6 +49,7 @@ class Posed:
     f_ext: FloatArray | None
     contacts: tuple[ContactPoint, ...]
     geometry: ContactGeometry
+    loads: FloatArray
     stops: tuple[Stop, ...]
     holders: tuple[Holder, ...]
     servos: tuple[Servo, ...]

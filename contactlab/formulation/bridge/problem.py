@@ -87,7 +87,14 @@ class ModelProblem:
 
     @property
     def acceleration(self) -> ConstraintAccelProblemData:
-        """For ``solve_constraint_problem``. Raises where no finite acceleration does what a drive asks for."""
+        """For ``solve_constraint_problem``. Raises where no finite acceleration does what a drive asks for.
+
+        Nor does this level know torsional and rolling friction: it raises where a contact has such.
+        """
+        if self._posed.loads.any() and any(c.torsional or c.rolling for c in self._posed.contacts):
+            raise BridgeError(
+                "contacts", "torsional and rolling friction are known at velocity level, over a step, only"
+            )
         return self._accelerations.data
 
     @property

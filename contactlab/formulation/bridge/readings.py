@@ -11,6 +11,7 @@ from contactlab.constraints import BodyWrench, group_wrenches
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.posed import Level, Posed
 from contactlab.formulation.bridge.rows import Row
+from contactlab.formulation.bridge.spin_rows import SPINNING
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces
@@ -34,6 +35,8 @@ class ContactForce:
         Along the normal, >= 0.
     friction
         (3,) on B.
+    moment
+        (3,) on B [N m]: of torsional and rolling friction.
     slides
         Whether the contact slides, by the velocity at the instant.
     """
@@ -45,6 +48,7 @@ class ContactForce:
     normal: FloatArray
     normal_force: float
     friction: FloatArray
+    moment: FloatArray
     slides: bool
 
     @property
@@ -82,11 +86,15 @@ def row_force(level: Level[Any], forces: ConstraintForces, row: Row) -> float:
 def contact_forces(p: Posed, level: Level[Any], forces: ConstraintForces) -> tuple[ContactForce, ...]:
     """All contacts in the order given; those without rows bear nothing."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
+    moment = np.zeros((len(p.contacts), 3))
     normal_force[level.contacts] = forces.fN
     place = {name: i for i, name in enumerate(p.geometry.names)}
     for row in (*level.rows.F, *level.rows.Q):
         if row.direction is not None:
             friction[place[row.source]] += row_force(level, forces, row) * row.direction
+    for row in level.rows.B:
+        if row.kind in SPINNING and row.direction is not None:
+            moment[place[row.source]] += row_force(level, forces, row) * row.direction
     return tuple(
         ContactForce(
             name=p.geometry.names[i],
@@ -96,6 +104,7 @@ def contact_forces(p: Posed, level: Level[Any], forces: ConstraintForces) -> tup
             normal=contact.normal,
             normal_force=float(normal_force[i]),
             friction=friction[i],
+            moment=moment[i],
             slides=bool(p.slides[i]),
         )
         for i, contact in enumerate(p.contacts)
@@ -112,7 +121,8 @@ def load_on(p: Posed, level: Level[Any], forces: ConstraintForces, body: str, ab
         if body in (contact.body_a, contact.body_b):
             own = contact.force_on(body)
             at = p.geometry.x_b[i] if body == contact.body_b else p.geometry.x_a[i]
-            moment, force = moment + np.cross(at - point, own), force + own
+            turning = contact.moment if body == contact.body_b else -contact.moment
+            moment, force = moment + turning + np.cross(at - point, own), force + own
     for wrench in _loop_wrenches(p, level, forces):
         if wrench.body == body:
             own = wrench.wrench[3:]

@@ -26,7 +26,8 @@ class Row:
     operator, index
         Where it stands: row `index` of "N", "F", "Q", "L", "G" or "B".
     kind
-        "normal", "friction", "sliding", "lower limit", "upper limit", "loop", "mimic", "dry friction" or "drive".
+        "normal", "friction", "sliding", "lower limit", "upper limit", "loop", "mimic", "dry friction", "drive",
+        "torsional friction" or "rolling friction".
     source
         Name of the contact, joint, loop or drive behind it.
     label

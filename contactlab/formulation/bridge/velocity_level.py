@@ -19,6 +19,7 @@ from contactlab.formulation.bridge.inertia import factor_inertia
 from contactlab.formulation.bridge.limit_rows import Stop
 from contactlab.formulation.bridge.posed import Level, Posed, contact_rows, place
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
+from contactlab.formulation.bridge.spin_rows import spin_rows
 from contactlab.formulation.softening import softening
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
@@ -101,6 +102,13 @@ def velocity_level(p: Posed) -> Level[ConstraintVelProblemData]:
 
     boxed = _Boxed()
     _held(p, rows, boxed)
+    if h is not None:
+        turning, spins = spin_rows(p)
+        if turning is not None:
+            boxed.jacobians.append(turning)
+            for row, bound in spins:
+                place(rows, "B", row)
+                boxed.add(0.0, 0.0, bound)
     G, kG = _bilateral(p, rows, boxed)
     data = ConstraintVelProblemData(
         Mv=momentum,

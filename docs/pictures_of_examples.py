@@ -239,3 +239,25 @@ def example_16_rocking_and_bouncing() -> Figure:
         right.axvline(event.time, color="0.6", linewidth=0.8)
     right.set(xlabel="time [s]", ylabel="angle of the block [deg]")
     return figure
+
+
+def example_17_your_own_solver() -> Figure:
+    """Performance profiles of the solver of the example and of three of ours, on the named problems."""
+    from contactlab import lab
+    from lcp.catalog import entries
+
+    problems = [(entry.name, entry.problem) for entry in entries() if entry.problem.n > 0]
+    solvers = f"Lemke,Murty,InteriorPoint,{EXAMPLES / '17_your_own_solver.py'}:TextbookLemke"
+    report = lab.race(problems, solvers, jobs=1, curves=0, time_limit=10.0)
+    (field,) = report.fields
+    profile = report.profile(field)
+    figure, axes = paper()
+    for number, (label, color) in enumerate(zip(field.labels, (GREEN, BLUE, "#888888", ORANGE), strict=True)):
+        tau, share = profile.steps(number)
+        first = share[0] if tau[0] == 1.0 else 0.0
+        axes.step(
+            [1.0, *tau, 1.5 * profile.largest], [first, *share, share[-1]], where="post", label=label, color=color
+        )
+    axes.set(xscale="log", ylim=(0.0, 1.03), xlabel="time / least time", ylabel="share of problems solved")
+    axes.legend(frameon=False, loc="lower right")
+    return figure

@@ -53,13 +53,11 @@ class TextbookLemke:
 
 def main() -> dict[str, float]:
     """Conformance, race, simulation; the figures."""
-    # %%
     # What every solver of lcp is held to: the named problems, random ones of the classes its traits promise, manners.
     report = conformance.check(TextbookLemke())
     print(report)
     report.raise_for_failures()
 
-    # %%
     # A race beside Lemke's method as it is here. Files and folders do as well, and so does the command line:
     # contactlab race problems/ --solvers Lemke,examples/17_your_own_solver.py:TextbookLemke
     problems = [(entry.name, entry.problem) for entry in entries() if entry.problem.n > 0]
@@ -68,7 +66,6 @@ def main() -> dict[str, float]:
     solved = {one.label: one.solved for one in race.summary()}
     assert solved["TextbookLemke"] == solved["Lemke"]
 
-    # %%
     # A simulation: a block slides to rest. Its contact problems are solved by ours, its steps certified as ever.
     builder, half = WorldBuilder(), (0.2, 0.2, 0.05)
     builder.add_half_space("table", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(0.3))

@@ -39,7 +39,7 @@ class Growth:
         return self.factor * math.pow(n, self.exponent)
 
 
-def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_range: float = 2.0) -> Growth | None:
+def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_range: float = 4.0) -> Growth | None:
     """Fit a power of n to times.
 
     Parameters

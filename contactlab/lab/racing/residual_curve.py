@@ -18,6 +18,8 @@ __all__ = ["CurvePoint", "ResidualCurve", "residual_curve"]
 
 #: Tolerances that a solver without a budget of iterations is asked for, one after the other.
 TOLERANCES = tuple(10.0**-k for k in range(1, 13))
+#: Seconds after which a point is not timed once more.
+SHORT = 0.3
 _BUDGETS = ("max_iterations", "max_iter")
 
 
@@ -54,8 +56,8 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
     """Solve again and again, asking for more each time, until ``time_limit`` seconds are spent in all.
 
     A solver with a field ``max_iterations`` or ``max_iter`` is given 1, 2, 4, 8 ... iterations, until it solves; any
-    other tolerances 1e-1, 1e-2 ... 1e-12. Each solve begins anew. What polishes its answer on the active set does so at
-    any budget: its curve falls at once.
+    other tolerances 1e-1, 1e-2 ... 1e-12. Each solve begins anew; the least time of three counts. What polishes its
+    answer on the active set does so at any budget: its curve falls at once.
     """
     solver = limited(entrant.solver, time_limit)
     field = next((name for name in _BUDGETS if name in _fields(solver)), "")
@@ -64,16 +66,25 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
     spent = 0.0
     asked = [tolerance] * 60 if field else [max(value, tolerance * 1e-3) for value in TOLERANCES]
     for k, wanted in enumerate(asked):
-        clock = time.perf_counter()
-        result = lcp.solve(problem, with_fields(solver, {field: 2**k}) if field else solver, tolerance=wanted)
-        seconds = time.perf_counter() - clock
+        given = with_fields(solver, {field: 2**k}) if field else solver
+        result, seconds, total = _least_of_three(problem, given, wanted)
         residual = measured(problem, result)[0]
         if math.isfinite(residual):
             points.append(CurvePoint(seconds, residual))
-        spent += seconds
+        spent += total
         if spent > time_limit or (field and (result.solved or result.iterations < 2**k)):
             break
     return ResidualCurve(name, entrant.label, "iterations" if field else "tolerance", tuple(points))
+
+
+def _least_of_three(problem: Any, solver: Any, tolerance: float) -> tuple[Any, float, float]:
+    """Result, least time and all the time of three solves, or of fewer where they are long."""
+    times: list[float] = []
+    while not times or (len(times) < 3 and sum(times) < SHORT):
+        clock = time.perf_counter()
+        result = lcp.solve(problem, solver, tolerance=tolerance)
+        times.append(time.perf_counter() - clock)
+    return result, min(times), sum(times)
 
 
 def _fields(solver: Any) -> tuple[str, ...]:

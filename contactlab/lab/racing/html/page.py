@@ -56,8 +56,8 @@ def _field(report: RaceReport, field: Field) -> str:
         "have no solution, by a proof that was checked or by every basis. Wrong claims: said to be solved and not so. "
         "Median: of what it solved. Best on: least time, or within 10 % of it.</p>",
         f"<h3>Performance profiles</h3>{profile_chart(report, field, order)}",
-        '<p class="small">Left: share of problems on which the solver was the fastest. Right: share it solved at all '
-        "(Dolan and Moré 2002).</p>",
+        '<p class="small">Left: share of problems on which the solver was the fastest. Right end: share it '
+        "solved within the largest ratio drawn (Dolan and Moré 2002).</p>",
     ]
     for heading, drawn in curve_charts(report, field, order):
         parts.append(f"<h3>Time against residual: {heading}</h3>{drawn}")

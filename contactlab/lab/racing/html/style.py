@@ -18,6 +18,9 @@ td.good{color:#00693e;font-weight:600}td.bad{color:#a32c00}
 table.many th{white-space:normal;font-size:11px;vertical-align:bottom;overflow-wrap:anywhere;min-width:3.6em}
 table.many td{padding:.2em .4em}
 table.many td:first-child,table.many th:first-child{position:sticky;left:0;background:#fff;white-space:nowrap}
+table.upright th:not(:first-child){writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;
+white-space:nowrap;min-width:0;position:static}
+table.facts td:first-child{white-space:nowrap}
 table.rows{font-size:12px}table.rows td.detail{max-width:24em;color:#555}
 .small{font-size:13px;color:#444}
 svg{width:100%;height:auto;font:12px system-ui,sans-serif}

@@ -55,24 +55,23 @@ def summary_table(field: Field, lines: Sequence[SolverSummary]) -> str:
 
 
 def family_table(field: Field, order: Sequence[str]) -> str:
-    """Solved of met, family by family."""
+    """Solved of met: a line per family, a column per solver."""
     families = list(dict.fromkeys(row.family for row in field.rows.values()))
 
-    def cell(label: str, family: str) -> str:
+    def cell(family: str, label: str) -> str:
         rows = [row for row in field.rows.values() if row.label == label and row.family == family]
         solved = sum(row.solved for row in rows)
         return _number(f"{solved}/{len(rows)}", good=0 < len(rows) == solved, bad=bool(rows) and solved == 0)
 
-    return _table(
-        ("solver", *families), ((_text(label), *(cell(label, f) for f in families)) for label in order), "many"
-    )
+    lines = ((_text(family), *(cell(family, label) for label in order)) for family in families)
+    return _table(("family", *order), lines, "many upright")
 
 
 def growth_table(report: RaceReport, field: Field) -> str:
     """Fitted exponents, family by family, each with its range."""
     fits = [(label, family, fit) for label, family, fit in report.growth(field, families=True)]
     if not fits:
-        return "<p>No family has three sizes that differ by a factor of two: there is nothing to fit.</p>"
+        return "<p>No family has three sizes that differ by a factor of four: there is nothing to fit.</p>"
     families = list(dict.fromkeys(family for _, family, _ in fits))
     lines = []
     for label in dict.fromkeys(label for label, _, _ in fits):

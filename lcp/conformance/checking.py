@@ -25,11 +25,11 @@ __all__ = ["check"]
 def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 20, seed: int = 0) -> ConformanceReport:
     """Hold a solver to what the solvers of `lcp` are held to.
 
-    * **Catalog**: every named problem of `lcp.catalog`, plain and mixed. One of a class that the solver's ``traits``
+    - Catalog: every named problem of `lcp.catalog`, plain and mixed. One of a class that the solver's ``traits``
       name is solved, at a listed solution where the list is complete; one without solution is never claimed solved;
       what is claimed is so.
-    * **Promises**: ``problems`` random problems of each class that the traits name are all solved.
-    * **Manners**: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
+    - Promises: ``problems`` random problems of each class that the traits name are all solved.
+    - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
       a `Claim` whose z has the right length.
 
     A solver without ``traits`` promises nothing, and is held to the rest.

@@ -80,12 +80,12 @@ def load_problems(
 
     Known are, by their contents:
 
-    * ``.npz`` with ``M`` (n, n) and ``q`` (n,): `lcp.LCP`; with ``n_free``, the number of equations, which come first:
+    - ``.npz`` with ``M`` (n, n) and ``q`` (n,): `lcp.LCP`; with ``n_free``, the number of equations, which come first:
       `lcp.MLCP`; with ``lo`` and ``hi``: `lcp.BoxLCP`; with ``n`` (k,) and the entries of ``M`` and ``q`` one problem
       after the other: a sequence of `lcp.LCP`;
-    * problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not;
-    * ``.dat``: LCP, MLCP and friction problems of Siconos;
-    * ``.hdf5``, ``.h5``: friction problems of FCLIB.
+    - problem data saved by `problem_data.save`, and the record of a run (`contactlab run`), finished or not;
+    - ``.dat``: LCP, MLCP and friction problems of Siconos;
+    - ``.hdf5``, ``.h5``: friction problems of FCLIB.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import simulation_scenes as scenes
 from scene_texts import SCENES
 
 from contactlab.cli import main
-from contactlab.contact import Box, HalfSpace, Material
+from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.simulation import (
     Recording,
@@ -136,6 +136,18 @@ def test_bodies_that_spin_fast_hold(seed, turn):
     v = (0, 0, 0, *(turn / 0.01 / np.linalg.norm(omega) * omega))
     world = scenes.one_body(Box.cube(0.1), inertia, mu=0.1, q=(0, 0, 500, 1, 0, 0, 0), v=v)
     report = verify(simulate(world, TimeStepping(0.01), steps=20))
+    assert report.holds, report
+
+
+def test_balls_that_roll_without_load_hold():
+    """A slip that is nothing but the rounding of v and r omega is no violation, at whatever speed."""
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    inertia, ball = RigidInertia.solid_sphere(0.5, 0.08), Sphere(0.08)
+    for i, speed in enumerate(np.linspace(0.3, 1.7, 30)):
+        q, v = (0, i, 0.0807, 1, 0, 0, 0), (speed, 0, 0, 0, speed / 0.08, 0)
+        builder.add_free_body(f"ball {i}", inertia, ball, Material(0.5), q=q, v=v)
+    report = verify(simulate(builder.build(), TimeStepping(5e-3), steps=3))
     assert report.holds, report
 
 

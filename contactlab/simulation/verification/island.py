@@ -19,6 +19,7 @@ Measure = tuple[str, int, float]
 NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
 FAINT = 1e-4
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
 MANY = 6  # contacts whose kN is in doubt, tried in all combinations
 
 
@@ -78,7 +79,11 @@ def _choices(k: tuple[tuple[float, ...], ...]) -> Iterator[FloatArray]:
 def _lcp_residual(
     rows: ContactRows, Y: FloatArray, v_free: FloatArray, z: FloatArray, k: FloatArray, h: float
 ) -> Measure:
-    """Return max |min(z, w)|, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|."""
+    """Return max |min(z, w)|, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|.
+
+    A rate is not known better than to the rounding of J v_free: that of a ball that rolls without load is rounding
+    alone, and is no unit for itself.
+    """
     nc, nr = rows.N.shape[0], rows.F.shape[0]
     owner = np.repeat(np.arange(nc), nr // nc)  # contact of each friction row
     fN, plus, minus, slack = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr], z[nc + 2 * nr :]
@@ -90,6 +95,9 @@ def _lcp_residual(
     q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(nc)))
     left = rows.mu * fN - np.bincount(owner, plus + minus, minlength=nc)  # of the cone
     w = q + np.concatenate((change[:nc], change[nc:] + slack[owner], slack[owner] - change[nc:], left))
+    rounding = ROUNDING * (np.abs(J) @ np.abs(v_free) + np.abs(np.concatenate((k, rows.kF))))
+    rounding = np.concatenate((rounding[:nc], rounding[nc:], rounding[nc:], np.zeros(nc)))
+    w = np.copysign(np.maximum(np.abs(w) - rounding, 0.0), w)
     size = float(np.abs(z).max())
     largest = np.abs(response).max(axis=1)
     along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1

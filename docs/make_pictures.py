@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
-WIDTH, MOST_BYTES = 720, 60_000
+WIDTHS, MOST_BYTES = (1080, 720, 600, 480, 360), 60_000
 
 
 def keep(figure: Figure, path: Path) -> None:
@@ -38,7 +39,7 @@ def keep(figure: Figure, path: Path) -> None:
     image = Image.open(raw).convert("RGB")
     box = ImageChops.difference(image, Image.new("RGB", image.size, "white")).getbbox()
     image = image.crop(box) if box else image
-    for width in (WIDTH, 600, 480, 360):
+    for width in WIDTHS[image.width < 3 * image.height :]:  # strips are wider
         small = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
         small = small.quantize(64, dither=Image.Dither.NONE)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +79,23 @@ def last_recording(script: Path) -> Recording:
     return recordings[-1]
 
 
+def of_page(page: Path, file: str) -> Figure:
+    """What the blocks of a page draw into a file, run up to the one that writes it."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    values: dict[str, Any] = {"__name__": "page"}
+    here = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for block in blocks:
+                exec(block, values)
+                if Path(file).exists():
+                    return own.of_png(Path(file))
+        finally:
+            os.chdir(here)
+    raise SystemExit(f"{page.name} writes no {file}")
+
+
 def main(names: list[str]) -> None:
     """Draw all, or those whose file names begin with one of the names."""
     for script in sorted(EXAMPLES.glob("*.py")):
@@ -90,6 +108,10 @@ def main(names: list[str]) -> None:
             scene = load_scene(path)
             recording = contactlab.simulation.simulate(scene.world, scene.stepper, scene.duration)
             keep(strip(recording), DOCS / "images" / "scenes" / f"{path.stem}.png")
+
+    for name, file in own.PAGES.items():
+        if not names or name.startswith(tuple(names)):
+            keep(of_page(DOCS / f"{name}.md", file), DOCS / "images" / f"{name}.png")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from contactlab.simulation import Recording
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+#: Pages with a picture, and the file in which their own code leaves it.
+PAGES = {"tutorial_simulate": "tower.png"}
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
 
 
@@ -169,6 +171,25 @@ def example_09_rolling_constraint() -> Figure:
     )
     recording = simulate(builder.build(), TimeStepping(1e-3, margin=0.003), 0.6)
     return plotting.picture(recording, [0.0, 0.2, 0.4, 0.6], forces=False, size=(320, 240))
+
+
+def example_17_sweep_of_tosses() -> Figure:
+    """Where the cubes come to rest, by friction."""
+    from contactlab.lab import scene_sweep
+
+    names = names_of("17_sweep_of_tosses")
+    with tempfile.TemporaryDirectory() as folder:
+        scene = Path(folder) / "throw.toml"
+        scene.write_text(names["SCENE"], encoding="utf-8")
+        parameters, spread = {"material.felt.mu": names["FRICTION"]}, {"body.cube.velocity": 0.05}
+        rows = scene_sweep(scene, parameters, range(4), spread=spread, out=Path(folder) / "rows").rows
+    places = np.array([row["q"][:2] for row in rows]).reshape(len(names["FRICTION"]), -1, 2)
+    figure, axes = paper(6.0, 2.8)
+    for mu, at, color in zip(names["FRICTION"], places, (BLUE, ORANGE, GREEN), strict=True):
+        axes.plot(*(1000 * at.T), "s", color=color, markersize=9, alpha=0.7, label=f"friction {mu}")
+    axes.set(xlabel="x at rest [mm]", ylabel="y at rest [mm]")
+    axes.legend(frameon=False)
+    return figure
 
 
 def bars(axes: Axes, points: Any, share: float) -> None:

@@ -16,7 +16,7 @@ from sphinx.util.nodes import make_refnode
 
 PAGE = re.compile(r"(docs/)?([\w/]+)\.md")
 #: Files beside the code that are no pages.
-FILES = {"README", "CONTRIBUTING"}
+FILES = {"README", "CONTRIBUTING", "CHANGELOG"}
 NAME = re.compile(r"(?:contactlab|lcp|problem_data)(?:\.\w+)+")
 log = logging.getLogger(__name__)
 

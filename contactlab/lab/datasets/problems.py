@@ -98,11 +98,10 @@ def load_problems(
 
     Yields
     ------
-    name
-        The file's path in the folder without its ending (of a single file its name), and behind a ``/`` the number in
-        the file where it may hold several.
-    problem
-        The problem; of a file that cannot be used the `DatasetError` that says why, with which a caller can go on.
+    tuple
+        The name: the file's path in the folder without its ending (of a single file its name), and behind a ``/`` the
+        number in the file where it may hold several. And the problem; of a file that cannot be used the `DatasetError`
+        that says why, with which a caller can go on.
 
     Raises
     ------

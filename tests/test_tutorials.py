@@ -1,0 +1,108 @@
+"""The tutorials run: each page from top to bottom, in a folder of its own, and prints what it says it prints.
+
+So do the pages on theory and those for who comes from other programs. What a page may hold, by the language of its
+blocks: `python` runs in the page's one namespace; `sh` is a list of `contactlab` commands; a block whose first line is
+`# NAME.toml` or `# NAME.py` becomes that file; a `text` block right behind one that runs is its output, in which `...`
+stands for anything. `console` is for the reader alone.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contactlab.cli import main
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = [
+    *sorted(DOCS.glob("tutorial_*.md")),
+    *sorted(DOCS.glob("theory/*.md")),
+    *(DOCS / f"{name}.md" for name in ("from_siconos", "from_mujoco", "extending") if (DOCS / f"{name}.md").exists()),
+]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# ([\w-]+\.(?:py|toml))\n")
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, text and line on the page, and what has to be printed, None for anything."""
+
+    language: str
+    text: str
+    line: int
+    expected: str | None
+
+
+def blocks_of(page: str) -> list[Block]:
+    """The blocks that do something, each with the output that stands behind it."""
+    found = [(match[1], match[2], page.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(page)]
+    blocks = []
+    for here, (language, text, line, match) in enumerate(found):
+        if language in ("python", "sh", "toml"):
+            behind = found[here + 1] if here + 1 < len(found) else None
+            follows = behind is not None and behind[0] == "text" and not page[match.end() : behind[3].start()].strip()
+            blocks.append(Block(language, text, line, behind[1] if behind and follows else None))
+    return blocks
+
+
+def run_commands(text: str) -> None:
+    """Every line a command that ends well."""
+    for line in text.replace("\\\n", " ").splitlines():
+        program, *arguments = shlex.split(line, comments=True) or ["contactlab", "--help"]
+        assert program == "contactlab", f"{line}: tutorials run no other program; `console` blocks are not run"
+        assert main(arguments) == 0, line
+
+
+def run_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Run a page's blocks in order and compare what they print."""
+    values: dict[str, Any] = {"__name__": "tutorial"}
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        name = FILE.match(block.text)
+        if name or block.language == "toml":
+            if name:
+                Path(name[1]).write_text(block.text, encoding="utf-8")
+            continue
+        if block.language == "sh":
+            run_commands(block.text)
+        else:
+            exec(compile("\n" * block.line + block.text, str(page), "exec"), values)
+        printed = capsys.readouterr().out
+        if block.expected is not None:
+            assert doctest.OutputChecker().check_output(block.expected, printed, OPTIONS), (
+                f"{page.name}, line {block.line}: expected\n{block.expected}\nprinted\n{printed}"
+            )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tutorial_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page does what it says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    run_page(page, capsys)
+
+
+def test_a_wrong_output_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A page that prints something else, or whose command fails, does not pass; `...` stands for anything."""
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint('a', 2.5)\n```\n\n```text\na ...\n```\n", encoding="utf-8")
+    run_page(page, capsys)
+    page.write_text("```python\nprint('a')\n```\n\n```text\nb\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"line 1: expected\s+b\s"):
+        run_page(page, capsys)
+    page.write_text("```sh\nls\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="no other program"):
+        run_page(page, capsys)
+
+
+def test_tutorials_are_there() -> None:
+    """The folder is found from here."""
+    assert PAGES

@@ -2,11 +2,12 @@
 
 Run: ``python benchmarks/simulation_campaign.py FOLDER [--steps 1000000] [--out FILE.csv] [--resume]``.
 
-Boxes, balls, a capsule, a cylinder, an octahedron and a driven double pendulum between four walls: they are thrown up
-one after the other every half second of simulated time, collide, bounce and come to rest on one another. After every
-hundredth of the way a row is written: steps, seconds, resident memory of the process (all of it, and what is not
-mapped from files, from ``/proc/self/status``) and bytes on disk. At the end the largest residual of all islands, and
-an independent verification of a sample of the steps. The state is checked for NaN by the record itself.
+Boxes, balls, a capsule, a cylinder, an octahedron and a driven double pendulum between four walls, on a floor with a
+belt that runs and a plate that goes up and down: they are thrown up one after the other every half second of
+simulated time, collide, bounce and come to rest on one another. After every hundredth of the way a row is written:
+steps, seconds, resident memory of the process (all of it, and what is not mapped from files, from
+``/proc/self/status``) and bytes on disk. At the end the largest residual of all islands, and an independent
+verification of a sample of the steps. The state is checked for NaN by the record itself.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, Revolute
-from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
+from contactlab.simulation import Conveyor, Oscillation, TimeStepping, World, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
 
 H = 5e-3
@@ -39,6 +40,9 @@ def world() -> World:
     builder.add_half_space("floor", HalfSpace(), rough)
     for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1)):
         builder.add_half_space(f"wall {x} {y}", HalfSpace((x, y, 0.0), -0.5), Material(0.2))
+    plate, motion = Box((0.15, 0.45, 0.05)), Oscillation(Transform(p=(0.3, 0, -0.04)), (0, 0, 0.03), frequency=0.7)
+    builder.add_kinematic_body("belt", plate, rough, Conveyor(Transform(p=(-0.3, 0.0, -0.045)), (0.0, 0.2, 0.0)))
+    builder.add_kinematic_body("plate", plate, rough, motion)
     octahedron = ConvexPoints(0.12 * np.concatenate((np.eye(3), -np.eye(3))))
     shapes = (
         Box((0.1, 0.08, 0.06)),

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from simulation_scenes import G, one_body
 
+import lcp
+from contactlab import ConstraintSolver
 from contactlab.contact import Box, Cylinder, HalfSpace, Material, Sphere, edge_directions
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import ConstantVelocity, SimulationError, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.quaternion import multiply
 
@@ -151,3 +153,41 @@ def test_a_wedge_in_a_groove_holds_whatever_presses_on_it(load):
     recording = certified(simulate(builder.build(), TimeStepping(1e-3), 0.2, tau=push))
     assert np.abs(recording.v).max() <= 1e-9
     assert recording.contacts.impulse_normal.max() > 0.0
+    # Other solvers may find other forces, never another motion.
+    found = []
+    for solver in (lcp.Lemke(), lcp.ActiveSetPivoting(), lcp.ExtendedLemke()):
+        solution = ConstraintSolver(solver).solve_discretized_problem(recording.problem(150), 1e-3)
+        assert solution.certificate.worst < 1e-9
+        assert np.abs(solution.v_plus).max() <= 1e-9
+        found.append(solution.forces.packed())
+    found.append(recording.forces(150).packed())
+    if load == 1e3:
+        assert max(np.abs(a - found[-1]).max() for a in found[:-1]) > 1e-3 * load
+
+
+@pytest.mark.parametrize(("share", "out"), [(0.0, True), (0.95, True), (1.05, False)])
+def test_a_wedge_is_squeezed_out_below_the_threshold_and_jams_above(share, out):
+    """Walls that close at u push a ball up at u / tan(half angle), mu < tan(half angle); else no motion is possible.
+
+    Upwards 2 N (sin - mu cos) bears the weight: beyond the threshold no N does, and rigid walls cannot go on. The run
+    then stops with an error instead of going through.
+    """
+    half_angle, speed, h, mass = math.radians(30.0), 0.1, 1e-3, 2.0
+    mu = share * math.tan(half_angle)
+    builder, material = WorldBuilder(), Material(mu)
+    for side in (-1.0, 1.0):
+        normal = (side * math.cos(half_angle), 0.0, math.sin(half_angle))
+        motion = ConstantVelocity(velocity=(side * speed, 0.0, 0.0))
+        builder.add_kinematic_body(f"wall {side}", HalfSpace(normal, 0.0), material, motion)
+    ball = RigidInertia.solid_sphere(mass, 0.1)
+    start = (0.0, 0.0, 0.1 / math.sin(half_angle), 1, 0, 0, 0)
+    builder.add_free_body("ball", ball, Sphere(0.1), material, start, (0, 0, speed / math.tan(half_angle), 0, 0, 0))
+    if not out:
+        with pytest.raises(SimulationError):
+            simulate(builder.build(), TimeStepping(h), 0.2)
+        return
+    recording = certified(simulate(builder.build(), TimeStepping(h), 0.2))
+    np.testing.assert_allclose(recording.v[:, 2], speed / math.tan(half_angle), rtol=1e-9)
+    pushes = recording.contacts.impulse_normal[recording.contacts.step > 0] / h
+    wanted = mass * G / (2.0 * (math.sin(half_angle) - mu * math.cos(half_angle)))
+    np.testing.assert_allclose(pushes, wanted, rtol=1e-6)

@@ -48,8 +48,28 @@ def test_jelletts_quantity_of_a_tippe_top_is_kept():
         drifts.append(np.abs(values - values[0]).max() / abs(values[0]))
         energy = recording.kinetic + recording.potential
         assert energy[-1] < 0.99 * energy[0]
+        # No motion at this tilt with this L . r has less energy than the steady one: J^2 / (2 D) + m g z, D = r . I r.
+        cos = np.array([to_matrix(q)[2, 2] for q in recording.q[:, 3:]])
+        across, along = inertia[0] * radius**2 * (1 - cos**2), inertia[2] * (offset - radius * cos) ** 2
+        least = values[0] ** 2 / (2 * (across + along)) + 0.006 * G * (radius - offset * cos)
+        assert np.all(energy >= least * (1 - 3 * drifts[-1]))
     assert drifts[-1] < 1e-4
     assert order(steps, drifts) >= 0.8
+
+
+def test_a_tippe_top_of_the_wrong_inertia_does_not_turn_over():
+    """I1/I3 below 1 - offset/radius: upright is the least energy there is on the way down from it, and it stays."""
+    radius, offset, turn, ratio = 0.015, 0.003, 5.2e-7, 0.7
+    body = RigidInertia(0.006, inertia=np.diag([ratio * turn, ratio * turn, turn]))
+    builder = WorldBuilder()
+    builder.add_half_space("table", HalfSpace(), Material(0.3))
+    tilt, height = (math.cos(0.1), math.sin(0.1), 0.0, 0.0), radius - offset * math.cos(0.2)
+    top = Sphere(radius, (0.0, 0.0, offset))
+    builder.add_free_body("top", body, top, Material(0.3), (0, 0, height, *tilt), (0, 0, 0, 0, 0, 180.0))
+    recording = simulate(builder.build(), TimeStepping(2e-4, edges=16, erp=0.2), 1.0)
+    cos = np.array([to_matrix(q)[2, 2] for q in recording.q[:, 3:]])
+    assert cos.min() >= math.cos(0.2) - 1e-3
+    assert cos[-500:].min() > math.cos(0.12)
 
 
 def top(spin, *, tilt=0.0, precession=0.0):

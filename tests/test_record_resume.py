@@ -15,20 +15,21 @@ import simulation_scenes as scenes
 from body_contact_scenes import pendulum_and_box, stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joint_scenes import busy
 from record_runs import same
 
 import lcp
 from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, simulate
 
 STEPS = 150
-WORLDS = {"tumble": scenes.tumble, "stack": lambda: stack(3), "pendulum": pendulum_and_box}
+WORLDS = {"tumble": scenes.tumble, "stack": lambda: stack(3), "pendulum": pendulum_and_box, "joints": busy}
 
 
 class Fickle:
     """Lemke's method that gives up on every fifth problem or so; which ones, the problem alone decides."""
 
     def solve(self, problem, *, z0, tolerance, trace):
-        if problem.M[0, 0] > 1e-3 and problem.q.sum().view(np.int64) % 5 == 0:
+        if problem.n and problem.M[0, 0] > 1e-3 and problem.q.sum().view(np.int64) % 5 == 0:
             return lcp.Claim(np.full(problem.n, np.nan), lcp.Status.SOLVED, 1)
         return lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
 
@@ -74,6 +75,20 @@ def test_from_any_step_in_memory_and_on_disk(world, stepper, step, moved):
         assert np.array_equal(opened.state(step).q, run.state(step).q)
         assert same(simulate(WORLDS[world](), STEPPERS[stepper], steps=STEPS, path=path, resume=True), run)
         assert same(Recording.open(path), run)
+
+
+def test_rows_of_joints_take_part_where_runs_go_on():
+    """Or the property above would say nothing of their forces, which the next step starts from."""
+    run = whole("joints", "plain")
+    assert set(run.joint_rows.row) >= {4, 5, 9, 10, 11, 12}
+    for step in (40, 110):
+        state = run.state(step)
+        assert state.row_z.any()
+        assert np.array_equal(state.row_ids, np.unique(run.joint_rows.row[run.joint_rows.step == step - 1]))
+        rest = simulate(busy(), STEPPERS["plain"], steps=STEPS - step, state=state)
+        later = run.joint_rows.step >= step
+        assert np.array_equal(rest.rows["joint_z"], run.rows["joint_z"][later])
+        assert np.array_equal(rest.rows["joint_force"], run.rows["joint_force"][later])
 
 
 def test_first_steps_are_the_record_of_a_shorter_run():

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Mesh, Placed, Shape
+from contactlab.contact import BodyShape, HalfSpace, Material, Mesh, Placed, Shape
 from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
+from contactlab.simulation.body_order import by_trees, model_of, renamed
+from contactlab.simulation.builder_checks import check_moves, check_name, check_type
 from contactlab.simulation.collision_packing import pack_collision
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.simulation.motion import PrescribedMotion
-from contactlab.simulation.packing import body_trees
 from contactlab.simulation.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
 from contactlab.simulation.surface import ALL, Surface, as_surfaces, check_filter, is_ground
 from contactlab.simulation.world import World
@@ -76,9 +76,9 @@ class WorldBuilder(JointBuilder):
         self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
     ) -> None:
         """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
-        _check_name(name, self._half_spaces)
-        _check_type("half_space", half_space, HalfSpace)
-        _check_type("material", material, Material)
+        check_name(name, self._half_spaces)
+        check_type("half_space", half_space, HalfSpace)
+        check_type("material", material, Material)
         if self._plane is not None:
             check_in_plane("half_space", half_space.normal, self._plane)
         if len(self._half_spaces) >= LIMIT:
@@ -114,8 +114,8 @@ class WorldBuilder(JointBuilder):
         category, mask
             What it may touch, as in `add_shape`.
         """
-        _check_name(name, self._bodies)
-        _check_type("inertia", inertia, RigidInertia)
+        check_name(name, self._bodies)
+        check_type("inertia", inertia, RigidInertia)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         if self._plane is None:
             one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
@@ -135,7 +135,7 @@ class WorldBuilder(JointBuilder):
         mask: int = ALL,
     ) -> None:
         """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
-        _check_name(name, self._bodies)
+        check_name(name, self._bodies)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
         self._add(one.bodies, one, None, None)
@@ -164,11 +164,11 @@ class WorldBuilder(JointBuilder):
         category, mask
             What it may touch, as in `add_shape`.
         """
-        _check_name(name, self._bodies)
+        check_name(name, self._bodies)
         if not isinstance(motion, PrescribedMotion):
             raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
-        _check_moves(surfaces)
+        check_moves(surfaces)
         finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
         self._add(one.bodies, one, None, None)
@@ -208,8 +208,8 @@ class WorldBuilder(JointBuilder):
         The world's model holds the bodies in the order added, tree by tree: where the model mixes the bodies of several
         trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
         """
-        _check_type("model", model, Model)
-        _check_type("prefix", prefix, str)
+        check_type("model", model, Model)
+        check_type("prefix", prefix, str)
         if not np.array_equal(model.gravity, self._gravity):
             detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
             raise SimulationConfigError("model", detail)
@@ -220,10 +220,10 @@ class WorldBuilder(JointBuilder):
         # A body that the prefix makes "world" would be taken for what the roots hang on.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
-            _check_name(prefix + body.name, taken)
+            check_name(prefix + body.name, taken)
         before = (self._bodies.copy(), self._joints.copy(), self._actions)
         try:
-            self._add([_renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
+            self._add([renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
             self._take_joints(model, prefix, limits, damping, friction, mimics)
         except ValueError:
             self._bodies, self._joints, self._actions = before
@@ -247,7 +247,7 @@ class WorldBuilder(JointBuilder):
         self._check_body(body)
         added = as_surfaces(shape, material, placement, LIMIT, category, mask)
         if body in self._motions:
-            _check_moves(added)
+            check_moves(added)
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def ignore(self, a: str, b: str) -> None:
@@ -260,10 +260,10 @@ class WorldBuilder(JointBuilder):
         """Return the world; the builder may be used on, without effect on it."""
         if not self._bodies:
             raise SimulationConfigError("bodies", "a world needs at least one body, got none")
-        specs = _by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
+        specs = by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
         names = [spec.name for spec in specs]
         surfaces = [(i, surface) for i, name in enumerate(names) for surface in self._surfaces.get(name, ())]
-        model = _model(specs, self._gravity)
+        model = model_of(specs, self._gravity)
         for i, surface in surfaces:
             if is_ground(surface.shape) and structure(model).body_link[i] >= 0:
                 kind = type(surface.shape).__name__
@@ -290,7 +290,7 @@ class WorldBuilder(JointBuilder):
         return world
 
     def _model_so_far(self) -> Model:
-        return _model([spec for spec, _, _ in self._bodies.values()], self._gravity)
+        return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
 
     def _check_body(self, body: str) -> None:
         if body not in self._bodies:
@@ -305,44 +305,3 @@ class WorldBuilder(JointBuilder):
         for spec, body in zip(specs, model.bodies, strict=True):
             own_q, own_v = start_q[model.q_slice(body.name)], start_v[model.v_slice(body.name)]
             self._bodies[spec.name] = (spec, own_q, own_v)
-
-
-def _renamed(body: BodySpec, prefix: str) -> BodySpec:
-    parent = body.parent if body.parent == WORLD else prefix + body.parent
-    return dataclasses.replace(body, name=prefix + body.name, parent=parent)
-
-
-def _model(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
-    builder = ModelBuilder(gravity)
-    for body in specs:
-        builder.add_body(
-            body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia
-        )
-    return builder.build()
-
-
-def _by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
-    """Return the bodies in this order where their trees stand together, else sorted, those fixed to the world first."""
-    model = _model(specs, gravity)
-    if np.all(np.diff(structure(model).root) >= 0):
-        return specs
-    # The sort is stable: parents stay before their children.
-    return [specs[i] for i in np.argsort(body_trees(model), kind="stable")]
-
-
-def _check_name(name: object, taken: Iterable[str]) -> None:
-    if not isinstance(name, str) or not name:
-        raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
-    if name in taken:
-        raise SimulationConfigError("name", f"{name!r} is used already")
-
-
-def _check_moves(surfaces: Iterable[Surface]) -> None:
-    """Refuse shapes that a kinematic body cannot have."""
-    if any(isinstance(surface.shape, HeightField) for surface in surfaces):
-        raise SimulationConfigError("shape", "a HeightField must stand still")
-
-
-def _check_type(field: str, value: object, wanted: type) -> None:
-    if not isinstance(value, wanted):
-        raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}")

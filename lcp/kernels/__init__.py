@@ -39,7 +39,7 @@ def _package_folder(name: str) -> Path | None:
 @functools.cache
 def _kernel_imports(file: Path) -> tuple[Path, ...]:
     """Kernel modules that ``file`` imports: files of a folder ``kernels``, in any package."""
-    found = {}
+    found: dict[Path, None] = {}
     for module, names in _IMPORT.findall(file.read_text(encoding="utf-8")):
         parts = module.split(".")
         top = _package_folder(parts[0])
@@ -99,6 +99,8 @@ def _cache_class() -> Any:
 
     from numba.core import caching
 
+    from lcp.kernels.compiling import rebuild_inner
+
     class Locator(caching._CacheLocator):
         def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
             self._file = py_file
@@ -121,8 +123,16 @@ def _cache_class() -> Any:
     class Impl(caching.CompileResultCacheImpl):
         _locator_classes = [Locator]
 
+        def rebuild(self, target_context: Any, payload: Any) -> Any:
+            inner = rebuild_inner(target_context, payload)
+            return super().rebuild(target_context, payload) if inner is None else inner
+
     class KernelCache(caching.FunctionCache):
         _impl_class = Impl
+        inner = False
+
+        def _index_key(self, sig: Any, codegen: Any) -> Any:
+            return super()._index_key(sig, codegen), self.inner
 
         def save_overload(self, sig: Any, data: Any) -> None:
             # A full or vanished disk must not break a solve: the kernel is already in memory.
@@ -170,7 +180,6 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
     if function is None:
         return functools.partial(kernel, allocates=allocates, inline=inline, inner=inner)
 
-    import numba
     from numba.core import config
 
     if config.DISABLE_JIT:
@@ -183,12 +192,31 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
         options["_nrt"] = False
     if inline:
         options["inline"] = "always"
-    dispatcher = numba.njit(**options)(function)
+    dispatcher = _dispatcher(function, options)
+    if not inner and not inline:
+        _called_by_kernels(dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}))
+    return dispatcher
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """numba's object for a function compiled with these options."""
+    import numba
+
+    from lcp.kernels.compiling import compiler_class
+
+    dispatcher = numba.njit(pipeline_class=compiler_class(), **options)(function)
     if _cache_folder() is not None:
         dispatcher._cache = _cache_class()(function)
+        dispatcher._cache.inner = "no_cpython_wrapper" in options
     _one_version_per_type(dispatcher)
     _watch_compilation(dispatcher)
     return dispatcher
+
+
+def _called_by_kernels(dispatcher: Any, inner: Any) -> None:
+    """Let other kernels call a kernel as one that Python never calls: see `compiling`."""
+    dispatcher.get_call_template = inner.get_call_template
+    dispatcher.get_overload = inner.get_overload
 
 
 def _one_version_per_type(dispatcher: Any) -> None:
@@ -208,12 +236,15 @@ def _one_version_per_type(dispatcher: Any) -> None:
 
 
 def _watch_compilation(dispatcher: Any) -> None:
-    """Announce the first real compilation (a cache hit compiles nothing and stays silent)."""
+    """Announce the first real compilation (a cache hit compiles nothing and stays silent), and be quick about it."""
+    from lcp.kernels.compiling import swiftly
+
     compiler = dispatcher._compiler
     original = compiler.compile
 
     def compile_announced(args: Any, return_type: Any) -> Any:
         _announce()
-        return original(args, return_type)
+        with swiftly():
+            return original(args, return_type)
 
     compiler.compile = compile_announced

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from lcp.kernels import kernel
+from lcp.kernels import kernel, when_compiling
 from lcp.kernels.compiling import swiftly
 
 
@@ -86,7 +86,7 @@ def test_values_kept_over_branches_and_loops_are_those_of_python(limit: int) -> 
 
 SOURCE = """
 import numpy as np
-from lcp.kernels import kernel
+from lcp.kernels import kernel, when_compiling
 
 @kernel(inner=True)
 def square(x):
@@ -142,3 +142,19 @@ def fail_swiftly() -> None:
             assert not gc.isenabled()
         assert not gc.isenabled()
         raise ZeroDivisionError
+
+
+def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block() -> None:
+    @kernel
+    def one_more(x: float) -> float:
+        return x + 1.0
+
+    calls: list[int] = []
+    with when_compiling(lambda: calls.append(1)):
+        pass
+    assert one_more(1.0) == 2.0
+    assert calls == []
+    with when_compiling(lambda: calls.append(2)):
+        assert one_more(1) == 2.0
+        assert one_more(np.float32(1.0)) == 2.0
+    assert calls == [2]

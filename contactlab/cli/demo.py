@@ -39,6 +39,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, print energy and the worst certificate, write record, replay and plot."""
+    from contactlab.cli.side_compiler import compiling_beside
+
+    with compiling_beside():
+        return _run(arguments)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     from contactlab.cli.demo_scene import demo_stepper, demo_world
     from contactlab.simulation import SimulationError, simulate
 

@@ -11,19 +11,22 @@ imports (``from ... import ...``, the form used in every folder of kernels).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-__all__ = ["kernel"]
+__all__ = ["kernel", "when_compiling"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _announced = False
+# What is to be done at the next compilation.
+_actions: list[Callable[[], object]] = []
 
 
 _IMPORT = re.compile(r"^\s*from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n#]+)", re.MULTILINE)
@@ -144,9 +147,22 @@ def _cache_class() -> Any:
     return KernelCache
 
 
+@contextlib.contextmanager
+def when_compiling(action: Callable[[], object]) -> Iterator[None]:
+    """Call ``action`` at the first compilation within the block, if there is any that the cache does not spare."""
+    _actions.append(action)
+    try:
+        yield
+    finally:
+        if action in _actions:
+            _actions.remove(action)
+
+
 def _announce() -> None:
     """Say once per process that kernels are being compiled: the first run is silent for seconds otherwise."""
     global _announced
+    while _actions:
+        _actions.pop()()
     if not _announced:
         _announced = True
         print("contactlab: compiling kernels (once per machine) ...", file=sys.stderr, flush=True)
@@ -217,6 +233,7 @@ def _called_by_kernels(dispatcher: Any, inner: Any) -> None:
     """Let other kernels call a kernel as one that Python never calls: see `compiling`."""
     dispatcher.get_call_template = inner.get_call_template
     dispatcher.get_overload = inner.get_overload
+    dispatcher.inner = inner
 
 
 def _one_version_per_type(dispatcher: Any) -> None:

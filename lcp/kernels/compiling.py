@@ -20,20 +20,24 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["compiler_class", "rebuild_inner", "swiftly"]
+__all__ = ["compile_inner", "compiler_class", "rebuild_inner", "swiftly"]
 
 
 @functools.cache
 def compiler_class() -> Any:
     """numba's compiler with the lowering below."""
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
-    from numba.core.typed_passes import NativeLowering
+    from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
     class KernelCompiler(CompilerBase):
         def define_pipelines(self) -> list[Any]:
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             # A parallel loop would have another lowering; no kernel has one.
-            manager.passes = [(_lowering() if p is NativeLowering else p, why) for p, why in manager.passes]
+            passes = [(_lowering() if p is NativeLowering else p, why) for p, why in manager.passes]
+            if not self.state.flags.nrt:
+                # It fuses expressions of whole arrays, which allocate.
+                passes = [(p, why) for p, why in passes if p is not NopythonRewrites]
+            manager.passes = passes
             manager.finalize()
             return [manager]
 
@@ -156,6 +160,14 @@ def rebuild_inner(target: Any, payload: Any) -> Any:
         reload_init=reload_init,
         referenced_envs=[],
     )
+
+
+def compile_inner(kernel: Any, *arguments: Any) -> None:
+    """Compile, or find on disk, the version of a kernel that other kernels call with arguments like these."""
+    from numba import typeof
+    from numba.core.types import unliteral
+
+    kernel.inner.get_call_template(tuple(unliteral(typeof(argument)) for argument in arguments), {})
 
 
 _depth = 0

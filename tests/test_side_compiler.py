@@ -1,0 +1,71 @@
+"""A second process compiles kernels that the first one will ask for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contactlab.cli import side_compiler
+from contactlab.cli.main import main
+from lcp import kernels
+
+CODE = """
+import numpy as np
+from contactlab.cli.side_compiler import compile_part
+compile_part("certificate")
+from contactlab.formulation.kernels.certify import certify
+print([signature for signature in certify.inner.overloads])
+"""
+
+
+def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def start(command: list[str], **options: int) -> subprocess.Popen[bytes]:
+        assert command[1:] == ["-m", "contactlab.cli", "warmup", *side_compiler.PARTS]
+        started.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], **options))
+        return started[-1]
+
+    monkeypatch.setattr(side_compiler.subprocess, "Popen", start)
+    monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0, 1})
+    with side_compiler.compiling_beside():
+        pass
+    assert not started
+    with side_compiler.compiling_beside():
+        kernels._announce()
+        kernels._announce()
+        assert [process.poll() for process in started] == [None]
+    assert started[0].poll() is not None
+
+
+def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0})
+    monkeypatch.setattr(side_compiler.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
+    with side_compiler.compiling_beside():
+        kernels._announce()
+
+
+def test_a_part_is_the_version_that_the_loop_calls(tmp_path: Path) -> None:
+    from contactlab.cli.demo_scene import demo_stepper, demo_world
+    from contactlab.simulation import simulate
+
+    recording = simulate(demo_world(), demo_stepper(), steps=2)
+    assert recording.n_steps == 2
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True, timeout=300
+    )
+    # On disk since the loop was compiled: not compiled again.
+    assert "compiling" not in done.stderr
+    assert done.stdout.count("float64") > 10
+
+
+def test_unknown_part_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["warmup", "sun"])
+    assert "unknown part 'sun'" in capsys.readouterr().err

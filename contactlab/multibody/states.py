@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,23 +25,22 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
 
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
-    owners = [(body.name, model.q_slice(body.name)) for body in model.bodies]
-    array = _checked(q, "q", model.nq, owners)
+    array = _checked(q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies])
     for at in quaternion_places(model):
-        if not abs(float(np.linalg.norm(array[at : at + 4])) - 1.0) <= UNIT_TOLERANCE:
+        if not abs(math.hypot(*array[at : at + 4].tolist()) - 1.0) <= UNIT_TOLERANCE:
             raise bad_configuration(model, array, at)
     return array
 
 
 def check_velocity(model: Model, v: ArrayLike, field: str = "v") -> FloatArray:
     """Return a copy of ``v`` (nv,), or of any vector of that length; a `MultibodyError` names a bad entry."""
-    return _checked(v, field, model.nv, [(body.name, model.v_slice(body.name)) for body in model.bodies])
+    return _checked(v, field, model.nv, lambda: [(body.name, model.v_slice(body.name)) for body in model.bodies])
 
 
-def _checked(value: ArrayLike, field: str, n: int, owners: list[tuple[str, slice]]) -> FloatArray:
+def _checked(value: ArrayLike, field: str, n: int, owners: Callable[[], list[tuple[str, slice]]]) -> FloatArray:
     array = np.asarray(value)
     if array.dtype.kind == "f" and array.shape == (n,) and not np.all(np.isfinite(array)):
         entry = int(np.argmin(np.isfinite(array)))
-        name = next(name for name, place in owners if place.start <= entry < place.stop)
+        name = next(name for name, place in owners() if place.start <= entry < place.stop)
         raise MultibodyError(field, f"entry [{entry}] (body {name!r}) is {array[entry]}, not finite")
     return finite_array(value, field, (n,), MultibodyError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -85,7 +86,7 @@ class ContactTable:
     @classmethod
     def from_rows(cls, rows: Rows, scope: ContactScope) -> ContactTable:
         """Take the contact columns of a record's arrays."""
-        return cls(**{name: rows[f"contact_{name}"] for name in _columns(cls)}, scope=scope)
+        return cls(**{name: rows[f"contact_{name}"] for name in _columns()}, scope=scope)
 
     def __len__(self) -> int:
         return self.step.size
@@ -99,7 +100,7 @@ class ContactTable:
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
         """Return the table of some rows."""
         return ContactTable(
-            **{name: getattr(self, name)[selection] for name in _columns(ContactTable)}, scope=self.scope
+            **{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope
         )
 
     def between(self, a: str, b: str) -> ContactPair:
@@ -127,8 +128,9 @@ class ContactTable:
         return ContactPair(a, b, self.rows(own))
 
 
-def _columns(cls: type[ContactTable]) -> list[str]:
-    return [field.name for field in fields(cls) if field.name != "scope"]
+@functools.cache
+def _columns() -> tuple[str, ...]:
+    return tuple(field.name for field in fields(ContactTable) if field.name != "scope")
 
 
 @dataclass(frozen=True, eq=False)

@@ -228,11 +228,11 @@ class Driver:
         count = int(self.control[layout.N_PREVIOUS])
         none = np.zeros(0, dtype=np.int64)
         row_ids = none if self.joints is None else np.flatnonzero(self.joints.was)
-        return StepperState(
+        return StepperState.of_run(
+            self.time,
+            float(self.parameters[layout.LAST_H]),
             q=self.work.q,
             v=self.work.v,
-            time=self.time,
-            h=float(self.parameters[layout.LAST_H]),
             contact_ids=self.work.previous_id[:count],
             z=self.work.previous_z[:count],
             row_ids=row_ids,

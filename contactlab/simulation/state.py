@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,18 @@ class StepperState:
         set_field(self, "row_z", read_only(row_z))
         for name in ("rest", "tau"):
             set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
+
+    @classmethod
+    def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
+        """Return the state with these values, of the right types and found good by the run that made them."""
+        state = object.__new__(cls)
+        values = state.__dict__
+        values.update(time=time, h=h)
+        for name, array in arrays.items():
+            own = array.copy()
+            own.flags.writeable = False
+            values[name] = own
+        return state
 
     def without_warm_start(self) -> StepperState:
         """Return the same state with contacts and rows forgotten: the next step's solver starts cold."""

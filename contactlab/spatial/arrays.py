@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -27,7 +29,7 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
         Class of the error raised for a wrong type, shape, or an entry that is not finite (the first one is named).
     """
     try:
-        if np.iscomplexobj(value):
+        if not _of_floats(value) and np.iscomplexobj(value):
             raise error(field, "must be real, got complex numbers")
         array = np.array(value, dtype=np.float64, order="C")
     except error:
@@ -39,7 +41,7 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
         wanted = ", ".join("n" if length is None else str(length) for length in shape)
         raise error(field, f"must have shape ({wanted}{',' if len(shape) == 1 else ''}), got {array.shape}")
     finite = np.isfinite(array)
-    if not finite.all():
+    if not np.logical_and.reduce(finite, axis=None):
         bad = np.argwhere(~finite)
         entry = ", ".join(str(i) for i in bad[0])
         name = f"entry [{entry}]" if entry else "the value"
@@ -47,8 +49,14 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     return array
 
 
+def _of_floats(value: ArrayLike) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
 def finite_number(value: float, field: str, error: type[FieldError]) -> float:
     """``value`` as a float; ``error`` when it is not one finite real number."""
+    if type(value) is float and math.isfinite(value):
+        return value
     return float(finite_array(value, field, (), error))
 
 

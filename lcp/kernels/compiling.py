@@ -165,7 +165,7 @@ def rebuild_inner(target: Any, payload: Any) -> Any:
 def compile_inner(kernel: Any, *arguments: Any) -> None:
     """Compile, or find on disk, the version of a kernel that other kernels call with arguments like these."""
     from numba import typeof
-    from numba.core.types import unliteral
+    from numba.core.types import unliteral  # type: ignore[attr-defined]
 
     kernel.inner.get_call_template(tuple(unliteral(typeof(argument)) for argument in arguments), {})
 

@@ -99,9 +99,7 @@ class ContactTable:
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
         """Return the table of some rows."""
-        return ContactTable(
-            **{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope
-        )
+        return ContactTable(**{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope)
 
     def between(self, a: str, b: str) -> ContactPair:
         """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.

@@ -167,7 +167,8 @@ def compile_inner(kernel: Any, *arguments: Any) -> None:
     from numba import typeof
     from numba.core.types import unliteral  # type: ignore[attr-defined]
 
-    kernel.inner.get_call_template(tuple(unliteral(typeof(argument)) for argument in arguments), {})
+    version = getattr(kernel, "inner", kernel)
+    version.get_call_template(tuple(unliteral(typeof(argument)) for argument in arguments), {})
 
 
 _depth = 0

@@ -184,9 +184,14 @@ def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest
     """Tables, balance, intervals and JSON; too many folds are bad input."""
     out = tmp_path / "out.json"
     rewrite(file, **{name: value[:40] for name, value in np.load(file).items() if value.ndim})
-    assert main(["impact", str(tmp_path), "--bootstrap", "1", "--json", str(out)]) == 0
+    plots = tmp_path / "plots"
+    command = ["impact", str(tmp_path), "--bootstrap", "1", "--json", str(out), "--plots", str(plots)]
+    assert main(command) == 0
     printed = capsys.readouterr().out
     assert "38 impacts of ellipse.npz, 2 left out" in printed
+    if "no plots" not in printed:
+        for name in ("restitution", "impact_errors"):
+            assert (plots / f"{name}.png").read_bytes()[1:4] == b"PNG"
     assert "wrong sign as stored" in printed
     models = json.loads(out.read_text())["models"]
     assert len(models) == 18

@@ -246,6 +246,20 @@ def test_command_prints_the_models_and_a_fit(
     assert main(["impact", str(file), "--fit", "--folds", "5"]) == 2
 
 
+def test_command_draws_errors_and_drops(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pictures of the models, of drops, and of the theory."""
+    pytest.importorskip("matplotlib")
+    for name in [name for name in MODELS if name not in ("rigid", "no rebound")]:
+        monkeypatch.delitem(MODELS, name)
+    folder = tmp_path / "plots"
+    assert main(["impact", str(file), "--plots", str(folder), "--workers", "1"]) == 0
+    assert "drops.png" in capsys.readouterr().out
+    for name in ("drops", "drop_errors", "routh", "painleve"):
+        assert (folder / f"{name}.png").read_bytes()[1:4] == b"PNG"
+
+
 def test_recorded_drops(shared: Path) -> None:
     """On the recordings: camera, sense, and every tenth drop simulated nearer than standing still."""
     drops = load_square_drops(shared / "data" / "planar_impacts" / "square_dev.npz")

@@ -45,6 +45,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
     parser.add_argument("--workers", type=kinds.positive_integer, help="drops: threads (default: one per core)")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
+    parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
     parser.set_defaults(run=run)
 
 
@@ -61,6 +62,15 @@ def run(arguments: argparse.Namespace) -> int:
     single = data.is_dir() and any("jac_normal" in read_arrays(file) for file in data.glob("*.npz"))
     document: dict[str, object] = {}
     failed = False
+    if arguments.plots is not None:
+        from contactlab.cli.impact_plots import plot_theory
+
+        arguments.plots.mkdir(parents=True, exist_ok=True)
+        try:
+            plot_theory(arguments.plots)
+        except ModuleNotFoundError as error:
+            print(f"no plots: {error.name} is missing; pip install 'contactlab[viz]'")
+            arguments.plots = None
     if drops is None or single:
         document |= _score_impacts(find_planar_impacts(data), arguments)
     if drops is not None:
@@ -103,4 +113,9 @@ def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, objec
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(format_intervals(fits[best], intervals[best]))
+    if arguments.plots is not None:
+        from contactlab.cli.impact_plots import plot_impacts
+
+        for plot in plot_impacts(arguments.plots, data, fits):
+            print(f"wrote {plot}")
     return planar_json(fits, intervals, balance)

@@ -57,4 +57,9 @@ def score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, ob
                 )
             fits[name] = fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
             print(format_squares_fit(name, fits[name]))
+    if arguments.plots is not None:
+        from contactlab.cli.impact_plots import plot_drops
+
+        for plot in plot_drops(arguments.plots, drops, paths, reports):
+            print(f"wrote {plot}")
     return {"square_drops": squares_json(reports, fits)}, bool(failures)

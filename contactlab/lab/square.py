@@ -22,9 +22,9 @@ from contactlab.lab.square_path import Calibration, SquarePath
 from contactlab.lab.square_settings import SquareSettings
 
 if TYPE_CHECKING:
-    from contactlab.simulation import World
+    from contactlab.simulation import TimeStepping, World
 
-__all__ = ["EARLY", "SquareReport", "held_still", "path_errors", "run_squares", "square_world"]
+__all__ = ["EARLY", "SquareReport", "held_still", "path_errors", "run_squares", "square_poses", "square_world"]
 
 FloatArray = NDArray[np.float64]
 
@@ -93,13 +93,12 @@ def run_squares(
     threads: int | None = None,
 ) -> SquareReport:
     """Simulate and score prepared drops; one that fails has no errors, and its reason is in the report."""
-    from contactlab.simulation import TimeStepping, simulate_batch
+    from contactlab.simulation import simulate_batch
 
     started = time.perf_counter()
     world = square_world(settings, calibration, drops.side)
-    h = drops.dt / settings.substeps
-    stepper = TimeStepping(h, v_min=settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS)
-    runs = [(world, world.initial_state(h, q=path.q, v=path.v)) for path in paths]
+    stepper = _stepper(drops, settings)
+    runs = [(world, world.initial_state(stepper.h, q=path.q, v=path.v)) for path in paths]
     steps = settings.substeps * max(int(path.frame[-1]) for path in paths)
     batch = simulate_batch(runs, stepper, steps=steps, threads=threads)
     errors = np.full((len(paths), 4), np.nan)
@@ -110,6 +109,18 @@ def run_squares(
         else:
             failures.append(f"drop {path.number}: {error}")
     return _report(errors, tuple(failures), time.perf_counter() - started)
+
+
+def square_poses(
+    drops: SquareDrops, path: SquarePath, settings: SquareSettings, calibration: Calibration
+) -> FloatArray:
+    """Return the simulated poses (steps + 1, 3) of one drop, ``settings.substeps`` to a frame."""
+    from contactlab.simulation import simulate
+
+    world = square_world(settings, calibration, drops.side)
+    stepper = _stepper(drops, settings)
+    state = world.initial_state(stepper.h, q=path.q, v=path.v)
+    return simulate(world, stepper, steps=settings.substeps * int(path.frame[-1]), state=state).q
 
 
 def held_still(drops: SquareDrops, paths: Sequence[SquarePath]) -> SquareReport:
@@ -125,6 +136,13 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
     angle = np.degrees(np.abs((off[:, 2] + np.pi) % (2.0 * np.pi) - np.pi))
     early = path.good & (path.frame * drops.dt <= EARLY)
     return np.array([kind[rows].mean() for rows in (path.good, early) for kind in (distance, angle)])
+
+
+def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:
+    from contactlab.simulation import TimeStepping
+
+    v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
+    return TimeStepping(drops.dt / settings.substeps, v_min=v_min)
 
 
 def _report(errors: FloatArray, failures: tuple[str, ...] = (), seconds: float = 0.0) -> SquareReport:

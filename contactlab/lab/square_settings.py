@@ -80,7 +80,7 @@ MODELS = {
     "rigid, gravity 9.2": SquareSettings(mu=0.1, restitution=0.4, gravity=9.2),
     "rigid, guide friction": SquareSettings(mu=0.1, restitution=0.4, guide_x=GUIDE_X, guide_z=GUIDE_Z),
     "corners give way, guide friction": SquareSettings(
-        mu=0.1, stiffness=12e3, dissipation=4.5, guide_x=GUIDE_X, guide_z=GUIDE_Z, substeps=8
+        mu=0.1, stiffness=12e3, dissipation=2.5, guide_x=GUIDE_X, guide_z=GUIDE_Z, substeps=8
     ),
 }
 
@@ -89,5 +89,5 @@ _MU = (0.06, 0.08, 0.1, 0.12, 0.15, 0.2)
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "rigid": {"mu": _MU, "restitution": (0.35, 0.4, 0.45, 0.5)},
     "rigid, guide friction": {"mu": _MU, "restitution": (0.35, 0.4, 0.45, 0.5)},
-    "corners give way, guide friction": {"mu": (0.06, 0.08, 0.1, 0.13), "dissipation": (2.5, 4.0, 5.5, 7.0)},
+    "corners give way, guide friction": {"mu": (0.08, 0.1, 0.115, 0.13), "dissipation": (1.0, 1.75, 2.5, 4.0)},
 }

@@ -13,6 +13,12 @@ from contactlab.plotting.ledger_plot import ledger
 from contactlab.plotting.painleve_plot import plot_painleve
 from contactlab.plotting.paper import save
 from contactlab.plotting.picture import picture
+from contactlab.plotting.recordings_plot import (
+    plot_error_bars,
+    plot_error_curves,
+    plot_planar_paths,
+    plot_restitution,
+)
 from contactlab.plotting.routh_plot import plot_routh
 from contactlab.plotting.summary import summary
 from contactlab.plotting.toss_curve import plot_toss_curve
@@ -26,7 +32,11 @@ __all__ = [
     "modes",
     "picture",
     "plot_convergence",
+    "plot_error_bars",
+    "plot_error_curves",
     "plot_painleve",
+    "plot_planar_paths",
+    "plot_restitution",
     "plot_routh",
     "plot_toss_curve",
     "save",

@@ -1,0 +1,135 @@
+"""Recorded impacts beside what models make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.plotting.paper import CYCLE
+from contactlab.spatial.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_error_bars", "plot_error_curves", "plot_planar_paths", "plot_restitution"]
+
+
+def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, e: float, exponent: float) -> Path:
+    """Draw measured restitution over the speed of approach with the law e (v / 2 m/s)^-exponent; write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    speed, measured
+        (n,) speeds of approach [m/s], and of separation over approach.
+    e, exponent
+        Of the law.
+    """
+    figure, axes = _figure(1, 1, (6.4, 4.2))
+    (one,) = axes
+    one.plot(speed, measured, ".", color="0.6", markersize=3, label=f"{len(speed)} impacts")
+    order = np.argsort(speed)
+    parts = [part for part in np.array_split(order, 12) if part.size]
+    middle = [float(np.median(speed[part])) for part in parts]
+    one.plot(middle, [float(np.median(measured[part])) for part in parts], "o", color="black", label="medians")
+    v = np.linspace(max(float(speed.min()), 1e-3), float(speed.max()), 200)
+    law = np.clip(e * (v / 2.0) ** -exponent, 0.0, 1.0)
+    one.plot(v, law, color=CYCLE[1], label=f"{e:.3f} (v / 2 m/s)$^{{-{exponent:.2f}}}$")
+    one.set_ylim(0.0, 1.0)
+    one.set_xlabel("speed of approach [m/s]")
+    one.set_ylabel("speed of separation / approach")
+    return _write(figure, axes, path)
+
+
+def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
+    """Draw the share of impacts with an error up to each value, one curve per model; write a PNG."""
+    figure, axes = _figure(1, 1, (6.4, 4.2))
+    (one,) = axes
+    for (name, values), color in zip(errors.items(), CYCLE, strict=False):
+        ordered = np.sort(values)
+        share = np.arange(1, len(ordered) + 1) / len(ordered)
+        one.plot(ordered, share, color=color, label=f"{name}: median {np.median(values):.3f}")
+    one.set_xlim(0.0, float(np.percentile(np.concatenate(list(errors.values())), 99.0)))
+    one.set_ylim(0.0, 1.0)
+    one.set_xlabel("error of an impact left out of the fit")
+    one.set_ylabel("share of impacts")
+    return _write(figure, axes, path)
+
+
+def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, FloatArray]]) -> Path:
+    """Draw position [% of side] and rotation [deg] errors of models as bars of means with medians; write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    errors
+        By model: position and rotation errors of all motions, (n,) each.
+    """
+    figure, axes = _figure(1, 2, (9.6, 0.9 + 0.42 * len(errors)))
+    for column, (one, label) in enumerate(zip(axes, ("position error [%]", "rotation error [deg]"), strict=True)):
+        for row, values in enumerate(errors.values()):
+            mean = float(values[column].mean())
+            one.barh(row, mean, color=CYCLE[5], height=0.62)
+            one.plot(float(np.median(values[column])), row, "|", color="black", markersize=14)
+            one.annotate(f"{mean:.1f}", (mean, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        one.set_yticks(range(len(errors)), list(errors) if column == 0 else [""] * len(errors))
+        one.invert_yaxis()
+        one.margins(x=0.14)
+        one.set_xlabel(f"{label}: mean, | median")
+        one.grid(alpha=0.25)
+    return _write(figure, [], path)
+
+
+def plot_planar_paths(
+    path: str | Path, drops: Sequence[tuple[str, FloatArray, FloatArray, FloatArray, FloatArray]]
+) -> Path:
+    """Draw recorded and simulated drops, path of the centre and angle over time; write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    drops
+        Of each: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses are
+        x, z [m] and angle [rad].
+    """
+    figure, axes = _figure(2, len(drops), (3.1 * len(drops), 5.2))
+    for k, (title, time, recorded, clock, simulated) in enumerate(drops):
+        above, below = axes[k], axes[len(drops) + k]
+        above.plot(1e3 * recorded[:, 0], 1e3 * recorded[:, 1], ".", color="0.45", markersize=3, label="recorded")
+        above.plot(1e3 * simulated[:, 0], 1e3 * simulated[:, 1], color=CYCLE[1], linewidth=1.2, label="simulated")
+        above.set_title(title, fontsize=9)
+        above.set_xlabel("x [mm]")
+        below.plot(time, np.degrees(recorded[:, 2]), ".", color="0.45", markersize=3)
+        below.plot(clock, np.degrees(simulated[:, 2]), color=CYCLE[1], linewidth=1.2)
+        below.set_xlabel("time [s]")
+        if k == 0:
+            above.set_ylabel("height of the centre [mm]")
+            below.set_ylabel("angle [deg]")
+    return _write(figure, axes[:1], path)
+
+
+def _figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for one in axes:
+        one.grid(alpha=0.25)
+    return figure, axes
+
+
+def _write(figure: Figure, legends: Sequence[Axes], path: str | Path) -> Path:
+    for one in legends:
+        one.legend(frameon=False, fontsize=8)
+    path = Path(path)
+    figure.savefig(path, dpi=110)
+    return path

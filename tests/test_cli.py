@@ -48,11 +48,13 @@ def test_toss_prints_the_table_and_writes_the_scores(
     assert scores["settings"] == {**expected, "stiffness": None}  # infinite: JSON has no such number
 
 
-def test_toss_by_model_and_its_ablation(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_toss_by_model_and_its_ablation(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A named model, the file by place, and one line per ingredient added or left out."""
     cone = ["--edges", "8", "--substeps", "3"]
-    assert main(["toss", str(data), "--model", "best", "--ablation", *cone]) == 0
+    bars = tmp_path / "bars.png"
+    assert main(["toss", str(data), "--model", "best", "--ablation", "--plot", str(bars), *cone]) == 0
     printed = capsys.readouterr().out
+    assert bars.exists() == ("no picture" not in printed)
     assert "contactlab (best, k 8, 3 sub-steps)" in printed
     for name in ("friction alone", "+ corner radius", "best without corners that give way"):
         assert name in printed

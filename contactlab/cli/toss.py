@@ -9,6 +9,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from contactlab.cli import arguments as kinds
 from contactlab.cli.progress import Progress
 
@@ -65,6 +67,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--scan-mu", type=kinds.frictions, metavar="LIST", help="also score these: 0.16,0.18 or 0.16:0.2:0.01"
     )
+    parser.add_argument("--plot", type=kinds.output_file, metavar="PNG", help="draw the ablation")
     parser.add_argument("--curve", type=kinds.output_file, metavar="PNG", help="scan mu and k; write PNG and CSV")
     parser.add_argument(
         "--curve-edges", type=kinds.cone_list, default=[4, 8, 16, 32], metavar="LIST", help="k of the curve"
@@ -137,6 +140,8 @@ def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
         report = _score(tosses, replace(row.settings, **given), arguments.workers, row.name)
         rows.append((row.name, report))
     print(format_ablation(rows))
+    if arguments.plot is not None:
+        _draw_ablation(arguments.plot, rows)
     return sum(len(report.failures) for _, report in rows)
 
 
@@ -177,6 +182,23 @@ def _scan(tosses: CubeTosses, settings: TossSettings, arguments: argparse.Namesp
         print(f"wrote {table}")
         _draw(arguments.curve, reports)
     return sum(len(report.failures) for report in reports)
+
+
+def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
+    """Draw the errors of every line, or say which extra is missing."""
+    from contactlab.plotting import plot_error_bars
+
+    errors = {}
+    for name, report in rows:
+        ran = [one for one in report.outcomes if not one.failure]
+        position, rotation = ([getattr(one, field) for one in ran] for field in ("position_percent", "rotation_deg"))
+        errors[name] = (np.array(position), np.array(rotation))
+    try:
+        plot_error_bars(path, errors)
+    except ModuleNotFoundError as error:
+        print(f"no picture: {error.name} is missing; pip install 'contactlab[viz]'")
+    else:
+        print(f"wrote {path}")
 
 
 def _draw(path: Path, reports: list[TossReport]) -> None:

@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 from contactlab.lab.errors import DatasetError
-from contactlab.lab.racing import Row, fit_growth, performance_profile, read_rows, shifted_geometric_mean, write_rows
+from contactlab.lab.racing import (
+    RaceReport,
+    Row,
+    fit_growth,
+    performance_profile,
+    read_rows,
+    shifted_geometric_mean,
+    write_rows,
+)
+from contactlab.lab.racing.html.limitations import limitations
+from contactlab.lab.racing.machine import Machine
 from contactlab.lab.racing.row import family_of
 from contactlab.lab.racing.summary import fields_of, summaries
 
@@ -23,6 +33,7 @@ def row(problem: str, solver: str, status: str = "SOLVED", time: float = 1.0, **
         "family": problem[0],
         "natural_map": 1e-13,
         "runs": 2,
+        "cpu": 0.5 * time,
         "claim": status,
         "origin": "contactlab",
         "tolerance": 1e-9,
@@ -180,3 +191,30 @@ def test_foreign_tables_are_refused(tmp_path) -> None:  # type: ignore[no-untype
     file.write_text(file.read_text().replace("1e-12", "small"))
     with pytest.raises(DatasetError, match="residual.*'small'"):
         read_rows(file)
+
+
+def test_a_busy_machine_is_told_from_a_quiet_one() -> None:
+    """Times by the clock of thrice the processor's are said in the limitations; equal ones are not."""
+
+    def said(ratio: float) -> str:
+        rows = tuple(row(f"a{i}", "S", time=ratio * 0.1, cpu=0.1) for i in range(5))
+        report = RaceReport(
+            rows=rows,
+            curves=(),
+            time_limit=1.0,
+            repeats=3,
+            jobs=2,
+            cluster=False,
+            skipped=("Nobody: package nothing is not installed",),
+            machine=Machine("a processor", 2, "a system", ()),
+            began=0.0,
+            seconds=1.0,
+            computed=5,
+            load=(0.1, None),
+        )
+        return " ".join(limitations(report))
+
+    assert "took 3.0 times their processor time" in said(3.0)
+    assert "processor time" not in said(1.0)
+    assert "Left out: Nobody" in said(1.0)
+    assert "load of the machine is not known" in said(1.0)

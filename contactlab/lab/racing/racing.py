@@ -205,7 +205,7 @@ def _tasks(
             tasks.append(task)
             known[name, entrant.text] = Row(
                 name, entrant.name, CRASHED, math.inf, 0, time_limit, size_of(problem), entrant.settings, kind.name,
-                family_of(name), math.inf, 0, "", entrant.origin, bound, "",
+                family_of(name), math.inf, 0.0, 0, "", entrant.origin, bound, "",
             )  # fmt: skip
     return tasks, known
 

@@ -46,6 +46,9 @@ class Row:
         Class of the problem, and the family its name says.
     natural_map
         max |min(z, w)|, or what stands for it; of friction FCLIB's residual.
+    cpu
+        Processor seconds of the process, the least likewise: what ``time`` would be if nobody else wanted the cores. 0
+        where it is not known.
     runs
         Solves that were timed.
     claim
@@ -69,6 +72,7 @@ class Row:
     kind: str
     family: str
     natural_map: float
+    cpu: float
     runs: int
     claim: str
     origin: str

@@ -52,14 +52,14 @@ class Field:
         solved = {row.problem for row in self.rows.values() if row.solved}
         return tuple(name for name in self.problems if name in solved)
 
-    def times(self) -> NDArray[np.float64]:
-        """Seconds (decided problems, solvers); inf where not solved."""
-        times = [[self._time(name, label) for label in self.labels] for name in self.decided]
+    def times(self, of: str = "time") -> NDArray[np.float64]:
+        """Seconds (decided problems, solvers), by the clock or, with "cpu", of the processor; inf where not solved."""
+        times = [[self._time(name, label, of) for label in self.labels] for name in self.decided]
         return np.array(times, dtype=np.float64).reshape((-1, len(self.labels)))
 
-    def _time(self, problem: str, label: str) -> float:
+    def _time(self, problem: str, label: str, of: str) -> float:
         row = self.rows.get((problem, label))
-        return row.time if row is not None and row.solved else math.inf
+        return float(getattr(row, of)) if row is not None and row.solved else math.inf
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class SolverSummary:
         Every other status, most frequent first.
     mean
         Shifted geometric mean [s] over the problems that somebody solved, failures at the time limit; NaN for none.
+    cpu_mean
+        The same of processor times.
     median
         Median [s] over what it solved; NaN for none.
     best
@@ -92,6 +94,7 @@ class SolverSummary:
     wrong: int
     failures: tuple[tuple[str, int], ...]
     mean: float
+    cpu_mean: float
     median: float
     best: int
 
@@ -118,11 +121,17 @@ def summaries(field: Field, time_limit: float) -> list[SolverSummary]:
     times = field.times()
     least = times.min(axis=1, initial=math.inf, keepdims=True)
     best = ((times <= NEAR * least) & np.isfinite(times)).sum(axis=0)
-    found = [_summary(field, label, times[:, j], int(best[j]), time_limit) for j, label in enumerate(field.labels)]
+    worked = field.times("cpu")
+    found = [
+        _summary(field, label, times[:, j], worked[:, j], int(best[j]), time_limit)
+        for j, label in enumerate(field.labels)
+    ]
     return sorted(found, key=lambda one: (-one.solved, -one.proved, one.mean if math.isfinite(one.mean) else math.inf))
 
 
-def _summary(field: Field, label: str, times: NDArray[np.float64], best: int, time_limit: float) -> SolverSummary:
+def _summary(
+    field: Field, label: str, times: NDArray[np.float64], cpu: NDArray[np.float64], best: int, time_limit: float
+) -> SolverSummary:
     rows: Sequence[Row] = [row for (_, name), row in field.rows.items() if name == label]
     failures = Counter(row.status for row in rows if not row.solved and row.status not in PROVED)
     solved = [row.time for row in rows if row.solved]
@@ -135,6 +144,7 @@ def _summary(field: Field, label: str, times: NDArray[np.float64], best: int, ti
         wrong=sum(row.wrong for row in rows),
         failures=tuple(failures.most_common()),
         mean=shifted_geometric_mean(times, shift=SHIFT, failed_at=time_limit),
+        cpu_mean=shifted_geometric_mean(cpu, shift=SHIFT, failed_at=time_limit),
         median=float(np.median(solved)) if solved else math.nan,
         best=best,
     )

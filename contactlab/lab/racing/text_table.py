@@ -32,12 +32,14 @@ def summary_table(field: Field, lines: Sequence[SolverSummary], time_limit: floa
     text = [
         f"{field.league}: {len(field.problems)} problems, {decided} of them solved by somebody; mean: shifted "
         f"geometric (shift {seconds_text(SHIFT)}) over those, failures at {seconds_text(time_limit)}",
-        f"{'solver':{width}}  {'solved':>7}  {'proved':>6}  {'wrong':>5}  {'mean':>9}  {'median':>9}  {'best on':>7}  "
+        f"{'solver':{width}}  {'solved':>7}  {'proved':>6}  {'wrong':>5}  {'mean':>9}  {'cpu mean':>9}  "
+        f"{'median':>9}  {'best on':>7}  "
         "failures",
     ]
     text += [
         f"{one.label:{width}}  {one.solved:3d}/{one.met:<3d}  {one.proved:6d}  {one.wrong:5d}  "
-        f"{seconds_text(one.mean):>9}  {seconds_text(one.median):>9}  {one.best:7d}  {failures_text(one)}"
+        f"{seconds_text(one.mean):>9}  {seconds_text(one.cpu_mean):>9}  "
+        f"{seconds_text(one.median):>9}  {one.best:7d}  {failures_text(one)}"
         for one in lines
     ]
     return "\n".join(text)

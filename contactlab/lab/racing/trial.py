@@ -53,14 +53,14 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
     kind = kind_of(problem)
     row = Row(
         name, entrant.name, "UNSUITABLE", math.inf, 0, 0.0, size_of(problem), entrant.settings, kind.name,
-        family_of(name), math.inf, 0, "", entrant.origin, tolerance, "",
+        family_of(name), math.inf, 0.0, 0, "", entrant.origin, tolerance, "",
     )  # fmt: skip
     if not entrant.suits(kind):
         return replace(row, detail=f"a solver of {entrant.league} problems")
     witness = _Witness(limited(entrant.solver, time_limit))
     try:
         warm_up(entrant.text, witness, kind, bool(getattr(problem, "sparse", False)), tolerance)
-        result, least, runs = _timed(problem, witness, tolerance, time_limit, repeats)
+        result, least, cpu, runs = _timed(problem, witness, tolerance, time_limit, repeats)
     except Exception as error:  # noqa: BLE001  whatever a solver raises is its row
         return replace(row, status=CRASHED, detail=f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
     status, residual, natural = verdict(problem, result)
@@ -72,27 +72,30 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
         iterations=int(result.iterations),
         time=min(least, time_limit),
         natural_map=natural,
+        cpu=cpu,
         runs=runs,
         claim=witness.claim,
         detail="; ".join(dict.fromkeys(attempt.detail for attempt in result.attempts if attempt.detail))[:500],
     )
 
 
-def _timed(problem: Any, solver: Any, tolerance: float, time_limit: float, repeats: int) -> tuple[Any, float, int]:
-    """The last result, the least time and how many times were taken. A solve that compiled something is done again."""
+def _timed(
+    problem: Any, solver: Any, tolerance: float, time_limit: float, repeats: int
+) -> tuple[Any, float, float, int]:
+    """Last result, least time, least processor time, solves timed. What compiled something is solved again."""
     from lcp.kernels.compile_watch import watch_compilation
 
-    least, total, runs, spoilt = math.inf, 0.0, 0, 0
+    least, cpu, total, runs, spoilt = math.inf, math.inf, 0.0, 0, 0
     while runs == 0 or (runs < repeats and _once_more(runs, total, time_limit)):
         with watch_compilation() as watch:
-            clock = time.perf_counter()
+            clock, processor = time.perf_counter(), time.process_time()
             result = lcp.solve(problem, solver, tolerance=tolerance)
-            seconds = time.perf_counter() - clock
+            seconds, worked = time.perf_counter() - clock, time.process_time() - processor
         if watch.compiled and spoilt < SPOILT:
             spoilt += 1
             continue
-        least, total, runs = min(least, seconds), total + seconds, runs + 1
-    return result, least, runs
+        least, cpu, total, runs = min(least, seconds), min(cpu, worked), total + seconds, runs + 1
+    return result, least, cpu, runs
 
 
 def _once_more(runs: int, spent: float, time_limit: float) -> bool:

@@ -54,8 +54,20 @@ def _load(report: RaceReport) -> str:
         busy = before > 0.5 * report.machine.cores and not report.cluster
         load += ": others were computing there, and times may be too long." if busy else "."
     return (
-        f"Trials ran on {where}, which share memory and caches ({report.machine.cores} cores). {load} Times of less "
-        "than a tenth of a millisecond move by tens of percent from run to run."
+        f"Trials ran on {where}, which share memory and caches ({report.machine.cores} cores). {load}"
+        f"{_waiting(report)} Times of less than a tenth of a millisecond move by tens of percent from run to run."
+    )
+
+
+def _waiting(report: RaceReport) -> str:
+    """How long solves waited for a core: time by the clock over processor time, of those longer than a time slice."""
+    ratios = sorted(row.time / row.cpu for row in report.rows if row.cpu > 1e-3 and row.runs)
+    if not ratios or ratios[len(ratios) // 2] < 1.2:
+        return ""
+    return (
+        f" Solves of more than a millisecond took {ratios[len(ratios) // 2]:.1f} times their processor time by the "
+        "clock (median), shorter ones hardly more than theirs: the clock is unfair to the slower solvers here, and "
+        "processor times are the ones to compare."
     )
 
 

@@ -52,9 +52,10 @@ def _field(report: RaceReport, field: Field) -> str:
         f"<h2>{escape(field.league.capitalize())}</h2>",
         summary_table(field, lines),
         f'<p class="small">Mean: shifted geometric mean over the {len(field.decided)} problems that somebody solved, '
-        f"shift {seconds_text(SHIFT)}, failures counted as {seconds_text(report.time_limit)}. Proved none: shown to "
+        f"shift {seconds_text(SHIFT)}, failures counted as {seconds_text(report.time_limit)}. No solution: shown to "
         "have no solution, by a proof that was checked or by every basis. Wrong claims: said to be solved and not so. "
-        "Median: of what it solved. Best on: least time, or within 10 % of it.</p>",
+        "Cpu mean: the same of processor times, which others on the machine lengthen less. Median: of what it solved. "
+        "Best on: least time, or within 10 % of it.</p>",
         f"<h3>Performance profiles</h3>{profile_chart(report, field, order)}",
         '<p class="small">Left: share of problems on which the solver was the fastest. Right end: share it '
         "solved within the largest ratio drawn (Dolan and Moré 2002).</p>",

@@ -34,7 +34,18 @@ def summary_table(field: Field, lines: Sequence[SolverSummary]) -> str:
     """One line per solver."""
     most = max((one.solved for one in lines), default=0)
     means = [one.mean for one in lines if math.isfinite(one.mean)]
-    head = ("solver", "from", "solved", "proved none", "wrong claims", "mean", "median", "best on", "failures")
+    head = (
+        "solver",
+        "from",
+        "solved",
+        "no solution",
+        "wrong claims",
+        "mean",
+        "cpu mean",
+        "median",
+        "best on",
+        "failures",
+    )
     return _table(
         head,
         (
@@ -45,6 +56,7 @@ def summary_table(field: Field, lines: Sequence[SolverSummary]) -> str:
                 _number(one.proved),
                 _number(one.wrong, bad=one.wrong > 0),
                 _number(seconds_text(one.mean), good=bool(means) and one.mean == min(means)),
+                _number(seconds_text(one.cpu_mean)),
                 _number(seconds_text(one.median)),
                 _number(one.best, good=one.best == max(two.best for two in lines) and one.best > 0),
                 _text(failures_text(one)),
@@ -89,7 +101,20 @@ def growth_table(report: RaceReport, field: Field) -> str:
 
 def rows_table(rows: Sequence[Row]) -> str:
     """Every row, with the attributes by which the page filters."""
-    head = ("problem", "solver", "status", "residual", "iterations", "time", "n", "kind", "runs", "claim", "detail")
+    head = (
+        "problem",
+        "solver",
+        "status",
+        "residual",
+        "iterations",
+        "time",
+        "cpu",
+        "n",
+        "kind",
+        "runs",
+        "claim",
+        "detail",
+    )
     lines = []
     for row in rows:
         wrong = row.wrong
@@ -102,6 +127,7 @@ def rows_table(rows: Sequence[Row]) -> str:
                 _number(f"{row.residual:.1e}"),
                 _number(row.iterations),
                 _number(seconds_text(row.time) if row.runs else "-"),
+                _number(seconds_text(row.cpu) if row.runs else "-"),
                 _number(row.n),
                 _text(row.kind),
                 _number(row.runs),

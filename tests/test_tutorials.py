@@ -3,7 +3,7 @@
 So do the pages on theory and those for who comes from other programs. What a page may hold, by the language of its
 blocks: `python` runs in the page's one namespace; `sh` is a list of `contactlab` commands; a block whose first line is
 `# NAME.toml` or `# NAME.py` becomes that file; a `text` block right behind one that runs is its output, in which `...`
-stands for anything. `console` is for the reader alone.
+stands for anything. `bash` is for the reader alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def run_commands(text: str) -> None:
     """Every line a command that ends well."""
     for line in text.replace("\\\n", " ").splitlines():
         program, *arguments = shlex.split(line, comments=True) or ["contactlab", "--help"]
-        assert program == "contactlab", f"{line}: tutorials run no other program; `console` blocks are not run"
+        assert program == "contactlab", f"{line}: tutorials run no other program; `bash` blocks are not run"
         assert main(arguments) == 0, line
 
 

@@ -108,3 +108,9 @@ def thrown_cube(parameters: dict[str, Any]) -> Any:
     q, v = [0.0, 0.0, 5.0, 1.0, 0.0, 0.0, 0.0], [speed, 0.0, 0.0, 0.0, 0.0, 0.0]
     builder.add_free_body("cube", inertia, Box.cube(0.1), Material(mu=0.5), q, v)
     return Scene("thrown", "", builder.build(), TimeStepping(h=1e-3), 0.005)
+
+
+def product(task: dict[str, Any]) -> dict[str, Any]:
+    """A product large enough for BLAS to split among threads: its last bits tell how many there were."""
+    matrix = np.random.default_rng(task["seed"]).normal(size=(700, 700))
+    return {"trace": float(np.trace(matrix @ matrix.T)), "corner": (matrix @ matrix)[:3, :3].ravel()}

@@ -272,3 +272,20 @@ def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal
     assert rest.computed == 30 - kept
     assert not rest.failures
     assert sum(computed(marks).values()) <= 30 + begun - kept
+
+
+def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
+    """Nobody has set their number: in this process the products are not split otherwise than in workers."""
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl is missing: pip install 'contactlab[lab]'")
+    code = (
+        f"import sys; sys.path[:0] = [{str(Path(__file__).parent)!r}]\n"
+        "import sweep_tasks; from contactlab.lab import sweep\n"
+        "tasks = [{'seed': seed} for seed in range(2)]\n"
+        "here, there = (sweep(sweep_tasks.product, tasks, jobs=jobs).rows for jobs in (1, 2))\n"
+        "print([{**row, 'seconds': 0} for row in here] == [{**row, 'seconds': 0} for row in there])\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout == "True\n"

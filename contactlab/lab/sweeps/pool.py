@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from contactlab.lab.sweeps.attempt import Answer, attempt
 from contactlab.lab.sweeps.functions import FunctionName, load_function
+from contactlab.lab.sweeps.process import ONE_THREAD
 from contactlab.lab.sweeps.tasks import Item
 from contactlab.lab.sweeps.worker import Worker
 
@@ -22,10 +24,25 @@ def all_cores() -> int:
 
 
 def run_here(function: FunctionName, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
-    """Yield every task with its answer, one after the other, in this process."""
+    """Yield every task with its answer, one after the other, in this process, BLAS on one thread as in workers."""
     found = load_function(function)
-    for item in items:
-        yield item, attempt(found, item.text)
+    with _one_blas_thread():
+        for item in items:
+            yield item, attempt(found, item.text)
+
+
+def _one_blas_thread() -> contextlib.AbstractContextManager[object]:
+    """Keep sums from being split otherwise than in workers, where the library that can is there (extra `lab`)."""
+    if any(name in os.environ for name in ONE_THREAD):
+        return contextlib.nullcontext()  # somebody has decided, for the workers, too
+    try:
+        # SciPy has a BLAS of its own, which is found once it is loaded.
+        import scipy.linalg  # noqa: F401
+        from threadpoolctl import threadpool_limits
+    except ModuleNotFoundError:
+        return contextlib.nullcontext()
+    limits: contextlib.AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return limits
 
 
 def run_on_processes(

@@ -14,11 +14,12 @@ from typing import IO
 from contactlab.lab.sweeps.errors import SweepError
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE
 
-__all__ = ["Process"]
+__all__ = ["ONE_THREAD", "Process"]
 
 TAIL = 1500  # bytes kept of what it says on standard error
 PATIENCE = 5.0  # s, for what it said before it died to arrive
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+#: What tells BLAS how many threads it may use.
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from contactlab.lab.sweeps.child import main; main()"
 
 
@@ -33,7 +34,7 @@ class Process:
 
     def __init__(self) -> None:
         # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
-        environment = {**dict.fromkeys(_ONE_THREAD, "1"), **os.environ, WORKER_VARIABLE: "1"}
+        environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, WORKER_VARIABLE: "1"}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _START, json.dumps(sys.path)],

@@ -43,8 +43,9 @@ def sweep(
     """Run a function on every task and return the rows in the order of the tasks.
 
     The rows are the same, bit for bit but for times, however and wherever they are computed, if the function depends
-    on its task alone: what is random takes its seed from the task. (BLAS may round differently on another number of
-    threads; worker processes use one unless ``OMP_NUM_THREADS`` says otherwise.)
+    on its task alone: what is random takes its seed from the task. (BLAS rounds differently on another number of
+    threads: tasks have one, in workers and, where `threadpoolctl` is installed, in this process, unless
+    ``OMP_NUM_THREADS`` or its like is set.)
 
     Parameters
     ----------

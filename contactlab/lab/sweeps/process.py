@@ -34,7 +34,8 @@ class Process:
 
     def __init__(self) -> None:
         # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
-        environment = {**dict.fromkeys(ONE_THREAD, "1"), **os.environ, WORKER_VARIABLE: "1"}
+        threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
+        environment = {**os.environ, **threads, WORKER_VARIABLE: "1"}
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _START, json.dumps(sys.path)],

@@ -1,4 +1,4 @@
-"""What the pages rest on, without building them: every page is reached, pictures are there and small, names are links."""
+"""What the pages rest on, without building them: every page is reached, pictures are there and small, names exist."""
 
 from __future__ import annotations
 

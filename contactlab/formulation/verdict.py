@@ -56,17 +56,17 @@ def certify_cone_forces(
     data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
     """Certificate of forces [fN | fF | fL | fG] and v+ over a step h against Coulomb's exact cone."""
-    from contactlab.formulation.kernels.certify import CERT_SIZE, certify
-    from contactlab.formulation.kernels.certify_cone import certify_cones
+    from contactlab.formulation.kernels.certify import CERT_SIZE
+    from contactlab.formulation.kernels.certify_cone import certify_with_cones
 
     blocks = data.blocks()
     cert, size = np.empty(CERT_SIZE), np.empty(blocks.nv + 1)
-    certify(
+    certify_with_cones(
         h,
         blocks.nc,
         blocks.nr,
         blocks.nl,
-        np.zeros_like(blocks.r),
+        blocks.r,
         blocks.mu,
         blocks.J,
         blocks.Y,
@@ -76,24 +76,9 @@ def certify_cone_forces(
         blocks.v_free,
         blocks.Mv,
         packed,
-        packed,
         v_plus,
         ALL_COLUMNS,
-        size,
-        cert,
-    )
-    certify_cones(
-        h,
-        blocks.nc,
-        blocks.r,
-        blocks.mu,
-        blocks.J,
-        blocks.Y,
-        blocks.k,
-        blocks.gamma,
-        packed,
-        v_plus,
-        ALL_COLUMNS,
+        np.empty_like(blocks.r),
         size,
         cert,
     )

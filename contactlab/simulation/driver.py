@@ -12,6 +12,7 @@ from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.simulation.collision_packing import grow_collision, new_collision
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Supply
+from contactlab.simulation.island_cones import IslandCones
 from contactlab.simulation.island_inertia import IslandInertia
 from contactlab.simulation.joint_packing import grow_joints, new_joint_chunk, new_joints
 from contactlab.simulation.joint_service import JointService, Targets
@@ -85,6 +86,7 @@ class Driver:
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
+        stepper.check_world(world)
         edges = stepper.edges_in(world)
         width = lcp_width(edges)
         if state.contact_ids.size and state.z.shape[1] != width:
@@ -101,7 +103,7 @@ class Driver:
         self._motions = motions_of(world) if motions is None else motions
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
-        self.last_result: lcp.Result | None = None
+        self.last_result: lcp.Result | lcp.FrictionResult | None = None
 
         points = world.packed.radii.size * world.packed.offsets.size
         self.collision = None if world.collision is None else new_collision(world.collision)
@@ -128,7 +130,10 @@ class Driver:
         self.control[layout.EDGES] = edges
         self.control[layout.WARM_START] = stepper.warm_start
         # Who asks for every problem wants them posed, not solved.
-        self.control[layout.PROPOSE] = not external
+        self._cone = stepper.friction == "cone"
+        # A proposal is one for a pyramid.
+        self.control[layout.PROPOSE] = not external and not self._cone
+        self.control[layout.CONE] = self._cone
         self.control[layout.REDUCE] = stepper.reduce_contacts
         self.control[layout.SLEEP] = stepper.sleep is not None
         self.control[layout.PROJECTION] = stepper.projection
@@ -289,8 +294,10 @@ class Driver:
         data = ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
         return data, island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
 
-    def solve_again(self) -> lcp.Result:
+    def solve_again(self) -> lcp.Result | lcp.FrictionResult:
         """Solve the island in progress through the public path."""
+        if self._cone:
+            return self.island_cones().solve(self._solver, self._stepper.tolerance)
         import lcp
 
         n = int(self.control[layout.ISLAND_N])
@@ -328,9 +335,25 @@ class Driver:
         return True
 
     def _solve(self) -> None:
+        if self._cone:
+            island = self.island_cones()
+            answer = island.solve(self._solver, self._stepper.tolerance)
+            self.last_result = answer
+            self.control[layout.CONE_SOLVED] = answer.solved
+            self.control[layout.PIVOTS] = answer.iterations
+            island.write(answer, self.island.z, self.island.measures)
+            return
         self.last_result = result = self.solve_again()
         self.island.z[: result.z.size] = result.z
         self.control[layout.PIVOTS] = result.iterations
+
+    def island_cones(self) -> IslandCones:
+        """Return the island in progress as a problem of exact cones."""
+        nc, n = int(self.control[layout.ISLAND_CONTACTS]), int(self.control[layout.ISLAND_N])
+        nl = 0 if self.joints is None else int(self.control[layout.ISLAND_L])
+        island = self.island
+        z0 = island.z0[:n] if self.control[layout.HAS_Z0] else None
+        return IslandCones.of(island.M[: n * n].reshape(n, n), island.q[:n], island.r[:nc], island.mu[:nc], nl, z0)
 
     def island_trees(self) -> NDArray[np.int64]:
         """Return the numbers of the trees of the island in progress."""

@@ -92,7 +92,7 @@ class SimulationError(RuntimeError):
         h: float,
         problem: ConstraintVelProblemData | None,
         problem_path: Path | None,
-        result: lcp.Result | None,
+        result: lcp.Result | lcp.FrictionResult | None,
         recording: Recording,
     ) -> None:
         super().__init__(message)

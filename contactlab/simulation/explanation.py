@@ -7,12 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import lcp
 import problem_data
+from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.multibody.model import WORLD
 from contactlab.simulation.driver import Driver
@@ -84,7 +85,7 @@ class Explanation:
     h: float | None
     reason: str
     problem: ConstraintVelProblemData | None
-    result: lcp.Result | None
+    result: lcp.Result | lcp.FrictionResult | None
     contacts: tuple[ContactLine, ...]
     rank_normal: int
     rank: int
@@ -173,7 +174,7 @@ def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelP
             found = replace(found, reason=str(error), solved=False, advice=advice)
         return replace(found, joints=joints)
     if dumped is not None:
-        return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver)
+        return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver, stepper.friction)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
     if np.any(recording.rows["contact_id"] >= layout.EXTERNAL_ID):
         reason += " Contacts from outside the loop, which the run had, were not there this time."
@@ -186,11 +187,13 @@ def _of_problem(
     step: int | None,
     time: float | None,
     h: float,
-    solver: lcp.Solver,
+    solver: Any,
+    friction: str = "pyramid",
 ) -> Explanation:
     """Solve a problem again."""
     formed = form_discretized_lcp(problem, h)
-    result = lcp.solve(lcp.LCP(formed.MM, formed.qq), solver)
+    posed: Any = form_cone_problem(formed).problem if friction == "cone" else lcp.LCP(formed.MM, formed.qq)
+    result = lcp.solve(posed, solver)
     return _explanation(problem, record, step, time, h, result, (), None)
 
 
@@ -200,7 +203,7 @@ def _explanation(
     step: int | None,
     time: float | None,
     h: float,
-    result: lcp.Result,
+    result: lcp.Result | lcp.FrictionResult,
     contacts: tuple[ContactLine, ...],
     stepper: TimeStepping | None,
 ) -> Explanation:

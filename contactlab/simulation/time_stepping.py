@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import lcp
 from contactlab.contact import ContactError, check_edges
@@ -14,7 +16,7 @@ from contactlab.simulation.driver import Driver, Targets, Tau
 from contactlab.simulation.errors import SimulationConfigError
 from contactlab.simulation.external_contacts import Contacts, supply_of
 from contactlab.simulation.failure import simulation_error
-from contactlab.simulation.joint_table import JointTable
+from contactlab.simulation.joint_table import JointTable, row_classes
 from contactlab.simulation.kernels import layout
 from contactlab.simulation.plane import PLANAR_EDGES
 from contactlab.simulation.record import Recording, scope_of
@@ -26,6 +28,13 @@ if TYPE_CHECKING:
     from contactlab.simulation.world import World
 
 __all__ = ["StepResult", "TimeStepping"]
+
+
+#: What friction has at each contact.
+FRICTION = ("pyramid", "cone")
+
+# Two orthonormal tangents, each both ways.
+CONE_EDGES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +77,8 @@ class TimeStepping:
     h
         Step [s]; of an adaptive stepper the largest.
     solver
-        LCP solver, for what the previous forces do not answer (see ``warm_start``); None for `lcp.Lemke` with
+        LCP solver (with ``friction="cone"`` a friction solver, None for `lcp.default_friction_solver()`), for what the
+        previous forces do not answer (see ``warm_start``); None for `lcp.Lemke` with
         `lcp.default_solver()` behind it. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop
         (without its time limit); any other one is called from it, once per island and step.
     edges
@@ -76,6 +86,12 @@ class TimeStepping:
     margin
         A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
+    friction
+        ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
+        contact (one in a planar world), the same in every direction. Every island is then a problem of
+        `lcp.FrictionProblem`, solved outside the compiled loop by a friction solver; stops of joints are contacts
+        without friction. Not for worlds whose joints have bounded forces (drives, dry friction, belts of torque), nor
+        for loops with ``cfm``: rows that the cone's problem has no place for.
     v_min
         Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
         at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
@@ -127,7 +143,7 @@ class TimeStepping:
     """
 
     h: float
-    solver: lcp.Solver | None = None
+    solver: lcp.Solver | lcp.FrictionSolver | None = None
     edges: int = 8
     margin: float = 1e-3
     v_min: float = 1e-2
@@ -143,6 +159,7 @@ class TimeStepping:
     shrink: float = 0.5
     grow: float = 1.25
     h_min: float | None = None
+    friction: str = "pyramid"
 
     def __post_init__(self) -> None:
         for name in ("h", "margin", "v_min", "erp", "cfm", "tolerance", "shrink", "grow"):
@@ -169,12 +186,18 @@ class TimeStepping:
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
         self._check_adaptive()
+        self._check_friction()
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
 
     @functools.cached_property
-    def lcp_solver(self) -> lcp.Solver:
-        """The solver used: the one given; by default Lemke's method, then what `lcp.default_solver` would try."""
+    def lcp_solver(self) -> Any:
+        """The solver used: the one given; by default Lemke's method, then what `lcp.default_solver` would try.
+
+        With ``friction="cone"`` a friction solver, by default `lcp.default_friction_solver`.
+        """
+        if self.friction == "cone":
+            return lcp.default_friction_solver() if self.solver is None else self.solver
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.solver is None else self.solver
 
     @property
@@ -183,8 +206,9 @@ class TimeStepping:
         return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
 
     def edges_in(self, world: World) -> int:
-        """Edges of the friction pyramid in a world: 2 in a planar one."""
-        return self.edges if world.plane is None else PLANAR_EDGES
+        """Edges of the friction pyramid in a world: 2 in a planar one; of a cone those of its tangents, both ways."""
+        edges = CONE_EDGES if self.friction == "cone" else self.edges
+        return edges if world.plane is None else PLANAR_EDGES
 
     def next_h(self, last: float) -> float:
         """Return the step to try first [s] after one of ``last`` [s]; 0 where there was none."""
@@ -196,6 +220,8 @@ class TimeStepping:
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
         solver = self.lcp_solver
+        if self.friction == "cone":
+            return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
         inside = layout.SOLVER_LEMKE
         if type(solver) is lcp.Fallback:
             solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
@@ -247,6 +273,27 @@ class TimeStepping:
             kinetic=float(rows["kinetic"][0]),
             potential=float(rows["potential"][0]),
         )
+
+    def check_world(self, world: World) -> None:
+        """Refuse a world with rows that ``friction="cone"`` has no place for."""
+        if self.friction != "cone" or world.joints is None:
+            return
+        classes = row_classes(world, self, np.arange(len(world.joint_rows)))
+        if np.any(classes == "B"):
+            label = world.joint_rows[int(np.argmax(classes == "B"))].label
+            detail = f'"cone" does not know rows of bounded force, such as {label}; use friction="pyramid"'
+            raise SimulationConfigError("friction", detail)
+
+    def _check_friction(self) -> None:
+        if self.friction not in FRICTION:
+            raise SimulationConfigError("friction", f"must be one of {', '.join(FRICTION)}, got {self.friction!r}")
+        known = getattr(self.solver, "traits", None)
+        of_cones = known is not None and bool(known & lcp.Traits.CONE)
+        name = type(self.solver).__name__
+        if self.friction == "cone" and known is not None and not of_cones:
+            raise SimulationConfigError("solver", f'{name} does not solve friction="cone"; lcp.ALL_FRICTION_SOLVERS do')
+        if self.friction == "pyramid" and of_cones:
+            raise SimulationConfigError("solver", f'{name} solves cones alone: write friction="cone"')
 
     def _check_adaptive(self) -> None:
         if not 0.0 < self.shrink < 1.0:

@@ -178,12 +178,15 @@ def stepper_from_json(data: Json) -> TimeStepping:
     return TimeStepping(**{**data, "solver": solver, "sleep": sleep})
 
 
-_COMBINATORS = (lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
+_COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
+
+
+_OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS)
 
 
 def _own_solvers() -> dict[str, type]:
     """The solver classes of `lcp`, combinators included, by name."""
-    return {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *_COMBINATORS)}
+    return {cls.__name__: cls for cls in _OWN}
 
 
 def _solver_to_json(solver: Any) -> Json:

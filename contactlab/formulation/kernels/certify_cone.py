@@ -20,12 +20,13 @@ from contactlab.formulation.kernels.certify import (
     CONE,
     DISSIPATION,
     MAXIMUM_DISSIPATION,
+    certify,
     keep_worst,
     row_rate,
 )
 from lcp.kernels import kernel
 
-__all__ = ["certify_cones"]
+__all__ = ["certify_cones", "certify_with_cones"]
 
 
 @kernel
@@ -83,3 +84,32 @@ def certify_cones(
             keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
             keep_worst(cert, MAXIMUM_DISSIPATION, abs(power + bound * speed), power_scale)
         first += r[c]
+
+
+@kernel
+def certify_with_cones(
+    h: float,
+    nc: int,
+    nr: int,
+    nl: int,
+    r: NDArray[np.int64],
+    mu: NDArray[np.float64],
+    J: NDArray[np.float64],
+    Y: NDArray[np.float64],
+    k: NDArray[np.float64],
+    gamma: NDArray[np.float64],
+    gammaE: NDArray[np.float64],
+    v_free: NDArray[np.float64],
+    Mv: NDArray[np.float64],
+    f: NDArray[np.float64],
+    v_plus: NDArray[np.float64],
+    spans: NDArray[np.int64],
+    none: NDArray[np.int64],
+    work: NDArray[np.float64],
+    cert: NDArray[np.float64],
+) -> None:
+    """Fill cert as `certify` does, with the exact cone in place of the pyramid; ``none`` (nc,) is scratch."""
+    for c in range(nc):
+        none[c] = 0
+    certify(h, nc, nr, nl, none, mu, J, Y, k, gamma, gammaE, v_free, Mv, f, f, v_plus, spans, work, cert)
+    certify_cones(h, nc, r, mu, J, Y, k, gamma, f, v_plus, spans, work, cert)

@@ -21,6 +21,7 @@ from contactlab.formulation.kernels.bilateral import (
 from contactlab.formulation.kernels.boxed_rows import boxed_variables
 from contactlab.formulation.kernels.certify import CERT_SIZE, certify
 from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from contactlab.formulation.kernels.certify_cone import certify_with_cones
 from contactlab.formulation.kernels.discretized_lcp import assemble_boxed_lcp
 from contactlab.formulation.kernels.recover import add_impulses, recover_boxed
 from contactlab.simulation.kernels.blocks import build_blocks, complete_rows, warm_vector
@@ -44,6 +45,8 @@ from contactlab.simulation.kernels.joint_rows import fill_joint_row
 from contactlab.simulation.kernels.layout import (
     CFM,
     CHUNK_JOINTS,
+    CONE,
+    CONE_SOLVED,
     EDGES,
     ERP,
     FAILURE_INCONSISTENT,
@@ -289,10 +292,14 @@ def judge_joint_island(
     m = nu + ng + nbox
     z = island.z[:n]
     q = island.q[:n]
-    if control[PROPOSED] == 0:
-        lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
-    if not is_solved(island.measures, parameters[TOLERANCE]):
-        return FAILURE_LCP
+    if control[CONE] != 0:
+        if control[CONE_SOLVED] == 0:
+            return FAILURE_LCP
+    else:
+        if control[PROPOSED] == 0:
+            lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
+        if not is_solved(island.measures, parameters[TOLERANCE]):
+            return FAILURE_LCP
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
@@ -330,27 +337,50 @@ def judge_joint_island(
         for i in range(ng):
             impulses[i] /= h
     certificate = island.certificate
-    certify(
-        h,
-        nc,
-        nr,
-        nl,
-        island.r[:nc],
-        island.mu[:nc],
-        J,
-        Y,
-        island.k[:m],
-        island.gamma[:m],
-        island.gammaE[:nc],
-        v_free,
-        island.Mv[:nv],
-        z,
-        f,
-        v_plus,
-        dense,
-        island.certificate_work[: nv + 1],
-        certificate[:CERT_SIZE],
-    )
+    if control[CONE] != 0:
+        certify_with_cones(
+            h,
+            nc,
+            nr,
+            nl,
+            island.r[:nc],
+            island.mu[:nc],
+            J,
+            Y,
+            island.k[:m],
+            island.gamma[:m],
+            island.gammaE[:nc],
+            v_free,
+            island.Mv[:nv],
+            f,
+            v_plus,
+            dense,
+            island.proposal_ints,
+            island.certificate_work[: nv + 1],
+            certificate[:CERT_SIZE],
+        )
+    else:
+        certify(
+            h,
+            nc,
+            nr,
+            nl,
+            island.r[:nc],
+            island.mu[:nc],
+            J,
+            Y,
+            island.k[:m],
+            island.gamma[:m],
+            island.gammaE[:nc],
+            v_free,
+            island.Mv[:nv],
+            z,
+            f,
+            v_plus,
+            dense,
+            island.certificate_work[: nv + 1],
+            certificate[:CERT_SIZE],
+        )
     u = island.certificate_work[: nv + 1]
     of_boxed = certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
     certify_boxed(h, nu + ng, J, Y, island.k[:m], island.gamma[:m], lo, hi, f, v_plus, u, dense, of_boxed)

@@ -88,6 +88,8 @@ WANT_ISLAND_G: Final = 47
 ASK_JOINTS: Final = 48  # whether targets of drives or rows of the user's own are wanted for every step
 PROPOSE: Final = 50  # whether a proposal may take the place of a solve
 PROPOSED: Final = 51  # linear systems of the proposal that was taken and 1; 0 where a solver was asked
+CONE: Final = 52  # whether friction has the exact cone: such a problem is solved, and judged, outside
+CONE_SOLVED: Final = 53  # the verdict on the island in progress
 CONTROL_SIZE: Final = 64
 
 # Values of SOLVER, TAU_MODE, GYROSCOPIC and FAILURE.

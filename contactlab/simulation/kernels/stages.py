@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.certify import CERT_SIZE, certify
+from contactlab.formulation.kernels.certify_cone import certify_with_cones
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.recover import recover
 from contactlab.multibody.kernels.views import rows_at
@@ -23,6 +24,8 @@ from contactlab.simulation.kernels.joint_rows import find_joint_rows
 from contactlab.simulation.kernels.layout import (
     ADAPTIVE,
     CFM,
+    CONE,
+    CONE_SOLVED,
     EDGES,
     ERP,
     FAILED,
@@ -168,10 +171,14 @@ def judge_island(
     n = 2 * nc + 2 * nr
     z = island.z[:n]
     q = island.q[:n]
-    if control[PROPOSED] == 0:
-        lcp_residuals(rows_at(island.M, 0, n, n), q, z, island.w[:n], island.measures)
-    if not is_solved(island.measures, parameters[TOLERANCE]):
-        return False
+    if control[CONE] != 0:
+        if control[CONE_SOLVED] == 0:
+            return False
+    else:
+        if control[PROPOSED] == 0:
+            lcp_residuals(rows_at(island.M, 0, n, n), q, z, island.w[:n], island.measures)
+        if not is_solved(island.measures, parameters[TOLERANCE]):
+            return False
     # Solved without a pivot although z = 0 is no solution: the previous step's forces or basis did it.
     least = 0.0
     for i in range(n):
@@ -187,26 +194,49 @@ def judge_island(
     spans = island.spans[:m]
     if control[PROPOSED] == 0:
         recover(h, nc, nr, 0, z, Y, v_free, spans, f, v_plus)
-    certify(
-        h,
-        nc,
-        nr,
-        0,
-        island.r[:nc],
-        island.mu[:nc],
-        J,
-        Y,
-        island.k[:m],
-        island.gamma[:m],
-        island.gammaE[:nc],
-        v_free,
-        island.Mv[:nv],
-        z,
-        f,
-        v_plus,
-        spans,
-        island.certificate_work[: nv + 1],
-        island.certificate[:CERT_SIZE],
-    )
+    if control[CONE] != 0:
+        certify_with_cones(
+            h,
+            nc,
+            nr,
+            0,
+            island.r[:nc],
+            island.mu[:nc],
+            J,
+            Y,
+            island.k[:m],
+            island.gamma[:m],
+            island.gammaE[:nc],
+            v_free,
+            island.Mv[:nv],
+            f,
+            v_plus,
+            spans,
+            island.proposal_ints,
+            island.certificate_work[: nv + 1],
+            island.certificate[:CERT_SIZE],
+        )
+    else:
+        certify(
+            h,
+            nc,
+            nr,
+            0,
+            island.r[:nc],
+            island.mu[:nc],
+            J,
+            Y,
+            island.k[:m],
+            island.gamma[:m],
+            island.gammaE[:nc],
+            v_free,
+            island.Mv[:nv],
+            z,
+            f,
+            v_plus,
+            spans,
+            island.certificate_work[: nv + 1],
+            island.certificate[:CERT_SIZE],
+        )
     scatter_velocity(world, work, island, control[ISLAND])
     return True

@@ -111,7 +111,7 @@ def _stepper(table: Table) -> StepperEntry:
             inner = table.table("sleep", ("speed", "time"))
             with inner.blame():
                 options[key] = Sleep(**{name: inner.number(name) for name in inner.values})
-        elif key == "gyroscopic":
+        elif key in ("gyroscopic", "friction"):
             options[key] = table.text(key)
         elif key != "solver":
             options[key] = table.number(key)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from contactlab.simulation.verification.cone import cone_residual
 from contactlab.simulation.verification.contacts import ContactRows
 from contactlab.spatial.arrays import FloatArray
 
@@ -31,6 +32,8 @@ def island_measures(
     z: FloatArray,
     h: float,
     liveliness: float,
+    *,
+    cone: bool = False,
 ) -> list[Measure]:
     """Return every condition's worst violation over its scale.
 
@@ -48,10 +51,14 @@ def island_measures(
         Step [s].
     liveliness
         `liveliness` of the island's motion without contacts.
+    cone
+        Whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid.
     """
     best: list[Measure] = []
     for k in _choices(rows.k):
-        measures = [_lcp_residual(rows, Y, v_free, z, k, h), *_mechanics(rows, Y, v_free, v_plus, z, k, h, liveliness)]
+        residual = cone_residual if cone else _lcp_residual
+        mechanics = _mechanics(rows, Y, v_free, v_plus, z, k, h, liveliness, cone)
+        measures = [residual(rows, Y, v_free, z, k, h), *mechanics]
         if not best or max(value for *_, value in measures) < max(value for *_, value in best):
             best = measures
     return best
@@ -120,6 +127,7 @@ def _mechanics(
     k: FloatArray,
     h: float,
     liveliness: float,
+    cone: bool,
 ) -> Iterator[Measure]:
     """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
 
@@ -148,6 +156,9 @@ def _mechanics(
         used, bound = float((plus[c] + minus[c]).sum()), float(rows.mu[c] * fN[c])
         product = max(abs(fN[c]) * scale[c], force[c] * abs(rate[c]))
         fastest = float(np.abs(slip[c]).max())
+        if cone:
+            # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
+            used, fastest = float(np.linalg.norm(friction)), float(np.linalg.norm(slip[c]))
         power = max((abs(bound) + used) * slip_scale[c], slip_force[c] * fastest)
         least = min(fN[c] / _unit(force[c]), min(plus[c].min(), minus[c].min()) / _unit(slip_force[c]))
         yield "sign", c, max(0.0, -least)

@@ -187,7 +187,8 @@ def _islands(
             Y: FloatArray = np.linalg.solve(M, J.T).T.astype(np.float64, copy=False)
             z = _solution(rows["contact_z"][numbers], recording.stepper.edges_in(recording.world) // 2)
             lively = liveliness(M, np.vstack((Y, Y_joints)), v_free)
-            for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h, lively):
+            cone = recording.stepper.friction == "cone"
+            for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h, lively, cone=cone):
                 yield condition, island, int(numbers[contact]), value
             yield from _projection(recording, i, island, posed, Y)
             nc, nr = posed.N.shape[0], posed.F.shape[0]

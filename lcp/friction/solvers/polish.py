@@ -15,6 +15,8 @@ Vector = NDArray[np.float64]
 # Proximal weight (in units of W's median diagonal entry): contacts share a load that nothing decides as they do now.
 _WEIGHT = 1e-9
 _STEPS = 6
+# Error at which nothing is left to gain.
+_ROUNDING = 1e-15
 
 
 def polished(problem: FrictionProblem, r: Vector) -> Vector:
@@ -23,10 +25,13 @@ def polished(problem: FrictionProblem, r: Vector) -> Vector:
     Near a solution each contact's mode (open, stick, slide) no longer changes, and Newton's step on Alart and Curnier's
     equations is that on the equations of the modes: r = 0; u = 0; u_N = 0 with r_T against u_T.
     """
+    best_error = _error(problem, r)
+    if best_error <= _ROUNDING:
+        return r
     units = scaled(problem)
     equations = AlartCurnier(problem, units.W, units.q, _WEIGHT)
     rows = units.start(r)
-    best, best_error = r, _error(problem, r)
+    best = r
     for _ in range(_STEPS):
         equations.q = units.q - _WEIGHT * rows * equations.present
         found = equations.step(rows, equations.motion(rows))

@@ -20,7 +20,7 @@ table.many td{padding:.2em .4em}
 table.many td:first-child,table.many th:first-child{position:sticky;left:0;background:#fff;white-space:nowrap}
 table.upright th:not(:first-child){writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;
 white-space:nowrap;min-width:0;position:static}
-table.facts td:first-child{white-space:nowrap}
+table.facts td:first-child,table.summary td:nth-child(-n+2){white-space:nowrap}
 table.rows{font-size:12px}table.rows td.detail{max-width:24em;color:#555}
 .small{font-size:13px;color:#444}
 svg{width:100%;height:auto;font:12px system-ui,sans-serif}

@@ -63,6 +63,7 @@ def summary_table(field: Field, lines: Sequence[SolverSummary]) -> str:
             )
             for one in lines
         ),
+        "summary",
     )
 
 

@@ -7,13 +7,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from lcp.kernels import when_compiling
+
+if TYPE_CHECKING:
+    from contactlab.simulation import TimeStepping, World
+    from contactlab.simulation.driver import Driver
 
 __all__ = ["PARTS", "compile_part", "compiling_beside"]
 
 #: What the process is asked for, in this order; see `compile_part`.
-PARTS = ("solver", "certificate", "ledger")
+PARTS = ("solver", "end", "ledger")
 
 
 @contextlib.contextmanager
@@ -40,37 +45,62 @@ def compiling_beside() -> Iterator[None]:
 
 
 def compile_part(name: str) -> None:
-    """Compile one of `PARTS`: pivoting or certificate as the loop has them in it, or what a record is read with."""
-    if name == "ledger":
-        _ledger()
-    else:
-        _inner(name)
+    """Compile one of `PARTS`: pivoting, the end of a step, both as the loop has them in it; what a record is read with.
+
+    The loop comes to the end of a step last, and within that to the first of these kernels.
+    """
+    {"solver": _solver, "end": _end, "ledger": _ledger}[name]()
 
 
-def _inner(name: str) -> None:
+def _solver() -> None:
     import numpy as np
 
-    from contactlab.formulation.kernels.certify import certify
     from lcp.kernels.compiling import compile_inner
     from lcp.kernels.lemke import lemke_drive
 
-    number, vector, matrix, integers = 1.0, np.zeros(1), np.zeros((1, 1)), np.zeros(1, dtype=np.int64)
-    if name == "solver":
-        work = (vector, integers, vector, integers)
-        compile_inner(lemke_drive, matrix, vector, vector, True, vector, *work, 1)
-    else:
-        problem = (number, 1, 1, 1, integers, vector, matrix, matrix, *[vector] * 5)
-        compile_inner(certify, *problem, *[vector] * 3, np.zeros((1, 4), dtype=np.int64), vector, vector)
+    vector, integers = np.zeros(1), np.zeros(1, dtype=np.int64)
+    work = (vector, integers, vector, integers)
+    compile_inner(lemke_drive, np.zeros((1, 1)), vector, vector, True, vector, *work, 1)
 
 
-def _ledger() -> None:
+def _end() -> None:
+    import numpy as np
+
+    from contactlab.formulation.kernels.certify import certify
+    from contactlab.multibody.kernels.configurations import integrate_configuration
+    from contactlab.simulation.kernels import finish, projection, rows, sleeping
+    from lcp.kernels.compiling import compile_inner
+
+    whole, _, driver = _demo()
+    world, work, island, chunk = whole.packed, driver.work, driver.island, driver.chunk
+    place = (world, work, island)
+    compile_inner(sleeping.count_rest, world, work, 0, driver.parameters, 1.0)
+    compile_inner(finish.measure, world, work.W, work.q, work.scratch, work.energy)
+    compile_inner(integrate_configuration, world.ints, world.floats, work.q, work.v, 1.0, work.q)
+    compile_inner(sleeping.keep_asleep, world, work)
+    compile_inner(projection.shift_island, *place, chunk, 0, 0, 0, 0)
+    compile_inner(projection.pose_projection, *place, 0, 0, 0, 1.0)
+    compile_inner(rows.write_island, island, chunk, 0, 0, 0, 0, 0, 0, 0)
+    compile_inner(rows.write_rows, *place, chunk, 0, 0, 1.0, 0, 0)
+    vector, matrix = work.v, np.zeros((1, 1))
+    problem = (1.0, 1, 1, 1, island.r, vector, matrix, matrix, *[vector] * 5)
+    compile_inner(certify, *problem, *[vector] * 3, island.spans, vector, vector)
+
+
+def _demo() -> tuple[World, TimeStepping, Driver]:
+    """The demo, and the memory of a run of it for its types."""
     from contactlab.cli.demo_scene import demo_stepper, demo_world
-    from contactlab.simulation import Recording
     from contactlab.simulation.driver import Driver
 
     world, stepper = demo_world(), demo_stepper()
-    start = world.initial_state()
+    return world, stepper, Driver(world, stepper, world.initial_state())
+
+
+def _ledger() -> None:
+    from contactlab.simulation import Recording
+
+    world, stepper, driver = _demo()
     # No step is made: nothing of the loop is compiled.
-    recording = Recording.of_run(world, stepper, start, [Driver(world, stepper, start).take()])
+    recording = Recording.of_run(world, stepper, world.initial_state(), [driver.take()])
     str(recording.ledger)
     recording.poses()

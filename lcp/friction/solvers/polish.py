@@ -12,9 +12,13 @@ from lcp.friction.solvers.alart_curnier import AlartCurnier
 
 Vector = NDArray[np.float64]
 
-# Proximal weight (in units of W's median diagonal entry): contacts share a load that nothing decides as they do now.
-_WEIGHT = 1e-9
-_STEPS = 6
+# Proximal weights (in units of W's median diagonal entry), tried in turn: contacts share a load that nothing decides as
+# they do now. Rounding of the equations comes back by its share of the weight in forces that W does not feel, so that a
+# large weight goes further where it converges; a small one converges where W is ill-conditioned.
+_WEIGHTS = (1e-4, 1e-6, 1e-9)
+_STEPS = 8
+# Steps in a row without gain that are put up with.
+_WORSE = 2
 # Error at which nothing is left to gain.
 _ROUNDING = 1e-15
 
@@ -29,20 +33,28 @@ def polished(problem: FrictionProblem, r: Vector) -> Vector:
     if best_error <= _ROUNDING:
         return r
     units = scaled(problem)
-    equations = AlartCurnier(problem, units.W, units.q, _WEIGHT)
-    rows = units.start(r)
+    equations = AlartCurnier(problem, units.W, units.q)
     best = r
-    for _ in range(_STEPS):
-        equations.q = units.q - _WEIGHT * rows * equations.present
-        found = equations.step(rows, equations.motion(rows))
-        if found is None:
+    for weight in _WEIGHTS:
+        equations.set_shift(weight)
+        rows, worse = units.start(best), 0
+        for _ in range(_STEPS):
+            equations.q = units.q - weight * rows * equations.present
+            found = equations.step(rows, equations.motion(rows))
+            if found is None:
+                break
+            rows = rows + found[1]
+            candidate = units.original(rows)
+            error = _error(problem, candidate)
+            if error < best_error:
+                best, best_error, worse = candidate, error, 0
+            else:
+                # A contact may have changed its mode on the way.
+                worse += 1
+                if worse > _WORSE:
+                    break
+        if best_error <= _ROUNDING:
             break
-        rows = rows + found[1]
-        candidate = units.original(rows)
-        error = _error(problem, candidate)
-        if not error < best_error:
-            break
-        best, best_error = candidate, error
     return best
 
 

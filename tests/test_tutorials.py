@@ -72,7 +72,7 @@ def run_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
         if block.language == "sh":
             run_commands(block.text)
         else:
-            exec(compile("\n" * block.line + block.text, str(page), "exec"), values)
+            exec(compile("\n" * block.line + block.text, str(page), "exec", dont_inherit=True), values)
         printed = capsys.readouterr().out
         if block.expected is not None:
             assert doctest.OutputChecker().check_output(block.expected, printed, OPTIONS), (

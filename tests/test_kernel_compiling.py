@@ -125,6 +125,13 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
     assert call(tmp_path, "norm2") == ("25.0", False)
 
 
+def test_releases_of_numba_that_were_not_tried_compile_by_its_own_way(tmp_path: Path) -> None:
+    (tmp_path / "kernels_on_disk.py").write_text("from lcp.kernels import compiling\ncompiling.TRIED = ()\n" + SOURCE)
+    assert call(tmp_path, "shifted") == ("34.0", True)
+    assert call(tmp_path, "shifted") == ("34.0", False)
+    assert call(tmp_path, "norm2") == ("25.0", True)
+
+
 def test_numba_and_the_collector_are_left_as_they_were() -> None:
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction

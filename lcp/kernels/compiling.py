@@ -10,7 +10,8 @@ Four things cost most of a compilation and change nothing in the code that comes
 * The types of ``a + b`` for two floats are looked up once, not searched among the candidates at every plus sign.
 * The collector of cyclic garbage rests meanwhile: a compilation makes millions of objects that all stay.
 
-Nothing of this is public in numba. Where a release has it no more, `pyproject.toml` bounds the version.
+Nothing of this is public in numba. It is done for the releases it was tried with (`TRIED`); others that
+`pyproject.toml` allows compile by numba's own way, to the same results in more time.
 """
 
 from __future__ import annotations
@@ -22,10 +23,17 @@ from typing import Any
 
 __all__ = ["compile_inner", "compiler_class", "rebuild_inner", "swiftly"]
 
+#: Minor releases of numba whose insides are known to be as this module takes them.
+TRIED = ("0.68",)
+
 
 @functools.cache
 def compiler_class() -> Any:
-    """numba's compiler with the lowering below."""
+    """numba's compiler with the lowering below, or its own where this release was not tried."""
+    if not _tried():
+        from numba.core.compiler import Compiler
+
+        return Compiler
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
@@ -42,6 +50,12 @@ def compiler_class() -> Any:
             return [manager]
 
     return KernelCompiler
+
+
+def _tried() -> bool:
+    import numba
+
+    return numba.__version__.rpartition(".")[0] in TRIED
 
 
 @functools.cache
@@ -182,6 +196,10 @@ def swiftly() -> Iterator[None]:
     """
     global _depth
     from numba.core.compiler_lock import global_compiler_lock
+
+    if not _tried():
+        yield
+        return
 
     with global_compiler_lock:
         _depth += 1

@@ -108,7 +108,7 @@ def report(found: list[dict[str, object]], limit: float) -> str:
     lines = [
         "# Friction problems in FCLIB's layout",
         "",
-        f"{environment()}; one core, CPU seconds, limit {limit:g} s a problem and solver. Solved: FCLIB's residual",
+        f"{environment()}; one core, CPU seconds, limit {limit:g} s of wall time a solve. Solved: FCLIB's residual",
         "within the tolerance. Published: INRIA RR-9118, best solver of the family's set (see the script's head).",
         "",
     ]

@@ -63,8 +63,11 @@ def world() -> World:
     arm.add_body("upper", parent="stand", joint=Revolute((0, 1, 0)), inertia=rod)
     arm.add_body("lower", parent="upper", joint=Revolute((1, 0, 0)), placement=Transform(p=(0, 0, -0.3)), inertia=rod)
     builder.add_model(arm.build(), q=(0.5, 0.2))
+    # The arm gives way: a rigid one wedges bodies against the rising plate (its lower link upright, friction above the
+    # tangent of its slant), and then no motion obeys Coulomb's law with rigid surfaces.
+    soft = Material(0.5, stiffness=1e5, dissipation=0.1)
     for name in ("upper", "lower"):
-        builder.add_shape(name, Capsule(0.03, 0.12), rough, placement=Transform(p=(0, 0, -0.15)))
+        builder.add_shape(name, Capsule(0.03, 0.12), soft, placement=Transform(p=(0, 0, -0.15)))
     return builder.build()
 
 

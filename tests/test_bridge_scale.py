@@ -122,13 +122,13 @@ def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
     small = pile(20)
     for size in (small, (model, q, contacts), (model, q, contacts)):  # the first two compile what the last one needs
         tracemalloc.start()
-        clock = time.perf_counter()
+        clock = time.process_time()
         h = 1e-2
         problem = problem_data_from(size[0], size[1], np.zeros(size[0].nv), contacts=size[2], h=h)
         data = problem.velocity
         W = problem.delassus("N").matrix()
         result = lcp.solve(lcp.LCP(h * W, data.N @ data.solve_inertia(data.Mv) + data.kN))
-        spent, memory = time.perf_counter() - clock, tracemalloc.get_traced_memory()[1]
+        spent, memory = time.process_time() - clock, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert (data.nv, data.nc) == (6000, 4000)
     assert spent < 5.0
@@ -146,10 +146,10 @@ def test_the_rows_of_a_thousand_bodies_cost_their_branches_only() -> None:
     model, q, contacts = pile(1000)
     rubbing = [ContactPoint(c.body_b, c.point, c.normal, body_a=c.body_a, mu=0.5) for c in contacts]
     problem_data_from(*pile(20)[:2], np.zeros(120), contacts=pile(20)[2], h=1e-2).velocity  # noqa: B018  # compiles
-    clock = time.perf_counter()
+    clock = time.process_time()
     problem = problem_data_from(model, q, np.zeros(model.nv), contacts=rubbing, h=1e-2)
     velocity, acceleration = problem.velocity, problem.acceleration
-    assert time.perf_counter() - clock < 5.0
+    assert time.process_time() - clock < 5.0
     assert velocity.N.nnz + velocity.F.nnz <= 12 * (4000 + 8000)
     assert acceleration.F.shape == (8000, 6000)
     assert len(problem.rows.velocity.labels) == 12000
@@ -163,10 +163,10 @@ def test_a_chain_of_a_thousand_links_is_stated_and_its_delassus_matrix_built() -
     limits = [JointLimit(f"b{i}", -0.05, 0.05) for i in range(1000)]
     contacts = [ContactPoint(f"b{i}", (0, 0, -1), UP, frame="body") for i in range(0, 1000, 10)]
     delassus(model, q, np.zeros((1, 1000)))  # compiles
-    clock = time.perf_counter()
+    clock = time.process_time()
     problem = problem_data_from(model, q, v, contacts=contacts, limits=limits, h=1e-3)
     W = {name: problem.delassus(name).matrix() for name in ("N", "L")}
-    assert time.perf_counter() - clock < 5.0
+    assert time.process_time() - clock < 5.0
     assert W["N"].shape == (100, 100)
     assert W["L"].shape[0] > 300
     for name, matrix in W.items():

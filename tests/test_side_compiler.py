@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -17,8 +17,8 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
     started: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
 
-    def start(command: list[str], **options: int) -> subprocess.Popen[bytes]:
-        assert command[1:] == ["-m", "contactlab.cli", "warmup", *side_compiler.PARTS]
+    def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
+        assert command[1:] == ["-P", "-m", "contactlab.cli", "warmup", *side_compiler.PARTS]
         started.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], **options))
         return started[-1]
 
@@ -48,8 +48,7 @@ def test_parts_are_the_versions_that_the_loop_calls() -> None:
     recording = simulate(demo_world(), demo_stepper(), steps=2)
     str(recording.ledger)
     recording.poses()
-    command = [sys.executable, "-m", "contactlab.cli", "warmup", *side_compiler.PARTS]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command, environment = side_compiler.side_command()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     # On disk since this run was compiled, or before: not compiled again.
     assert "compiling" not in done.stderr

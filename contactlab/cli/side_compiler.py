@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from contactlab.simulation import TimeStepping, World
     from contactlab.simulation.driver import Driver
 
-__all__ = ["PARTS", "compile_part", "compiling_beside"]
+__all__ = ["PARTS", "compile_part", "compiling_beside", "side_command"]
 
 #: What the process is asked for, in this order; see `compile_part`.
 PARTS = ("solver", "end", "ledger")
@@ -30,10 +30,10 @@ def compiling_beside() -> Iterator[None]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
-        if len(os.sched_getaffinity(0)) > 1:
-            command = [sys.executable, "-m", "contactlab.cli", "warmup", *PARTS]
+        if _cores() > 1:
             quiet = subprocess.DEVNULL
-            processes.append(subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet))
+            command, environment = side_command()
+            processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
 
     try:
         with when_compiling(start):
@@ -42,6 +42,17 @@ def compiling_beside() -> Iterator[None]:
         for process in processes:
             process.terminate()
             process.wait()
+
+
+def side_command() -> tuple[list[str], dict[str, str]]:
+    """The second process' command and environment: its modules come from where this one's do, not from its folder."""
+    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *PARTS]
+    return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
+
+
+def _cores() -> int:
+    # Not every system says on how many of its cores a process may run.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compile_part(name: str) -> None:

@@ -23,7 +23,8 @@ from contactlab.multibody import (
     point_in_body,
     point_jacobian,
 )
-from contactlab.simulation import Recording, TimeStepping, collision_packing, driver, simulate
+from contactlab.simulation import Recording, TimeStepping, simulate
+from contactlab.stepping import collision_packing, driver
 from problem_data import ConstraintVelProblemData
 
 G = 9.81

@@ -10,8 +10,9 @@ import simulation_scenes as scenes
 
 import lcp
 from contactlab.contact import Box, Sphere
-from contactlab.simulation import ENTRIES, Recording, TimeStepping, record_portion, simulate
-from contactlab.simulation.energy_ledger import energy_ledger
+from contactlab.recording import record_portion
+from contactlab.recording.energy_ledger import energy_ledger
+from contactlab.simulation import ENTRIES, Recording, TimeStepping, simulate
 from contactlab.spatial import RigidInertia
 
 G = scenes.G

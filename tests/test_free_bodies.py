@@ -65,9 +65,9 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     """Velocity after h without contacts, by the stage of the compiled step; unlike the step it takes any h."""
     from contactlab.multibody.kernels.fill_frames import fill_frames
     from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-    from contactlab.simulation.kernels.free_motion import free_motion
-    from contactlab.simulation.kernels.layout import CONTROL_SIZE, FAILURE_NONE
-    from contactlab.simulation.memory import new_work
+    from contactlab.stepping.kernels.free_motion import free_motion
+    from contactlab.stepping.kernels.layout import CONTROL_SIZE, FAILURE_NONE
+    from contactlab.stepping.memory import new_work
 
     world = alone(model)
     packed, work = world.packed, new_work(world, 1, 4)

@@ -12,7 +12,7 @@ import pytest
 from contactlab.contact import ConvexPoints, HeightField
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
 from contactlab.simulation import TimeStepping, World, simulate
-from contactlab.simulation.mjcf import MjcfError, MjcfWarning, load_mjcf
+from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
 
 
 def bundled():

@@ -25,9 +25,9 @@ from contactlab.simulation import (
     WorldBuilder,
     simulate,
 )
-from contactlab.simulation.contact_table import SLIDE, STICK
-from contactlab.simulation.verification import verify
 from contactlab.spatial import RigidInertia
+from contactlab.stepping.contact_table import SLIDE, STICK
+from contactlab.verification import verify
 
 CONE = TimeStepping(2e-3, friction="cone")
 MU = 0.4

@@ -12,7 +12,7 @@ from contactlab.contact import tangent_frame
 from contactlab.multibody import ModelBuilder, RigidInertia
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute, Spherical
 from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, WorldBuilder, simulate
-from contactlab.simulation.memory import new_work
+from contactlab.stepping.memory import new_work
 
 
 def random_trees(random):
@@ -155,8 +155,8 @@ def test_warm_start_maps_contacts_by_number(tumble):
 @pytest.mark.nojit
 def test_islands_join_trees_and_not_through_the_world():
     """Against sets joined by hand, over graphs of a few random trees."""
-    from contactlab.simulation.kernels.islands import label_islands
-    from contactlab.simulation.kernels.layout import BODY_A, BODY_B
+    from contactlab.stepping.kernels.islands import label_islands
+    from contactlab.stepping.kernels.layout import BODY_A, BODY_B
 
     random = np.random.default_rng(5)
     for _ in range(60):

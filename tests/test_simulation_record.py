@@ -10,8 +10,8 @@ import pytest
 import simulation_scenes as scenes
 
 import lcp
+from contactlab.recording.record_io import chunk_folder
 from contactlab.simulation import RecordError, Recording, TimeStepping, WorldBuilder, simulate
-from contactlab.simulation.record_io import chunk_folder
 
 
 def same(a, b):

@@ -10,9 +10,10 @@ import pytest
 import simulation_scenes as scenes
 
 from contactlab.contact import ConvexPoints, HalfSpace, Material, Sphere
-from contactlab.simulation import TimeStepping, WorldBuilder, driver, simulate
-from contactlab.simulation.kernels.layout import PIVOT_BUDGET
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
+from contactlab.stepping import driver
+from contactlab.stepping.kernels.layout import PIVOT_BUDGET
 
 
 def same(a, b):

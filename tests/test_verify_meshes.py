@@ -9,10 +9,10 @@ from test_verify_pairs import without
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Material, Mesh, Sphere
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
-from contactlab.simulation.verification.ground_reach import mesh_excess
-from contactlab.simulation.verification.pair_coverage import Place
-from contactlab.simulation.verification.proximity import core_of
 from contactlab.spatial import RigidInertia
+from contactlab.verification.ground_reach import mesh_excess
+from contactlab.verification.pair_coverage import Place
+from contactlab.verification.proximity import core_of
 
 ROUGH = Material(0.4)
 CUBE = RigidInertia.solid_box(1.0, (0.1,) * 3)

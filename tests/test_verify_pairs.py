@@ -17,8 +17,8 @@ from contactlab.cli import main
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Sphere
 from contactlab.contact.detection import distance
 from contactlab.simulation import Recording, TimeStepping, simulate, verify
-from contactlab.simulation.verification.proximity import core_of, nearest
 from contactlab.spatial import Transform
+from contactlab.verification.proximity import core_of, nearest
 
 SCENES = {
     "stack": lambda: stack(3),

@@ -103,7 +103,7 @@ def test_a_mesh_that_is_not_there_is_named():
 
 def test_hulls_of_fine_meshes_keep_their_extremes():
     """At most 256 corners, within a hundredth of the size of the full hull."""
-    from contactlab.simulation.urdf_world import convex_hull, directions
+    from contactlab.world.urdf_world import convex_hull, directions
 
     ball = hull(directions(2000))
     coarse = convex_hull(ball)

@@ -13,7 +13,7 @@ from lcp.kernels import when_compiling
 
 if TYPE_CHECKING:
     from contactlab.simulation import TimeStepping, World
-    from contactlab.simulation.driver import Driver
+    from contactlab.stepping.driver import Driver
 
 __all__ = ["PARTS", "compile_part", "compiling_beside", "side_command"]
 
@@ -79,7 +79,7 @@ def _end() -> None:
 
     from contactlab.formulation.kernels.certify import certify
     from contactlab.multibody.kernels.configurations import integrate_configuration
-    from contactlab.simulation.kernels import finish, projection, rows, sleeping
+    from contactlab.stepping.kernels import finish, projection, rows, sleeping
     from lcp.kernels.compiling import compile_inner
 
     whole, _, driver = _demo()
@@ -101,7 +101,7 @@ def _end() -> None:
 def _demo() -> tuple[World, TimeStepping, Driver]:
     """The demo, and the memory of a run of it for its types."""
     from contactlab.cli.demo_scene import demo_stepper, demo_world
-    from contactlab.simulation.driver import Driver
+    from contactlab.stepping.driver import Driver
 
     world, stepper = demo_world(), demo_stepper()
     return world, stepper, Driver(world, stepper, world.initial_state())

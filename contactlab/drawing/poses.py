@@ -17,7 +17,7 @@ __all__ = ["center_of_mass", "poses_at"]
 
 def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
-    from contactlab.simulation.kernels.poses import state_poses
+    from contactlab.stepping.kernels.poses import state_poses
 
     flat = np.zeros((1, world.model.nb, 12))
     # A copy: to the compiler a read-only array is of another type.

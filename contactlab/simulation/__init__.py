@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.simulation.batch import BatchResult, simulate_batch
-from contactlab.simulation.contact_pair import ContactPair
-from contactlab.simulation.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
-from contactlab.simulation.energy_ledger import ENTRIES, EnergyLedger
-from contactlab.simulation.errors import RecordError, RecordWriteError, SimulationConfigError, SimulationError
-from contactlab.simulation.event_driven import (
+from contactlab.event_driven import (
     Event,
     EventDriven,
     EventError,
@@ -15,20 +10,25 @@ from contactlab.simulation.event_driven import (
     EventRecording,
     InconsistentContact,
 )
-from contactlab.simulation.events import ContactEvent, SolverStatistics
-from contactlab.simulation.external_contacts import ExternalContact
-from contactlab.simulation.joint_packing import JointRow
-from contactlab.simulation.joint_table import JointTable
-from contactlab.simulation.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
-from contactlab.simulation.record import Recording
+from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
+from contactlab.recording.events import ContactEvent, SolverStatistics
+from contactlab.recording.record import Recording
+from contactlab.simulation.batch import BatchResult, simulate_batch
 from contactlab.simulation.simulate import simulate
-from contactlab.simulation.sleep import Sleep
-from contactlab.simulation.state import StepperState
-from contactlab.simulation.surface import Surface
-from contactlab.simulation.time_stepping import StepResult, TimeStepping
-from contactlab.simulation.verification import VerificationFailure, VerificationReport, verify
-from contactlab.simulation.world import World
-from contactlab.simulation.world_builder import WorldBuilder
+from contactlab.stepping.contact_pair import ContactPair
+from contactlab.stepping.contact_table import OPEN, SLIDE, STICK, CertificateTable, ContactTable, WorstCertificate
+from contactlab.stepping.errors import RecordError, RecordWriteError, SimulationConfigError, SimulationError
+from contactlab.stepping.external_contacts import ExternalContact
+from contactlab.stepping.joint_packing import JointRow
+from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.state import StepperState
+from contactlab.stepping.time_stepping import StepResult, TimeStepping
+from contactlab.verification import VerificationFailure, VerificationReport, verify
+from contactlab.world.builder import WorldBuilder
+from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
+from contactlab.world.surface import Surface
+from contactlab.world.world import World
 
 __all__ = [
     "ENTRIES",

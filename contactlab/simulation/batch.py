@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contactlab.simulation.driver import Tau
-from contactlab.simulation.errors import SimulationConfigError
-from contactlab.simulation.record import Recording
+from contactlab.recording.record import Recording
 from contactlab.simulation.simulate import simulate
-from contactlab.simulation.state import StepperState
-from contactlab.simulation.world import World
+from contactlab.stepping.driver import Tau
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.state import StepperState
+from contactlab.world.world import World
 
 if TYPE_CHECKING:
-    from contactlab.simulation.time_stepping import TimeStepping
+    from contactlab.stepping.time_stepping import TimeStepping
 
 __all__ = ["BatchResult", "simulate_batch"]
 

@@ -16,16 +16,16 @@ import problem_data
 from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.multibody.model import WORLD
-from contactlab.simulation.driver import Driver
-from contactlab.simulation.errors import RecordError, SimulationError
-from contactlab.simulation.kernels import layout
-from contactlab.simulation.record import Recording
+from contactlab.recording.record import Recording
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.driver import Driver
+from contactlab.stepping.errors import RecordError, SimulationError
+from contactlab.stepping.kernels import layout
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 if TYPE_CHECKING:
-    from contactlab.simulation.time_stepping import TimeStepping
-    from contactlab.simulation.world import World
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
 
 __all__ = ["ContactLine", "Explanation", "JointLine", "explain_failure"]
 

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.simulation.contact_table import CertificateTable, ContactTable
-from contactlab.simulation.driver import Driver, Targets, Tau
-from contactlab.simulation.errors import SimulationConfigError
-from contactlab.simulation.event_driven import EventDriven
-from contactlab.simulation.external_contacts import Contacts, supply_of
-from contactlab.simulation.failure import simulation_error
-from contactlab.simulation.joint_table import JointTable
-from contactlab.simulation.kernels import layout
-from contactlab.simulation.record import Recording, scope_of
-from contactlab.simulation.record_schema import Rows
-from contactlab.simulation.state import StepperState
+from contactlab.event_driven import EventDriven
+from contactlab.recording.record import Recording, scope_of
 from contactlab.spatial.arrays import finite_number
+from contactlab.stepping.contact_table import CertificateTable, ContactTable
+from contactlab.stepping.driver import Driver, Targets, Tau
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.external_contacts import Contacts, supply_of
+from contactlab.stepping.failure import simulation_error
+from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.record_schema import Rows
+from contactlab.stepping.state import StepperState
 
 if TYPE_CHECKING:
-    from contactlab.simulation.record_writer import RecordWriter
-    from contactlab.simulation.time_stepping import StepResult, TimeStepping
-    from contactlab.simulation.world import World
+    from contactlab.recording.record_writer import RecordWriter
+    from contactlab.stepping.time_stepping import StepResult, TimeStepping
+    from contactlab.world.world import World
 
 __all__ = ["simulate"]
 
@@ -157,8 +157,8 @@ def simulate(
             raise simulation_error(driver, world, stepper, recording, path=None)
         return recording
 
-    from contactlab.simulation.record_io import open_recording
-    from contactlab.simulation.record_writer import RecordWriter
+    from contactlab.recording.record_io import open_recording
+    from contactlab.recording.record_writer import RecordWriter
 
     if writer is None:
         # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
@@ -175,7 +175,7 @@ def simulate(
 def _gone_on(
     path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, interval: float
 ) -> RecordWriter | None:
-    from contactlab.simulation.record_writer import RecordWriter
+    from contactlab.recording.record_writer import RecordWriter
 
     return RecordWriter.go_on(path, world, stepper, with_tau=with_tau, flush_seconds=interval)
 
@@ -202,7 +202,7 @@ def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], 
 
 def _last_step(world: World, driver: Driver, rows: Rows) -> StepResult:
     """Return the last step of a portion."""
-    from contactlab.simulation.time_stepping import StepResult
+    from contactlab.stepping.time_stepping import StepResult
 
     scope = replace(scope_of(world, rows["h"][-1:]), first=driver.step - 1)
     contacts, certificate = ContactTable.from_rows(rows, scope), CertificateTable.from_rows(rows)

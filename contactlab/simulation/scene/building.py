@@ -31,11 +31,11 @@ from contactlab.simulation.scene.schema import (
 )
 from contactlab.simulation.scene.shapes import build_shape, solid
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.simulation.time_stepping import TimeStepping
-from contactlab.simulation.world import World
-from contactlab.simulation.world_builder import WorldBuilder
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.builder import WorldBuilder
+from contactlab.world.world import World
 
 __all__ = ["build_stepper", "build_world"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from contactlab.simulation.scene.table import Table
-from contactlab.simulation.surface import ALL
+from contactlab.world.surface import ALL
 
 __all__ = ["FILTER", "FilterEntry", "bits", "parse_filter"]
 

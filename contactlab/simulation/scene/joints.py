@@ -12,8 +12,8 @@ from contactlab.constraints import LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import UrdfModel
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.simulation.world_builder import WorldBuilder
 from contactlab.spatial import Transform
+from contactlab.world.builder import WorldBuilder
 
 __all__ = [
     "LOOP_KEYS",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from contactlab.simulation.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 from contactlab.simulation.scene.schema import PartEntry, PoseEntry, SurfaceEntry, Vector
 from contactlab.simulation.scene.table import Table
 from contactlab.spatial import Transform, quaternion
+from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 
 __all__ = ["SWING", "KinematicEntry", "parse_motion"]
 

@@ -16,8 +16,8 @@ from contactlab.simulation.scene.document import MOST_BYTES, read_document
 from contactlab.simulation.scene.parsing import parse_scene
 from contactlab.simulation.scene.schema import SceneEntry
 from contactlab.simulation.scene.table import Table
-from contactlab.simulation.time_stepping import TimeStepping
-from contactlab.simulation.world import World
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.world import World
 
 __all__ = ["MOST_BYTES", "Scene", "check_scene", "load_scene"]
 

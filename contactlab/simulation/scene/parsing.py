@@ -26,8 +26,8 @@ from contactlab.simulation.scene.schema import (
 )
 from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.simulation.sleep import Sleep
-from contactlab.simulation.time_stepping import TimeStepping
+from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.time_stepping import TimeStepping
 
 __all__ = ["MOST_BODIES", "parse_scene"]
 

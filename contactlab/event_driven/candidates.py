@@ -1,0 +1,243 @@
+"""What may touch in an event-driven run: support points and balls over half-spaces, balls against balls.
+
+Of every pair: gap, rows of its normal and tangential velocity, and what these rows become when only q changes (the
+bias). For a point or ball over a plane with unit normal n, centre c and radius rho on body B::
+
+    u_n = n . v_c        u_t = T (v_c - rho w x n)        bias: the same of the accelerations at zero generalised ones
+
+For two balls n turns with the line of centres: with d their distance and v_s the part of the relative velocity of the
+centres across n, the normal row gains |v_s|^2 / d, and the contact points move on the surfaces with n' = v_s / d.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import HalfSpace, Sphere, tangent_frame
+from contactlab.contact.material import combine
+from contactlab.multibody import (
+    Kinematics,
+    Model,
+    point_bias_acceleration_6d,
+    point_jacobian_6d,
+    point_position,
+    point_velocity_6d,
+)
+from contactlab.multibody.structure import structure
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.world import World
+
+__all__ = ["BallOnBall", "Candidate", "Local", "OnHalfSpace", "edges_in_tangents", "find_candidates"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Local:
+    """A pair at one instant.
+
+    Parameters
+    ----------
+    gap : float
+        Distance [m], negative in penetration.
+    point, normal : ndarray, shape (3,)
+        Where they touch, and the normal from A into B, world axes.
+    tangents : ndarray, shape (2, 3)
+        World axes.
+    N, T : ndarray, shapes (nv,), (2, nv)
+        Rows of u_n and u_t, of B less A.
+    u_n, u_t : float and ndarray, shape (2,)
+        Velocities [m/s].
+    bias_n, bias_t : float and ndarray, shape (2,)
+        Their rates at zero generalised acceleration [m/s^2].
+    """
+
+    gap: float
+    point: FloatArray
+    normal: FloatArray
+    tangents: FloatArray
+    N: FloatArray
+    T: FloatArray
+    u_n: float
+    u_t: FloatArray
+    bias_n: float
+    bias_t: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class OnHalfSpace:
+    """A support point of a body, with a radius, over a half-space of the world."""
+
+    body: str
+    center: FloatArray
+    radius: float
+    half_space: HalfSpace
+    mu: float
+    restitution: float
+    name: str
+
+    def gap(self, model: Model, kin: Kinematics) -> float:
+        """Distance [m]."""
+        n = self.half_space.normal
+        c = point_position(model, kin, self.body, self.center)
+        return float(n @ c) - self.half_space.offset - self.radius
+
+    def local(self, model: Model, kin: Kinematics) -> Local:
+        """Everything about the pair."""
+        n = self.half_space.normal
+        tangents = np.array(tangent_frame(n))
+        J = point_jacobian_6d(model, kin, self.body, self.center)
+        velocity = point_velocity_6d(model, kin, None, self.body, self.center)
+        bias = point_bias_acceleration_6d(model, kin, None, self.body, self.center)
+        arm = -self.radius * n
+        # t . (w x arm) = w . (arm x t)
+        levers = np.cross(arm, tangents)
+        c = point_position(model, kin, self.body, self.center)
+        return Local(
+            gap=float(n @ c) - self.half_space.offset - self.radius,
+            point=c + arm,
+            normal=n,
+            tangents=tangents,
+            N=n @ J[3:],
+            T=tangents @ J[3:] + levers @ J[:3],
+            u_n=float(n @ velocity[3:]),
+            u_t=tangents @ velocity[3:] + levers @ velocity[:3],
+            bias_n=float(n @ bias[3:]),
+            bias_t=tangents @ bias[3:] + levers @ bias[:3],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BallOnBall:
+    """A ball of body B on a ball of body A."""
+
+    body_a: str
+    center_a: FloatArray
+    radius_a: float
+    body: str
+    center: FloatArray
+    radius: float
+    mu: float
+    restitution: float
+    name: str
+
+    def gap(self, model: Model, kin: Kinematics) -> float:
+        """Distance [m]."""
+        across = point_position(model, kin, self.body, self.center)
+        across = across - point_position(model, kin, self.body_a, self.center_a)
+        return float(np.linalg.norm(across)) - self.radius - self.radius_a
+
+    def local(self, model: Model, kin: Kinematics) -> Local:
+        """Everything about the pair."""
+        ends = ((self.body_a, self.center_a), (self.body, self.center))
+        (xa, xb) = (point_position(model, kin, body, point) for body, point in ends)
+        (Ja, Jb) = (point_jacobian_6d(model, kin, body, point) for body, point in ends)
+        (va, vb) = (point_velocity_6d(model, kin, None, body, point) for body, point in ends)
+        (ba, bb) = (point_bias_acceleration_6d(model, kin, None, body, point) for body, point in ends)
+        distance = float(np.linalg.norm(xb - xa))
+        n = (xb - xa) / distance
+        tangents = np.array(tangent_frame(n))
+        relative = vb[3:] - va[3:]
+        across = relative - (n @ relative) * n
+        turning = across / distance
+        # Contact points at -radius n of B and +radius n of A; both arms turn with n.
+        levers_a, levers_b = np.cross(self.radius_a * n, tangents), np.cross(-self.radius * n, tangents)
+        bias_t = tangents @ (bb[3:] - ba[3:]) + levers_b @ bb[:3] - levers_a @ ba[:3]
+        bias_t = bias_t + tangents @ np.cross(vb[:3], -self.radius * turning)
+        bias_t = bias_t - tangents @ np.cross(va[:3], self.radius_a * turning)
+        return Local(
+            gap=distance - self.radius - self.radius_a,
+            point=xa + self.radius_a * n,
+            normal=n,
+            tangents=tangents,
+            N=n @ (Jb[3:] - Ja[3:]),
+            T=tangents @ (Jb[3:] - Ja[3:]) + levers_b @ Jb[:3] - levers_a @ Ja[:3],
+            u_n=float(n @ relative),
+            u_t=tangents @ relative + levers_b @ vb[:3] - levers_a @ va[:3],
+            bias_n=float(n @ (bb[3:] - ba[3:]) + across @ across / distance),
+            bias_t=bias_t,
+        )
+
+
+Candidate = OnHalfSpace | BallOnBall
+
+
+def edges_in_tangents(edges: int) -> FloatArray:
+    """Directions (edges / 2, 2) of a friction pyramid in the two tangents of its contact."""
+    angles = 2.0 * np.pi * np.arange(edges // 2) / edges
+    return np.column_stack((np.cos(angles), np.sin(angles)))
+
+
+def find_candidates(world: World) -> tuple[Candidate, ...]:
+    """List every pair that may touch, in the order of bodies, half-spaces and points, then pairs of balls.
+
+    Raises
+    ------
+    SimulationConfigError
+        Shapes of two bodies could meet that are not both balls, or the world has what event-driven runs do not know.
+    """
+    _refuse_what_is_not_rigid(world)
+    names = world.model.names
+    link = structure(world.model).body_link
+    found: list[Candidate] = []
+    for surface, number in zip(world.surfaces, world.surface_bodies, strict=True):
+        if link[number] < 0:
+            continue
+        points, radii = surface.support_points()
+        for s, half_space in enumerate(world.half_spaces):
+            mu, e = combine(surface.material, world.half_space_materials[s])
+            for i, (point, radius) in enumerate(zip(points, radii, strict=True)):
+                name = f"{names[number]}[{i}] on {world.half_space_names[s]}"
+                found.append(OnHalfSpace(names[number], point, float(radius), half_space, mu, e, name))
+    found.extend(_balls(world, link))
+    return tuple(found)
+
+
+def _refuse_what_is_not_rigid(world: World) -> None:
+    materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
+    if any(np.isfinite(material.stiffness) for material in materials):
+        raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
+    if world.motions:
+        raise SimulationConfigError(
+            "world", "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
+        )
+    if not world.joint_actions.none:
+        detail = (
+            "has stops, drives, friction, damping or loops: event-driven runs know contacts alone; use TimeStepping"
+        )
+        raise SimulationConfigError("world", detail)
+
+
+def _balls(world: World, link: NDArray[np.int64]) -> list[Candidate]:
+    if world.collision is None:
+        return []
+    names = world.model.names
+    ignored = {frozenset(pair) for pair in world.ignored}
+    found: list[Candidate] = []
+    surfaces = list(zip(world.surfaces, world.surface_bodies, strict=True))
+    for i, (a, body_a) in enumerate(surfaces):
+        for b, body_b in surfaces[i + 1 :]:
+            joined = link[body_a] == link[body_b] or _neighbours(world, body_a, body_b)
+            if body_a == body_b or joined or frozenset((body_a, body_b)) in ignored:
+                continue
+            if not (isinstance(a.shape, Sphere) and isinstance(b.shape, Sphere)):
+                detail = (
+                    f"has a {type(a.shape).__name__} of {names[body_a]!r} and a {type(b.shape).__name__} of "
+                    f"{names[body_b]!r} that may meet: event-driven runs know balls against balls, and anything "
+                    "against half-spaces; use TimeStepping, or body_contacts=False where they do not meet"
+                )
+                raise SimulationConfigError("world", detail)
+            mu, e = combine(a.material, b.material)
+            (pa, ra), (pb, rb) = a.support_points(), b.support_points()
+            name = f"{names[body_b]} on {names[body_a]}"
+            args = (names[body_a], pa[0], float(ra[0]), names[body_b], pb[0], float(rb[0]), mu, e, name)
+            found.append(BallOnBall(*args))
+    return found
+
+
+def _neighbours(world: World, a: int, b: int) -> bool:
+    bodies = world.model.bodies
+    return bodies[a].parent == bodies[b].name or bodies[b].parent == bodies[a].name

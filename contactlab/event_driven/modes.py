@@ -1,0 +1,187 @@
+"""Which of the closed contacts stick, slide or let go: one acceleration-level LCP at an event.
+
+A contact that slips has friction against its slip; one at rest gets a friction pyramid, whose answer says whether it
+sticks, starts to slip and whereto, or separates. What the pyramid lets go and the cone would hold, sticks. The
+direction in which slip starts is that of the pyramid's answer; from then on friction opposes the slip there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.constraint_solver import ConstraintSolver
+from contactlab.event_driven.candidates import Local, edges_in_tangents
+from contactlab.event_driven.errors import InconsistentContact
+from contactlab.event_driven.phase import Mode, Phase, Posed, Side
+from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
+from problem_data import ConstraintAccelProblemData
+
+__all__ = ["VANISHING", "choose_modes", "pose_instant"]
+
+FloatArray = NDArray[np.float64]
+
+# Force below this part of the weight-like load, and acceleration below this part of the free one, count as none.
+_NOTHING = 1e-9
+#: A sliding contact whose normal response falls below this part of the frictionless one counts as jammed.
+VANISHING = 1e-6
+# Inside the cone by less than this is on it: an event has just said so, or is about to.
+_ON_CONE = 1e-9
+# LCPs up to this size are searched for a second solution where friction could leave one.
+_ENUMERABLE = 14
+_NOWHERE = np.zeros(2)
+
+
+def pose_instant(
+    posed: Posed,
+    found: Sequence[Local],
+    mu: FloatArray,
+    directions: Sequence[FloatArray | None],
+    edges: int,
+) -> ConstraintAccelProblemData:
+    """State the acceleration-level problem of closed contacts.
+
+    Parameters
+    ----------
+    posed, found, mu
+        The state, the contacts and their coefficients.
+    directions
+        Unit direction of slip (2,) of each, None of one at rest.
+    edges
+        Of the pyramid of those at rest.
+    """
+    sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
+    resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
+    spread = edges_in_tangents(edges)
+    nv = posed.a_free.size
+    return ConstraintAccelProblemData(
+        M=posed.M,
+        tau=posed.M @ posed.a_free,
+        N=np.array([local.N for local in found]).reshape(-1, nv),
+        kN=[local.bias_n for local in found],
+        Q=np.array([d @ local.T for d, local in zip(directions, found, strict=True) if d is not None]).reshape(-1, nv),
+        mu_sliding=mu[sliding],
+        sliding_contacts=sliding,
+        F=np.array([spread @ found[i].T for i in resting]).reshape(-1, nv),
+        kF=np.array([spread @ found[i].bias_t for i in resting]).reshape(-1),
+        mu_non_sliding=mu[resting],
+        r=[edges // 2] * len(resting),
+        non_sliding_contacts=resting,
+    )
+
+
+def choose_modes(
+    phase: Phase,
+    t: float,
+    y: FloatArray,
+    closed: Sequence[int],
+    edges: int,
+    slip_speed: float,
+    slips: Mapping[int, FloatArray],
+) -> tuple[list[Side], list[int]]:
+    """Return the contacts that bear a force with their modes, and those that ride along without one.
+
+    Parameters
+    ----------
+    phase
+        The motion; its modes are not used.
+    t, y
+        State, no closed contact approaching.
+    closed
+        Numbers of the closed candidates.
+    edges
+        Of the pyramid for contacts at rest.
+    slip_speed
+        Tangential speed up to which a contact is at rest [m/s].
+    slips
+        Directions (2,) in which contacts that have just reached their cone begin to slip, by number.
+
+    Raises
+    ------
+    InconsistentContact
+        No solution, or several that differ.
+    """
+    if not closed:
+        return [], []
+    posed = phase.pose(t, y)
+    found = [phase.candidates[i].local(phase.model, posed.kin) for i in closed]
+    directions: list[FloatArray | None] = []
+    for index, local in zip(closed, found, strict=True):
+        speed = float(np.linalg.norm(local.u_t))
+        if phase.candidates[index].mu == 0.0:
+            directions.append(_NOWHERE)  # without friction nothing sticks, and nothing asks whereto it slips
+        else:
+            directions.append(local.u_t / speed if speed > slip_speed else slips.get(index))
+    mu = np.array([phase.candidates[i].mu for i in closed])
+    data = pose_instant(posed, found, mu, directions, edges)
+    solution = _solve(data, directions, [phase.candidates[i].name for i in closed], t)
+
+    sides, riding, starting = [], [], set()
+    load = _NOTHING * float(np.abs(data.tau).max(initial=0.0))
+    free = _NOTHING * float(np.abs(posed.a_free).max(initial=0.0))
+    for i, (index, local) in enumerate(zip(closed, found, strict=True)):
+        direction = directions[i]
+        if solution.forces.fN[i] <= load:
+            if float(local.N @ solution.acceleration) + local.bias_n <= free:
+                riding.append(index)
+        elif direction is not None:
+            sides.append(Side(index, Mode.SLIDE, direction))
+        else:
+            a_t = local.T @ solution.acceleration + local.bias_t
+            length = float(np.linalg.norm(a_t))
+            if length <= free:
+                sides.append(Side(index, Mode.STICK, np.zeros(2)))
+            else:
+                starting.add(index)
+                sides.append(Side(index, Mode.SLIDE, a_t / length))
+    return _refined(phase, t, y, sides, starting), riding
+
+
+def _solve(
+    data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float
+) -> AccelerationSolution:
+    """Solve the instant; an `InconsistentContact` where it has no solution, more than one, or is about to."""
+    formed = form_acceleration_lcp(data)
+    response = formed.MM.diagonal()[: data.nc]
+    plain = np.einsum("ij,ij->i", formed.rows.J[: data.nc], formed.rows.Y[: data.nc])
+    slips = np.array([direction is not None for direction in directions], dtype=bool)
+    # Sliding friction against a response that is not positive is what makes solutions vanish or multiply.
+    jammed = slips & (response <= VANISHING * plain)
+    contacts = tuple(name for name, jam in zip(names, jammed, strict=True) if jam)
+    count = -1
+    if contacts and len(formed.qq) <= _ENUMERABLE:
+        enumerated = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq), max_n=_ENUMERABLE)
+        if enumerated.complete and not enumerated.continuum:
+            count = len(enumerated.solutions)
+    try:
+        solution = ConstraintSolver().solve_constraint_problem(data)
+    except ConstraintSolveError as error:
+        if count < 0 and error.result.status in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
+            count = 0
+        message = f"INCONSISTENT at t = {t:.9g} s: rigid friction leaves no acceleration ({error})"
+        raise InconsistentContact(
+            message, time=t, contacts=contacts or tuple(names), solutions=count, problem=data
+        ) from error
+    if contacts and (count != 1 or np.any(solution.forces.fN[jammed] > 0.0)):
+        how = f"{count} accelerations obey rigid friction" if count > 1 else "the response to the normal force vanishes"
+        message = f"INCONSISTENT at t = {t:.9g} s: {how} at {', '.join(contacts)}"
+        raise InconsistentContact(message, time=t, contacts=contacts, solutions=count, problem=data)
+    return solution
+
+
+def _refined(phase: Phase, t: float, y: FloatArray, sides: list[Side], starting: set[int]) -> list[Side]:
+    """From the pyramid to the cone, which is wider: where the cone still holds all that begins to slip, it sticks."""
+    if not starting:
+        return sides
+    still = np.zeros(2)
+    held = [Side(side.index, Mode.STICK, still) if side.index in starting else side for side in sides]
+    forces = Phase(phase.model, phase.candidates, held, phase.tau, 0.0, phase.slow).forces(t, y)[2]
+    bounds = np.array([phase.candidates[side.index].mu for side in sides]) * forces.fN * (1.0 - _ON_CONE)
+    begin = np.array([side.index in starting for side in sides])
+    if np.all(np.linalg.norm(forces.fT[begin], axis=1) < bounds[begin]):
+        return held
+    return sides

@@ -1,0 +1,184 @@
+"""Smooth motion between two events: contacts in fixed modes, their forces from linear equations.
+
+With the closed contacts' rows, sticking ones with both tangents, sliding ones with friction against their slip::
+
+    M a = tau - bias + sum (N - mu s T)' fN + sum T' fT
+    N a + bias_n = -2 c u_n - c^2 gap          closed
+    T a + bias_t = -c u_t                      sticking
+
+c, the stabilisation, only pulls back what the integrator's errors leave. Redundant contacts share least squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.event_driven.candidates import Candidate, Local
+from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
+from contactlab.multibody.configuration import quaternion_places
+
+__all__ = ["Forces", "Mode", "Phase", "Posed", "Side"]
+
+FloatArray = NDArray[np.float64]
+Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
+
+
+class Mode(Enum):
+    """What a closed contact does."""
+
+    STICK = "stick"
+    SLIDE = "slide"
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A closed contact in its mode.
+
+    Parameters
+    ----------
+    index : int
+        Number of the candidate.
+    mode : Mode
+        Its mode.
+    direction : ndarray, shape (2,)
+        Of slip in the contact's tangents, where it began or last was; unit length, zero of a sticking contact.
+    """
+
+    index: int
+    mode: Mode
+    direction: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Forces:
+    """Acceleration and contact forces at one instant.
+
+    Parameters
+    ----------
+    a : ndarray, shape (nv,)
+        Generalised acceleration.
+    fN, fT : ndarray, shapes (n,), (n, 2)
+        Of the closed contacts [N].
+    stiffness : ndarray, shape (n,)
+        Normal acceleration that a unit of each normal force brings, its friction included [1/kg]; at 0 and below rigid
+        friction has no answer, or several.
+    """
+
+    a: FloatArray
+    fN: FloatArray
+    fT: FloatArray
+    stiffness: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """A state taken apart: kinematics, mass matrix, motion without contacts."""
+
+    model: Model
+    kin: Kinematics
+    M: FloatArray
+    a_free: FloatArray
+
+
+def slip_direction(local: Local, side: Side, slow: float) -> FloatArray:
+    """Direction of slip: that of the velocity, or the one known from before where slip is slower than ``slow``.
+
+    Close to rest the direction is the stiffest thing there is (its rate is an acceleration over the speed), and beyond
+    a stop that an event is about to find it would jump.
+    """
+    speed = float(np.linalg.norm(local.u_t))
+    return local.u_t / speed if speed > slow else side.direction
+
+
+class Phase:
+    """Right-hand side of the motion y = (q, v) with fixed modes."""
+
+    def __init__(
+        self, model: Model, candidates: Sequence[Candidate], sides: Sequence[Side], tau: Tau, rate: float, slow: float
+    ) -> None:
+        self.model = model
+        self.candidates = candidates
+        self.sides = tuple(sides)
+        self.tau = tau
+        self._rate = rate
+        self.slow = slow
+        self._places = quaternion_places(model)
+
+    def split(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return q (unit quaternions) and v of y."""
+        return normalize(self.model, y[: self.model.nq]), y[self.model.nq :]
+
+    def pose(self, t: float, y: FloatArray) -> Posed:
+        """Take a state apart."""
+        q, v = self.split(y)
+        kin = kinematics(self.model, q, v)
+        a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))
+        return Posed(self.model, kin, mass_matrix(self.model, kin), a_free)
+
+    def locals(self, kin: Kinematics) -> list[Local]:
+        """The closed pairs at one instant."""
+        return [self.candidates[side.index].local(self.model, kin) for side in self.sides]
+
+    def forces(self, t: float, y: FloatArray) -> tuple[Posed, list[Local], Forces]:
+        """Solve the contact equations at (t, y)."""
+        posed = self.pose(t, y)
+        found = self.locals(posed.kin)
+        return posed, found, self._solve(posed, found)
+
+    def __call__(self, t: float, y: FloatArray) -> FloatArray:
+        """Rate of y."""
+        posed, _, forces = self.forces(t, y)
+        return np.concatenate((self._q_rate(posed.kin.q, y[self.model.nq :]), forces.a))
+
+    def _solve(self, posed: Posed, found: list[Local]) -> Forces:
+        n = len(found)
+        if n == 0:
+            return Forces(posed.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))
+        rows, columns, wanted = [], [], []
+        c = self._rate
+        for local, side in zip(found, self.sides, strict=True):
+            rows.append(local.N)
+            wanted.append(-local.bias_n - 2.0 * c * local.u_n - c * c * local.gap)
+            if side.mode is Mode.SLIDE:
+                mu = self.candidates[side.index].mu
+                columns.append(local.N - mu * (slip_direction(local, side, self.slow) @ local.T))
+            else:
+                columns.append(local.N)
+        sticking = [i for i, side in enumerate(self.sides) if side.mode is Mode.STICK]
+        for i in sticking:
+            rows.extend(found[i].T)
+            columns.extend(found[i].T)
+            wanted.extend(-found[i].bias_t - c * found[i].u_t)
+        J, R = np.array(rows), np.array(columns)
+        responses = np.linalg.solve(posed.M, R.T)
+        A = J @ responses
+        x = np.linalg.lstsq(A, np.array(wanted) - J @ posed.a_free, rcond=1e-11)[0]
+        fT = np.zeros((n, 2))
+        for i, (local, side) in enumerate(zip(found, self.sides, strict=True)):
+            if side.mode is Mode.SLIDE:
+                fT[i] = -self.candidates[side.index].mu * x[i] * slip_direction(local, side, self.slow)
+        for k, i in enumerate(sticking):
+            fT[i] = x[n + 2 * k : n + 2 * k + 2]
+        a = np.asarray(posed.a_free + responses @ x, dtype=np.float64)
+        return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
+
+    def _q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
+        """Rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
+        rate = np.empty(self.model.nq)
+        at = 0
+        place = 0
+        while place < self.model.nq:
+            if place in self._places:
+                w, (a, x, y, z) = v[at : at + 3], q[place : place + 4]
+                rate[place] = -0.5 * (x * w[0] + y * w[1] + z * w[2])
+                rate[place + 1 : place + 4] = 0.5 * (a * w + np.cross((x, y, z), w))
+                place, at = place + 4, at + 3
+            else:
+                rate[place] = v[at]
+                place, at = place + 1, at + 1
+        return rate

@@ -1,0 +1,168 @@
+"""What an event-driven run leaves: states, events, forces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.event_driven.candidates import Candidate, find_candidates
+from contactlab.multibody import difference, integrate
+from contactlab.stepping.state import StepperState
+from contactlab.world.world import World
+
+__all__ = ["Event", "EventKind", "EventRecording"]
+
+FloatArray = NDArray[np.float64]
+
+
+class EventKind(Enum):
+    """What happened."""
+
+    IMPACT = "impact"
+    #: an impact so soon after the last one of the same contact that it closed all that touch, without rebound
+    ZENO = "zeno"
+    #: contact made without approach, or kept after an impact
+    CLOSE = "close"
+    OPEN = "open"
+    SLIDE = "slide"
+    STICK = "stick"
+    #: rigid friction had no acceleration; an impulse without collision stopped the slip
+    JAM = "jam"
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One event.
+
+    Parameters
+    ----------
+    time : float
+        [s].
+    kind : EventKind
+        What happened.
+    contacts : tuple of str
+        Names of the contacts concerned.
+    v_minus, v_plus : ndarray, shape (nv,)
+        Velocity before and after; the same but for impacts.
+    energy_before, energy_after : float
+        Kinetic energy [J].
+    impulses : ndarray, shape (nk, 3)
+        Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
+    """
+
+    time: float
+    kind: EventKind
+    contacts: tuple[str, ...]
+    v_minus: FloatArray
+    v_plus: FloatArray
+    energy_before: float
+    energy_after: float
+    impulses: FloatArray
+
+    def __repr__(self) -> str:
+        return f"Event({self.time:.9g} s, {self.kind.value}, {', '.join(self.contacts)})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EventRecording:
+    """A run between events; several rows may share a time, before and after an impact.
+
+    Parameters
+    ----------
+    world : World
+        What moved.
+    time : ndarray, shape (n,)
+        [s].
+    q, v : ndarray, shapes (n, nq), (n, nv)
+        States.
+    kinetic, potential : ndarray, shape (n,)
+        Energies [J].
+    events : tuple of Event
+        In their order.
+    contact_names : tuple of str
+        All pairs that could touch.
+    forces : ndarray, shape (n, nk, 3)
+        Force of each on its body B, world axes [N].
+    gaps : ndarray, shape (n, nk)
+        Distances [m]: how far closed contacts have drifted.
+    evaluations : int
+        Evaluations of the acceleration.
+    """
+
+    world: World
+    time: FloatArray
+    q: FloatArray
+    v: FloatArray
+    kinetic: FloatArray
+    potential: FloatArray
+    events: tuple[Event, ...]
+    contact_names: tuple[str, ...]
+    forces: FloatArray
+    gaps: FloatArray
+    evaluations: int
+    _index: dict[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        for name in ("time", "q", "v", "kinetic", "potential", "forces", "gaps"):
+            getattr(self, name).flags.writeable = False
+        object.__setattr__(self, "_index", {name: i for i, name in enumerate(self.contact_names)})
+
+    @property
+    def energy(self) -> FloatArray:
+        """Kinetic and potential energy (n,) [J]."""
+        return self.kinetic + self.potential
+
+    def of_kind(self, *kinds: EventKind) -> tuple[Event, ...]:
+        """Return the events of some kinds."""
+        return tuple(event for event in self.events if event.kind in kinds)
+
+    def force(self, contact: str) -> FloatArray:
+        """Return the force of one contact on its body B, world axes (n, 3) [N]."""
+        return self.forces[:, self._index[contact]]
+
+    def state(self, i: int = -1) -> StepperState:
+        """Return state ``i``, the last by default, to go on from."""
+        return StepperState(q=self.q[i], v=self.v[i], time=float(self.time[i]))
+
+    def at(self, time: float) -> tuple[FloatArray, FloatArray]:
+        """Return q and v of the last row at or before a time [s]."""
+        i = max(0, int(np.searchsorted(self.time, time, side="right")) - 1)
+        return self.q[i], self.v[i]
+
+    @cached_property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The pairs that could touch, in the order of `contact_names`."""
+        return find_candidates(self.world)
+
+    def sample(self, times: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return q (m, nq) and v (m, nv) at times (m,) [s], as cubics between the rows; after an impact at its time.
+
+        Cubics in q that have v at their ends: exact in free fall, else off by the fourth power of the distance of rows,
+        which ``EventDriven.output_step`` bounds. v between rows is linear.
+        """
+        model = self.world.model
+        wanted = np.atleast_1d(np.asarray(times, dtype=np.float64))
+        last = len(self.time) - 1
+        q, v = np.empty((len(wanted), model.nq)), np.empty((len(wanted), model.nv))
+        for k, t in enumerate(wanted.tolist()):
+            i = min(max(int(np.searchsorted(self.time, t, side="right")) - 1, 0), last)
+            j = min(i + 1, last)
+            span = float(self.time[j] - self.time[i])
+            s = min(max((t - float(self.time[i])) / span, 0.0), 1.0) if span > 0.0 else 0.0
+            way = s * s * (3.0 - 2.0 * s) * difference(model, self.q[i], self.q[j])
+            way = way + span * (s * (1.0 - s) ** 2 * self.v[i] - s * s * (1.0 - s) * self.v[j])
+            q[k] = integrate(model, self.q[i], way, 1.0)
+            v[k] = (1.0 - s) * self.v[i] + s * self.v[j]
+        return q, v
+
+    def __iter__(self) -> Iterator[tuple[float, FloatArray, FloatArray]]:
+        return zip(self.time.tolist(), self.q, self.v, strict=True)
+
+    def __repr__(self) -> str:
+        end = f"{self.time[-1]:.6g} s" if self.time.size else "nothing"
+        return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"

@@ -1,0 +1,329 @@
+"""The loop of an event-driven run: integrate to the next event, say what it is, go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
+from contactlab.event_driven.errors import EventError, InconsistentContact
+from contactlab.event_driven.impacts import capture, collide, pose_impact, stop_slip
+from contactlab.event_driven.modes import VANISHING, choose_modes
+from contactlab.event_driven.phase import Mode, Phase, Side, Tau
+from contactlab.event_driven.recording import Event, EventKind, EventRecording
+from contactlab.multibody import kinematics, kinetic_energy, potential_energy
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.state import StepperState
+from contactlab.world.world import World
+
+if TYPE_CHECKING:
+    from contactlab.event_driven.stepper import EventDriven
+
+__all__ = ["Run"]
+
+FloatArray = NDArray[np.float64]
+
+_MOST_AT_ONCE = 100
+# Part of the tolerance that a gap must fall below its start again for its return to count.
+_SLACK = 1e-5
+# Multiple of the speed of rest up to which slip keeps its direction.
+_SLOW = 1e3
+
+
+class Run:
+    """One run in progress."""
+
+    def __init__(self, options: EventDriven, world: World, start: StepperState, tau: Tau) -> None:
+        if world.model.packed.custom:
+            raise SimulationConfigError("world", "has custom joints: event-driven runs need q' = v or unit quaternions")
+        self.options, self.world, self.model, self.tau = options, world, world.model, tau
+        self.candidates = find_candidates(world)
+        self.t = start.time
+        self.y = np.concatenate((start.q, start.v))
+        self.sides: list[Side] = []
+        self.riding: list[int] = []
+        self.events: list[Event] = []
+        self.rows: list[tuple[Any, ...]] = []
+        self.last_impact: dict[int, float] = {}
+        self.evaluations = 0
+
+    def to(self, end: float, progress: Callable[[float, float], None] | None) -> EventRecording:
+        """Run to the time ``end``."""
+        slips: dict[int, FloatArray] = {}
+        still = 0
+        while True:
+            self._settle(slips)
+            if self.t >= end:
+                break
+            start = self.t
+            slips = self._smooth(end)
+            still = still + 1 if self.t <= start else 0
+            if still > _MOST_AT_ONCE:
+                message = f"the modes at t = {self.t:.9g} s change without end: {self.sides}"
+                raise EventError(message, time=self.t, recording=self.recording())
+            if progress is not None:
+                progress(self.t, end)
+            if len(self.events) > self.options.max_events:
+                message = f"more than {self.options.max_events} events by t = {self.t:.9g} s"
+                raise EventError(message, time=self.t, recording=self.recording())
+            if self.t >= end:
+                break
+        return self.recording()
+
+    def recording(self) -> EventRecording:
+        """What there is so far."""
+        nk, nq, nv = len(self.candidates), self.model.nq, self.model.nv
+        columns = list(zip(*self.rows, strict=True)) or [()] * 7
+        time, q, v, kinetic, potential, forces, gaps = columns
+        return EventRecording(
+            world=self.world,
+            time=np.array(time, dtype=np.float64),
+            q=np.array(q).reshape(-1, nq),
+            v=np.array(v).reshape(-1, nv),
+            kinetic=np.array(kinetic, dtype=np.float64),
+            potential=np.array(potential, dtype=np.float64),
+            events=tuple(self.events),
+            contact_names=tuple(candidate.name for candidate in self.candidates),
+            forces=np.array(forces).reshape(-1, nk, 3),
+            gaps=np.array(gaps).reshape(-1, nk),
+            evaluations=self.evaluations,
+        )
+
+    # -- between events
+
+    def _smooth(self, end: float) -> dict[int, FloatArray]:
+        """Integrate to the next event or the end; return the directions of contacts that begin to slip."""
+        from scipy.integrate import solve_ivp
+
+        o = self.options
+        phase = Phase(self.model, self.candidates, self.sides, self.tau, o.stabilisation, _SLOW * o.slip_speed)
+        names, functions = self._events(phase)
+        found = solve_ivp(
+            phase,
+            (self.t, end),
+            self.y,
+            method="DOP853",
+            rtol=o.rtol,
+            atol=o.atol,
+            max_step=o.max_step,
+            events=functions,
+            dense_output=o.output_step is not None,
+        )
+        self.evaluations += int(found.nfev)
+        if found.status < 0:
+            message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"
+            raise EventError(message, time=float(found.t[-1]), recording=self.recording())
+        self._keep(phase, found)
+        self.t = float(found.t[-1])
+        q, v = phase.split(found.y[:, -1])
+        self.y = np.concatenate((q, v))
+        slips: dict[int, FloatArray] = {}
+        if found.status == 1 and found.t_events is not None:
+            _, _, forces = phase.forces(self.t, self.y)
+            for (what, i), times in zip(names, found.t_events, strict=True):
+                if len(times) and what == "cone":
+                    index = self.sides[i].index
+                    slips[index] = -forces.fT[i] / float(np.linalg.norm(forces.fT[i]))
+        return slips
+
+    def _events(self, phase: Phase) -> tuple[list[tuple[str, int]], list[Any]]:
+        """Functions whose fall through zero ends the phase, each with what it means and for which pair or side."""
+        names: list[tuple[str, int]] = []
+        functions: list[Any] = []
+
+        def add(what: str, number: int, value: Callable[[float, FloatArray], float]) -> None:
+            def event(t: float, y: FloatArray) -> float:
+                return value(t, y)
+
+            event.terminal, event.direction = True, -1.0  # type: ignore[attr-defined]
+            names.append((what, number))
+            functions.append(event)
+
+        closed = {side.index for side in self.sides}
+        now = kinematics(self.model, self._state()[0])
+        for k, candidate in enumerate(self.candidates):
+            if k in closed:
+                continue
+            # A contact that rides along at gap 0 without a force must not be found again and again; one that has
+            # just let go starts at gap 0, and only its return is an event.
+            least = _SLACK * self.options.gap_tolerance
+            slack = self.options.gap_tolerance if k in self.riding else max(0.0, least - candidate.gap(self.model, now))
+
+            def gap(t: float, y: FloatArray, candidate: Any = candidate, slack: float = slack) -> float:
+                return float(candidate.gap(self.model, kinematics(self.model, phase.split(y)[0]))) + slack
+
+            add("gap", k, gap)
+        for i, side in enumerate(self.sides):
+            candidate = self.candidates[side.index]
+
+            def force(t: float, y: FloatArray, i: int = i) -> float:
+                return float(phase.forces(t, y)[2].fN[i])
+
+            add("force", i, force)
+            if candidate.mu == 0.0:
+                continue
+            if side.mode is Mode.SLIDE:
+                now_u = candidate.local(self.model, kinematics(self.model, *self._state())).u_t
+                # The event that ends fast slip leaves its speed at the bound, to rounding.
+                fast = float(np.linalg.norm(now_u)) > phase.slow * (1.0 + 1e-6)
+
+                def slip(
+                    t: float, y: FloatArray, side: Side = side, candidate: Any = candidate, fast: bool = fast
+                ) -> float:
+                    u = candidate.local(self.model, kinematics(self.model, *phase.split(y))).u_t
+                    speed = float(np.linalg.norm(u))
+                    # Fast slip that has become slow goes on in a phase of its own, with the direction it has then.
+                    if fast:
+                        return speed - phase.slow
+                    return float(u @ side.direction) if speed <= phase.slow else speed
+
+                def response(t: float, y: FloatArray, i: int = i) -> float:
+                    posed, found, forces = phase.forces(t, y)
+                    plain = float(found[i].N @ np.linalg.solve(posed.M, found[i].N))
+                    return float(forces.stiffness[i]) / plain - VANISHING
+
+                add("slip", i, slip)
+                add("response", i, response)
+            else:
+
+                def cone(t: float, y: FloatArray, i: int = i, mu: float = candidate.mu) -> float:
+                    forces = phase.forces(t, y)[2]
+                    return mu * float(forces.fN[i]) - float(np.linalg.norm(forces.fT[i]))
+
+                add("cone", i, cone)
+        return names, functions
+
+    def _keep(self, phase: Phase, found: Any) -> None:
+        """Record a stretch of smooth motion."""
+        times, states = found.t, found.y
+        if self.options.output_step is not None:
+            step = self.options.output_step
+            first, last = float(found.t[0]), float(found.t[-1])
+            inner = step * np.arange(np.floor(first / step) + 1, np.ceil(last / step))
+            times = np.concatenate(([first], inner[(inner > first) & (inner < last)], [last]))
+            states = found.sol(times)
+        for t, y in zip(times, np.asarray(states).T, strict=True):
+            posed, local, forces = phase.forces(float(t), y)
+            every = np.zeros((len(self.candidates), 3))
+            for side, pair, fN, fT in zip(self.sides, local, forces.fN, forces.fT, strict=True):
+                every[side.index] = fN * pair.normal + fT @ pair.tangents
+            gaps = [candidate.gap(self.model, posed.kin) for candidate in self.candidates]
+            energies = kinetic_energy(self.model, posed.kin, None), potential_energy(self.model, posed.kin)
+            self.rows.append((float(t), posed.kin.q, posed.kin.v, *energies, every, gaps))
+
+    # -- at events
+
+    def _settle(self, slips: dict[int, FloatArray]) -> None:
+        """Take the impacts of this instant, then choose the modes of what stays closed."""
+        o = self.options
+        for _ in range(_MOST_AT_ONCE):
+            touching = self._touching()
+            approaching = [k for k, local in touching if local.u_n < -o.rest_speed]
+            if approaching:
+                self._impact([(k, local) for k, local in touching if local.u_n <= o.rest_speed], approaching)
+                slips = {}
+                continue
+            closed = [k for k, local in touching if local.u_n <= o.rest_speed]
+            phase = Phase(self.model, self.candidates, [], self.tau, 0.0, _SLOW * o.slip_speed)
+            try:
+                chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips)
+            except InconsistentContact as error:
+                error.recording = self.recording()
+                if o.on_inconsistency == "raise":
+                    raise
+                self._jam(error, closed)
+                slips = {}
+                continue
+            self._note_changes(*chosen)
+            self.sides, self.riding = chosen
+            return
+        message = f"more than {_MOST_AT_ONCE} impacts at t = {self.t:.9g} s leave contacts approaching"
+        raise EventError(message, time=self.t, recording=self.recording())
+
+    def _touching(self) -> list[tuple[int, Local]]:
+        kin = kinematics(self.model, *self._state())
+        held = {side.index for side in self.sides} | set(self.riding)
+        found = []
+        for k, candidate in enumerate(self.candidates):
+            # What was closed stays so whatever its drift, until its force vanishes.
+            reach = self.options.gap_tolerance * (1e3 if k in held else 1.0)
+            if candidate.gap(self.model, kin) <= reach:
+                found.append((k, candidate.local(self.model, kin)))
+        return found
+
+    def _impact(self, pairs: list[tuple[int, Local]], approaching: list[int]) -> None:
+        """Replace the velocity by the one after the impact of these contacts."""
+        o = self.options
+        q, v = self._state()
+        candidates = [self.candidates[k] for k, _ in pairs]
+        data = pose_impact(self.model, kinematics(self.model, q, v), [local for _, local in pairs], candidates, o.edges)
+        soon = any(self.t - self.last_impact.get(k, -np.inf) <= o.zeno_interval for k in approaching)
+        for k in approaching:
+            self.last_impact[k] = self.t
+        if soon:
+            self._change(EventKind.ZENO, approaching, capture(data))
+            return
+        outcome = collide(data, [candidate.restitution for candidate in candidates], o.impact)
+        if not outcome.solved:
+            message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
+            raise EventError(message, time=self.t, recording=self.recording())
+        impulses = np.zeros((len(self.candidates), 3))
+        spread = edges_in_tangents(o.edges)
+        friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)
+        for (k, local), fN, fF in zip(pairs, outcome.impulses.fN, friction, strict=True):
+            impulses[k] = fN * local.normal + fF @ spread @ local.tangents
+        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses)
+
+    def _jam(self, error: InconsistentContact, closed: list[int]) -> None:
+        """Stop the slip of the contact that is jammed by an impact without collision."""
+        kin = kinematics(self.model, *self._state())
+        pairs = [self.candidates[k].local(self.model, kin) for k in closed]
+        data = pose_impact(self.model, kin, pairs, [self.candidates[k] for k in closed], self.options.edges)
+        place = next(i for i, k in enumerate(closed) if self.candidates[k].name == error.contacts[0])
+        v_plus = stop_slip(data, place)
+        if v_plus is None:
+            raise error
+        self._change(EventKind.JAM, [closed[place]], v_plus)
+
+    def _change(
+        self, kind: EventKind, contacts: list[int], v_plus: FloatArray, impulses: FloatArray | None = None
+    ) -> None:
+        q, v = self._state()
+        self._event(kind, contacts, v, v_plus, impulses)
+        self.y = np.concatenate((q, v_plus))
+
+    def _note_changes(self, sides: list[Side], riding: list[int]) -> None:
+        """List what closes, opens, sticks and slides against the modes before."""
+        before = {side.index: side.mode for side in self.sides}
+        after = {side.index: side.mode for side in sides}
+        held = set(before) | set(self.riding)
+        groups = {
+            EventKind.OPEN: sorted(held - set(after) - set(riding)),
+            EventKind.CLOSE: sorted((set(after) | set(riding)) - held),
+            EventKind.SLIDE: [k for k, mode in after.items() if mode is Mode.SLIDE and before.get(k) is Mode.STICK],
+            EventKind.STICK: [k for k, mode in after.items() if mode is Mode.STICK and before.get(k) is Mode.SLIDE],
+        }
+        v = self._state()[1]
+        for kind, contacts in groups.items():
+            if contacts:
+                self._event(kind, contacts, v, v)
+
+    def _event(
+        self,
+        kind: EventKind,
+        contacts: list[int],
+        v_minus: FloatArray,
+        v_plus: FloatArray,
+        impulses: FloatArray | None = None,
+    ) -> None:
+        q = self._state()[0]
+        before, after = (float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus))
+        names = tuple(self.candidates[k].name for k in contacts)
+        given = np.zeros((len(self.candidates), 3)) if impulses is None else impulses
+        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), before, after, given))
+
+    def _state(self) -> tuple[FloatArray, FloatArray]:
+        return self.y[: self.model.nq], self.y[self.model.nq :]

@@ -1,0 +1,166 @@
+"""Event-driven simulation of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from contactlab.contact import ContactError, check_edges
+from contactlab.event_driven.recording import EventRecording
+from contactlab.impact import ImpactLaw
+from contactlab.spatial.arrays import finite_number
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.state import StepperState
+
+if TYPE_CHECKING:
+    from contactlab.stepping.driver import Tau
+    from contactlab.world.world import World
+
+__all__ = ["EventDriven"]
+
+
+@dataclass(frozen=True, eq=False)
+class EventDriven:
+    """Smooth motion by an adaptive integrator between events that are located; an impact law at impacts.
+
+    Between events every closed contact has a mode, stick or slide, with friction exactly against its slip, and forces
+    from linear equations. An event ends a mode: a gap closes, a normal force vanishes, slip stops, a friction force
+    reaches its cone. One acceleration-level LCP then says what comes next. Balls and support points may touch
+    half-spaces, balls one another; `TimeStepping` knows all shapes, needs no events, and is the choice for many
+    contacts.
+
+    Parameters
+    ----------
+    impact
+        Law of impact; None for Newton's, at once, with the coefficients of the materials.
+    rtol, atol
+        Tolerances of the integrator (DOP853).
+    max_step
+        Longest step of the integrator [s]: a gap that closes and opens again within one is not seen.
+    output_step
+        Time between the rows of the recording [s]; None for the integrator's own steps.
+    edges
+        Edges of the friction pyramid in which contacts at rest, and impacts, are decided.
+    gap_tolerance
+        Gap up to which a contact is closed [m].
+    rest_speed
+        Speed of approach up to which a contact closes without an impact [m/s].
+    slip_speed
+        Tangential speed up to which a contact is at rest [m/s].
+    zeno_interval
+        An impact that follows one of the same contact within this time [s] closes all that touch, without rebound:
+        infinitely many impacts in finite time end so, early by about this interval times e / (1 - e).
+    max_events
+        The run stops with an error beyond.
+    stabilisation
+        Rate [1/s] at which drift of closed contacts is pulled back; 0 for none.
+    on_inconsistency
+        What to do where rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or
+        take an "impulse" without collision, which stops the slip.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+
+    References
+    ----------
+    F. Pfeiffer, C. Glocker, Multibody Dynamics with Unilateral Contacts (1996); F. Genot, B. Brogliato, European
+    Journal of Mechanics A 18 (1999).
+    """
+
+    impact: ImpactLaw | None = None
+    rtol: float = 1e-9
+    atol: float = 1e-11
+    max_step: float = 0.02
+    output_step: float | None = None
+    edges: int = 16
+    gap_tolerance: float = 1e-9
+    rest_speed: float = 1e-9
+    slip_speed: float = 1e-8
+    zeno_interval: float = 1e-5
+    max_events: int = 100_000
+    stabilisation: float = 20.0
+    on_inconsistency: Literal["raise", "impulse"] = "raise"
+
+    def __post_init__(self) -> None:
+        positive = ("rtol", "atol", "max_step", "gap_tolerance", "rest_speed", "slip_speed")
+        for name in (*positive, "zeno_interval", "stabilisation"):
+            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
+            if getattr(self, name) < 0.0 or (name in positive and getattr(self, name) == 0.0):
+                kind = "positive" if name in positive else "0 or more"
+                raise SimulationConfigError(name, f"must be {kind}, got {getattr(self, name)}")
+        if self.output_step is not None:
+            step = finite_number(self.output_step, "output_step", SimulationConfigError)
+            if step <= 0.0:
+                raise SimulationConfigError("output_step", f"must be positive, got {step}")
+        if self.max_events < 1:
+            raise SimulationConfigError("max_events", f"must be at least 1, got {self.max_events}")
+        if self.on_inconsistency not in ("raise", "impulse"):
+            detail = f"must be 'raise' or 'impulse', got {self.on_inconsistency!r}"
+            raise SimulationConfigError("on_inconsistency", detail)
+        if self.impact is not None and (isinstance(self.impact, type) or not isinstance(self.impact, ImpactLaw)):
+            raise SimulationConfigError("impact", f"must be a law with a method solve(data), got {self.impact!r}")
+        try:
+            object.__setattr__(self, "edges", check_edges(self.edges))
+        except ContactError as error:
+            raise SimulationConfigError("edges", error.detail) from error
+
+    def run(
+        self,
+        world: World,
+        duration: float,
+        *,
+        state: StepperState | None = None,
+        tau: Tau = None,
+        progress: Callable[[float, float], None] | None = None,
+    ) -> EventRecording:
+        """Simulate a world for ``duration`` [s].
+
+        Parameters
+        ----------
+        world
+            What moves; its contacts must be of the kinds above.
+        duration
+            [s].
+        state
+            Where to start; `World.initial_state` where not given.
+        tau
+            Applied generalized force (nv,), or a function of (time, q, v), which must be continuous between events.
+        progress
+            Called with (time, end) [s] after every event.
+
+        Raises
+        ------
+        SimulationConfigError
+            An argument that cannot be used, or shapes that event-driven runs do not know.
+        InconsistentContact
+            Rigid friction has no acceleration, or several, and ``on_inconsistency`` is "raise".
+        EventError
+            Too many events, or the integrator failed.
+        """
+        from contactlab.event_driven.run import Run
+
+        seconds = finite_number(duration, "duration", SimulationConfigError)
+        if seconds < 0.0:
+            raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
+        start = world.initial_state() if state is None else state
+        return Run(self, world, start, _force(tau, world.nv)).to(start.time + seconds, progress)
+
+
+def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
+    """Return the applied force as a function."""
+    from contactlab.spatial.arrays import finite_array
+
+    if callable(tau):
+        given = tau
+
+        def asked(time: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+            return finite_array(given(time, q, v), f"tau at time {time:.9g}", (nv,), SimulationConfigError)
+
+        return asked
+    constant = np.zeros(nv) if tau is None else finite_array(tau, "tau", (nv,), SimulationConfigError)
+    return lambda time, q, v: constant

@@ -1,0 +1,315 @@
+"""The energy ledger: where the energy of a recorded run went, step by step.
+
+A step leads from (q, v) to (q+, v+) over h. With M and the contact Jacobians at q, and b the bias forces (gravity,
+centripetal and gyroscopic) in the form that the step gives them,
+
+    M (v+ - v) = h (tau + b) + sum_c J_c^T p_c,
+
+p_c the impulse of contact c on body B; what acts on joints adds its own impulses in the same way. Multiplied by the
+mean velocity v_m = (v + v+)/2 the left side is the change of 1/2 v M v at fixed q, so every impulse has a work,
+exactly: impulse times mean velocity. With u, u+ the velocity of contact c's point before and after the step, _n its
+normal and _t its tangential part:
+
+    applied            = h tau . v_m
+    friction_sliding   = sum_c p_t . u+_t                       force times the way slid in this step
+    friction_stopping  = sum_c p_t . (u_t - u+_t)/2             the rest of p_t . (u_t + u+_t)/2
+    impact_absorbed    = sum_c p_n * integral_0^1 min(0, u_n + s (u*_n - u_n)) ds
+    impact_returned    = sum_c p_n * integral_0^1 max(0, u_n + s (u*_n - u_n)) ds
+    stabilisation      = sum_c p_n (u+_n - u*_n)/2
+    compliance         = sum_c p_n (u_n + u+_n)/2               of contacts with a stiffness of their own alone
+    kinematic          = sum_c p_c . V_c                        V_c of the surface of a kinematic body at the contact
+    projection         = [T + V](q+, v+) - [T + V](q*, v+)
+    sleep              = -T(q, v) of what falls asleep, whose velocity is set to 0; h b and h tau do no work on it
+    limits, joint_friction, joint_damping, drives, loops
+                       = force times mean rate of the rows and dampers of that kind
+    integration_error  = [T(q*, v+) - T(q, v+)] + [V(q*) - V(q)] + h b . v_m
+
+u*_n is the normal velocity that contact c would be left with if the step did nothing about its gap: u+_n for an impact
+with restitution (kN = e u_n), 0 for any other (kN = gap/h or erp gap/h: the whole of u+_n comes from the gap, and from
+cfm). q* is q moved along v+ alone: q+ but for the displacement of a position projection. The three normal entries, or
+that of compliance, add up to p_n (u_n + u+_n)/2, the two of friction to p_t . (u_t + u+_t)/2, all entries to the change
+of T + V: in exact arithmetic for every step, h of any size, impacts included. A spring at a contact keeps energy that
+is in neither T nor V: its entry is negative while it is compressed.
+
+Where A is a kinematic body, u and u+ are relative to its surface, and the work of p_c on the moving body is the rest.
+
+Signs. friction_sliding <= 0: that is maximal dissipation, and it vanishes where a contact sticks. friction_stopping is
+of order h^2 in steady motion; in an impact it is the tangential work of the stop, mostly negative. It can be positive,
+as in any scheme with impulses: friction that ends or turns a motion back is credited with half the speed it met.
+impact_absorbed <= 0 <= impact_returned; a single frictionless bounce returns e^2 of what it absorbs, 1 - e^2 is lost.
+The integration error contains no contact impulse: potential and inertia are taken at q while the bodies move on to q+.
+It is of order h times the change of velocity: h^2 in a smooth step (in free fall -m |h g|^2 / 2), h in an impact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.recording.joint_work import JOINT_ENTRIES, joint_entries
+from contactlab.recording.record_portion import portions
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.compliance import contact_compliance
+from contactlab.stepping.kernels.layout import CONTROL_SIZE, GYROSCOPIC, GYROSCOPIC_CODES
+from contactlab.stepping.kinematic import surface_velocities
+from contactlab.stepping.memory import new_work
+
+if TYPE_CHECKING:
+    from contactlab.recording.record import Recording
+
+__all__ = ["ENTRIES", "EnergyLedger", "energy_ledger"]
+
+#: Names of the entries, in the order of the account.
+ENTRIES = (
+    "applied",
+    "friction_sliding",
+    "friction_stopping",
+    "impact_absorbed",
+    "impact_returned",
+    "stabilisation",
+    "compliance",
+    "kinematic",
+    "projection",
+    "sleep",
+    *JOINT_ENTRIES,
+    "integration_error",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EnergyLedger:
+    """Energies of the n + 1 states and entries of the n steps of a record [J]; formulas in the module's text.
+
+    Attributes
+    ----------
+    time, kinetic, potential
+        (n + 1,) of the states [s, J].
+    applied
+        (n,) work of the applied generalized force tau.
+    friction_sliding, friction_stopping
+        (n,) work of the tangential impulses on the velocity they left, and the rest of it.
+    impact_absorbed, impact_returned
+        (n,) work of the normal impulses, taken from an approach and given to a separation.
+    stabilisation
+        (n,) work done by closing gaps and pushing out penetrations, and lost to cfm.
+    compliance
+        (n,) work of the springs and dampers of contacts whose materials have a stiffness.
+    kinematic
+        (n,) work of the kinematic bodies on those that touch them.
+    projection
+        (n,) energy gained by the displacements of the position projection.
+    sleep
+        (n,) kinetic energy lost by falling asleep.
+    limits, joint_friction, joint_damping, drives, loops
+        (n,) work of stops, dry friction, viscous damping, motors, and of loops and joints that follow others.
+    integration_error
+        (n,) of the scheme: inertia and potential held at the start of each step.
+    """
+
+    time: FloatArray
+    kinetic: FloatArray
+    potential: FloatArray
+    applied: FloatArray
+    friction_sliding: FloatArray
+    friction_stopping: FloatArray
+    impact_absorbed: FloatArray
+    impact_returned: FloatArray
+    stabilisation: FloatArray
+    compliance: FloatArray
+    kinematic: FloatArray
+    projection: FloatArray
+    sleep: FloatArray
+    limits: FloatArray
+    joint_friction: FloatArray
+    joint_damping: FloatArray
+    drives: FloatArray
+    loops: FloatArray
+    integration_error: FloatArray
+
+    @property
+    def energy(self) -> FloatArray:
+        """Kinetic plus potential energy of the states (n + 1,) [J]."""
+        return self.kinetic + self.potential
+
+    @property
+    def change(self) -> FloatArray:
+        """Change of the energy over each step (n,) [J]."""
+        return np.diff(self.energy)
+
+    @property
+    def friction(self) -> FloatArray:
+        """Work of friction per step (n,) [J]: tangential impulse times mean tangential velocity."""
+        return self.friction_sliding + self.friction_stopping
+
+    @property
+    def impact(self) -> FloatArray:
+        """Energy gained in impacts per step (n,) [J], negative for a loss."""
+        return self.impact_absorbed + self.impact_returned
+
+    @property
+    def residual(self) -> FloatArray:
+        """Change less all entries (n,) [J]: rounding, for a record that obeys its equation of motion."""
+        return np.asarray(self.change - np.sum([getattr(self, name) for name in ENTRIES], axis=0))
+
+    @property
+    def summary(self) -> Mapping[str, FloatArray]:
+        """The entries (n,) [J] by name, those of friction and those of impacts as one; of joints, what did work."""
+        return {
+            "applied": self.applied,
+            "friction": self.friction,
+            "impact": self.impact,
+            "stabilisation": self.stabilisation,
+            "compliance": self.compliance,
+            "kinematic": self.kinematic,
+            "projection": self.projection,
+            "sleep": self.sleep,
+            **{name.replace("_", " "): getattr(self, name) for name in JOINT_ENTRIES if getattr(self, name).any()},
+            "integration error": self.integration_error,
+        }
+
+    def totals(self) -> Mapping[str, float]:
+        """Return the sum of each entry over the run [J]."""
+        return {name: float(getattr(self, name).sum()) for name in ENTRIES}
+
+    def cumulative(self) -> Mapping[str, FloatArray]:
+        """Return the running sum of each entry (n + 1,) [J], 0 at the first state."""
+        return {name: np.concatenate(([0.0], np.cumsum(getattr(self, name)))) for name in ENTRIES}
+
+    def __str__(self) -> str:
+        account = ", ".join(f"{name} {values.sum():+.4g}" for name, values in self.summary.items())
+        return f"{self.energy[0]:.4g} -> {self.energy[-1]:.4g} J: {account}, unaccounted {self.residual.sum():+.0e}"
+
+
+def energy_ledger(recording: Recording) -> EnergyLedger:
+    """Compute the ledger of a record from its states, steps and contact impulses; in memory is a portion at a time."""
+    parts = [_entries(part) for part in portions(recording)]
+    return EnergyLedger(
+        time=recording.time,
+        kinetic=recording.kinetic,
+        potential=recording.potential,
+        **{name: np.concatenate([part[name] for part in parts]) for name in ENTRIES},
+    )
+
+
+def _entries(recording: Recording) -> dict[str, FloatArray]:
+    """Return the entries (n,) of all steps."""
+    h, tau = recording.h, recording.rows["tau"]
+    mean = 0.5 * (recording.v[:-1] + recording.v[1:])
+    asleep = _asleep_dofs(recording)
+    mean[asleep] = 0.0
+    bias, kinetic_at_q, u, u_plus = _recomputed(recording)
+    told = surface_velocities(recording)
+    table = recording.contacts
+    carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, told), minlength=recording.n_steps)
+    projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
+    return {
+        "applied": h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps),
+        **_contact_entries(recording, u - told, u_plus - told),
+        "kinematic": carried.astype(np.float64),
+        "projection": projected,
+        "sleep": _fallen_asleep(recording, asleep),
+        **joint_entries(recording),
+        "integration_error": recording.kinetic[1:]
+        - kinetic_at_q
+        + np.diff(recording.potential)
+        + np.einsum("ij,ij->i", mean, bias)
+        - projected,
+    }
+
+
+def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What the steps had and a record has not: see `contactlab.stepping.kernels.account`.
+
+    Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 3) of the touching points, B less A,
+    before and after the step.
+    """
+    from contactlab.stepping.kernels.account import account
+
+    world, n, table = recording.world, recording.n_steps, recording.contacts
+    bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
+    u, u_plus = np.zeros((len(table), 3)), np.zeros((len(table), 3))
+    # Copies: to the compiler the read-only arrays of a record are of another type.
+    q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
+    pairs, control = np.stack((table.body_a, table.body_b), axis=1), np.zeros(CONTROL_SIZE, dtype=np.int64)
+    control[GYROSCOPIC] = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    step, point = np.array(table.step), np.array(table.point)
+    work = new_work(world, 1, 4)
+    account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
+    return bias, kinetic, u, u_plus
+
+
+def _asleep_dofs(recording: Recording) -> NDArray[np.bool_]:
+    """Which velocities (n, nv) were held at 0 through each step."""
+    asleep = recording.rows["asleep"] != 0
+    if not asleep.shape[1]:
+        return np.zeros((recording.n_steps, recording.world.nv), dtype=bool)
+    return np.repeat(asleep, np.diff(recording.world.tree_starts), axis=1)
+
+
+def _fallen_asleep(recording: Recording, asleep: NDArray[np.bool_]) -> FloatArray:
+    """Return the kinetic energy (n,) of velocities that were set to 0, negative."""
+    from contactlab.stepping.kernels.projection import energies_unmoved
+
+    lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
+    at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
+    energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
+    energies_unmoved(recording.world.packed, work, recording.q[at], still[at], np.zeros(at.size), energies)
+    lost[at] = energies[:, 0] - recording.kinetic[at]
+    return lost
+
+
+def _projected(recording: Recording) -> FloatArray:
+    """Return the energy that the displacements of the position projection brought, (n,)."""
+    from contactlab.stepping.kernels.projection import energies_unmoved
+
+    without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
+    q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
+    energies_unmoved(recording.world.packed, work, q, v, h, without)
+    return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
+
+
+def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) -> dict[str, FloatArray]:
+    """Return the entries of the contacts, summed by step."""
+    table, stepper = recording.contacts, recording.stepper
+    step = table.step
+    un, un_plus = (np.einsum("ij,ij->i", one, table.normal) for one in (u, u_plus))
+    tangential = table.impulse - table.impulse_normal[:, None] * table.normal
+
+    # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
+    e = table.restitution
+    rigid = np.isinf(contact_compliance(recording.world, table)[0])
+    left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
+    by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
+    bounced = (un < -stepper.v_min) & (np.abs(left + e * un) <= np.abs(left - by_gap))
+    un_star = np.where(bounced, un_plus, 0.0)
+    absorbed, returned = _path_means(un, un_star)
+    push = np.where(rigid, table.impulse_normal, 0.0)
+    spring = np.where(rigid, 0.0, table.impulse_normal)
+
+    def by_step(values: FloatArray) -> FloatArray:
+        return np.bincount(step, weights=values, minlength=recording.n_steps).astype(np.float64)
+
+    return {
+        "friction_sliding": by_step(np.einsum("ij,ij->i", tangential, u_plus)),
+        "friction_stopping": by_step(0.5 * np.einsum("ij,ij->i", tangential, u - u_plus)),
+        "impact_absorbed": by_step(push * absorbed),
+        "impact_returned": by_step(push * returned),
+        "stabilisation": by_step(0.5 * push * (un_plus - un_star)),
+        "compliance": by_step(0.5 * spring * (un + un_plus)),
+    }
+
+
+def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Means of min(0, y) and max(0, y) over the straight path of y from a to b; they add up to (a + b)/2."""
+    # A path that changes sign splits at the share |a| / (|a| + |b|).
+    crossing = a * b < 0.0
+    span = np.where(crossing, np.abs(a) + np.abs(b), 1.0)
+    first, second = 0.5 * a * np.abs(a) / span, 0.5 * b * np.abs(b) / span
+    whole = 0.5 * (a + b)
+    low = np.where(crossing, np.minimum(first, second), np.minimum(whole, 0.0))
+    high = np.where(crossing, np.maximum(first, second), np.maximum(whole, 0.0))
+    return low, high

@@ -1,0 +1,114 @@
+"""What happened between the bodies of a record: contacts made and broken, sticking that became sliding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels.layout import OPEN, SLIDE
+
+if TYPE_CHECKING:
+    from contactlab.recording.record import Recording
+
+__all__ = ["EVENTS", "ContactEvent", "SolverStatistics", "contact_events", "solver_statistics"]
+
+#: Kinds of events.
+EVENTS = ("made", "broken", "slip", "stick")
+
+
+@dataclass(frozen=True)
+class ContactEvent:
+    """A change between two bodies from one step to the next.
+
+    Attributes
+    ----------
+    kind
+        ``made``: an impulse passes between them, which did not in the step before; ``broken``: no longer; ``slip``: one
+        of their contacts slides, where all stuck; ``stick``: all stick, where one slid.
+    step, time
+        The first step in which it is so, and its start [s].
+    a, b
+        Names: body or half-space, and body. "world" where a contact from outside touches the world.
+    """
+
+    kind: str
+    step: int
+    time: float
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, eq=False)
+class SolverStatistics:
+    """What the solver did, step by step (n_steps,), and how long the run took.
+
+    Attributes
+    ----------
+    pivots, warm_hits, islands, contacts
+        Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
+    portions, seconds
+        (m,) The run by portions: the step each ended before, and its time [s]. Empty where the record has none. They
+        are no part of what is the same in every run.
+    """
+
+    pivots: np.ndarray
+    warm_hits: np.ndarray
+    islands: np.ndarray
+    contacts: np.ndarray
+    portions: np.ndarray
+    seconds: FloatArray
+
+    def __str__(self) -> str:
+        steps, total = self.pivots.size, float(self.seconds.sum())
+        rate = f", {steps / total:.0f} steps/s" if total > 0.0 and steps else ""
+        return (
+            f"{steps} steps, {self.islands.sum()} islands ({self.warm_hits.sum()} solved by the previous contacts), "
+            f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{rate}"
+        )
+
+
+def contact_events(recording: Recording) -> tuple[ContactEvent, ...]:
+    """Return the events of a record in the order of their steps; those of its first step are contacts made."""
+    table = recording.contacts
+    names, grounds = recording.world.model.names, recording.world.half_space_names
+    # One number for each pair, whoever of two bodies is A in a step.
+    first = np.where(table.half_space >= 0, -2 - table.half_space, np.minimum(table.body_a, table.body_b))
+    second = np.where(table.half_space >= 0, table.body_b, np.maximum(table.body_a, table.body_b))
+    touching = table.mode != OPEN
+    pairs, number = np.unique(np.stack((first, second), axis=1)[touching], axis=0, return_inverse=True)
+    steps, sliding = table.step[touching], table.mode[touching] == SLIDE
+    found = []
+    for n, (one, other) in enumerate(pairs):
+        own = number.reshape(-1) == n
+        at, place = np.unique(steps[own], return_inverse=True)
+        slides = np.bincount(place.reshape(-1), weights=sliding[own]) > 0.0
+        a = grounds[-2 - one] if one < -1 else ("world" if one < 0 else names[one])
+        for k, step in enumerate(at):
+            new = k == 0 or at[k - 1] != step - 1
+            kinds = []
+            if new:
+                kinds.append("made")
+            elif slides[k] != slides[k - 1]:
+                kinds.append("slip" if slides[k] else "stick")
+            ends = k + 1 == at.size or at[k + 1] != step + 1
+            found += [(int(step), n, kind, a, names[other]) for kind in kinds]
+            if ends and step + 1 < recording.n_steps:
+                found.append((int(step) + 1, n, "broken", a, names[other]))
+    return tuple(ContactEvent(kind, step, float(recording.time[step]), a, b) for step, _, kind, a, b in sorted(found))
+
+
+def solver_statistics(recording: Recording) -> SolverStatistics:
+    """Return what the solver did in a record."""
+    contacts = np.bincount(recording.rows["contact_step"], minlength=recording.n_steps)
+    empty = np.zeros(0)
+    return SolverStatistics(
+        recording.pivots,
+        recording.warm_hits,
+        recording.islands,
+        contacts,
+        recording.timings.get("timing_step", empty.astype(np.int64)),
+        recording.timings.get("timing_seconds", empty),
+    )

@@ -1,0 +1,261 @@
+"""``.npz`` files written and read piece by piece, so that neither takes memory for the whole.
+
+What is written here is what ``numpy.savez`` writes, and `numpy.load` reads it; members that are not compressed begin
+at multiples of 64 bytes, so that they can be mapped into memory and handed to kernels as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.stepping.errors import RecordError, RecordWriteError
+
+__all__ = ["Member", "NpzFile", "Source", "partial_files", "write_npz", "write_whole"]
+
+ALIGNMENT = 64
+BLOCK_BYTES = 1 << 24
+
+# What a member's local header has before name and extra field, and what zipfile adds for sizes above 4 GB.
+_LOCAL_HEADER, _ZIP64_EXTRA = 30, 20
+_PADDING_ID = 0xD935
+
+# What numpy and zipfile raise for a file that is cut short, is no zip, holds pickles or lies about its sizes.
+_UNREADABLE = (ValueError, EOFError, KeyError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+
+
+class Source(NamedTuple):
+    """An array to write: its type, its shape, and its parts along the first axis."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    parts: Iterable[NDArray[Any]]
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> Source:
+        """Return an array that is there already as its only part."""
+        return cls(array.dtype, array.shape, (array,))
+
+
+@dataclass(frozen=True)
+class Member:
+    """An array of a file: type, shape, where its numbers begin (-1: compressed), and what guards them.
+
+    ``head`` is the length of its own header, which ends at ``start``; ``crc`` the checksum of header and numbers.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int
+    head: int
+    crc: int
+
+    @property
+    def nbytes(self) -> int:
+        """Size of its numbers in memory."""
+        return self.dtype.itemsize * math.prod(self.shape)
+
+
+class NpzFile:
+    """The arrays of one ``.npz`` file by name; opened for each reading, so that any number of files may be held.
+
+    The zip's directory is read once: what is not compressed is then read from its known place.
+
+    Raises
+    ------
+    RecordError
+        Not there, truncated, damaged or foreign; here and from every method.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            if not zipfile.is_zipfile(path):
+                raise RecordError(path, "", "is not an .npz file, or is cut short")
+            with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+                self.members = {
+                    info.filename.removesuffix(".npy"): _member(file, archive, info) for info in archive.infolist()
+                }
+        except RecordError:
+            raise
+        except _UNREADABLE as error:
+            raise self._unreadable(error) from error
+
+    def read(self, name: str) -> NDArray[Any]:
+        """Return an array as a copy in memory, checked against its checksum."""
+        member = self.members[name]
+        if member.start >= 0:
+            return self._read_stored(name, member)
+        try:
+            with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as file:
+                array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+                # The checksum is compared where the end is met.
+                file.read(1)
+                return array
+        except _UNREADABLE as error:
+            raise self._unreadable(error) from error
+
+    def _read_stored(self, name: str, member: Member) -> NDArray[Any]:
+        """Read an array that is not compressed where it is known to stand."""
+        try:
+            array = np.empty(member.shape, member.dtype)
+            numbers = array.reshape(-1).view(np.uint8)
+            with self.path.open("rb", buffering=0) as file:
+                file.seek(member.start - member.head)
+                crc = zlib.crc32(file.read(member.head))
+                if _fill(file, numbers) != member.nbytes:
+                    raise RecordError(self.path, name, "is cut short")
+        except _UNREADABLE as error:
+            raise self._unreadable(error) from error
+        if zlib.crc32(numbers.data, crc) != member.crc:
+            raise RecordError(self.path, name, "is damaged: its checksum is another")
+        return array
+
+    def parts(self, name: str) -> Iterator[NDArray[Any]]:
+        """Yield an array in parts of some megabytes along its first axis, in order."""
+        member = self.members[name]
+        if member.nbytes <= BLOCK_BYTES or member.start < 0:
+            yield self.read(name)
+            return
+        row = member.nbytes // member.shape[0]
+        count = max(1, BLOCK_BYTES // row)
+        with self.path.open("rb") as file:
+            file.seek(member.start)
+            for first in range(0, member.shape[0], count):
+                rows = min(count, member.shape[0] - first)
+                part = np.fromfile(file, member.dtype, rows * (row // member.dtype.itemsize))
+                if part.nbytes != rows * row:
+                    raise RecordError(self.path, name, "is cut short")
+                yield part.reshape(rows, *member.shape[1:])
+
+    def mapped(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """Return arrays that read the file when they are looked at; those that are compressed as copies in memory."""
+        arrays = {}
+        try:
+            # What is mapped stays readable when another file takes this one's place.
+            whole = np.memmap(self.path, np.uint8, "r")
+        except _UNREADABLE as error:
+            raise self._unreadable(error) from error
+        for name in names:
+            member = self.members[name]
+            if member.nbytes and member.start >= 0 and member.start % ALIGNMENT == 0:
+                flat = whole[member.start : member.start + member.nbytes].view(member.dtype)
+                arrays[name] = np.asarray(flat).reshape(member.shape)
+            else:
+                arrays[name] = self.read(name)
+        return arrays
+
+    def _unreadable(self, error: BaseException) -> RecordError:
+        return RecordError(self.path, "", f"cannot be read as an .npz file ({type(error).__name__}: {error})")
+
+
+def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> None:
+    """Write arrays to one file that appears whole or not at all.
+
+    Raises
+    ------
+    RecordWriteError
+        The disk refuses; what stood at ``path`` stands as it was.
+    """
+
+    def write(file: IO[bytes]) -> None:
+        method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+        with zipfile.ZipFile(file, "w", allowZip64=True) as archive:
+            for name, source in sources.items():
+                _write_member(file, archive, name, source, method)
+
+    _write(path, write)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all; raises as `write_npz`."""
+    _write(path, lambda file: file.write(content))
+
+
+def partial_files(path: Path) -> list[Path]:
+    """Return what interrupted writings of ``path`` left beside it."""
+    return sorted(path.parent.glob(f".{_escaped(path.name)}.*.partial"))
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise RecordWriteError(path, error) from error
+    finally:
+        # A disk that refuses to write may refuse this, too, and the first refusal is the one to tell.
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
+    """Read an array's header."""
+    with archive.open(info) as stream:
+        shape, fortran, dtype, length = _array_header(stream)
+    if dtype.hasobject or fortran:
+        raise ValueError(f"{info.filename} holds Python objects or columns, not rows of numbers")
+    if info.file_size != length + dtype.itemsize * math.prod(shape):
+        raise ValueError(f"{info.filename} has not the size its header says")
+    start = -1
+    if info.compress_type == zipfile.ZIP_STORED:
+        file.seek(info.header_offset + _LOCAL_HEADER - 4)
+        start = info.header_offset + _LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4))) + length
+    return Member(dtype, shape, start, length, info.CRC)
+
+
+def _fill(file: io.FileIO, into: NDArray[np.uint8]) -> int:
+    """Read bytes until an array is full or the file ends; return how many."""
+    done = 0
+    while done < into.size and (got := file.readinto(into[done:].data)):
+        done += got
+    return done
+
+
+def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read:
+        raise ValueError(f"format {version} of an array is not known")
+    shape, fortran, dtype = read[version](stream)
+    # One axis, or none, is stored the same way round either way.
+    return shape, fortran and len(shape) > 1, dtype, stream.tell()
+
+
+def _write_member(file: IO[bytes], archive: zipfile.ZipFile, name: str, source: Source, method: int) -> None:
+    header = io.BytesIO()
+    shape = {"descr": np.lib.format.dtype_to_descr(source.dtype), "fortran_order": False, "shape": source.shape}
+    np.lib.format.write_array_header_1_0(header, shape)
+    # A fixed date: equal arrays make equal files.
+    info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+    info.compress_type = method
+    start = file.tell() + _LOCAL_HEADER + len(info.filename.encode()) + 4 + _ZIP64_EXTRA
+    info.extra = struct.pack("<HH", _PADDING_ID, -start % ALIGNMENT) + bytes(-start % ALIGNMENT)
+    rows = 0
+    with archive.open(info, "w", force_zip64=True) as member:
+        member.write(header.getvalue())
+        for part in source.parts:
+            rows += part.shape[0] if part.ndim else 1
+            member.write(np.ascontiguousarray(part).data if part.nbytes else b"")
+    if source.shape and rows != source.shape[0]:
+        raise ValueError(f"{name}: {rows} rows were given for {source.shape[0]}")

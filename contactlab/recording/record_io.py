@@ -1,0 +1,200 @@
+"""Records on disk: chunk files while a run lasts, one packed ``.npz`` when it is done.
+
+A run recorded at ``run.npz`` keeps its chunks in ``run.npz.chunks/``: ``meta.json`` (world, stepper, versions) and
+``chunk_000000.npz``, ``chunk_000001.npz``, ... Every file appears whole or not at all (written beside its place, then
+renamed). At the end they are packed into ``run.npz`` and the folder is removed; a run that was stopped leaves the
+folder, and it opens like the file.
+
+Chunks are not compressed: that would take longer than many a step. A packed record is, up to `LOAD_BYTES`; a larger one
+is not, so that opening it takes no memory: its arrays are mapped, and read where they are looked at.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.recording.npz_files import NpzFile, Source, write_npz
+from contactlab.recording.record import Recording, row_lengths
+from contactlab.recording.record_checks import check_files
+from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
+from contactlab.stepping.errors import RecordError
+from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail
+
+if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
+
+__all__ = ["META_FILE", "chunk_files", "chunk_folder", "meta_text", "open_recording", "pack", "read_meta"]
+
+FORMAT = "contactlab.Recording"
+META = "meta"
+META_FILE = "meta.json"
+
+# Up to this size in memory a record is compressed when packed, and read whole when opened.
+LOAD_BYTES = 1 << 26
+
+
+class LazyRows(Mapping[str, NDArray[Any]]):
+    """Arrays by name, each made when it is first looked at."""
+
+    def __init__(self, makers: Mapping[str, Callable[[], NDArray[Any]]]) -> None:
+        self._makers = makers
+        self._made: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._made:
+            array = self._makers[name]()
+            array.flags.writeable = False
+            self._made[name] = array
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def chunk_folder(path: Path) -> Path:
+    """Return the folder of chunks of the record at ``path``."""
+    return path.with_name(path.name + ".chunks")
+
+
+def chunk_files(folder: Path) -> list[Path]:
+    """Return the chunk files in a folder, in order; a `RecordError` names one that is missing."""
+    files = sorted(folder.glob("chunk_*.npz"))
+    for i, file in enumerate(files):
+        if file.name != f"chunk_{i:06d}.npz":
+            raise RecordError(folder, f"chunk_{i:06d}.npz", "is missing")
+    return files
+
+
+def save_recording(path: Path, recording: Recording, *, compress: bool | None = None) -> None:
+    """Write a record to exactly this path, as one ``.npz``; whole or not at all."""
+    meta = meta_text(recording.world, recording.stepper, dict(recording.environment), recording.solver_description)
+    arrays = {**recording.rows, **recording.timings}
+    small = sum(array.nbytes for array in arrays.values()) <= LOAD_BYTES
+    sources = {META: Source.of(np.array(meta)), **{name: Source.of(array) for name, array in arrays.items()}}
+    write_npz(path, sources, compress=small if compress is None else compress)
+
+
+def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, int]) -> None:
+    """Write the packed record of a run from its chunks; in memory is a part of one array at a time."""
+    files = [NpzFile(chunk) for chunk in chunks]
+    sources = {META: Source.of(np.array(meta))}
+    for name, field in (FIELDS | TIMINGS).items():
+        holders = [file for file in files if name in file.members]
+        rows = sum(file.members[name].shape[0] for file in holders)
+        shape = (rows, *field_tail(field, lengths))
+        sources[name] = Source(np.dtype(field.dtype), shape, _parts(holders, name))
+    size = sum(member.nbytes for file in files for member in file.members.values())
+    write_npz(path, sources, compress=size <= LOAD_BYTES)
+
+
+def open_recording(path: Path) -> Recording:
+    """Open a record in either form; see `Recording.open`."""
+    if path.is_dir():
+        return _open_folder(path)
+    folder = chunk_folder(path)
+    if (folder / META_FILE).is_file():
+        return _open_folder(folder)
+    if not path.is_file():
+        raise RecordError(path, "", "there is no such record")
+    file = NpzFile(path)
+    meta = read_meta(path)
+    world, stepper = _world_and_stepper(path, meta)
+    check_files([file], row_lengths(world, stepper), path)
+    held = [name for name in TIMINGS if name in file.members]
+    if _size([file]) <= LOAD_BYTES:
+        arrays = {name: file.read(name) for name in (*FIELDS, *held)}
+    else:
+        arrays = file.mapped([*FIELDS, *held])
+    for array in arrays.values():
+        array.flags.writeable = False
+    rows, timings = ({name: arrays[name] for name in names if name in arrays} for names in (FIELDS, TIMINGS))
+    return Recording(world, stepper, rows, meta["environment"], meta["solver"], timings)
+
+
+def _open_folder(folder: Path) -> Recording:
+    meta = read_meta(folder)
+    world, stepper = _world_and_stepper(folder / META_FILE, meta)
+    files, lengths = [NpzFile(file) for file in chunk_files(folder)], row_lengths(world, stepper)
+    check_files(files, lengths, folder)
+    rows, timings = (_joined(files, fields, lengths) for fields in (FIELDS, TIMINGS))
+    if _size(files) <= LOAD_BYTES:
+        # Now, while the files are there: the run may go on and be packed.
+        rows, timings = dict(rows.items()), dict(timings.items())
+    return Recording(world, stepper, rows, meta["environment"], meta["solver"], timings)
+
+
+def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[str, int]) -> Rows:
+    return LazyRows({name: functools.partial(_join, files, name, lengths) for name in fields})
+
+
+def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> NDArray[Any]:
+    field = (FIELDS | TIMINGS)[name]
+    none: NDArray[Any] = np.zeros((0, *field_tail(field, lengths)), dtype=field.dtype)
+    return np.concatenate([none, *_parts([file for file in files if name in file.members], name)])
+
+
+def _parts(files: Sequence[NpzFile], name: str) -> Iterator[NDArray[Any]]:
+    for file in files:
+        yield from file.parts(name)
+
+
+def _size(files: Sequence[NpzFile]) -> int:
+    return sum(member.nbytes for file in files for member in file.members.values())
+
+
+def _world_and_stepper(path: Path, meta: dict[str, Any]) -> tuple[World, TimeStepping]:
+    try:
+        return world_from_json(meta["world"]), stepper_from_json(meta["stepper"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RecordError(path, META, f"describes no world and stepper ({type(error).__name__}: {error})") from error
+
+
+def meta_text(world: World, stepper: TimeStepping, stamp: dict[str, str], solver: str) -> str:
+    """Return the description that stands with a record's arrays."""
+    meta = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "environment": stamp,
+        "solver": solver,
+        "world": world_to_json(world),
+        "stepper": stepper_to_json(stepper),
+    }
+    return json.dumps(meta, indent=1, allow_nan=False)
+
+
+def read_meta(path: Path) -> dict[str, Any]:
+    """Return the description of a packed record, or of a folder of chunks."""
+    if path.is_dir():
+        path = path / META_FILE
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecordError(path.parent, META_FILE, f"cannot be read ({error})") from error
+    else:
+        file = NpzFile(path)
+        if META not in file.members:
+            raise RecordError(path, META, "is missing: the file is not a record")
+        text = str(file.read(META))
+    try:
+        meta = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(path, META, f"is not JSON ({error})") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise RecordError(path, META, f"does not describe a {FORMAT}")
+    if meta.get("schema") != SCHEMA:
+        raise RecordError(path, META, f"has schema {meta.get('schema')!r}; this release reads {SCHEMA}")
+    stamp = meta.get("environment")
+    if not isinstance(stamp, dict) or not isinstance(meta.get("solver"), str):
+        raise RecordError(path, META, "lacks the environment or the solver")
+    return meta

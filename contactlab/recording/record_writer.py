@@ -1,0 +1,247 @@
+"""Writing the record of a run while it lasts, and going on with one that was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.recording.environment import changes, environment
+from contactlab.recording.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
+from contactlab.recording.record import Recording, row_lengths
+from contactlab.recording.record_checks import check_files
+from contactlab.recording.record_io import (
+    META_FILE,
+    chunk_files,
+    chunk_folder,
+    meta_text,
+    open_recording,
+    pack,
+    read_meta,
+)
+from contactlab.stepping.errors import RecordError
+from contactlab.stepping.joint_table import by_number
+from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
+from contactlab.stepping.state import StepperState
+
+if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
+
+__all__ = ["RecordWriter"]
+
+# A chunk file is written when this much has gathered, whatever the time.
+FILE_BYTES = 1 << 24
+
+
+class RecordWriter:
+    """Writes the pieces of one run; made by `begin` or `go_on`.
+
+    Attributes
+    ----------
+    start, done
+        The state that the record begins with, and the steps it holds already.
+    state
+        The one it ends with: where the run is to set out from.
+    """
+
+    def __init__(
+        self, path: Path, world: World, stepper: TimeStepping, meta: str, files: int, flush_seconds: float
+    ) -> None:
+        self.folder = chunk_folder(path)
+        self._path = path
+        self._meta = meta
+        self._lengths = row_lengths(world, stepper)
+        self._flush_seconds = flush_seconds
+        # One value, so that Ctrl-C finds files and pieces as they belong together.
+        self._held: tuple[int, list[Rows]] = (files, [])
+        self._last = time.monotonic()
+
+    @classmethod
+    def begin(
+        cls,
+        path: Path,
+        world: World,
+        stepper: TimeStepping,
+        start: StepperState,
+        *,
+        flush_seconds: float,
+        stamp: Mapping[str, str],
+    ) -> RecordWriter:
+        """Begin a record. The chunks of an earlier run there are discarded; its packed record stays until `pack`.
+
+        Raises
+        ------
+        RecordError
+            ``path`` is a folder.
+        RecordWriteError
+            Nothing can be written there.
+        """
+        meta = meta_text(world, stepper, {**environment(), **stamp}, repr(stepper.lcp_solver))
+        writer = cls(_file_path(path), world, stepper, meta, 0, flush_seconds)
+        _prepare(path)
+        write_whole(writer.folder / META_FILE, meta.encode())
+        writer.add(start_rows(world, start, writer._lengths))
+        writer.flush()
+        writer.start = writer.state = start
+        writer.done = 0
+        return writer
+
+    @classmethod
+    def go_on(
+        cls, path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, flush_seconds: float
+    ) -> RecordWriter | None:
+        """Go on with the record at ``path``, packed or not; None where there is none.
+
+        ``with_tau``: whether forces are applied, which is recorded for all steps or for none.
+
+        Raises
+        ------
+        RecordError
+            It cannot be read, or is of another world or stepper; the first entry that differs is named.
+        """
+        folder = chunk_folder(_file_path(path))
+        if not (folder / META_FILE).is_file():
+            if not path.is_file():
+                return None
+            meta = read_meta(path)
+            _prepare(path)
+            _link(path, folder / "chunk_000000.npz")
+        else:
+            meta = read_meta(folder)
+            _sweep(path)
+        _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
+        files = [NpzFile(file) for file in chunk_files(folder)]
+        check_files(files, row_lengths(world, stepper), folder)
+        done = sum(file.members["h"].shape[0] for file in files)
+        if done and with_tau != any(file.members["tau"].shape[0] for file in files):
+            detail = "none are to be applied" if not with_tau else "they are to be applied from here on"
+            raise RecordError(path, "tau", f"applied forces: {detail}, other than in the steps on record")
+        meta["environment"] = _resumed(meta["environment"], done)
+        text = json.dumps(meta, indent=1, allow_nan=False)
+        # Last of all: with the description the folder is the record.
+        write_whole(folder / META_FILE, text.encode())
+        writer = cls(path, world, stepper, text, len(files), flush_seconds)
+        writer.done = done
+        writer.start = _last_state(files[0].mapped(FIELDS), 0)
+        writer.state = writer.start if done == 0 else _last_state(files[-1].mapped(FIELDS), done)
+        return writer
+
+    start: StepperState
+    state: StepperState
+    done: int
+
+    def add(self, rows: Rows) -> None:
+        """Keep a piece, and write a file when enough, or enough time, has gathered."""
+        self._held[1].append(rows)
+        size = sum(array.nbytes for piece in self._held[1] for array in piece.values())
+        if size >= FILE_BYTES or time.monotonic() - self._last >= self._flush_seconds:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is kept."""
+        files, pieces = self._held
+        if not pieces:
+            return
+        joined = {name: Source.of(array) for name, array in join_rows(pieces, self._lengths, FIELDS | TIMINGS).items()}
+        write_npz(self.folder / f"chunk_{files:06d}.npz", joined, compress=False)
+        self._held = (files + 1, [])
+        self._last = time.monotonic()
+
+    def pack(self) -> Recording:
+        """Write the packed record, remove the chunks, and return the record."""
+        self.flush()
+        pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
+        _clear(self.folder)
+        self.folder.rmdir()
+        return open_recording(self._path)
+
+
+def _file_path(path: Path) -> Path:
+    if path.is_dir():
+        # Found now rather than when hours of simulation are to be packed.
+        raise RecordError(path, "", "is a folder; the packed record is a file")
+    return path
+
+
+def _prepare(path: Path) -> None:
+    """Make an empty folder of chunks."""
+    folder = chunk_folder(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    _clear(folder)
+
+
+def _clear(folder: Path) -> None:
+    # The description first: without it the folder is no record, however far the removal gets.
+    (folder / META_FILE).unlink(missing_ok=True)
+    for file in folder.glob("chunk_*.npz"):
+        file.unlink()
+
+
+def _sweep(path: Path) -> None:
+    """Remove what a run that was killed was just writing."""
+    for file in (*partial_files(path), *chunk_folder(path).glob(".*.partial")):
+        file.unlink(missing_ok=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    """Let a packed record be the first chunk: it has the same arrays."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
+def _last_state(rows: Mapping[str, NDArray[Any]], step: int) -> StepperState:
+    """Return state ``step``, with which these rows end or, for 0, begin."""
+    if step == 0:
+        ids, z, h, at = rows["start_contact_ids"], rows["start_z"], rows["start_h"][0], 0
+        row_ids, row_z = rows["start_row_ids"], rows["start_row_z"]
+        tau = rows["start_tau"][0]
+    else:
+        first = np.searchsorted(rows["contact_step"], step - 1)
+        ids, z, h, at = rows["contact_id"][first:], rows["contact_z"][first:], rows["h"][-1], -1
+        first = np.searchsorted(rows["joint_step"], step - 1)
+        row_ids, row_z = by_number(rows["joint_row"][first:], rows["joint_z"][first:])
+        # Kept only where bodies may sleep, as in `Recording.state`.
+        tau = rows["tau"][-1] if rows["start_tau"].shape[1] and rows["tau"].shape[0] else np.zeros(0)
+    time, rest = float(rows["time"][at]), np.array(rows["rest"][at])
+    return StepperState(
+        rows["q"][at], rows["v"][at], time, float(h), ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau
+    )
+
+
+def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    for part in ("world", "stepper"):
+        found = _difference(part, old.get(part), new[part])
+        if found is not None:
+            name, a, b = found
+            raise RecordError(path, name, f"is {a!r} in the record and {b!r} in this run: it is the record of another")
+
+
+def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
+    """Return the first entry in which two JSON values differ."""
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        pairs = [(f"{name}.{key}", a[key], b[key]) for key in a]
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        pairs = [(f"{name}[{i}]", *pair) for i, pair in enumerate(zip(a, b, strict=True))]
+    else:
+        return None if a == b else (name, a, b)
+    return next((found for pair in pairs if (found := _difference(*pair)) is not None), None)
+
+
+def _resumed(old: dict[str, str], done: int) -> dict[str, str]:
+    """Add to a record's stamp that it was gone on with, where, and what has changed since."""
+    now = environment()
+    changed = changes(old, now)
+    line = f"{now['date']} at step {done}" + (f" ({', '.join(changed)})" if changed else "")
+    before = old.get("resumed")
+    return {**old, "resumed": line if before is None else f"{before}; {line}"}

@@ -1,0 +1,124 @@
+"""One island of a step of a record: its rows, its solution, and its problem posed again by the loop's kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.contact_table import IntArray
+from contactlab.stepping.driver import Driver
+from contactlab.stepping.external_contacts import Supply
+from contactlab.stepping.joint_table import has_given_force, row_classes
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kinematic import Motions
+from problem_data import ConstraintForces, ConstraintVelProblemData
+
+if TYPE_CHECKING:
+    from contactlab.recording.record import Recording
+
+__all__ = ["forces_of", "island_rows", "of_step", "posed", "solution_of", "trees_of"]
+
+
+def solution_of(recording: Recording, i: int, island: int) -> FloatArray:
+    """Return z of an island, in the order of its LCP."""
+    by_contact = island_rows(recording, "contact_z", i, island)
+    r = recording.stepper.edges_in(recording.world) // 2
+    parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
+    numbers, z = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_z", i, island)
+    classes = row_classes(recording.world, recording.stepper, numbers)
+    moving = (classes == "B") & ~has_given_force(recording.world, numbers)
+    of_joints = (z[classes == "L", 0], z[moving, 0], z[moving, 1])
+    return np.concatenate([*(part.ravel() for part in parts), *of_joints])
+
+
+def forces_of(recording: Recording, i: int, island: int) -> ConstraintForces:
+    """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
+    z = solution_of(recording, i, island)
+    nc = island_rows(recording, "contact_z", i, island).shape[0]
+    nr = nc * (recording.stepper.edges_in(recording.world) // 2)
+    numbers, force = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_force", i, island)
+    classes = row_classes(recording.world, recording.stepper, numbers)
+    fN, fF = z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]
+    return ConstraintForces(fN, fF, *(force[classes == one] for one in "LGB"))
+
+
+def trees_of(recording: Recording, i: int, island: int) -> IntArray:
+    """Ascending, as the islands list them."""
+    names = ("contact_body_a", "contact_body_b")
+    touching = np.concatenate([island_rows(recording, name, i, island) for name in names])
+    rows = island_rows(recording, "joint_row", i, island)
+    joined = [tree for row in rows for tree in recording.world.joint_rows[int(row)].trees]
+    trees: IntArray = np.unique([*recording.world.body_trees[touching[touching >= 0]], *joined]).astype(np.int64)
+    return trees[trees >= 0]
+
+
+def posed(recording: Recording, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
+    """Return the problem data of an island, and what its solver was started from."""
+    _check_step(recording, i)
+    tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
+    h = float(recording.h[i])
+    driver = Driver(
+        recording.world,
+        recording.stepper,
+        recording.state(i),
+        steps=1,
+        h=h,
+        tau=tau,
+        supply=_supply(recording, i),
+        targets=recording.rows["drive_target"][i],
+        motions=_motions(recording, i),
+        external=True,
+    )
+    driver.pose(island)
+    return driver.posed()
+
+
+def _motions(recording: Recording, i: int) -> Motions | None:
+    """Return what gives step ``i`` its kinematic bodies again, None where there are none."""
+    if not recording.world.motions:
+        return None
+    poses, twists = recording.rows["motion_pose"], recording.rows["motion_twist"]
+    return lambda _time, _h: (poses[i], twists[i], poses[i + 1])
+
+
+def _supply(recording: Recording, i: int) -> Supply | None:
+    """Return what gives step ``i`` its contacts from outside the loop again, None where there were none."""
+    own = of_step(recording, "contact_step", i)
+    chosen = own.start + np.flatnonzero(recording.rows["contact_id"][own] >= layout.EXTERNAL_ID)
+    if not chosen.size:
+        return None
+    ints = np.full((chosen.size, layout.CONTACT_INTS), -1, dtype=np.int64)
+    floats = np.zeros((chosen.size, layout.CONTACT_FLOATS))
+    for name, column in (("body_a", layout.BODY_A), ("body_b", layout.BODY_B), ("id", layout.CONTACT_ID)):
+        ints[:, column] = recording.rows[f"contact_{name}"][chosen]
+    floats[:, layout.POINT : layout.POINT + 3] = recording.rows["contact_point"][chosen]
+    floats[:, layout.NORMAL : layout.NORMAL + 3] = recording.rows["contact_normal"][chosen]
+    for name, column in (("gap", layout.GAP), ("mu", layout.MU), ("restitution", layout.RESTITUTION)):
+        floats[:, column] = recording.rows[f"contact_{name}"][chosen]
+    return lambda _time, _q, _v: (ints, floats)
+
+
+def island_rows(recording: Recording, name: str, i: int, island: int) -> NDArray[Any]:
+    """Return the rows of an array of contacts or joints that belong to an island."""
+    axis = name.split("_", maxsplit=1)[0]
+    chosen = of_step(recording, f"{axis}_step", i)
+    mask = recording.rows[f"{axis}_island"][chosen] == island
+    if not 0 <= island < recording.islands[i]:
+        raise IndexError(f"island {island}: step {i} has {int(recording.islands[i])}")
+    selected: NDArray[Any] = recording.rows[name][chosen][mask]
+    return selected
+
+
+def of_step(recording: Recording, name: str, i: int) -> slice:
+    """Return where the rows of step ``i`` stand in arrays whose steps are the array ``name``."""
+    _check_step(recording, i)
+    first, last = np.searchsorted(recording.rows[name], (i, i + 1))
+    return slice(int(first), int(last))
+
+
+def _check_step(recording: Recording, i: int) -> None:
+    if not 0 <= i < recording.n_steps:
+        raise IndexError(f"step {i}: the record holds 0 .. {recording.n_steps - 1}")

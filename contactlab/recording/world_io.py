@@ -1,0 +1,280 @@
+"""Worlds and steppers as JSON values. Floats are written with all their digits: a world read back has the same bits."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+import lcp
+from contactlab.contact import (
+    BodyShape,
+    Box,
+    Capsule,
+    ConvexPoints,
+    Cylinder,
+    HalfSpace,
+    HeightField,
+    Material,
+    Mesh,
+    Shape,
+    Sphere,
+)
+from contactlab.multibody import ModelBuilder, Transform, joints
+from contactlab.multibody.model import WORLD
+from contactlab.multibody.urdf import InertiaAsWritten
+from contactlab.recording.joint_action_io import actions_from_json, actions_to_json
+from contactlab.recording.joint_io import joint_from_json, joint_to_json
+from contactlab.spatial import RigidInertia
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.kinematic import motion_from_json, motion_to_json
+from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.builder import WorldBuilder
+from contactlab.world.surface import ALL, Surface
+from contactlab.world.world import World
+
+__all__ = ["stepper_from_json", "stepper_to_json", "world_from_json", "world_to_json"]
+
+Json = dict[str, Any]
+
+
+def world_to_json(world: World) -> Json:
+    """Return the world as JSON values.
+
+    A shape of another kind than the library's own is kept as its support points and radii.
+    """
+    return {
+        "gravity": world.model.gravity.tolist(),
+        "half_spaces": [
+            {
+                "name": name,
+                "normal": half_space.normal.tolist(),
+                "offset": half_space.offset,
+                "material": _material_to_json(material),
+                **_filter_to_json(*(world.half_space_filters[i] if world.half_space_filters else (1, ALL))),
+            }
+            for i, (name, half_space, material) in enumerate(
+                zip(world.half_space_names, world.half_spaces, world.half_space_materials, strict=True)
+            )
+        ],
+        "body_contacts": world.body_contacts,
+        **({} if world.plane is None else {"planar": world.plane.tolist()}),
+        "ignored": [list(pair) for pair in world.ignored],
+        "bodies": [_body_to_json(world, i) for i in range(world.model.nb)],
+        "joints": actions_to_json(world.joint_actions),
+    }
+
+
+def world_from_json(data: Json) -> World:
+    """Build the world again; every value is checked as on the first time."""
+    builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"], planar=data.get("planar"))
+    for entry in data["half_spaces"]:
+        half_space = HalfSpace(entry["normal"], entry["offset"])
+        builder.add_half_space(entry["name"], half_space, Material(**entry["material"]), **_filter(entry))
+    bodies = ModelBuilder(data["gravity"])
+    for entry in data["bodies"]:
+        # A free body says nothing of its joint, as in records from before there were others.
+        bodies.add_body(
+            entry["name"],
+            parent=entry.get("parent", WORLD),
+            joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
+            placement=Transform(*entry["placement"]) if "placement" in entry else None,
+            inertia=None if entry["mass"] is None else _inertia(entry),
+        )
+    q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
+    builder.add_model(bodies.build(), q, v)
+    for entry in data["bodies"]:
+        for one in entry["shapes"]:
+            placement = Transform(*one["placement"]) if "placement" in one else None
+            shape = _shape_from_json(one["shape"])
+            builder.add_shape(entry["name"], shape, Material(**one["material"]), placement=placement, **_filter(one))
+    for pair in data["ignored"]:
+        builder.ignore(*(data["bodies"][i]["name"] for i in pair))
+    builder.add_actions(actions_from_json(data.get("joints", {})))
+    world, told = builder.build(), [entry for entry in data["bodies"] if "motion" in entry]
+    motions = ((world.model.names.index(entry["name"]), motion_from_json(entry["motion"])) for entry in told)
+    return dataclasses.replace(world, motions=tuple(motions))
+
+
+def _body_to_json(world: World, i: int) -> Json:
+    """Return one body with its surface and its share of the start."""
+    body = world.model.bodies[i]
+    surfaces = [s for s, owner in zip(world.surfaces, world.surface_bodies, strict=True) if owner == i]
+    inertia, place = body.inertia, body.placement
+    motion = dict(world.motions).get(i)
+    entry: Json = {
+        "name": body.name,
+        "mass": None if inertia is None else inertia.mass,
+        "com": None if inertia is None else inertia.com.tolist(),
+        "inertia": None if inertia is None else inertia.inertia.tolist(),
+        "shapes": [_surface_to_json(surface) for surface in surfaces],
+        "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
+        "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
+    }
+    if isinstance(inertia, InertiaAsWritten):
+        entry["inertia_as_written"] = True
+    if body.parent != WORLD:
+        entry["parent"] = body.parent
+    if not isinstance(body.joint, joints.FloatingBase):
+        entry["joint"] = joint_to_json(body.joint)
+    if motion is not None:
+        entry["motion"] = motion_to_json(motion, place)
+    return entry | _placement_to_json(place)
+
+
+def _material_to_json(material: Material) -> Json:
+    """A rigid one says nothing of a stiffness, which would be no number."""
+    values = dataclasses.asdict(material)
+    return {
+        name: value for name, value in values.items() if name in ("mu", "restitution") or material.stiffness < np.inf
+    }
+
+
+def _surface_to_json(surface: Surface) -> Json:
+    entry = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
+    return entry | _placement_to_json(surface.placement) | _filter_to_json(surface.category, surface.mask)
+
+
+def _filter_to_json(category: int, mask: int) -> Json:
+    """Return a filter; nothing of one that lets everything through."""
+    return {} if (category, mask) == (1, ALL) else {"category": category, "mask": mask}
+
+
+def _filter(entry: Json) -> Json:
+    return {name: entry[name] for name in ("category", "mask") if name in entry}
+
+
+def _placement_to_json(place: Transform) -> Json:
+    if place.p.any() or not np.array_equal(place.R, np.eye(3)):
+        return {"placement": [place.R.tolist(), place.p.tolist()]}
+    return {}
+
+
+def _inertia(entry: Json) -> RigidInertia:
+    if entry.get("inertia_as_written", False):
+        # `RigidInertia` would refuse here what the reader of robot descriptions let through.
+        mass = finite_number(entry["mass"], "mass", SimulationConfigError)
+        com = finite_array(entry["com"], "com", (3,), SimulationConfigError)
+        inertia = finite_array(entry["inertia"], "inertia", (3, 3), SimulationConfigError)
+        return InertiaAsWritten(mass, com, inertia=inertia)
+    return RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"])
+
+
+def stepper_to_json(stepper: TimeStepping) -> Json:
+    """Return the stepper's options as JSON values; a solver that is none of `lcp`'s own by its name."""
+    values = {field.name: getattr(stepper, field.name) for field in dataclasses.fields(stepper)}
+    values["sleep"] = None if stepper.sleep is None else dataclasses.asdict(stepper.sleep)
+    values["solver"] = None if stepper.solver is None else _solver_to_json(stepper.solver)
+    return values
+
+
+def stepper_from_json(data: Json) -> TimeStepping:
+    """Return the stepper; with the default solver where the record's was not one of `lcp`'s own."""
+    solver = None if data["solver"] is None else _solver_from_json(data["solver"])
+    sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
+    return TimeStepping(**{**data, "solver": solver, "sleep": sleep})
+
+
+_COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)
+
+
+_OWN = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *lcp.ALL_FRICTION_SOLVERS, *_COMBINATORS)
+
+
+def _own_solvers() -> dict[str, type]:
+    """The solver classes of `lcp`, combinators included, by name."""
+    return {cls.__name__: cls for cls in _OWN}
+
+
+def _solver_to_json(solver: Any) -> Json:
+    fields: Any = dataclasses.fields
+    if _own_solvers().get(type(solver).__name__) is not type(solver):
+        return {"name": type(solver).__name__, "options": None}
+    options = {field.name: _option_to_json(getattr(solver, field.name)) for field in fields(solver)}
+    return {"name": type(solver).__name__, "options": options}
+
+
+def _option_to_json(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_option_to_json(item) for item in value]
+    return _solver_to_json(value) if hasattr(value, "solve") else value
+
+
+def _solver_from_json(data: Json) -> Any:
+    """Return the solver, or None for one that is not of `lcp`, alone or within a combinator."""
+    if data["options"] is None:
+        return None
+    options = {name: _option_from_json(value) for name, value in data["options"].items()}
+    cls = _own_solvers()[data["name"]]
+    if cls is lcp.Fallback:
+        solvers = options.pop("solvers")
+        return None if None in solvers else lcp.Fallback(*solvers, **options)
+    return None if options.get("inner", True) is None else cls(**options)
+
+
+def _option_from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_option_from_json(item) for item in value)
+    return _solver_from_json(value) if isinstance(value, dict) else value
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SupportPoints:
+    """Shape of which a record knows the support points only: points (n, 3) [m] in body axes, radii (n,) [m]."""
+
+    points: FloatArray
+    radii: FloatArray
+
+    def __post_init__(self) -> None:
+        points = finite_array(self.points, "points", (None, 3), SimulationConfigError)
+        radii = finite_array(self.radii, "radii", (points.shape[0],), SimulationConfigError)
+        if np.any(radii < 0.0):
+            raise SimulationConfigError("radii", f"entry [{int(np.argmin(radii))}] is negative: {radii.min()}")
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "radii", radii)
+
+    def support_points(self) -> tuple[FloatArray, FloatArray]:
+        """Return the points (n, 3) and radii (n,), as new arrays."""
+        return self.points.copy(), self.radii.copy()
+
+
+def _shape_to_json(shape: Shape | BodyShape) -> Json:
+    if isinstance(shape, Box):
+        return {"type": "Box", "half_extents": shape.half_extents.tolist()}
+    if isinstance(shape, Sphere):
+        return {"type": "Sphere", "radius": shape.radius, "center": shape.center.tolist()}
+    if isinstance(shape, ConvexPoints):
+        return {"type": "ConvexPoints", "points": shape.points.tolist()}
+    if isinstance(shape, Capsule | Cylinder):
+        return {"type": type(shape).__name__, "radius": shape.radius, "half_length": shape.half_length}
+    if isinstance(shape, HeightField):
+        return {"type": "HeightField", "heights": shape.heights.tolist(), "spacing": list(shape.spacing)}
+    if isinstance(shape, Mesh):
+        return {"type": "Mesh", "vertices": shape.vertices.tolist(), "triangles": shape.triangles.tolist()}
+    if isinstance(shape, HalfSpace):
+        return {"type": "HalfSpace", "normal": shape.normal.tolist(), "offset": shape.offset}
+    assert isinstance(shape, BodyShape)
+    points, radii = shape.support_points()
+    return {"type": "SupportPoints", "points": points.tolist(), "radii": radii.tolist()}
+
+
+def _shape_from_json(data: Json) -> Shape | BodyShape:
+    arguments = {name: value for name, value in data.items() if name != "type"}
+    shapes: dict[str, Any] = {
+        "Box": Box,
+        "Sphere": Sphere,
+        "ConvexPoints": ConvexPoints,
+        "Capsule": Capsule,
+        "Cylinder": Cylinder,
+        "HeightField": HeightField,
+        "Mesh": Mesh,
+        "HalfSpace": HalfSpace,
+        "SupportPoints": SupportPoints,
+    }
+    if data["type"] not in shapes:
+        raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
+    shape: Shape | BodyShape = shapes[data["type"]](**arguments)
+    return shape

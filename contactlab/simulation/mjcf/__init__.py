@@ -1,8 +1,0 @@
-"""MuJoCo files (MJCF), read by mujoco's own reader, as worlds."""
-
-from __future__ import annotations
-
-from contactlab.simulation.mjcf.errors import MjcfError, MjcfWarning
-from contactlab.simulation.mjcf.loading import MjcfScene, load_mjcf, warn_of
-
-__all__ = ["MjcfError", "MjcfScene", "MjcfWarning", "load_mjcf", "warn_of"]

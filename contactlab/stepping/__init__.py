@@ -1,0 +1,1 @@
+"""Time stepping: one step after the other, in compiled form, resumable wherever Python has a word."""

@@ -1,0 +1,224 @@
+"""Contacts of a record, one row each, and the certificates of their islands."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.contact_pair import ContactPair, ContactScope
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
+from contactlab.stepping.record_schema import Rows
+
+__all__ = ["OPEN", "SLIDE", "STICK", "CertificateTable", "ContactTable", "WorstCertificate"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ContactTable:
+    """Columns of contacts, one row each.
+
+    Row order: step, then pair of shapes and feature, then body, half-space, support point, then contacts from outside
+    the loop by id.
+
+    The normal points from A into B; impulses act on body B, and turned round on body A, over the step, in N s. B moves;
+    A is another body, which may be fixed to the world, or the world (-1) itself.
+
+    Attributes
+    ----------
+    step, island
+        The step (from state ``step`` to ``step + 1``) and the island of that step.
+    body_a, body_b, half_space
+        Numbers of the bodies (-1: the world) and of the half-space touched (-1: none).
+    shape_a, shape_b
+        Numbers of the shapes (`World.surfaces`); -1 for a half-space, and in contacts from outside the loop.
+    id
+        Persistent number of the contact.
+    mode
+        `OPEN` (no impulse), `STICK` or `SLIDE`.
+    point, normal
+        (n, 3) world axes [m], [1], at the start of the step: the body's point, between bodies the one midway between
+        the surfaces; the unit normal.
+    gap
+        Distance at the start of the step [m].
+    mu, restitution
+        Coefficients of the pair.
+    impulse
+        (n, 3) world axes, on body B [N s].
+    impulse_normal, impulse_tangential
+        (n,) along the normal, (n, 2) along t1, t2 (`contactlab.contact.tangent_frame` of the normal) [N s];
+        in a planar world t1 is the direction in the plane.
+    slip
+        Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
+    push
+        Multiplier of the position projection [kg m]: the bodies were moved by M^-1 N^T push besides h v+; 0 without.
+    scope
+        What the numbers refer to: names, and the steps the table is about.
+    """
+
+    step: IntArray
+    island: IntArray
+    body_a: IntArray
+    body_b: IntArray
+    half_space: IntArray
+    id: IntArray
+    mode: IntArray
+    point: FloatArray
+    normal: FloatArray
+    gap: FloatArray
+    mu: FloatArray
+    impulse: FloatArray
+    impulse_normal: FloatArray
+    impulse_tangential: FloatArray
+    slip: FloatArray
+    push: FloatArray
+    shape_a: IntArray
+    shape_b: IntArray
+    restitution: FloatArray
+
+    scope: ContactScope
+
+    @classmethod
+    def from_rows(cls, rows: Rows, scope: ContactScope) -> ContactTable:
+        """Take the contact columns of a record's arrays."""
+        return cls(**{name: rows[f"contact_{name}"] for name in _columns()}, scope=scope)
+
+    def __len__(self) -> int:
+        return self.step.size
+
+    def impulse_on(self, body: int) -> FloatArray:
+        """Return the impulses (n, 3) on a body given by number, world axes [N s]: 0 where it takes no part."""
+        sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
+        impulse: FloatArray = sign[:, None] * self.impulse
+        return impulse
+
+    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
+        """Return the table of some rows."""
+        return ContactTable(**{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope)
+
+    def between(self, a: str, b: str) -> ContactPair:
+        """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
+
+        Raises
+        ------
+        SimulationConfigError
+            A name that there is not, or no body among the two.
+        """
+        bodies, grounds = self.scope.bodies, self.scope.half_spaces
+        for field, name in (("a", a), ("b", b)):
+            if name not in (*bodies, *grounds, "world"):
+                raise SimulationConfigError(field, f"no body or half-space is called {name!r}")
+        if a not in bodies and b not in bodies:
+            raise SimulationConfigError("b", f"neither {a!r} nor {b!r} is a body")
+        if a in bodies and b in bodies:
+            i, j = bodies.index(a), bodies.index(b)
+            own = ((self.body_a == i) & (self.body_b == j)) | ((self.body_a == j) & (self.body_b == i))
+        else:
+            body, ground = (a, b) if a in bodies else (b, a)
+            own = (self.body_a == -1) & (self.body_b == bodies.index(body))
+            if ground != "world":
+                own &= self.half_space == grounds.index(ground)
+        return ContactPair(a, b, self.rows(own))
+
+
+@functools.cache
+def _columns() -> tuple[str, ...]:
+    return tuple(field.name for field in fields(ContactTable) if field.name != "scope")
+
+
+@dataclass(frozen=True, eq=False)
+class CertificateTable:
+    """How well each island of each step was solved; rows in the order of step and island.
+
+    Attributes
+    ----------
+    step, island, n_contacts, n_joints, pivots
+        Which problem, its contacts and rows of joints, and the solver's iterations.
+    warm_hit
+        True where the previous step's contacts gave the solution without a pivot.
+    natural_map, scaled
+        Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
+    violation, scale
+        (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
+    """
+
+    step: IntArray
+    island: IntArray
+    n_contacts: IntArray
+    n_joints: IntArray
+    pivots: IntArray
+    warm_hit: NDArray[np.bool_]
+    natural_map: FloatArray
+    scaled: FloatArray
+    violation: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> CertificateTable:
+        """Take the columns of the islands of a record's arrays."""
+        from lcp.kernels.residuals import NATURAL_MAP, SCALED
+
+        return cls(
+            step=rows["island_step"],
+            island=rows["island_index"],
+            n_contacts=rows["island_contacts"],
+            n_joints=rows["island_joints"],
+            pivots=rows["island_pivots"],
+            warm_hit=rows["island_warm"] != 0,
+            natural_map=rows["island_measures"][:, NATURAL_MAP],
+            scaled=rows["island_measures"][:, SCALED],
+            violation=rows["island_certificate"][:, 0::2],
+            scale=rows["island_certificate"][:, 1::2],
+        )
+
+    def __len__(self) -> int:
+        return self.step.size
+
+    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
+        """Return the table of some rows."""
+        return CertificateTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
+
+    @property
+    def mechanical(self) -> FloatArray:
+        """Violation over scale of the worst mechanical condition, (n,)."""
+        # A condition without rows has scale 0 and violation 0: it holds.
+        ratio = np.divide(self.violation, self.scale, out=np.zeros_like(self.violation), where=self.scale > 0.0)
+        ratio[(self.scale == 0.0) & (self.violation > 0.0)] = np.inf
+        return np.asarray(ratio.max(axis=1, initial=0.0))
+
+    def worst(self) -> WorstCertificate:
+        """Return the largest of each measure over the rows."""
+        at = int(np.argmax(self.scaled)) if len(self) else -1
+        return WorstCertificate(
+            scaled=float(self.scaled.max(initial=0.0)),
+            natural_map=float(self.natural_map.max(initial=0.0)),
+            mechanical=float(self.mechanical.max(initial=0.0)),
+            step=int(self.step[at]) if at >= 0 else -1,
+            island=int(self.island[at]) if at >= 0 else -1,
+        )
+
+
+@dataclass(frozen=True)
+class WorstCertificate:
+    """Largest values over a set of solved problems; 0 where there was none.
+
+    Attributes
+    ----------
+    scaled, natural_map
+        Residuals of the LCP.
+    mechanical
+        Violation over scale of the mechanical conditions.
+    step, island
+        Where ``scaled`` is largest, -1 without problems.
+    """
+
+    scaled: float
+    natural_map: float
+    mechanical: float
+    step: int
+    island: int

@@ -1,0 +1,82 @@
+"""What the loop asks Python for about joints: targets that change with time, and rows of the user's own constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.formulation.bridge.arguments import close_names
+from contactlab.spatial.arrays import FloatArray, finite_number, read_only
+from contactlab.stepping.custom_loops import CustomReach
+from contactlab.stepping.errors import SimulationConfigError
+
+if TYPE_CHECKING:
+    from contactlab.stepping.kernels.joint_layout import Joints
+    from contactlab.world.world import World
+
+__all__ = ["JointService", "Targets"]
+
+#: Targets of drives by their names, in place of those of the world: a number, or a function of time.
+Targets = Mapping[str, float | Callable[[float], float]] | FloatArray | None
+
+
+class JointService:
+    """Serves one run of a world.
+
+    Parameters
+    ----------
+    world
+        Of the run.
+    targets
+        See `Targets`; an array holds them all, in the order of the drives.
+    """
+
+    def __init__(self, world: World, targets: Targets) -> None:
+        self._world = world
+        self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
+        self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
+        if isinstance(targets, np.ndarray):
+            self._constant = np.array(targets, dtype=np.float64)
+            targets = None
+        custom = world.loops.packed.custom if world.joint_actions.loops else ()
+        self._custom = tuple((one, CustomReach(world, one)) for one in custom)
+        names = [str(drive.name) for drive in world.joint_actions.drives]
+        for name, value in (targets or {}).items():
+            if name not in names:
+                raise SimulationConfigError("targets", f"no drive is called {name!r}{close_names(name, names)}")
+            if callable(value):
+                self._functions[names.index(name)] = (name, value)
+            else:
+                field = f"targets[{name!r}]"
+                self._constant[names.index(name)] = finite_number(value, field, SimulationConfigError)
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is something to ask for in every step."""
+        return bool(self._functions) or bool(self._custom)
+
+    def start(self, joints: Joints) -> None:
+        """Write the targets that do not change."""
+        joints.target[:] = self._constant
+
+    def serve(self, joints: Joints, time: float, h: float, q: FloatArray, v: FloatArray) -> None:
+        """Write targets, at the end of the step, and the user's rows, at its start."""
+        for number, (name, function) in self._functions.items():
+            field = f"targets[{name!r}] at time {time + h:.9g}"
+            joints.target[number] = finite_number(function(time + h), field, SimulationConfigError)
+        if not self._custom:
+            return
+        model, speed = self._world.model, read_only(v)
+        at = read_only(q)
+        for custom, reach in self._custom:
+            G = custom.jacobian(model, at, speed, time)
+            reach.check(G, time)
+            joints.loop_G[custom.rows] = G
+            if custom.level == "acceleration":
+                # Over a step such rows ask for G v+ = G v + h gamma.
+                joints.loop_rate[custom.rows] = -(G @ v) - h * custom.gamma(model, at, speed, time)
+                continue
+            joints.loop_error[custom.rows] = custom.position_error(model, at, time)
+            joints.loop_rate[custom.rows] = custom.velocity_error(model, at, speed, time) - G @ v

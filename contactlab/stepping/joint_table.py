@@ -1,0 +1,86 @@
+"""Rows of joints of a record, one row each: stops, drives, friction, followers and loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels import joint_layout as layout
+from contactlab.stepping.record_schema import Rows
+
+if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
+
+__all__ = ["JointTable", "by_number", "has_given_force", "row_classes"]
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class JointTable:
+    """Columns of rows; their order: step, island, number.
+
+    Attributes
+    ----------
+    step, island
+        The step (from state ``step`` to ``step + 1``) and the island of that step.
+    row
+        Number of the row: `World.joint_rows` says what it is.
+    error
+        At the start of the step: distance from a stop, negative beyond it; position error of others [rad or m].
+    force
+        Mean over the step [N m or N]: of a stop away from it, of others along the coordinate; of a loop as
+        `LoopConstraint` says.
+    rate
+        The row's velocity after the step, at the start's configuration [rad/s or m/s].
+    z
+        (n, 2) LCP variables.
+    """
+
+    step: IntArray
+    island: IntArray
+    row: IntArray
+    error: FloatArray
+    force: FloatArray
+    rate: FloatArray
+    z: FloatArray
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> JointTable:
+        """Take the columns of a record's arrays."""
+        return cls(**{field.name: rows[f"joint_{field.name}"] for field in fields(cls)})
+
+    def __len__(self) -> int:
+        return self.step.size
+
+    def of(self, row: int) -> JointTable:
+        """Return the table of the row of that number."""
+        return self.rows(self.row == row)
+
+    def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> JointTable:
+        """Return the table of some rows."""
+        return JointTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
+
+
+def by_number(rows: IntArray, z: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the rows of one step, which stand island by island, in the order of their numbers."""
+    order = np.argsort(rows)
+    return rows[order], z[order]
+
+
+def row_classes(world: World, stepper: TimeStepping, numbers: IntArray) -> NDArray[np.str_]:
+    """Return for each row whether it is one of L, G or B in its problem."""
+    soft = stepper.cfm > 0.0
+    names = {layout.STOP: "L", layout.HOLD: "G"}
+    names |= dict.fromkeys((layout.FOLLOW, layout.LOOP), "B" if soft else "G")
+    return np.array([names.get(world.joint_rows[int(row)].kind, "B") for row in numbers], dtype="U1")
+
+
+def has_given_force(world: World, numbers: IntArray) -> NDArray[np.bool_]:
+    """Return for each boxed row whether its force has no choice: no variable of the LCP stands for it."""
+    return np.array([world.joint_rows[int(row)].bound == 0.0 for row in numbers], dtype=bool)

@@ -1,0 +1,77 @@
+"""What the energy ledger needs of every step, through the stages that the steps used."""
+
+from __future__ import annotations
+
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.finish import measure
+from contactlab.stepping.kernels.free_motion import free_motion
+from contactlab.stepping.kernels.layout import FloatArray, IntArray, PackedWorld, Work
+from contactlab.stepping.kernels.relative import relative_velocity
+from lcp.kernels import kernel
+
+
+@kernel
+def account(
+    world: PackedWorld,
+    work: Work,
+    control: IntArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    h: FloatArray,
+    contact_step: IntArray,
+    contact_body: IntArray,
+    contact_point: FloatArray,
+    bias: FloatArray,
+    kinetic: FloatArray,
+    before: FloatArray,
+    after: FloatArray,
+) -> None:
+    """Recompute the free motion of every step and read off what the ledger asks for.
+
+    Parameters
+    ----------
+    world, work, control
+        As for the loop; the last two are overwritten.
+    q, v, h
+        (n + 1, nq), (n + 1, nv), (n,): states and sizes of the steps.
+    tau
+        (n, nv) applied generalized forces, or (0, nv) for none.
+    contact_step, contact_body, contact_point
+        (k,), (k, 2), (k, 3): step of each contact, ascending; its bodies A and B; where it was, world axes.
+    bias
+        (n, nv) filled with M v_free - M v - h tau: the impulses of gravity and velocity products.
+    kinetic
+        (n,) filled with the kinetic energy of v[i + 1] at q[i].
+    before, after
+        (k, 3) filled with the velocity of the contact's point as one of B less that as one of A, at q[i], under v[i]
+        and under v[i + 1].
+    """
+    c = 0
+    other = work.scratch[0:3]
+    for i in range(h.shape[0]):
+        for j in range(q.shape[1]):
+            work.q[j] = q[i, j]
+        for j in range(v.shape[1]):
+            work.v[j] = v[i, j]
+            work.tau[j] = tau[i, j] if tau.shape[0] > 0 else 0.0
+        fill_frames(
+            world.ints, world.floats, work.q, work.v, rows_at(work.W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, work.W
+        )
+        free_motion(world, work, None, h[i], control)
+        for j in range(v.shape[1]):
+            bias[i, j] = work.Mv[j] - work.momentum[j] - h[i] * work.tau[j]
+        while c < contact_step.shape[0] and contact_step[c] == i:
+            a = contact_body[c, 0]
+            b = contact_body[c, 1]
+            for moment in range(2):
+                velocity = before[c] if moment == 0 else after[c]
+                relative_velocity(world, work, a, b, contact_point[c], v[i + moment], other, velocity)
+            c += 1
+        fill_frames(
+            world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
+        )
+        measure(world, work.W, work.q, work.scratch[6:17], work.energy)
+        kinetic[i] = work.energy[0]

@@ -1,0 +1,281 @@
+"""Stage 4: the constraint blocks of one island, in the layout of `problem_data.VelocityBlocks`.
+
+Rows [N; F]: one normal row per contact, then the r friction directions contact by contact. J is the Jacobian on the
+island's own velocities, those of its trees one after the other; Y has row i = M^-1 J[i].
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.kernels.compliance import compliant_terms
+from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
+from contactlab.contact.kernels.restitution import normal_term
+from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.multibody.kernels.ltl import solve_three, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.kinematic import carried, motion_of
+from contactlab.stepping.kernels.layout import (
+    BODY_A,
+    BODY_B,
+    BODY_DOF,
+    BODY_ROOT,
+    BODY_TREE,
+    GAP,
+    HALF_SPACE,
+    MU,
+    NORMAL,
+    POINT,
+    PREVIOUS,
+    RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
+    TREE_BLOCK,
+    TREE_DOF,
+    VN_MINUS,
+    FloatArray,
+    IntArray,
+    Island,
+    PackedWorld,
+    Work,
+)
+from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def solve_tree(world: PackedWorld, work: Work, k: int, Y: FloatArray) -> None:
+    """Replace the share of tree ``k`` in a row of J by that in M^-1 J."""
+    a = world.trees[k, TREE_DOF]
+    n = world.trees[k + 1, TREE_DOF] - a
+    branch = world.branch[a : a + n]
+    L = rows_at(work.L, world.trees[k, TREE_BLOCK], n, n)
+    solve_vector_lt(branch, 0, L, Y)
+    solve_vector_l(branch, 0, L, Y)
+
+
+@kernel(inner=True)
+def solve_tree_frame(world: PackedWorld, work: Work, k: int, X: FloatArray) -> None:
+    """Put M^-1 X in place of the share of tree ``k`` in the three rows of X."""
+    a = world.trees[k, TREE_DOF]
+    n = world.trees[k + 1, TREE_DOF] - a
+    solve_three(world.branch[a : a + n], rows_at(work.L, world.trees[k, TREE_BLOCK], n, n), X, work.local[k])
+
+
+@kernel(inner=True)
+def contact_frame(
+    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, x: FloatArray, P: FloatArray, X: FloatArray
+) -> None:
+    """Fill P and X = M^-1 P, (3, nv) each, within the contact's spans: what each unit of v does to the motion at x.
+
+    The motion is that of body b less that of body a, in world axes, v the island's velocities. Body b moves; body a may
+    be the world (-1), or fixed to it.
+    """
+    for i in range(3):
+        for j in range(spans[0], spans[1]):
+            P[i, j] = 0.0
+        for j in range(spans[2], spans[3]):
+            P[i, j] = 0.0
+    k = world.bodies[b, BODY_TREE]
+    o = work.origins[world.bodies[b, BODY_ROOT]]
+    shift = work.local[k] - world.trees[k, TREE_DOF]
+    add_contact_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], o, x, 1.0, shift, P)
+    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
+    if other >= 0:
+        # In one tree, degrees of freedom below both bodies cancel.
+        o = work.origins[world.bodies[a, BODY_ROOT]]
+        shift = work.local[other] - world.trees[other, TREE_DOF]
+        add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
+    for i in range(3):
+        for j in range(spans[0], spans[1]):
+            X[i, j] = P[i, j]
+        for j in range(spans[2], spans[3]):
+            X[i, j] = P[i, j]
+    solve_tree_frame(world, work, k, X)
+    if other >= 0 and other != k:
+        solve_tree_frame(world, work, other, X)
+
+
+@kernel(inner=True)
+def fill_along(spans: IntArray, d: FloatArray, P: FloatArray, row: FloatArray) -> None:
+    """Fill a row, within the spans, with what the three rows of P give along the direction d (3,)."""
+    x = P[0]
+    y = P[1]
+    z = P[2]
+    for j in range(spans[0], spans[1]):
+        row[j] = d[0] * x[j] + d[1] * y[j] + d[2] * z[j]
+    for j in range(spans[2], spans[3]):
+        row[j] = d[0] * x[j] + d[1] * y[j] + d[2] * z[j]
+
+
+@kernel(inline=True)
+def along(direction: FloatArray, velocity: FloatArray) -> float:
+    """Speed along a direction."""
+    return direction[0] * velocity[0] + direction[1] * velocity[1] + direction[2] * velocity[2]
+
+
+@kernel(inline=True)
+def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
+    """Stiffness and dissipation of a contact's pair of surfaces; infinite and 0 where it has no two surfaces."""
+    a = ints[SHAPE_A]
+    b = ints[SHAPE_B]
+    if ints[HALF_SPACE] >= 0:
+        # Half-spaces follow the shapes.
+        a = world.material.shape[0] - world.offsets.shape[0] + ints[HALF_SPACE]
+    if a < 0 or b < 0:
+        return math.inf, 0.0
+    return world.stiffness[world.material[a], world.material[b]], world.dissipation[
+        world.material[a], world.material[b]
+    ]
+
+
+@kernel(inner=True)
+def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
+    """Fill spans and reach of island ``i``."""
+    first = work.contact_start[i]
+    nc = work.contact_start[i + 1] - first
+    nv = work.island_nv[i]
+    r = edges // 2
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        begin = work.local[k]
+        end = begin + world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
+        for j in range(begin, end):
+            island.reach[j] = end
+    for c in range(nc):
+        index = work.island_contacts[first + c]
+        lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
+        a = work.contact_int[index, BODY_A]
+        upper = world.bodies[a, BODY_TREE] if a >= 0 else -1
+        if upper < 0:
+            upper = lower
+        lower, upper = min(lower, upper), max(lower, upper)
+        span = island.spans[c]
+        span[0] = work.local[lower]
+        span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
+        span[2] = work.local[upper]
+        span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
+        for j in range(span[0], span[1]):
+            island.reach[j] = max(island.reach[j], span[3])
+        if lower == upper:
+            span[2] = span[1]
+        for row in range(nc + c * r, nc + (c + 1) * r):
+            for j in range(4):
+                island.spans[row, j] = span[j]
+    for j in range(1, nv):
+        island.reach[j] = max(island.reach[j], island.reach[j - 1])
+
+
+@kernel(inner=True)
+def complete_rows(island: Island, m: int, nv: int) -> None:
+    """Fill the columns of J and Y outside the spans, for those who read them all."""
+    J = rows_at(island.J, 0, m, nv)
+    Y = rows_at(island.Y, 0, m, nv)
+    for row in range(m):
+        a, b, c, d = columns(island.spans, row, nv)
+        for j in range(nv):
+            if not (a <= j < b or c <= j < d):
+                J[row, j] = 0.0
+                Y[row, j] = 0.0
+
+
+@kernel(inner=True)
+def build_blocks(
+    world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, cfm: float, edges: int
+) -> None:
+    """Fill r, mu, k, gamma, gammaE, Mv, v_free of island ``i``, spans and reach, and J and Y within the spans.
+
+    The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip.
+    """
+    first = work.contact_start[i]
+    nc = work.contact_start[i + 1] - first
+    nv = work.island_nv[i]
+    r = edges // 2
+    m = nc * (1 + r)
+    J = rows_at(island.J, 0, m, nv)
+    Y = rows_at(island.Y, 0, m, nv)
+    normal = work.scratch[0:3]
+    t1 = work.scratch[3:6]
+    t2 = work.scratch[6:9]
+    direction = work.scratch[9:12]
+    surface = work.scratch[12:15]
+
+    for n in range(work.tree_start[i], work.tree_start[i + 1]):
+        k = work.island_trees[n]
+        a = world.trees[k, TREE_DOF]
+        for j in range(world.trees[k + 1, TREE_DOF] - a):
+            island.Mv[work.local[k] + j] = work.Mv[a + j]
+            island.v_free[work.local[k] + j] = work.v_free[a + j]
+    for row in range(m):
+        island.k[row] = 0.0
+        island.gamma[row] = 0.0
+    place_spans(world, work, island, i, edges)
+    P = rows_at(island.frame, 0, 3, nv)
+    X = rows_at(island.frame, 3 * nv, 3, nv)
+    turns = island.turns
+    for e in range(r):
+        turns[e, 0], turns[e, 1] = turn(e, edges)
+
+    for c in range(nc):
+        index = work.island_contacts[first + c]
+        floats = work.contact_float[index]
+        body_a = work.contact_int[index, BODY_A]
+        body_b = work.contact_int[index, BODY_B]
+        point = floats[POINT : POINT + 3]
+        for j in range(3):
+            normal[j] = floats[NORMAL + j]
+        planar_tangents(normal, world.plane, t1, t2)
+        told = motion_of(world, body_a)
+        if told >= 0:
+            carried(work, told, point, surface)
+        spans = island.spans[c]
+        contact_frame(world, work, spans, body_a, body_b, point, P, X)
+        fill_along(spans, normal, P, J[c])
+        fill_along(spans, normal, X, Y[c])
+        for e in range(r):
+            row = nc + c * r + e
+            tangential(turns[e, 0], turns[e, 1], t1, t2, direction)
+            fill_along(spans, direction, P, J[row])
+            fill_along(spans, direction, X, Y[row])
+            if told >= 0:
+                island.k[row] = -along(direction, surface)
+        lower, middle, upper, end = columns(island.spans, c, nv)
+        vn_free = dot_within(lower, middle, upper, end, J[c], island.v_free)
+        drive = -along(normal, surface) if told >= 0 else 0.0
+        vn_free += drive
+        stiffness, dissipation = compliance_of(world, work.contact_int[index])
+        if stiffness < math.inf:
+            island.k[c], island.gamma[c] = compliant_terms(floats[GAP], h, stiffness, dissipation)
+        else:
+            island.k[c] = normal_term(floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp)
+            island.gamma[c] = cfm
+        island.k[c] += drive
+        island.r[c] = r
+        island.mu[c] = floats[MU]
+        island.gammaE[c] = 0.0
+
+
+@kernel(inner=True)
+def warm_vector(work: Work, island: Island, i: int, edges: int) -> bool:
+    """Fill z0 with the previous step's variables of the same contacts (0 for new ones); False when none matched."""
+    first = work.contact_start[i]
+    nc = work.contact_start[i + 1] - first
+    r = edges // 2
+    nr = nc * r
+    matched = False
+    for c in range(nc):
+        old = work.contact_int[work.island_contacts[first + c], PREVIOUS]
+        if old >= 0:
+            matched = True
+            island.z0[c] = work.previous_z[old, 0]
+            for e in range(r):
+                island.z0[nc + c * r + e] = work.previous_z[old, 1 + e]
+                island.z0[nc + nr + c * r + e] = work.previous_z[old, 1 + r + e]
+            island.z0[nc + 2 * nr + c] = work.previous_z[old, 1 + 2 * r]
+        else:
+            island.z0[c] = 0.0
+            for e in range(r):
+                island.z0[nc + c * r + e] = 0.0
+                island.z0[nc + nr + c * r + e] = 0.0
+            island.z0[nc + 2 * nr + c] = 0.0
+    return matched

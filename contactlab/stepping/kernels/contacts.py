@@ -1,0 +1,124 @@
+"""Stage 2: contacts with half-spaces and from outside the loop that take part; those between shapes are in `pairs`."""
+
+from __future__ import annotations
+
+from contactlab.contact.kernels.half_space import collide_point
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.points import body_pose, field_at, world_point
+from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.layout import (
+    BODY_A,
+    BODY_B,
+    CONTACT_FLOATS,
+    CONTACT_ID,
+    CONTACT_INTS,
+    GAP,
+    HALF_SPACE,
+    MU,
+    NORMAL,
+    POINT,
+    PREVIOUS,
+    RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
+    VN_MINUS,
+    PackedWorld,
+    Work,
+)
+from contactlab.stepping.kernels.relative import relative_velocity
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def contact_id(body: int, half_space: int, point: int) -> int:
+    """Persistent number of a contact: it does not depend on which other contacts exist."""
+    return (body << 42) | (half_space << 21) | point
+
+
+@kernel(inner=True)
+def detect(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+    """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
+
+    Returns the number of all; those beyond the capacity of the buffers are counted, not stored. What is fixed to the
+    world touches nothing: there is no motion to solve for.
+    """
+    t = tree(world.ints, world.floats)
+    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    capacity = work.contact_int.shape[0]
+    pose = work.scratch[0:12]
+    p = work.scratch[12:15]
+    motion = work.scratch[15:21]
+    for b in range(t.body_link.shape[0]):
+        link = t.body_link[b]
+        first = world.point_start[b]
+        last = world.point_start[b + 1]
+        if link < 0 or first == last:
+            continue
+        origin = f.p[t.root[link]]
+        body_pose(t, f.R, f.p, b, pose)
+        for i in range(first, last):
+            world_point(pose, world.points[i], work.centers[i])
+        for s in range(world.offsets.shape[0]):
+            normal = world.normals[s]
+            for i in range(first, last):
+                gap = collide_point(work.centers[i], world.radii[i], normal, world.offsets[s], p)
+                field_at(f.V[link], origin, p, motion)
+                vn = normal[0] * motion[3] + normal[1] * motion[4] + normal[2] * motion[5]
+                # Where a filter keeps the two apart, there is no coefficient.
+                if gap <= margin + h * max(0.0, -vn) and world.pair_mu[world.point_shape[i], s] >= 0.0:
+                    if count < capacity:
+                        ints = work.contact_int[count]
+                        floats = work.contact_float[count]
+                        ints[BODY_A] = -1
+                        ints[BODY_B] = b
+                        ints[HALF_SPACE] = s
+                        ints[CONTACT_ID] = contact_id(b, s, i - first)
+                        ints[PREVIOUS] = -1
+                        shape = world.point_shape[i]
+                        ints[SHAPE_A] = -1
+                        ints[SHAPE_B] = shape
+                        for j in range(3):
+                            floats[POINT + j] = p[j]
+                            floats[NORMAL + j] = normal[j]
+                        floats[GAP] = gap
+                        floats[MU] = world.pair_mu[shape, s]
+                        floats[RESTITUTION] = world.pair_restitution[shape, s]
+                        floats[VN_MINUS] = vn
+                    count += 1
+    return count
+
+
+@kernel(inner=True)
+def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+    """List the contacts from outside with gap <= margin + h max(0, -N v), in the order given, after ``count``.
+
+    Returns the number of all, as `detect` does.
+    """
+    moving = work.scratch[0:3]
+    other = work.scratch[3:6]
+    for i in range(work.given_int.shape[0]):
+        from_int = work.given_int[i]
+        from_float = work.given_float[i]
+        point = from_float[POINT : POINT + 3]
+        relative_velocity(world, work, from_int[BODY_A], from_int[BODY_B], point, work.v, other, moving)
+        vn = from_float[NORMAL] * moving[0] + from_float[NORMAL + 1] * moving[1] + from_float[NORMAL + 2] * moving[2]
+        if from_float[GAP] <= margin + h * max(0.0, -vn):
+            if count < work.contact_int.shape[0]:
+                for j in range(CONTACT_INTS):
+                    work.contact_int[count, j] = from_int[j]
+                for j in range(CONTACT_FLOATS):
+                    work.contact_float[count, j] = from_float[j]
+                work.contact_float[count, VN_MINUS] = vn
+            count += 1
+    return count
+
+
+@kernel(inner=True)
+def match_previous(work: Work, n_contacts: int, n_previous: int) -> None:
+    """Find every contact's row in the previous step. Both lists ascend in id, so one pass is enough."""
+    j = 0
+    for i in range(n_contacts):
+        wanted = work.contact_int[i, CONTACT_ID]
+        while j < n_previous and work.previous_id[j] < wanted:
+            j += 1
+        work.contact_int[i, PREVIOUS] = j if j < n_previous and work.previous_id[j] == wanted else -1

@@ -1,0 +1,95 @@
+"""Stage 1: motion without contacts: mass matrix and its factors, momentum, free velocity.
+
+Everything comes from the multibody core: bias forces by `rnea`, the mass matrix by the composite-rigid-body algorithm
+and its factors tree by tree. Gravity and velocity products are taken at the start of the step, but for trees that are
+one freely turning link: their gyroscopic torque is that of the midpoint rule (see the core's `gyroscopic`), or left
+out.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.crba import composite_matrix
+from contactlab.multibody.kernels.gyroscopic import turning_impulse, turns_freely
+from contactlab.multibody.kernels.inertias import world_inertias
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
+from contactlab.multibody.kernels.newton_euler import link_forces
+from contactlab.multibody.kernels.outcomes import SINGULAR
+from contactlab.multibody.kernels.rnea import joint_forces
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import add_implicit
+from contactlab.stepping.kernels.layout import (
+    FAILURE_NONE,
+    FAILURE_NOT_FINITE,
+    FAILURE_SINGULAR,
+    GYROSCOPIC,
+    GYROSCOPIC_EXPLICIT,
+    GYROSCOPIC_IMPLICIT,
+    SINGULAR_DOF,
+    TREE_BLOCK,
+    TREE_DOF,
+    TREE_LINK,
+    IntArray,
+    PackedWorld,
+    Work,
+)
+from lcp.kernels import kernel
+
+
+@kernel
+def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: IntArray) -> int:
+    """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
+
+    The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
+    Damping and drives that ``joints`` has within the mass matrix are in M and Mv from there on.
+    ``control`` hears of a singular place.
+    """
+    W = work.W
+    link_forces(world.ints, world.floats, W[0:0], rows_at(W, 0, 0, 6), W)
+    if joint_forces(world.ints, W, work.bias) != GOOD:
+        return FAILURE_NOT_FINITE
+    t = tree(world.ints, world.floats)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    B = rows_at(W, start, nl, 10)
+    six = work.scratch[0:6]
+    world_inertias(t, f.R, f.p, B)
+    for k in range(world.trees.shape[0] - 1):
+        first = world.trees[k, TREE_LINK]
+        last = world.trees[k + 1, TREE_LINK]
+        a = world.trees[k, TREE_DOF]
+        b = world.trees[k + 1, TREE_DOF]
+        L = rows_at(work.L, world.trees[k, TREE_BLOCK], b - a, b - a)
+        branch = world.branch[a:b]
+        if composite_matrix(t, work.S[a:b], branch, B, first, last, L) != GOOD:
+            return FAILURE_NOT_FINITE
+        branch_times(branch, L, work.v[a:b], work.momentum[a:b])
+        for j in range(a, b):
+            work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
+        if control[GYROSCOPIC] != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
+            spins = control[GYROSCOPIC] == GYROSCOPIC_IMPLICIT
+            turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
+        if joints is not None:
+            add_implicit(joints, work.q, h, a, b, L, work.Mv)
+        # The bias of this tree has had its use.
+        code = factor_ltl(branch, 0, work.bias[a:b], L)
+        if code != GOOD:
+            control[SINGULAR_DOF] = a + (SINGULAR - code)
+            return FAILURE_SINGULAR
+        for j in range(a, b):
+            work.v_free[j] = work.Mv[j]
+        solve_vector_lt(branch, 0, L, work.v_free[a:b])
+        solve_vector_l(branch, 0, L, work.v_free[a:b])
+    for j in range(nv):
+        if not math.isfinite(work.v_free[j]):
+            return FAILURE_NOT_FINITE
+        work.v_plus[j] = work.v_free[j]
+    return FAILURE_NONE

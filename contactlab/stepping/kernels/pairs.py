@@ -1,0 +1,210 @@
+"""Stage 2, between shapes: broad phase, narrow phase, and the contacts that take part in the step.
+
+A pair can only close a gap that its shapes cross within the step, so bounds and margins are enlarged by how far each
+shape moves in it; which contacts take part is then decided one by one, by the rule that half-spaces follow.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.detection.kernels import layout as shapes
+from contactlab.contact.detection.kernels.bounds import shape_bounds
+from contactlab.contact.detection.kernels.collide_pair import collide_pair, place_shape
+from contactlab.contact.detection.kernels.sweep_and_prune import candidates
+from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.points import velocity_at
+from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.collision import FEATURE_BITS, LOWEST_ID, Collision
+from contactlab.stepping.kernels.kinematic import carried, motion_of, placed_body
+from contactlab.stepping.kernels.layout import (
+    BODY_A,
+    BODY_B,
+    CONTACT_ID,
+    GAP,
+    HALF_SPACE,
+    MU,
+    NORMAL,
+    POINT,
+    PREVIOUS,
+    REDUCE,
+    RESTITUTION,
+    SHAPE_A,
+    SHAPE_B,
+    VN_MINUS,
+    WANT_PAIR_CONTACTS,
+    WANT_PAIRS,
+    FloatArray,
+    IntArray,
+    PackedWorld,
+    Work,
+)
+from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def place_shapes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> float:
+    """Fill poses, reach and bounds, each side moved out by the reach; return the largest reach."""
+    t = tree(world.ints, world.floats)
+    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    pose = work.scratch[0:12]
+    center = work.scratch[12:15]
+    motion = work.scratch[15:21]
+    largest = 0.5 * margin
+    endless = False
+    for i in range(c.kind.shape[0]):
+        placed_body(world, work, t, f, c.body[i], pose)
+        place_shape(pose, c.place[i], c.poses[i])
+        box = c.boxes[i]
+        shape_bounds(c.kind[i], c.size[i], c.poses[i], c.data, box)
+        reach = 0.5 * margin
+        row = motion_of(world, c.body[i])
+        if row >= 0 and c.kind[i] == shapes.HALF_SPACE:
+            # As far as shapes are: see below.
+            endless = True
+        elif c.link[i] >= 0 or row >= 0:
+            # No point of the shape is faster than the middle of its box and the turn about it together.
+            radius2 = 0.0
+            for k in range(3):
+                center[k] = 0.5 * (box[k] + box[3 + k])
+                radius2 += (0.5 * (box[3 + k] - box[k])) ** 2
+            velocity_at(t, f.p, f.V, c.link[i], center, motion)
+            if row >= 0:
+                carried(work, row, center, motion[3:6])
+                for k in range(3):
+                    motion[k] = work.motion_twist[row, k]
+            spin = math.sqrt(motion[0] * motion[0] + motion[1] * motion[1] + motion[2] * motion[2])
+            speed = math.sqrt(motion[3] * motion[3] + motion[4] * motion[4] + motion[5] * motion[5])
+            reach += h * (speed + spin * (math.sqrt(radius2) + margin))
+        c.reach[i] = reach
+        largest = max(largest, reach)
+        for k in range(3):
+            box[k] -= reach
+            box[3 + k] += reach
+    if endless:
+        largest = max(largest, reach_of_planes(world, work, c, h, margin))
+    return largest
+
+
+@kernel(inner=True)
+def reach_of_planes(world: PackedWorld, work: Work, c: Collision, h: float, margin: float) -> float:
+    """Fill the reach of kinematic half-spaces: how far they move where the farthest shape is; return the largest."""
+    largest = 0.0
+    for i in range(c.kind.shape[0]):
+        row = motion_of(world, c.body[i])
+        if row < 0 or c.kind[i] != shapes.HALF_SPACE:
+            continue
+        far = 0.0
+        for j in range(c.kind.shape[0]):
+            squared = 0.0
+            for k in range(3):
+                o = work.motion_pose[row, 9 + k]
+                squared += max(abs(c.boxes[j, k] - o), abs(c.boxes[j, 3 + k] - o)) ** 2
+            if c.link[j] >= 0:
+                far = max(far, math.sqrt(squared))
+        s = work.motion_twist[row]
+        spin = math.sqrt(s[0] * s[0] + s[1] * s[1] + s[2] * s[2])
+        speed = math.sqrt(s[3] * s[3] + s[4] * s[4] + s[5] * s[5])
+        c.reach[i] = 0.5 * margin + h * (speed + spin * far)
+        largest = max(largest, c.reach[i])
+    return largest
+
+
+@kernel(inner=True)
+def add_contact(
+    world: PackedWorld,
+    work: Work,
+    c: Collision,
+    i: int,
+    j: int,
+    found: FloatArray,
+    feature: int,
+    h: float,
+    margin: float,
+    count: int,
+) -> int:
+    """Append a contact of shapes i < j where gap <= margin + h max(0, -N v); return how many there are then.
+
+    Body B is the one of shape j, unless that is fixed to the world: B moves in every contact.
+    """
+    t = tree(world.ints, world.floats)
+    f = frames(work.W, t.parent.shape[0], t.dof_parent.shape[0])
+    at_a = work.scratch[0:6]
+    at_b = work.scratch[6:12]
+    a, b, sign = i, j, 1.0
+    if c.link[j] < 0:
+        a, b, sign = j, i, -1.0
+    point = found[shapes.POINT : shapes.POINT + 3]
+    velocity_at(t, f.p, f.V, c.link[a], point, at_a)
+    row = motion_of(world, c.body[a])
+    if row >= 0:
+        carried(work, row, point, at_a[3:6])
+    velocity_at(t, f.p, f.V, c.link[b], point, at_b)
+    vn = 0.0
+    for k in range(3):
+        vn += sign * found[shapes.NORMAL + k] * (at_b[3 + k] - at_a[3 + k])
+    gap = found[shapes.GAP]
+    if not gap <= margin + h * max(0.0, -vn):
+        return count
+    if count < work.contact_int.shape[0]:
+        ints = work.contact_int[count]
+        floats = work.contact_float[count]
+        ints[BODY_A] = c.body[a]
+        ints[BODY_B] = c.body[b]
+        ints[HALF_SPACE] = c.half_space[a]
+        ints[CONTACT_ID] = LOWEST_ID + (((i * c.kind.shape[0] + j) << FEATURE_BITS) | feature)
+        ints[PREVIOUS] = -1
+        ints[SHAPE_A] = a if c.half_space[a] < 0 else -1
+        ints[SHAPE_B] = b
+        for k in range(3):
+            floats[POINT + k] = point[k]
+            floats[NORMAL + k] = sign * found[shapes.NORMAL + k]
+        floats[GAP] = gap
+        floats[MU] = c.pair_mu[c.material[a], c.material[b]]
+        floats[RESTITUTION] = c.pair_restitution[c.material[a], c.material[b]]
+        floats[VN_MINUS] = vn
+    return count + 1
+
+
+@kernel(inner=True)
+def pair_contacts(
+    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, control: IntArray
+) -> int:
+    """List the contacts between shapes, first of all, by pair and feature; return their number.
+
+    -1 says that a buffer is too small. Contacts beyond the capacity are counted, not stored.
+    """
+    # For None the compiler leaves out all that follows: a world without such pairs pays nothing for it.
+    if c is None:
+        return 0
+    largest = place_shapes(world, work, c, h, margin)
+    n = c.kind.shape[0]
+    n_pairs = candidates(
+        c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
+    )
+    if n_pairs > c.pairs.shape[0]:
+        control[WANT_PAIRS] = n_pairs
+        return -1
+    reduce = control[REDUCE] != 0
+    count = 0
+    e = 0
+    for m in range(n_pairs):
+        pair = c.pairs[m]
+        # Both lists ascend.
+        while e < c.excluded.shape[0] and c.excluded[e] < pair:
+            e += 1
+        if e < c.excluded.shape[0] and c.excluded[e] == pair:
+            continue
+        i = pair // n
+        j = pair - i * n
+        within = c.reach[i] + c.reach[j]
+        found = collide_pair(
+            c.kind[i], c.size[i], c.poses[i], c.kind[j], c.size[j], c.poses[j], c.data, c.loops, within, reduce,
+            c.work, c.ints, c.points, c.features,
+        )  # fmt: skip
+        if found > c.points.shape[0]:
+            control[WANT_PAIR_CONTACTS] = found
+            return -1
+        for k in range(found):
+            count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, count)
+    return count

@@ -1,0 +1,121 @@
+"""Islands at rest: which of them sleep through a step, and how long each tree has rested after it."""
+
+from __future__ import annotations
+
+from contactlab.multibody.kernels.layout import tree
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.kinematic import motion_of
+from contactlab.stepping.kernels.layout import (
+    ASLEEP,
+    AWAKE,
+    BODY_A,
+    BODY_B,
+    BODY_TREE,
+    CONTACT_FLOATS,
+    CONTACT_ID,
+    CONTACT_INTS,
+    EXTERNAL_ID,
+    SLEEP_SPEED,
+    SLEEP_TIME,
+    STIRRED,
+    TREE_DOF,
+    TREE_LINK,
+    FloatArray,
+    PackedWorld,
+    Work,
+)
+from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def stirred(world: PackedWorld, work: Work, k: int) -> bool:
+    """Whether the applied force on tree ``k`` is another than in the step before."""
+    changed = False
+    for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+        changed = changed or work.tau[j] != work.tau_before[j]
+    return changed
+
+
+@kernel(inner=True)
+def put_to_sleep(
+    world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int, n_islands: int, parameters: FloatArray
+) -> int:
+    """Mark the trees of islands that sleep through the step, and take their contacts out; the number left is returned.
+
+    The islands are those of `label_islands`; with contacts gone they are to be labelled again. Where rows of joints
+    take part, nothing sleeps.
+    """
+    nt = work.parent.shape[0]
+    for k in range(nt):
+        work.asleep[k] = AWAKE
+    for i in range(n_islands):
+        mark = ASLEEP
+        if joints is not None and joints.row_start[i + 1] > joints.row_start[i]:
+            mark = AWAKE
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
+            if work.rest[k] < parameters[SLEEP_TIME] and mark == ASLEEP:
+                mark = AWAKE
+            if stirred(world, work, k):
+                mark = STIRRED
+        for n in range(work.contact_start[i], work.contact_start[i + 1]):
+            ints = work.contact_int[work.island_contacts[n]]
+            told = motion_of(world, ints[BODY_A])
+            if told >= 0:
+                for j in range(6):
+                    if work.motion_twist[told, j] != 0.0:
+                        mark = STIRRED
+            if ints[CONTACT_ID] >= EXTERNAL_ID:
+                mark = STIRRED
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            work.asleep[work.island_trees[n]] = mark
+    left = 0
+    for c in range(n_contacts):
+        if work.asleep[world.bodies[work.contact_int[c, BODY_B], BODY_TREE]] == ASLEEP:
+            continue
+        if left < c:
+            for j in range(CONTACT_INTS):
+                work.contact_int[left, j] = work.contact_int[c, j]
+            for j in range(CONTACT_FLOATS):
+                work.contact_float[left, j] = work.contact_float[c, j]
+        left += 1
+    for k in range(nt):
+        if work.asleep[k] == ASLEEP:
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                work.v_plus[j] = 0.0
+    return left
+
+
+@kernel(inner=True)
+def keep_asleep(world: PackedWorld, work: Work) -> None:
+    """Give sleeping trees their configuration back, bit for bit: moving along 0 may round it."""
+    t = tree(world.ints, world.floats)
+    for k in range(work.asleep.shape[0]):
+        if work.asleep[k] == ASLEEP:
+            for j in range(t.iq[world.trees[k, TREE_LINK]], t.iq[world.trees[k + 1, TREE_LINK]]):
+                work.q_plus[j] = work.q[j]
+
+
+@kernel(inner=True)
+def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: FloatArray, h: float) -> None:
+    """Add the step to the time that each tree has rested, or begin to count again; remember the applied force.
+
+    A tree rests where all trees of its island are slow. One that touches nothing does not rest, however slow it is.
+    """
+    for k in range(work.asleep.shape[0]):
+        if work.asleep[k] != ASLEEP and work.island_of[k] < 0:
+            work.rest[k] = 0.0
+    for i in range(n_islands):
+        quiet = True
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
+            for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
+                if not abs(work.v_plus[j]) < parameters[SLEEP_SPEED]:
+                    quiet = False
+        for n in range(work.tree_start[i], work.tree_start[i + 1]):
+            k = work.island_trees[n]
+            if work.asleep[k] == STIRRED:
+                work.rest[k] = 0.0
+            work.rest[k] = work.rest[k] + h if quiet else 0.0
+    for j in range(work.tau.shape[0]):
+        work.tau_before[j] = work.tau[j]

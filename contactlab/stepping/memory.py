@@ -1,0 +1,152 @@
+"""Allocation and growth of the compiled loop's arrays; their meaning is in `kernels.layout`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.multibody import workspace
+from contactlab.multibody.kernels.sizes import columns_start
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.layout import Chunk, Island, Work
+
+if TYPE_CHECKING:
+    from contactlab.world.world import World
+
+__all__ = ["grow_contacts", "lcp_width", "new_chunk", "new_island", "new_work"]
+
+_BY_CONTACT = ("contact_int", "contact_float", "contact_z", "previous_id", "previous_z", "island_contacts")
+
+
+def lcp_width(edges: int) -> int:
+    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda."""
+    return 2 + edges
+
+
+def new_work(world: World, contacts: int, edges: int) -> Work:
+    """Arrays of a step for at most ``contacts`` contacts."""
+    width, packed = lcp_width(edges), world.packed
+    nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
+    nl, W = world.model.packed.nl, workspace(world.model)
+    columns = columns_start(nl)
+    origins = columns + 6 * nv + 9 * nl  # as `frames` cuts the head
+    return Work(
+        q=np.zeros(nq),
+        v=np.zeros(nv),
+        tau=np.zeros(nv),
+        W=W,
+        S=W[columns : columns + 6 * nv].reshape(nv, 6),
+        origins=W[origins : origins + 3 * nl].reshape(nl, 3),
+        bias=np.zeros(nv),
+        momentum=np.zeros(nv),
+        L=np.zeros(int(packed.trees[-1, layout.TREE_BLOCK])),
+        centers=np.zeros(packed.points.shape),
+        Mv=np.zeros(nv),
+        v_free=np.zeros(nv),
+        v_plus=np.zeros(nv),
+        motion_pose=np.zeros((len(world.motions), 12)),
+        motion_twist=np.zeros((len(world.motions), 6)),
+        motion_next=np.zeros((len(world.motions), 12)),
+        shift=np.zeros(nv),
+        q_plus=np.zeros(nq),
+        energy=np.zeros(2),
+        contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
+        contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
+        contact_z=np.zeros((contacts, width)),
+        given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
+        given_float=np.zeros((0, layout.CONTACT_FLOATS)),
+        previous_id=np.zeros(contacts, dtype=np.int64),
+        previous_z=np.zeros((contacts, width)),
+        parent=np.zeros(trees, dtype=np.int64),
+        island_of=np.zeros(trees, dtype=np.int64),
+        local=np.zeros(trees, dtype=np.int64),
+        tree_start=np.zeros(trees + 1, dtype=np.int64),
+        island_trees=np.zeros(trees, dtype=np.int64),
+        asleep=np.zeros(trees, dtype=np.int64),
+        rest=np.zeros(trees),
+        tau_before=np.zeros(nv),
+        island_nv=np.zeros(trees, dtype=np.int64),
+        contact_start=np.zeros(trees + 1, dtype=np.int64),
+        island_contacts=np.zeros(contacts, dtype=np.int64),
+        scratch=np.zeros(layout.SCRATCH),
+    )
+
+
+def grow_contacts(work: Work, contacts: int) -> Work:
+    """Room for ``contacts`` contacts, everything held so far kept."""
+    grown = {}
+    for name in _BY_CONTACT:
+        old = getattr(work, name)
+        array = np.zeros((contacts, *old.shape[1:]), dtype=old.dtype)
+        array[: old.shape[0]] = old
+        grown[name] = array
+    return work._replace(**grown)
+
+
+def new_island(
+    contacts: int, nv: int, edges: int, options: layout.FloatArray, rows: int = 0, variables: int = 0
+) -> Island:
+    """Arrays of the island in progress, for at most ``contacts`` contacts on trees of ``nv`` velocities in all.
+
+    ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
+    """
+    from contactlab.formulation.kernels.proposal import proposal_floats, proposal_ints
+    from contactlab.formulation.kernels.spans import SPAN_INTS
+    from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
+
+    m = max(rows, contacts * (1 + edges // 2))
+    n = max(variables, contacts * lcp_width(edges))
+    return Island(
+        r=np.zeros(contacts, dtype=np.int64),
+        mu=np.zeros(contacts),
+        J=np.zeros(m * nv),
+        Y=np.zeros(m * nv),
+        frame=np.zeros(6 * nv),
+        turns=np.zeros((edges // 2, 2)),
+        spans=np.zeros((m, SPAN_INTS), dtype=np.int64),
+        reach=np.zeros(nv, dtype=np.int64),
+        k=np.zeros(m),
+        gamma=np.zeros(m),
+        gammaE=np.zeros(contacts),
+        Mv=np.zeros(nv),
+        v_free=np.zeros(nv),
+        M=np.zeros(n * n),
+        q=np.zeros(n),
+        z0=np.zeros(n),
+        z=np.zeros(n),
+        w=np.zeros(n),
+        f=np.zeros(m),
+        v_plus=np.zeros(nv),
+        measures=np.zeros(layout.MEASURES),
+        certificate=np.zeros(layout.CERTIFICATE),
+        certificate_work=np.zeros(nv + 1),
+        proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, nv))),
+        proposal_ints=np.zeros(int(proposal_ints(contacts)), dtype=np.int64),
+        options=options,
+        float_work=np.zeros(int(lemke_float_size(n))),
+        int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),
+        info=np.zeros(INFO_SIZE, dtype=np.int64),
+    )
+
+
+def new_chunk(
+    world: World, steps: int, contacts: int, islands: int, edges: int, *, with_tau: bool, sleepers: int
+) -> Chunk:
+    """Rows for ``steps`` steps with ``contacts`` contacts and ``islands`` islands in all; ``sleepers`` may sleep."""
+    return Chunk(
+        scalars=np.zeros((steps, layout.SCALARS)),
+        q=np.zeros((steps, world.nq)),
+        v=np.zeros((steps, world.nv)),
+        tau=np.zeros((steps if with_tau else 0, world.nv)),
+        motion_pose=np.zeros((steps, len(world.motions), 12)),
+        motion_twist=np.zeros((steps, len(world.motions), 6)),
+        asleep=np.zeros((steps, sleepers), dtype=np.int64),
+        rest=np.zeros((steps, sleepers)),
+        contact_int=np.zeros((contacts, layout.ROW_INTS), dtype=np.int64),
+        contact_float=np.zeros((contacts, layout.ROW_FLOATS)),
+        contact_z=np.zeros((contacts, lcp_width(edges))),
+        island_int=np.zeros((islands, layout.ISLAND_ROW_INTS), dtype=np.int64),
+        island_measures=np.zeros((islands, layout.MEASURES)),
+        island_certificate=np.zeros((islands, layout.CERTIFICATE)),
+    )

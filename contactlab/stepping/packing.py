@@ -1,0 +1,104 @@
+"""A world as the arrays that the compiled loop takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import combine
+from contactlab.multibody.structure import structure
+from contactlab.multibody.world_mass import world_mass
+from contactlab.stepping.collision_packing import may_touch_half_space
+from contactlab.stepping.compliance import compliance_tables
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.kernels.layout import BODY_INTS, PackedWorld
+
+if TYPE_CHECKING:
+    from contactlab.multibody import Model
+    from contactlab.world.world import World
+
+__all__ = ["body_trees", "check_model", "first_dofs", "pack_world"]
+
+IntArray = NDArray[np.int64]
+
+
+def check_model(model: Model) -> None:
+    """Refuse a model that the loop cannot step; a `SimulationConfigError` says why."""
+    for body in model.bodies:
+        if any(joint is body.joint for joint, _, _ in model.packed.custom):
+            detail = f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
+            raise SimulationConfigError("model", detail)
+    root, iv = structure(model).root, structure(model).iv
+    apart = np.flatnonzero(np.diff(root) < 0)
+    if apart.size:
+        dof = int(iv[apart[0] + 1])
+        name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
+        detail = f"bodies of one tree must stand together, {name!r} does not; `WorldBuilder.add_model` puts them so"
+        raise SimulationConfigError("model", detail)
+
+
+def first_dofs(model: Model) -> IntArray:
+    """Where the velocities of each tree begin (nt + 1,); nv at the end."""
+    parent, _, iv, *_ = structure(model)
+    return np.append(iv[:-1][parent < 0], model.nv).astype(np.int64)
+
+
+def body_trees(model: Model) -> IntArray:
+    """Tree of each body (nb,), -1 for one that is fixed to the world."""
+    parent, root, _, _, _, body_link = structure(model)
+    number = np.cumsum(parent < 0) - 1
+    return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)
+
+
+def _motion_rows(world: World) -> IntArray:
+    """Row of each body (nb,) among the kinematic ones, -1 for any other."""
+    rows = np.full(world.model.nb, -1, dtype=np.int64)
+    rows[[body for body, _ in world.motions]] = np.arange(len(world.motions))
+    return rows
+
+
+def pack_world(world: World) -> PackedWorld:
+    """Lay a checked world out. The arrays are writable for the compiler's sake alone: never modify them."""
+    model, nb = world.model, world.model.nb
+    parent, root, iv, dof_parent, dof_link, body_link = structure(model)
+    first, roots = first_dofs(model), np.append(np.flatnonzero(parent < 0), parent.size)
+    blocks = np.concatenate(([0], np.cumsum(np.diff(first) ** 2)))
+    tree_of_body = body_trees(model)
+    bodies = [
+        (tree, root[link], iv[link + 1] - 1) if link >= 0 else (-1, -1, -1)
+        for tree, link in zip(tree_of_body, body_link, strict=True)
+    ]
+    begins = first[np.searchsorted(roots, dof_link, side="right") - 1]
+    supports = [surface.support_points() for surface in world.surfaces]
+    counts = np.zeros(nb, dtype=np.int64)
+    np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
+    pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
+    material, stiffness, dissipation = compliance_tables(world)
+    pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
+    for i, s in np.ndindex(pair_array.shape[:2]):
+        if not may_touch_half_space(world, i, s):
+            pair_array[i, s, 0] = -1.0
+    return PackedWorld(
+        ints=model.packed.ints,
+        floats=model.packed.floats,
+        fixed=world_mass(model).copy(),
+        trees=np.stack((roots, first, blocks), axis=1).astype(np.int64),
+        bodies=np.array(bodies, dtype=np.int64).reshape(nb, BODY_INTS),
+        dof_parent=dof_parent,
+        branch=np.where(dof_parent < 0, -1, dof_parent - begins).astype(np.int64),
+        point_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        points=np.array([p for points, _ in supports for p in points], dtype=np.float64).reshape(-1, 3),
+        radii=np.array([radius for _, radii in supports for radius in radii], dtype=np.float64),
+        normals=np.array([half_space.normal for half_space in world.half_spaces]).reshape(-1, 3).copy(),
+        offsets=np.array([half_space.offset for half_space in world.half_spaces], dtype=np.float64),
+        point_shape=np.repeat(np.arange(len(supports)), [len(radii) for _, radii in supports]).astype(np.int64),
+        pair_mu=np.ascontiguousarray(pair_array[:, :, 0]),
+        pair_restitution=np.ascontiguousarray(pair_array[:, :, 1]),
+        plane=np.zeros(3) if world.plane is None else world.plane.copy(),
+        motion=_motion_rows(world),
+        material=material,
+        stiffness=stiffness,
+        dissipation=dissipation,
+    )

@@ -1,0 +1,103 @@
+"""The state between two steps: everything the next step depends on, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.stepping.errors import SimulationConfigError
+
+__all__ = ["StepperState"]
+
+
+@dataclass(frozen=True, eq=False)
+class StepperState:
+    """State of a stepper. A step from the same state gives the same bits, whatever ran before.
+
+    Parameters
+    ----------
+    q, v
+        Configuration (nq,) and velocity (nv,) of the world's bodies.
+    time
+        [s].
+    h
+        Step size that led here [s], 0 at a start. An adaptive stepper sets out from it; one with a fixed step takes its
+        own.
+    contact_ids
+        (nc,) int64, ascending: the contacts of the step that led here.
+    z
+        (nc, w) their LCP variables, the warm start: normal force [N], the r forces along and the r against the
+        friction directions [N], slip speed [m/s]; w = 2 + 2 r.
+    row_ids, row_z
+        (n,) int64, ascending, and (n, 2): the same of the rows of joints (`World.joint_rows`) that took part.
+    rest, tau
+        Where bodies may sleep: how long each tree has rested [s] (nt,), and the applied force of the step that led here
+        (nv,). Empty: they have not rested, and it was 0.
+
+    Notes
+    -----
+    Arrays are copied and read-only; the value can be copied and pickled.
+    """
+
+    q: FloatArray
+    v: FloatArray
+    time: float = 0.0
+    h: float = 0.0
+    contact_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    z: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    row_ids: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    row_z: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
+    rest: FloatArray = field(default_factory=lambda: np.zeros(0))
+    tau: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def __post_init__(self) -> None:
+        ids, row_ids = _ids("contact_ids", self.contact_ids), _ids("row_ids", self.row_ids)
+        z = finite_array(self.z, "z", (None, None), SimulationConfigError)
+        if z.shape[0] != ids.size:
+            raise SimulationConfigError("z", f"has {z.shape[0]} rows for {ids.size} contact ids")
+        row_z = finite_array(self.row_z, "row_z", (row_ids.size, 2), SimulationConfigError)
+        set_field = object.__setattr__
+        set_field(self, "q", read_only(finite_array(self.q, "q", (None,), SimulationConfigError)))
+        set_field(self, "v", read_only(finite_array(self.v, "v", (None,), SimulationConfigError)))
+        set_field(self, "time", finite_number(self.time, "time", SimulationConfigError))
+        set_field(self, "h", finite_number(self.h, "h", SimulationConfigError))
+        if self.h < 0.0:
+            raise SimulationConfigError("h", f"must not be negative, got {self.h}")
+        set_field(self, "contact_ids", ids)
+        set_field(self, "z", read_only(z))
+        set_field(self, "row_ids", row_ids)
+        set_field(self, "row_z", read_only(row_z))
+        for name in ("rest", "tau"):
+            set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
+
+    @classmethod
+    def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
+        """Return the state with these values, of the right types and found good by the run that made them."""
+        state = object.__new__(cls)
+        values = state.__dict__
+        values.update(time=time, h=h)
+        for name, array in arrays.items():
+            own = array.copy()
+            own.flags.writeable = False
+            values[name] = own
+        return state
+
+    def without_warm_start(self) -> StepperState:
+        """Return the same state with contacts and rows forgotten: the next step's solver starts cold."""
+        none = np.zeros(0, dtype=np.int64)
+        return replace(self, contact_ids=none, z=np.zeros((0, 0)), row_ids=none, row_z=np.zeros((0, 2)))
+
+
+def _ids(name: str, given: NDArray[np.int64]) -> NDArray[np.int64]:
+    ids = np.array(given)
+    if ids.ndim != 1 or ids.dtype.kind not in "iu":
+        raise SimulationConfigError(name, f"must be whole numbers (n,), got {ids.dtype} {ids.shape}")
+    if np.any(ids[1:] <= ids[:-1]):
+        raise SimulationConfigError(name, "must ascend without repetition")
+    ids = ids.astype(np.int64)
+    ids.flags.writeable = False
+    return ids

@@ -1,0 +1,306 @@
+"""Time stepping: one complementarity problem per island and step, at velocity level."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import lcp
+from contactlab.contact import ContactError, check_edges
+from contactlab.formulation.shrinking import SMALLEST_FRACTION
+from contactlab.recording.record import Recording, scope_of
+from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.stepping.contact_table import CertificateTable, ContactTable
+from contactlab.stepping.driver import Driver, Targets, Tau
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.stepping.external_contacts import Contacts, supply_of
+from contactlab.stepping.failure import simulation_error
+from contactlab.stepping.joint_table import JointTable, row_classes
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.state import StepperState
+from contactlab.world.plane import PLANAR_EDGES
+
+if TYPE_CHECKING:
+    from contactlab.world.world import World
+
+__all__ = ["StepResult", "TimeStepping"]
+
+
+#: What friction has at each contact.
+FRICTION = ("pyramid", "cone")
+
+# Two orthonormal tangents, each both ways.
+CONE_EDGES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class StepResult:
+    """One step.
+
+    Attributes
+    ----------
+    state
+        The state after it.
+    contacts
+        The contacts that took part, with their impulses.
+    joint_rows
+        The rows of joints that took part, with their forces.
+    certificate
+        How well each island was solved.
+    kinetic, potential
+        Energies of ``state`` [J].
+    """
+
+    state: StepperState
+    contacts: ContactTable
+    joint_rows: JointTable
+    certificate: CertificateTable
+    kinetic: float
+    potential: float
+
+
+@dataclass(frozen=True)
+class TimeStepping:
+    """Semi-implicit first-order step of Stewart and Trinkle (1996) and Anitescu and Potra (1997).
+
+    M (v+ - v) = h (tau + bias + contact forces) with the contact conditions at v+, then q+ = q moved along v+ for h.
+    The bias (weight, velocity products) is that of the start of the step, but for the gyroscopic torque of a tree that
+    is one free or ball-jointed link: by default the implicit midpoint rule, which neither gains nor loses energy. Every
+    island of kinematic trees joined by contacts is one LCP.
+
+    Parameters
+    ----------
+    h
+        Step [s]; of an adaptive stepper the largest.
+    solver
+        LCP solver (with ``friction="cone"`` a friction solver, None for `lcp.default_friction_solver()`), for what the
+        previous forces do not answer (see ``warm_start``); None for `lcp.Lemke` with
+        `lcp.default_solver()` behind it. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop
+        (without its time limit); any other one is called from it, once per island and step.
+    edges
+        Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
+    margin
+        A contact takes part when its gap <= margin + h max(0, -N v) [m]. It must cover what a point can gain on its
+        velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
+    friction
+        ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
+        contact (one in a planar world), the same in every direction. Every island is then a problem of
+        `lcp.FrictionProblem`, solved outside the compiled loop by a friction solver; stops of joints are contacts
+        without friction. Not for worlds whose joints have bounded forces (drives, dry friction, belts of torque), nor
+        for loops with ``cfm``: rows that the cone's problem has no place for.
+    v_min
+        Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
+        at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
+        is constant in free flight, and over a bounce with e = 1, so that energy does not drift.
+    erp
+        Fraction of a penetration pushed out per step, 0 to 1. The default 0 only keeps it from growing. Of contacts
+        whose materials have a stiffness the spring decides instead.
+    cfm
+        Constraint force mixing [s/kg], 0 for none: rigid contacts yield at the speed cfm fN.
+    projection
+        Move q, after the velocities of a step are found, by the smallest displacement in the metric of the masses that
+        leaves no rigid contact of the step in penetration, but for about 1e-8 of what it was; v+ is not touched. Solved
+        by Lemke's method in the loop, whatever the solver of forces.
+    gyroscopic
+        Torque w x I w of a tree that is one free or ball-jointed link: ``"implicit"``, by the midpoint rule;
+        ``"explicit"``, at the start of the step, which gains energy in every step; ``"off"``, left out: such bodies
+        turn as if their inertia were a ball's, steadily, but neither tumble nor precess.
+    sleep
+        When islands at rest are left alone, neither solved nor moved; None: never.
+    reduce_contacts
+        Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
+        eight, terrain any number; four carry the same load with a smaller LCP.
+    warm_start
+        Start each LCP from the previous step's forces of the same contacts. Where they, or forces for the modes of the
+        contacts that they show, meet an island's LCP almost to rounding, they are the answer and no solver is asked.
+    tolerance
+        Bound on the scaled residual of every LCP; a step that misses it stops the run, or is tried again.
+    adaptive
+        Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
+        `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is
+        never judged by its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
+    shrink
+        Factor from one try to the next, between 0 and 1.
+    grow
+        After a step shorter than h the next one is tried this much longer, up to h; at least 1. The default is small
+        on purpose: where the full step keeps failing, one in four steps pays for the failed try.
+    h_min
+        No step shorter than this is tried [s]; None for h / 1024. Where the last one fails the run stops.
+
+    Raises
+    ------
+    SimulationConfigError
+        Naming the field and the value.
+
+    References
+    ----------
+    D. E. Stewart, J. C. Trinkle, Int. J. Numer. Meth. Eng. 39 (1996); M. Anitescu, F. A. Potra, Nonlinear Dynamics
+    14 (1997).
+    """
+
+    h: float
+    solver: lcp.Solver | lcp.FrictionSolver | None = None
+    edges: int = 8
+    margin: float = 1e-3
+    v_min: float = 1e-2
+    erp: float = 0.0
+    cfm: float = 0.0
+    projection: bool = False
+    gyroscopic: str = "implicit"
+    sleep: Sleep | None = None
+    warm_start: bool = True
+    reduce_contacts: bool = False
+    tolerance: float = 1e-9
+    adaptive: bool = False
+    shrink: float = 0.5
+    grow: float = 1.25
+    h_min: float | None = None
+    friction: str = "pyramid"
+
+    def __post_init__(self) -> None:
+        for name in ("h", "margin", "v_min", "erp", "cfm", "tolerance", "shrink", "grow"):
+            object.__setattr__(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
+        if self.h <= 0.0:
+            raise SimulationConfigError("h", f"must be positive, got {self.h}")
+        for name in ("margin", "v_min", "cfm"):
+            if getattr(self, name) < 0.0:
+                raise SimulationConfigError(name, f"must not be negative, got {getattr(self, name)}")
+        if not 0.0 <= self.erp <= 1.0:
+            raise SimulationConfigError("erp", f"must lie between 0 and 1, got {self.erp}")
+        if self.sleep is not None and not isinstance(self.sleep, Sleep):
+            raise SimulationConfigError("sleep", f"must be a Sleep or None, got {self.sleep!r}")
+        if self.gyroscopic not in layout.GYROSCOPIC_CODES:
+            known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
+            raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
+        if not 0.0 < self.tolerance < 1.0:
+            raise SimulationConfigError("tolerance", f"must lie between 0 and 1, got {self.tolerance}")
+        try:
+            object.__setattr__(self, "edges", check_edges(self.edges))
+        except ContactError as error:
+            raise SimulationConfigError("edges", error.detail) from error
+        for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):
+            if not isinstance(getattr(self, name), bool):
+                raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
+        self._check_adaptive()
+        self._check_friction()
+        if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
+            raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
+
+    @functools.cached_property
+    def lcp_solver(self) -> Any:
+        """The solver used: the one given; by default Lemke's method, then what `lcp.default_solver` would try.
+
+        With ``friction="cone"`` a friction solver, by default `lcp.default_friction_solver`.
+        """
+        if self.friction == "cone":
+            return lcp.default_friction_solver() if self.solver is None else self.solver
+        return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.solver is None else self.solver
+
+    @property
+    def smallest_h(self) -> float:
+        """The smallest step an adaptive stepper tries [s]."""
+        return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
+
+    def edges_in(self, world: World) -> int:
+        """Edges of the friction pyramid in a world: 2 in a planar one; of a cone those of its tangents, both ways."""
+        edges = CONE_EDGES if self.friction == "cone" else self.edges
+        return edges if world.plane is None else PLANAR_EDGES
+
+    def next_h(self, last: float) -> float:
+        """Return the step to try first [s] after one of ``last`` [s]; 0 where there was none."""
+        if not self.adaptive or last == 0.0:
+            return self.h
+        return min(self.h, max(self.grow * last, self.smallest_h))
+
+    @functools.cached_property
+    def kernel_options(self) -> tuple[FloatArray, int]:
+        """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
+        solver = self.lcp_solver
+        if self.friction == "cone":
+            return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
+        inside = layout.SOLVER_LEMKE
+        if type(solver) is lcp.Fallback:
+            solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
+        # Exactly Lemke: a subclass may do anything. A covering vector fits one problem size only.
+        if type(solver) is lcp.Lemke and solver.covering_vector is None:
+            return solver.kernel_options(self.tolerance), inside
+        return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
+
+    def step(
+        self,
+        world: World,
+        state: StepperState,
+        tau: Tau = None,
+        *,
+        contacts: Contacts = None,
+        targets: Targets = None,
+    ) -> StepResult:
+        """Return the result of one step from ``state``, which is not modified.
+
+        Parameters
+        ----------
+        world, state
+            Where, and from what; `World.initial_state` gives the first state.
+        tau
+            Applied generalized force (nv,), dual to v: of a free body the force at its origin in world axes [N] and the
+            torque in body axes [N m]; or a function of (time, q, v) that returns it.
+        contacts
+            Contacts of one's own: a function of (time, q, v) that returns a sequence of `ExternalContact`, asked once,
+            at the start of the step. One takes part by the rule for all: gap <= margin + h max(0, -N v).
+        targets
+            Targets of drives; see `simulate`.
+
+        Raises
+        ------
+        SimulationError
+            An island's LCP was not solved, at no h that may be tried.
+        """
+        supply = supply_of(world, contacts)
+        driver = Driver(world, self, state, steps=1, tau=tau, supply=supply, targets=targets)
+        driver.advance()
+        rows = driver.take()
+        if driver.failed:
+            raise simulation_error(driver, world, self, Recording.of_run(world, self, state, [rows]), path=None)
+        return StepResult(
+            state=driver.state(),
+            contacts=ContactTable.from_rows(rows, scope_of(world, rows["h"])),
+            joint_rows=JointTable.from_rows(rows),
+            certificate=CertificateTable.from_rows(rows),
+            kinetic=float(rows["kinetic"][0]),
+            potential=float(rows["potential"][0]),
+        )
+
+    def check_world(self, world: World) -> None:
+        """Refuse a world with rows that ``friction="cone"`` has no place for."""
+        if self.friction != "cone" or world.joints is None:
+            return
+        classes = row_classes(world, self, np.arange(len(world.joint_rows)))
+        if np.any(classes == "B"):
+            label = world.joint_rows[int(np.argmax(classes == "B"))].label
+            detail = f'"cone" does not know rows of bounded force, such as {label}; use friction="pyramid"'
+            raise SimulationConfigError("friction", detail)
+
+    def _check_friction(self) -> None:
+        if self.friction not in FRICTION:
+            raise SimulationConfigError("friction", f"must be one of {', '.join(FRICTION)}, got {self.friction!r}")
+        known = getattr(self.solver, "traits", None)
+        of_cones = known is not None and bool(known & lcp.Traits.CONE)
+        name = type(self.solver).__name__
+        if self.friction == "cone" and known is not None and not of_cones:
+            raise SimulationConfigError("solver", f'{name} does not solve friction="cone"; lcp.ALL_FRICTION_SOLVERS do')
+        if self.friction == "pyramid" and of_cones:
+            raise SimulationConfigError("solver", f'{name} solves cones alone: write friction="cone"')
+
+    def _check_adaptive(self) -> None:
+        if not 0.0 < self.shrink < 1.0:
+            raise SimulationConfigError("shrink", f"must lie between 0 and 1, got {self.shrink}")
+        if self.grow < 1.0:
+            raise SimulationConfigError("grow", f"must be at least 1, got {self.grow}")
+        if self.h_min is not None:
+            object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
+            if not 0.0 < self.h_min <= self.h:
+                raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")

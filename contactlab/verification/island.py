@@ -1,0 +1,173 @@
+"""The conditions of contact of one island of one step, in plain numpy, on the recorded z and velocities."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray
+from contactlab.verification.cone import cone_residual
+from contactlab.verification.contacts import ContactRows
+
+__all__ = ["FAINT", "island_measures", "liveliness"]
+
+#: A measure: condition, contact within the island (-1: the island as a whole), value.
+Measure = tuple[str, int, float]
+# Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
+NOTHING = 1e-6
+# Share of the largest rate a motion of its energy can have that any rate is measured against at least.
+FAINT = 1e-4
+ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
+MANY = 6  # contacts whose kN is in doubt, tried in all combinations
+
+
+def island_measures(
+    rows: ContactRows,
+    Y: FloatArray,
+    v_free: FloatArray,
+    v_plus: FloatArray,
+    z: FloatArray,
+    h: float,
+    liveliness: float,
+    *,
+    cone: bool = False,
+) -> list[Measure]:
+    """Return every condition's worst violation over its scale.
+
+    Parameters
+    ----------
+    rows
+        The island's contacts.
+    Y
+        (nc + nr, nv), row i is M^-1 applied to row i of [N; F].
+    v_free, v_plus
+        (nv,) velocities after the step without contacts, computed, and with them, as recorded.
+    z
+        (n,) as recorded: [fN | fF+ | fF- | lambda].
+    h
+        Step [s].
+    liveliness
+        `liveliness` of the island's motion without contacts.
+    cone
+        Whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid.
+    """
+    best: list[Measure] = []
+    for k in _choices(rows.k):
+        residual = cone_residual if cone else _lcp_residual
+        mechanics = _mechanics(rows, Y, v_free, v_plus, z, k, h, liveliness, cone)
+        measures = [residual(rows, Y, v_free, z, k, h), *mechanics]
+        if not best or max(value for *_, value in measures) < max(value for *_, value in best):
+            best = measures
+    return best
+
+
+def liveliness(M: FloatArray, Y: FloatArray, v: FloatArray) -> float:
+    """Return sqrt(v' M v) of the velocities v (nv,) that the rows M^-1 J_i (m, nv) can change.
+
+    A row's rate is at most sqrt(J_i M^-1 J_i') of it: what is far below that is the rounding of the whole motion.
+    """
+    own = np.any(Y != 0.0, axis=0)
+    return math.sqrt(max(0.0, float(v[own] @ M[np.ix_(own, own)] @ v[own])))
+
+
+def _choices(k: tuple[tuple[float, ...], ...]) -> Iterator[FloatArray]:
+    """Yield the vectors kN there may be; where too many are in doubt, all of one kind, then all of the other."""
+    if sum(len(values) > 1 for values in k) <= MANY:
+        for choice in itertools.product(*k):
+            yield np.array(choice)
+    else:
+        yield np.array([values[0] for values in k])
+        yield np.array([values[-1] for values in k])
+
+
+def _lcp_residual(
+    rows: ContactRows, Y: FloatArray, v_free: FloatArray, z: FloatArray, k: FloatArray, h: float
+) -> Measure:
+    """Return max |min(z, w)|, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|.
+
+    A rate is not known better than to the rounding of J v_free: that of a ball that rolls without load is rounding
+    alone, and is no unit for itself.
+    """
+    nc, nr = rows.N.shape[0], rows.F.shape[0]
+    owner = np.repeat(np.arange(nc), nr // nc)  # contact of each friction row
+    fN, plus, minus, slack = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr], z[nc + 2 * nr :]
+    J = np.vstack((rows.N, rows.F))
+    response = h * J @ Y.T
+    response[range(nc), range(nc)] += rows.gamma
+    change = response @ np.concatenate((fN, plus - minus))
+    slip = rows.F @ v_free + rows.kF
+    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(nc)))
+    left = rows.mu * fN - np.bincount(owner, plus + minus, minlength=nc)  # of the cone
+    w = q + np.concatenate((change[:nc], change[nc:] + slack[owner], slack[owner] - change[nc:], left))
+    rounding = ROUNDING * (np.abs(J) @ np.abs(v_free) + np.abs(np.concatenate((k, rows.kF))))
+    rounding = np.concatenate((rounding[:nc], rounding[nc:], rounding[nc:], np.zeros(nc)))
+    w = np.copysign(np.maximum(np.abs(w) - rounding, 0.0), w)
+    size = float(np.abs(z).max())
+    largest = np.abs(response).max(axis=1)
+    along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1
+    unit = np.abs(q) + np.concatenate((largest[:nc], along, along, np.maximum(rows.mu, 1.0))) * size
+    z_part = z / size if size > 0.0 else z
+    w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
+    off = np.abs(np.minimum(z_part, w_part))
+    worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+    # Row of the LCP to contact: one row each for fN and lambda, r for each sign of fF.
+    owners = np.concatenate((np.arange(nc), owner, owner, np.arange(nc)))
+    return "lcp", int(owners[worst]), float(off[worst])
+
+
+def _mechanics(
+    rows: ContactRows,
+    Y: FloatArray,
+    v_free: FloatArray,
+    v_plus: FloatArray,
+    z: FloatArray,
+    k: FloatArray,
+    h: float,
+    liveliness: float,
+    cone: bool,
+) -> Iterator[Measure]:
+    """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
+
+    A rate is measured against the size its terms had before cancellation, a force against the one that would change
+    the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
+    than to the rounding of the largest one of the island, so each counts with at least a small share of it; so does a
+    rate with a share of the largest one that such a motion can have.
+    """
+    nc, nr = rows.N.shape[0], rows.F.shape[0]
+    r = nr // nc
+    fN, plus, minus = z[:nc], z[nc : nc + nr].reshape(nc, r), z[nc + nr : nc + 2 * nr].reshape(nc, r)
+    f = np.concatenate((fN, (plus - minus).ravel()))
+    J = np.vstack((rows.N, rows.F))
+    speed = np.abs(v_free) + h * np.maximum(np.abs(f), NOTHING * np.abs(f).max()) @ np.abs(Y)
+    give = rows.gamma * fN
+    rate = J @ v_plus + np.concatenate((k + give, rows.kF))
+    scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
+    own = np.einsum("ij,ij->i", J, Y)
+    scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * liveliness)
+    response = h * own + np.concatenate((rows.gamma, np.zeros(nr)))
+    force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
+    slip, slip_scale = rate[nc:].reshape(nc, r), np.maximum(scale[nc:].reshape(nc, r).max(axis=1), scale[:nc])
+    slip_force = force[nc:].reshape(nc, r).max(axis=1) + rows.mu * force[:nc]
+    for c in range(nc):
+        friction = plus[c] - minus[c]
+        used, bound = float((plus[c] + minus[c]).sum()), float(rows.mu[c] * fN[c])
+        product = max(abs(fN[c]) * scale[c], force[c] * abs(rate[c]))
+        fastest = float(np.abs(slip[c]).max())
+        if cone:
+            # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
+            used, fastest = float(np.linalg.norm(friction)), float(np.linalg.norm(slip[c]))
+        power = max((abs(bound) + used) * slip_scale[c], slip_force[c] * fastest)
+        least = min(fN[c] / _unit(force[c]), min(plus[c].min(), minus[c].min()) / _unit(slip_force[c]))
+        yield "sign", c, max(0.0, -least)
+        yield "gap", c, max(0.0, -rate[c]) / _unit(scale[c])
+        yield "complementarity", c, abs(fN[c] * rate[c]) / _unit(product)
+        yield "cone", c, max(0.0, used - bound) / _unit(slip_force[c])
+        yield "dissipation", c, abs(float(friction @ slip[c]) + bound * fastest) / _unit(power)
+
+
+def _unit(scale: float) -> float:
+    """Return the scale, or the smallest number there is: what is 0 out of nothing holds, anything else does not."""
+    return scale if scale > 0.0 else float(np.finfo(float).tiny)

@@ -1,0 +1,230 @@
+"""Whether the contact table has a row for every two shapes that come within reach of each other, in plain numpy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
+from contactlab.multibody.model import WORLD
+from contactlab.spatial.arrays import FloatArray
+from contactlab.verification.ground_reach import (
+    NEAR,
+    UPRIGHT,
+    mesh_excess,
+    points_excess,
+    triangles_of,
+)
+from contactlab.verification.motion import Body, tree_roots
+from contactlab.verification.proximity import Core, core_of, corners, hull_of, nearest
+
+if TYPE_CHECKING:
+    from contactlab.multibody import Model
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
+
+__all__ = ["PairCoverage"]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A shape at one instant: rotation, origin, and the velocity field of its body."""
+
+    R: FloatArray
+    p: FloatArray
+    body: Body | None
+    velocity: FloatArray
+    turning: FloatArray
+
+    def velocity_at(self, x: FloatArray) -> FloatArray:
+        """Return the velocity (3,) of the body's point at x."""
+        return self.velocity if self.body is None else self.velocity + np.cross(self.turning, x - self.body.p)
+
+
+class PairCoverage:
+    """What of a world can be said before any step: which shapes may touch, and their cores."""
+
+    def __init__(self, world: World, stepper: TimeStepping) -> None:
+        self.world = world
+        self.stepper = stepper
+        self.cores = [core_of(s.shape) if isinstance(s.shape, Shape) else None for s in world.surfaces]
+        # What half-spaces see of a shape: of a mesh that is not convex its hull.
+        self.hulls = [
+            hull_of(s.shape) if isinstance(s.shape, Mesh) else core
+            for s, core in zip(world.surfaces, self.cores, strict=True)
+        ]
+        self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
+        moving = tree_roots(world.model)
+        # Points touch half-spaces one by one; only what has none touches as a whole.
+        self.round = [
+            i
+            for i, surface in enumerate(world.surfaces)
+            if self.cores[i] is not None
+            and not isinstance(surface.shape, BodyShape)
+            and world.model.names[world.surface_bodies[i]] in moving
+        ]
+
+    def uncovered(
+        self,
+        rows: Mapping[str, NDArray[Any]],
+        chosen: NDArray[np.int64],
+        bodies: dict[str, Body],
+        v: FloatArray,
+        h: float,
+        step: int,
+        asleep: NDArray[np.bool_],
+    ) -> float:
+        """Return how far, relative to its place, a pair without a row is within reach; 0 for none.
+
+        ``chosen`` are the contact rows of the step; reach is margin + h max(0, -N v) at the nearest points. Of bodies
+        ``asleep`` (nb,) there are no rows, but with one that is awake.
+        """
+        if not self.pairs.size and not self.round:
+            return 0.0
+        listed = set()
+        for c in chosen:
+            a, b, plane = (int(rows[f"contact_{name}"][c]) for name in ("shape_a", "shape_b", "half_space"))
+            listed.add((-1 - plane, b) if plane >= 0 else (min(a, b), max(a, b)))
+        places = [self._place(i, bodies, v, rows, step) for i in range(len(self.world.surfaces))]
+        trees, owner = self.world.body_trees, np.array(self.world.surface_bodies, dtype=np.int64)
+        awake = (trees >= 0) & ~asleep
+        worst = 0.0
+        for i, j in self._close(places, h):
+            if (i, j) not in listed and awake[owner[[i, j]]].any():
+                worst = max(worst, self._excess(i, j, places, h))
+        for i in (i for i in self.round if awake[owner[i]]):
+            for s, ground in enumerate(self.world.half_spaces):
+                if (-1 - s, i) not in listed and self._admitted(i, s):
+                    worst = max(worst, self._excess_of_plane(ground.normal, ground.offset, i, places[i]))
+        return worst
+
+    def _admitted(self, i: int, s: int) -> bool:
+        """Whether the filters let a shape touch a half-space."""
+        if not self.world.half_space_filters:
+            return True
+        own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
+        return bool(own.category & mask) and bool(category & own.mask)
+
+    def _place(
+        self, i: int, bodies: dict[str, Body], v: FloatArray, rows: Mapping[str, NDArray[Any]], step: int
+    ) -> Place:
+        surface, owner = self.world.surfaces[i], self.world.surface_bodies[i]
+        place, body = surface.placement, bodies[self.world.model.names[owner]]
+        for row, (told, _) in enumerate(self.world.motions):
+            if told == owner:
+                pose, twist = rows["motion_pose"][step, row], rows["motion_twist"][step, row]
+                body = body.copy()
+                body.R, body.p = pose[:9].reshape(3, 3), pose[9:]
+                return Place(body.R @ place.R, body.p + body.R @ place.p, body, twist[3:], twist[:3])
+        return Place(body.R @ place.R, body.p + body.R @ place.p, body, body.Jv @ v, body.Jw @ v)
+
+    def _close(self, places: list[Place], h: float) -> list[tuple[int, int]]:
+        """Return the pairs whose bounding balls come within reach."""
+        if not self.pairs.size:
+            return []
+        center = np.array([place.p for place in places])
+        ball = np.array([np.inf if hull is None else hull.reach for hull in self.hulls])
+        speed = np.array([float(np.linalg.norm(place.velocity_at(place.p))) for place in places])
+        spin = np.array([float(np.linalg.norm(place.turning)) for place in places])
+        reach = self.stepper.margin + ball + h * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + 1.0))
+        i, j = self.pairs.T
+        near = np.linalg.norm(center[i] - center[j], axis=1) <= reach[i] + reach[j]
+        return [(int(a), int(b)) for a, b in self.pairs[near]]
+
+    def _excess(self, i: int, j: int, places: list[Place], h: float) -> float:
+        cores, worst = (self.cores[i], self.cores[j]), 0.0
+        if cores[0] is not None and cores[1] is not None:
+            return self._within(cores[0], cores[1], places[i], places[j], h)
+        for n, other in ((i, j), (j, i)):
+            ground, shape, core = self.world.surfaces[n].shape, self.world.surfaces[other].shape, self.cores[other]
+            at, at_b = places[n], places[other]
+            if isinstance(ground, HalfSpace):
+                normal = at.R @ ground.normal
+                worst = max(worst, self._excess_of_plane(normal, ground.offset + float(normal @ at.p), other, at_b))
+            elif isinstance(ground, Mesh) and self.cores[n] is None and core is not None:
+                worst = max(worst, mesh_excess(ground, at, core, at_b, self.stepper.margin))
+            elif isinstance(ground, HeightField) and core is not None:
+                for triangle in triangles_of(ground, at, at_b.p, core.reach + self.stepper.margin):
+                    one = Core(corners(triangle), 0.0, np.inf)
+                    worst = max(worst, self._within(one, core, at, at_b, h, up=at.R[:, 2]))
+            elif isinstance(ground, HeightField) and isinstance(shape, Mesh):
+                points = shape.support_points()[0] @ at_b.R.T + at_b.p
+                worst = max(worst, points_excess(ground, at, points, self.stepper.margin))
+        return worst
+
+    def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
+        """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
+
+        With ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
+        """
+        pa, pb = nearest(
+            lambda d: at_a.R @ a.support(at_a.R.T @ d) + at_a.p,
+            lambda d: at_b.R @ b.support(at_b.R.T @ d) + at_b.p,
+            at_b.p - at_a.p if up is None else up,
+        )
+        apart = float(np.linalg.norm(pb - pa))
+        size = 1.0 + float(np.abs(pa).sum()) + float(np.abs(pb).sum())
+        gap, reach = apart - a.radius - b.radius, self.stepper.margin
+        if apart > NEAR * size:
+            normal = (pb - pa) / apart
+            if up is not None and normal @ up < UPRIGHT:
+                return 0.0
+            # Of a manifold that was reduced, or of a rim, not every point can be a row, and which is fastest may be
+            # left out: there the margin alone decides.
+            if a.flat and b.flat and up is None and not self.stepper.reduce_contacts:
+                middle = pa + (a.radius + 0.5 * gap) * normal
+                reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
+        return max(0.0, reach - gap - NEAR * size) / size
+
+    def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: Place) -> float:
+        hull = self.hulls[i]
+        if hull is None:
+            return 0.0
+        lowest = place.R @ hull.support(place.R.T @ -normal) + place.p
+        size = 1.0 + float(np.abs(lowest).sum())
+        gap = float(normal @ lowest) - hull.radius - offset
+        return max(0.0, self.stepper.margin - gap - NEAR * size) / size
+
+
+def _may_touch(world: World) -> list[tuple[int, int]]:
+    """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor told to ignore each other."""
+    if not world.body_contacts:
+        return []
+    model = world.model
+    welds, moving = _welds(model), tree_roots(model)
+    joined = {
+        frozenset((welds[body.parent], welds[body.name]))
+        for body in model.bodies
+        if body.parent != WORLD and welds[body.parent] != welds[body.name]
+    }
+    ignored = {frozenset(pair) for pair in world.ignored}
+    pairs = []
+    for i, j in itertools.combinations(range(len(world.surfaces)), 2):
+        a, b = world.surface_bodies[i], world.surface_bodies[j]
+        one, other = model.names[a], model.names[b]
+        if not all(isinstance(world.surfaces[n].shape, Shape) for n in (i, j)):
+            continue
+        if one not in moving and other not in moving:
+            continue
+        if welds[one] == welds[other] or frozenset((welds[one], welds[other])) in joined:
+            continue
+        first, second = world.surfaces[i], world.surfaces[j]
+        if not (first.category & second.mask and second.category & first.mask):
+            continue
+        if frozenset((a, b)) not in ignored:
+            pairs.append((i, j))
+    return pairs
+
+
+def _welds(model: Model) -> dict[str, str]:
+    """Return for each body the first one of those it is fixed to; the world itself is none."""
+    welds: dict[str, str] = {}
+    for body in model.bodies:
+        fixed = body.joint.nv == 0 and body.parent != WORLD
+        welds[body.name] = welds[body.parent] if fixed else body.name
+    return welds

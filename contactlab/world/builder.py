@@ -1,0 +1,307 @@
+"""Builder of worlds: every call is checked at once, and a refused call leaves the builder as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.contact import BodyShape, HalfSpace, Material, Mesh, Placed, Shape
+from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
+from contactlab.multibody.model import WORLD
+from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.multibody.structure import structure
+from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial.arrays import finite_array, read_only
+from contactlab.stepping.collision_packing import pack_collision
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.body_order import by_trees, model_of, renamed
+from contactlab.world.builder_checks import check_moves, check_name, check_type
+from contactlab.world.joint_builder import Coefficients, JointBuilder, Limits
+from contactlab.world.motion import PrescribedMotion
+from contactlab.world.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
+from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter, is_ground
+from contactlab.world.world import World
+
+__all__ = ["AnyShape", "WorldBuilder"]
+
+#: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
+AnyShape = Shape | BodyShape | Placed
+
+# Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
+LIMIT = 1 << 21
+MOST_BODIES = 1 << 20
+
+
+class WorldBuilder(JointBuilder):
+    """Collect bodies and half-spaces, then `build` the `World`.
+
+    Parameters
+    ----------
+    gravity
+        (3,) [m/s^2], world axes.
+    body_contacts
+        Whether bodies touch one another; False where it is known that they do not meet: nothing is then compiled or
+        spent on it. Bodies of one weld, or joined by a joint, never touch each other; see also `ignore`.
+    planar
+        (3,) normal of a plane in which everything moves, as (0, 1, 0) for x and z; None for a world in space. Free
+        bodies then have three coordinates, along `World.plane`'s axes and about it, and every contact one direction of
+        friction, whatever the stepper's ``edges``: the cone is exact.
+
+    Examples
+    --------
+    >>> from contactlab.contact import Box, HalfSpace, Material
+    >>> from contactlab.spatial import RigidInertia
+    >>> builder = WorldBuilder()
+    >>> builder.add_half_space("floor", HalfSpace((0, 0, 1), 0.0), Material(0.5))
+    >>> builder.add_free_body("cube", RigidInertia.solid_box(1.0, (0.1,) * 3), Box.cube(0.1), Material(0.5))
+    >>> builder.build()
+    World(bodies=['cube'], half_spaces=['floor'])
+    """
+
+    def __init__(
+        self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True, planar: ArrayLike | None = None
+    ) -> None:
+        self._plane = plane_normal(planar)
+        self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
+        super().__init__()
+        self._body_contacts = bool(body_contacts)
+        self._surfaces: dict[str, tuple[Surface, ...]] = {}
+        self._motions: dict[str, PrescribedMotion] = {}
+        self._ignored: dict[tuple[str, str], None] = {}
+        self._half_spaces: dict[str, tuple[HalfSpace, Material, int, int]] = {}
+
+    def add_half_space(
+        self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
+    ) -> None:
+        """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
+        check_name(name, self._half_spaces)
+        check_type("half_space", half_space, HalfSpace)
+        check_type("material", material, Material)
+        if self._plane is not None:
+            check_in_plane("half_space", half_space.normal, self._plane)
+        if len(self._half_spaces) >= LIMIT:
+            raise SimulationConfigError("half_space", f"at most {LIMIT} fit a contact id")
+        self._half_spaces[name] = (half_space, material, *check_filter(category, mask))
+
+    def add_free_body(
+        self,
+        name: str,
+        inertia: RigidInertia,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        *,
+        category: int = 1,
+        mask: int = ALL,
+    ) -> None:
+        """Add a free body: one with the joint `FloatingBase`.
+
+        Parameters
+        ----------
+        name
+            One no other body has.
+        inertia, shape, material
+            All about the body's own origin and axes. Several shapes are a sequence; `Placed` gives one a pose.
+        q
+            (7,) start: origin [m] and unit quaternion (w, x, y, z); default the world origin, unturned. In a planar
+            world also (3,): its own coordinates.
+        v
+            (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
+            a planar world also (3,).
+        category, mask
+            What it may touch, as in `add_shape`.
+        """
+        check_name(name, self._bodies)
+        check_type("inertia", inertia, RigidInertia)
+        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        if self._plane is None:
+            one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
+            self._add(one.bodies, one, q, v)
+        else:
+            self._add(*planar_body(name, inertia, self._gravity, self._plane, q, v))
+        self._surfaces[name] = surfaces
+
+    def add_fixed_body(
+        self,
+        name: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        placement: Transform | None = None,
+        *,
+        category: int = 1,
+        mask: int = ALL,
+    ) -> None:
+        """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
+        check_name(name, self._bodies)
+        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
+        self._add(one.bodies, one, None, None)
+        self._surfaces[name] = surfaces
+
+    def add_kinematic_body(
+        self,
+        name: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        motion: PrescribedMotion,
+        *,
+        category: int = 1,
+        mask: int = ALL,
+    ) -> None:
+        """Add a body that moves as it is told, whatever it meets: a belt, a shaker, a turning table, a moving wall.
+
+        Parameters
+        ----------
+        name
+            One no other body has.
+        shape, material
+            As of a free body; also a `HalfSpace`.
+        motion
+            One of `contactlab.world.motion`, or of the user's own: pose and twist as functions of time.
+        category, mask
+            What it may touch, as in `add_shape`.
+        """
+        check_name(name, self._bodies)
+        if not isinstance(motion, PrescribedMotion):
+            raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
+        surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        check_moves(surfaces)
+        finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
+        one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
+        self._add(one.bodies, one, None, None)
+        self._surfaces[name], self._motions[name] = surfaces, motion
+
+    def add_model(
+        self,
+        model: Model,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        *,
+        prefix: str = "",
+        limits: Limits = "model",
+        damping: Coefficients = "model",
+        friction: Coefficients = "model",
+        mimics: bool = True,
+    ) -> None:
+        """Add the bodies of a model with their joints; `add_shape` lets them touch something.
+
+        Parameters
+        ----------
+        model
+            Any model without custom joints. Its gravity must be the builder's.
+        q, v
+            (nq,), (nv,) start; default neutral, followers where they belong, and at rest.
+        prefix
+            Put before the names of bodies and joints, none of which may be taken.
+        limits
+            Stops: "model" for those of a robot's description, None, or `JointLimit` values.
+        damping, friction
+            Viscous damping and dry friction: "model" for those of the description, None, or a number by joint.
+        mimics
+            Whether joints that follow others, by the description, do so.
+
+        Notes
+        -----
+        The world's model holds the bodies in the order added, tree by tree: where the model mixes the bodies of several
+        trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
+        """
+        check_type("model", model, Model)
+        check_type("prefix", prefix, str)
+        if not np.array_equal(model.gravity, self._gravity):
+            detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
+            raise SimulationConfigError("model", detail)
+        if model.packed.custom:
+            raise SimulationConfigError("model", "has custom joints, which the compiled loop cannot evaluate")
+        if self._plane is not None:
+            check_moves_in_plane(model, self._plane)
+        # A body that the prefix makes "world" would be taken for what the roots hang on.
+        taken = {WORLD, *self._bodies}
+        for body in model.bodies:
+            check_name(prefix + body.name, taken)
+        before = (self._bodies.copy(), self._joints.copy(), self._actions)
+        try:
+            self._add([renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
+            self._take_joints(model, prefix, limits, damping, friction, mimics)
+        except ValueError:
+            self._bodies, self._joints, self._actions = before
+            raise
+
+    def add_shape(
+        self,
+        body: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        *,
+        placement: Transform | None = None,
+        category: int = 1,
+        mask: int = ALL,
+    ) -> None:
+        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's.
+
+        Two shapes may touch where the category of either has a bit in common with the other's mask, 32 bits each; so
+        shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
+        """
+        self._check_body(body)
+        added = as_surfaces(shape, material, placement, LIMIT, category, mask)
+        if body in self._motions:
+            check_moves(added)
+        self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
+
+    def ignore(self, a: str, b: str) -> None:
+        """Let two bodies pass through each other."""
+        for body in (a, b):
+            self._check_body(body)
+        self._ignored[(a, b)] = None
+
+    def build(self) -> World:
+        """Return the world; the builder may be used on, without effect on it."""
+        if not self._bodies:
+            raise SimulationConfigError("bodies", "a world needs at least one body, got none")
+        specs = by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
+        names = [spec.name for spec in specs]
+        surfaces = [(i, surface) for i, name in enumerate(names) for surface in self._surfaces.get(name, ())]
+        model = model_of(specs, self._gravity)
+        for i, surface in surfaces:
+            if is_ground(surface.shape) and structure(model).body_link[i] >= 0:
+                kind = type(surface.shape).__name__
+                raise SimulationConfigError("shape", f"{names[i]!r} moves: a {kind} must stand fixed to the world")
+        world = World(
+            model=model,
+            surfaces=tuple(surface for _, surface in surfaces),
+            surface_bodies=tuple(i for i, _ in surfaces),
+            half_space_names=tuple(self._half_spaces),
+            half_spaces=tuple(half_space for half_space, *_ in self._half_spaces.values()),
+            half_space_materials=tuple(material for _, material, *_ in self._half_spaces.values()),
+            half_space_filters=tuple((category, mask) for *_, category, mask in self._half_spaces.values()),
+            initial_q=read_only(np.concatenate([self._bodies[name][1] for name in names])),
+            initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
+            ignored=tuple((names.index(a), names.index(b)) for a, b in self._ignored),
+            body_contacts=self._body_contacts,
+            joint_actions=self._actions,
+            plane=self._plane,
+            motions=tuple((names.index(name), motion) for name, motion in self._motions.items()),
+        )
+        if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
+            # Meshes that cannot meet one another are found here, not in the first step.
+            pack_collision(world)
+        return world
+
+    def _model_so_far(self) -> Model:
+        return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
+
+    def _check_body(self, body: str) -> None:
+        if body not in self._bodies:
+            raise SimulationConfigError("body", f"no body is called {body!r}")
+
+    def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
+        """Keep checked bodies, each with its own share of the start."""
+        if len(self._bodies) + model.nb > MOST_BODIES:
+            raise SimulationConfigError("bodies", f"at most {MOST_BODIES} fit a contact id")
+        start_q = model.neutral if q is None else check_configuration(model, q)
+        start_v = np.zeros(model.nv) if v is None else check_velocity(model, v)
+        for spec, body in zip(specs, model.bodies, strict=True):
+            own_q, own_v = start_q[model.q_slice(body.name)], start_v[model.v_slice(body.name)]
+            self._bodies[spec.name] = (spec, own_q, own_v)

@@ -1,0 +1,257 @@
+"""The part of the builder of worlds that is about joints; joints go by their own names or by the bodies they move."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.constraints import ConstraintError, ConstraintSet, ContactConstraint, LoopConstraint
+from contactlab.formulation.bridge.arguments import close_names
+from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive, VelocityDrive
+from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
+from contactlab.multibody.model import WORLD
+from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop, positions
+
+__all__ = ["Coefficients", "JointBuilder", "Limits"]
+
+#: "model" for those of the model's description, None for none, or one's own.
+Limits = Literal["model"] | Iterable[JointLimit] | None
+#: "model" for those of the model's description, None for none, or a number by joint.
+Coefficients = Literal["model"] | Mapping[str, float] | None
+
+# Radians or metres by which a start may be off what it should follow.
+FOLLOWS = 1e-9
+
+
+class JointBuilder(ABC):
+    """Collects what acts on joints; `WorldBuilder` is one."""
+
+    def __init__(self) -> None:
+        self._bodies: dict[str, tuple[BodySpec, FloatArray, FloatArray]] = {}
+        self._joints: dict[str, str] = {}  # names of joints, where a model has such, and the bodies they move
+        self._actions = JointActions()
+
+    def add_joint_limit(self, limit: JointLimit) -> None:
+        """Add a range of a joint's coordinate, whose ends act as stops.
+
+        A rigid stop takes the stepper's ``erp`` and ``cfm``; `JointLimit` says what else one can do.
+        """
+        if not isinstance(limit, JointLimit):
+            raise SimulationConfigError("limit", f"must be a JointLimit, got {type(limit).__name__}")
+        body, _ = self._with_position("limit", limit.joint, limit.coordinate)
+        self._act(limits=dataclasses.replace(limit, joint=body))
+
+    def add_joint_damping(self, joint: str, damping: float, *, coordinate: int | None = None) -> None:
+        """Add viscous damping [N m s/rad or N s/m] of one coordinate of a joint, or of all.
+
+        The force -damping v holds at the end of the step: it takes energy for any step and any coefficient.
+        """
+        self._act(damping=self._coefficients("damping", joint, damping, coordinate))
+
+    def add_joint_friction(self, joint: str, friction: float, *, coordinate: int | None = None) -> None:
+        """Add dry friction of one coordinate of a joint, or of all: up to ``friction`` [N m or N] against motion.
+
+        Whether the joint sticks is decided together with all contacts, so that a joint at rest below that force stays.
+        """
+        self._act(friction=self._coefficients("friction", joint, friction, coordinate))
+
+    def add_drive(self, drive: Drive) -> None:
+        """Add a motor: `VelocityDrive` or `PositionDrive`.
+
+        Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
+        computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
+        target can be changed while running: see ``targets`` of `simulate`.
+        """
+        if not isinstance(drive, VelocityDrive | PositionDrive):
+            raise SimulationConfigError(
+                "drive", f"must be a VelocityDrive or PositionDrive, got {type(drive).__name__}"
+            )
+        where = self._with_position if isinstance(drive, PositionDrive) else self._coordinate
+        body, _ = where("drive", drive.joint, drive.coordinate)
+        name = drive.name
+        if name is None:
+            several = self._bodies[body][0].joint.nv > 1
+            stem = f"drive of {drive.joint}{f'[{drive.coordinate}]' if several else ''}"
+            name, number = stem, 1
+            while self._actions.drive_number(name) >= 0:
+                number += 1
+                name = f"{stem} ({number})"
+        elif self._actions.drive_number(name) >= 0:
+            raise SimulationConfigError("drive", f"{name!r} is the name of another drive too")
+        self._act(drives=dataclasses.replace(drive, joint=body, name=name))
+
+    def add_loop(self, loop: Any, *, erp: float | None = None, bodies: Iterable[str] | None = None) -> None:
+        """Add an equation between bodies: a `LoopConstraint`, a `ContactConstraint` or a `CustomConstraint`.
+
+        Parameters
+        ----------
+        loop
+            One constraint, or several; bodies by their names in the world. Redundant rows are welcome.
+        erp
+            Share of the position error that a step takes back, 0 to 1; None for the stepper's. Without any the loop
+            opens by a distance of order h over time. Terms of Baumgarte's act on accelerations, of which a step knows
+            nothing: they are refused.
+        bodies
+            Of a custom constraint: the bodies it is about; their trees are solved together. Without them they are found
+            from its Jacobian at the start and at a few states near it: the trees in whose columns it is not 0 at one of
+            them. A row that acts on another tree later stops the run with an error that names the body: constraints
+            that come to act on further bodies need ``bodies``.
+        """
+        share = None if erp is None else finite_number(erp, "erp", SimulationConfigError)
+        if share is not None and not 0.0 <= share <= 1.0:
+            raise SimulationConfigError("erp", f"must lie between 0 and 1, got {share}")
+        about = None if bodies is None else tuple(bodies)
+        for name in about or ():
+            self._need_body(name, "bodies")
+        several = loop if isinstance(loop, list | tuple) else [loop]
+        for one in several:
+            if isinstance(one, LoopConstraint):
+                named = [one.predecessor, one.successor]
+            elif isinstance(one, ContactConstraint):
+                named = [one.body]
+            else:
+                named = []
+            for name in named:
+                if name != WORLD:
+                    self._need_body(name, "loop")
+            if getattr(one, "baumgarte", None) is not None:
+                raise SimulationConfigError(
+                    "loop", "has a Baumgarte term, which acts on accelerations; give erp instead"
+                )
+        checked = tuple(Loop(one, share, about) for one in several)
+        try:
+            ConstraintSet(self._model_so_far(), [one.constraint for one in (*self._actions.loops, *checked)])
+        except ConstraintError as error:
+            raise SimulationConfigError("loop", str(error)) from error
+        self._act(loops=checked)
+
+    def add_actions(self, actions: JointActions) -> None:
+        """Add all that acts on the joints of another world, whose bodies this one must have."""
+        for limit in actions.limits:
+            self.add_joint_limit(limit)
+        for one in actions.damping:
+            self.add_joint_damping(one.body, one.value, coordinate=one.coordinate)
+        for one in actions.friction:
+            self.add_joint_friction(one.body, one.value, coordinate=one.coordinate)
+        for drive in actions.drives:
+            self.add_drive(drive)
+        for follower in actions.followers:
+            for body in (follower.body, follower.followed):
+                self._with_position("follower", body, 0)
+            self._act(followers=follower)
+        for loop in actions.loops:
+            self.add_loop(loop.constraint, erp=loop.erp, bodies=loop.bodies)
+
+    def _act(self, **more: Any) -> None:
+        changed = {
+            field: (*getattr(self._actions, field), *(value if isinstance(value, tuple) else (value,)))
+            for field, value in more.items()
+        }
+        self._actions = dataclasses.replace(self._actions, **changed)
+
+    @abstractmethod
+    def _model_so_far(self) -> Model:
+        """Return the model of the bodies so far."""
+
+    def _need_body(self, body: str, field: str) -> None:
+        if body not in self._bodies:
+            raise SimulationConfigError(field, f"no body is called {body!r}{close_names(body, self._bodies)}")
+
+    def _coordinate(self, field: str, joint: str, coordinate: int) -> tuple[str, int]:
+        """Return the body that a joint moves, and the coordinate, which it must have."""
+        body = self._joints.get(joint, joint)
+        if body not in self._bodies:
+            known = [*self._joints, *self._bodies]
+            raise SimulationConfigError(field, f"no joint is called {joint!r}{close_names(joint, known)}")
+        nv = self._bodies[body][0].joint.nv
+        if coordinate not in range(nv):
+            has = f"has coordinates 0 to {nv - 1}" if nv else "does not move"
+            raise SimulationConfigError(field, f"joint {joint!r} {has}, got {coordinate!r}")
+        return body, int(coordinate)
+
+    def _with_position(self, field: str, joint: str, coordinate: int) -> tuple[str, int]:
+        body, number = self._coordinate(field, joint, coordinate)
+        if positions(self._bodies[body][0].joint)[number] is None:
+            detail = f"coordinate {number} of {joint!r} turns an orientation: it has no position of its own"
+            raise SimulationConfigError(field, detail)
+        return body, number
+
+    def _coefficients(self, field: str, joint: str, value: float, coordinate: int | None) -> tuple[Coefficient, ...]:
+        number = finite_number(value, field, SimulationConfigError)
+        if number < 0.0:
+            raise SimulationConfigError(field, f"must not be negative, got {number}")
+        body, first = self._coordinate(field, joint, 0 if coordinate is None else coordinate)
+        each = range(self._bodies[body][0].joint.nv) if coordinate is None else (first,)
+        return tuple(Coefficient(body, one, number) for one in each)
+
+    def _start(self, model: Model, q: ArrayLike | None, mimics: bool) -> ArrayLike | None:
+        """Return the start of a model whose joints may follow others; one that is off raises."""
+        if not (mimics and isinstance(model, UrdfModel) and model.mimics):
+            return q
+        wanted = apply_mimic(model, model.neutral if q is None else q)
+        if q is not None:
+            off = np.abs(np.asarray(q, dtype=np.float64) - wanted)
+            if off.max() > FOLLOWS:
+                at = int(np.argmax(off))
+                name = next(joint.name for joint in model.joints if joint.q.start <= at < joint.q.stop)
+                detail = f"joint {name!r} is {off[at]:.3g} off what it follows; contactlab.multibody.apply_mimic"
+                raise SimulationConfigError("q", detail)
+        return wanted
+
+    def _take_joints(
+        self,
+        model: Model,
+        prefix: str,
+        limits: Limits,
+        damping: Coefficients,
+        friction: Coefficients,
+        mimics: bool,
+    ) -> None:
+        """Act on what a model's description says of its joints, or what is said instead."""
+        joints = model.joints if isinstance(model, UrdfModel) else ()
+        moving = [joint for joint in joints if joint.v.stop > joint.v.start]
+        for joint in moving:
+            self._joints[prefix + joint.name] = prefix + joint.body
+        if limits == "model":
+            for joint in moving:
+                if math.isfinite(joint.lower) or math.isfinite(joint.upper):
+                    self.add_joint_limit(JointLimit(prefix + joint.name, joint.lower, joint.upper))
+        elif limits is not None:
+            for limit in _listed("limits", limits):
+                self.add_joint_limit(dataclasses.replace(limit, joint=prefix + limit.joint))
+        for field, given, add in (
+            ("damping", damping, self.add_joint_damping),
+            ("friction", friction, self.add_joint_friction),
+        ):
+            if given == "model":
+                values = {joint.name: getattr(joint, field) for joint in moving if getattr(joint, field) > 0.0}
+            elif given is None:
+                values = {}
+            elif isinstance(given, Mapping):
+                values = dict(given)
+            else:
+                raise SimulationConfigError(field, f"must be 'model', None or a mapping from joints, got {given!r}")
+            for name, value in values.items():
+                add(prefix + name, value)
+        if mimics and isinstance(model, UrdfModel):
+            for name, mimic in model.mimics.items():
+                bodies = (self._joints[prefix + name], self._joints[prefix + mimic.joint])
+                self._act(followers=Follower(*bodies, mimic.multiplier, mimic.offset))
+
+
+def _listed(field: str, values: Any) -> tuple[JointLimit, ...]:
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise SimulationConfigError(field, f"must be 'model', None or JointLimits, got {values!r}")
+    listed = tuple(values)
+    for i, one in enumerate(listed):
+        if not isinstance(one, JointLimit):
+            raise SimulationConfigError(f"{field}[{i}]", f"must be a JointLimit, got {type(one).__name__}")
+    return listed

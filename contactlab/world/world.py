@@ -1,0 +1,226 @@
+"""A world: a multibody model with shapes and materials, half-spaces, gravity and a start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.constraints import ConstraintSet
+from contactlab.contact import HalfSpace, Material
+from contactlab.multibody import Model
+from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.multibody.urdf.packages import PackageRoots
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.collision_packing import pack_collision
+from contactlab.stepping.joint_packing import JointRow, joint_rows, pack_joints
+from contactlab.stepping.kernels.collision import Collision
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import PackedWorld
+from contactlab.stepping.packing import body_trees, check_model, first_dofs, pack_world
+from contactlab.stepping.state import StepperState
+from contactlab.world.joint_actions import JointActions, positions
+from contactlab.world.motion import PrescribedMotion
+from contactlab.world.surface import Surface
+
+__all__ = ["World"]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """What moves and what it can touch. Made by `WorldBuilder`; immutable.
+
+    Attributes
+    ----------
+    model
+        The bodies and their joints, with gravity. A free body has the joint `FloatingBase`. Links that hang together
+        form a tree; the bodies of one tree stand together.
+    surfaces, surface_bodies
+        Shapes with their materials, in the order of the bodies they are on, and the numbers of those bodies. A body may
+        have any number of them.
+    half_space_names, half_spaces, half_space_materials
+        The fixed surroundings.
+    half_space_filters
+        Category and mask of each, as those of a `Surface`; empty where nothing is filtered.
+    initial_q, initial_v
+        (nq,) and (nv,) start, read-only.
+    ignored
+        Pairs of numbers of bodies that never touch each other.
+    body_contacts
+        Whether bodies touch one another at all. Those of one weld and those that a joint joins never do.
+    joint_actions
+        Stops, damping, dry friction, drives, followers and loops.
+    motions
+        The kinematic bodies: number and motion of each. The model holds them fixed, where they are at time 0.
+    plane
+        (3,) unit normal of the plane that everything moves in, None in space.
+    """
+
+    model: Model
+    surfaces: tuple[Surface, ...]
+    surface_bodies: tuple[int, ...]
+    half_space_names: tuple[str, ...]
+    half_spaces: tuple[HalfSpace, ...]
+    half_space_materials: tuple[Material, ...]
+    initial_q: FloatArray
+    initial_v: FloatArray
+    ignored: tuple[tuple[int, int], ...] = ()
+    body_contacts: bool = True
+    joint_actions: JointActions = field(default_factory=JointActions)
+    motions: tuple[tuple[int, PrescribedMotion], ...] = ()
+    plane: FloatArray | None = None
+    half_space_filters: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_model(self.model)
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path_or_text: str | PathLike[str],
+        *,
+        floating_base: bool = False,
+        ground: HalfSpace | bool = True,
+        material: Material | None = None,
+        collisions: bool = True,
+        meshes: str = "convex",
+        self_collisions: bool = False,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        gravity: ArrayLike = (0.0, 0.0, -9.81),
+        package_roots: PackageRoots = None,
+    ) -> World:
+        """Return a world of one robot, with the shapes its description collides with, on the ground.
+
+        Parameters
+        ----------
+        path_or_text, floating_base, gravity, package_roots
+            As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
+        ground
+            True for the half-space z <= 0, called "ground"; another half-space; False for none.
+        material
+            Of robot and ground; None for ``Material(0.8)``.
+        collisions
+            Whether the links get the shapes of their <collision> elements.
+        meshes
+            What becomes of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
+            are not convex cannot meet; "skip". Reading them needs the extra ``collision``.
+        self_collisions
+            Whether links touch one another; those a joint joins never do.
+        q, v
+            Start (nq,), (nv,). By default neutral and at rest, a floating base raised or lowered until the lowest
+            shape meets the ground.
+
+        Raises
+        ------
+        SimulationConfigError
+            A shape that cannot be taken, with the name of its link, or an argument that cannot be used.
+        """
+        from contactlab.multibody.urdf import load_urdf
+        from contactlab.world.urdf_world import urdf_world
+
+        model = load_urdf(path_or_text, floating_base=floating_base, gravity=gravity, package_roots=package_roots)
+        return urdf_world(
+            model,
+            floating_base=floating_base,
+            ground=ground,
+            material=Material(0.8) if material is None else material,
+            collisions=collisions,
+            meshes=meshes,
+            self_collisions=self_collisions,
+            q=q,
+            v=v,
+        )
+
+    @classmethod
+    def from_mjcf(
+        cls, path: str | PathLike[str], *, root: str | PathLike[str] | None = None, keyframe: str | None = None
+    ) -> World:
+        """Return the world a MuJoCo file (MJCF) describes, read by mujoco's own reader (the extra ``mjcf``).
+
+        Masses, poses and joints are those of the compiled model, so that mass matrix and bias agree with MuJoCo's.
+        `contactlab.world.mjcf.load_mjcf` says what is taken, and gives the list of what is not; here an
+        `MjcfWarning` names it.
+
+        Parameters
+        ----------
+        path
+            The file.
+        root
+            Folder in which it and all it refers to must lie, links followed; default that of the file.
+        keyframe
+            Name of the one to start from; default the model's reference pose, at rest.
+        """
+        from contactlab.world.mjcf import load_mjcf, warn_of
+
+        scene = load_mjcf(path, root=root, keyframe=keyframe)
+        warn_of(scene)
+        return scene.world
+
+    @property
+    def nq(self) -> int:
+        """Length of q."""
+        return self.model.nq
+
+    @property
+    def nv(self) -> int:
+        """Length of v."""
+        return self.model.nv
+
+    def initial_state(self, h: float = 0.0, *, q: ArrayLike | None = None, v: ArrayLike | None = None) -> StepperState:
+        """Return the start at time 0, with another q (nq,) or v (nv,) where given and no warm start.
+
+        ``h`` [s], where not 0, is the step an adaptive stepper sets out from; one with a fixed step takes its own.
+        """
+        return StepperState(
+            q=self.initial_q if q is None else check_configuration(self.model, q),
+            v=self.initial_v if v is None else check_velocity(self.model, v),
+            h=h,
+        )
+
+    @cached_property
+    def tree_starts(self) -> NDArray[np.int64]:
+        """Where the velocities of each kinematic tree begin in v (nt + 1,); the last entry is nv."""
+        return first_dofs(self.model)
+
+    @cached_property
+    def body_trees(self) -> NDArray[np.int64]:
+        """Number of the kinematic tree of each body (nb,); -1 for one that is fixed to the world."""
+        return body_trees(self.model)
+
+    @cached_property
+    def packed(self) -> PackedWorld:
+        """The arrays the kernels take. They are writable only for the compiler's sake: never modify them."""
+        return pack_world(self)
+
+    @cached_property
+    def collision(self) -> Collision | None:
+        """The shapes that can touch one another, None where none can; not to be modified either."""
+        return pack_collision(self)
+
+    @cached_property
+    def loops(self) -> ConstraintSet:
+        """The loops as a set of constraints of the model, in their order."""
+        return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])
+
+    def place_of(self, body: str, coordinate: int = 0) -> tuple[int, int]:
+        """Return where a coordinate of the joint that moves a body stands in v, and its position in q (-1 for none)."""
+        own = positions(self.model.bodies[self.model.index(body)].joint)[coordinate]
+        q = -1 if own is None else int(self.model.q_slice(body).start) + own
+        return int(self.model.v_slice(body).start) + coordinate, q
+
+    @cached_property
+    def joint_rows(self) -> tuple[JointRow, ...]:
+        """What acts on joints through rows of the contact problem; their order is that of their numbers."""
+        return joint_rows(self)
+
+    @cached_property
+    def joints(self) -> Joints | None:
+        """What acts on joints as the kernels take it, None where nothing does; not to be modified either."""
+        return pack_joints(self)
+
+    def __repr__(self) -> str:
+        return f"World(bodies={list(self.model.names)}, half_spaces={list(self.half_space_names)})"

@@ -14,22 +14,23 @@ opposes F a + kF within mu_non_sliding fN >= sum of |fF|. Together
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import AccelerationBlocks, evaluate_acceleration_blocks
+from problem_data.constrained import ConstrainedDynamics, free_rows, row_terms, rows_of_blocks
 from problem_data.contact_lists import split_contacts
 from problem_data.errors import ProblemDataError
-from problem_data.inertia import CholeskyInertia, InertiaSolve, SolveInertia, inertia_solve
+from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
 from problem_data.sliding_friction import SlidingFrictionMap
-from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, read_only, vector
+from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ConstraintAccelProblemData:
+class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
     """Constrained dynamics at one instant, in accelerations and forces.
 
     Parameters
@@ -99,25 +100,12 @@ class ConstraintAccelProblemData:
     """
 
     tau: FloatArray
-    N: LinearMap
     Q: LinearMap
-    F: LinearMap
-    L: LinearMap
-    G: LinearMap
-    kN: FloatArray
-    kF: FloatArray
-    kL: FloatArray
-    kG: FloatArray
     mu_sliding: FloatArray
     mu_non_sliding: FloatArray
     sliding_contacts: IntArray
     non_sliding_contacts: IntArray
-    r: IntArray
     use_complementarity_problem_solver: bool
-    solve_inertia: SolveInertia
-    #: the mass matrix, where it is known
-    M: FloatArray | None
-    _blocks: AccelerationBlocks | None = field(init=False)
 
     def __init__(
         self,
@@ -173,25 +161,14 @@ class ConstraintAccelProblemData:
         tangents = as_linear_map(
             "F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows, of non-sliding contacts only"
         )
-        limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=length("kL", kL), why="kL")
-        bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=length("kG", kG), why="kG")
-
-        self._set(
-            tau=forces,
-            maps=(normals, slips, tangents, limits, bilaterals),
-            k=(
-                vector("kN", kN, nc, "one entry per contact"),
-                vector("kF", kF, nr, "one entry per row of F"),
-                vector("kL", kL, limits.shape[0], "one entry per row of L"),
-                vector("kG", kG, bilaterals.shape[0], "one entry per row of G"),
-            ),
-            mu=(kinetic, static),
-            contacts=(sliding, non_sliding),
-            r=counts,
-            use_complementarity_problem_solver=_flag(use_complementarity_problem_solver),
-            solve_inertia=solve,
-            blocks=None,
-        )
+        limits, bilaterals = free_rows("L", L, kL, nv), free_rows("G", G, kG, nv)
+        rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0]}
+        maps = {"N": normals, "Q": slips, "F": tangents, "L": limits, "G": bilaterals}
+        terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG}, rows)
+        contacts = {"sliding_contacts": sliding, "non_sliding_contacts": non_sliding, "r": counts}
+        vectors = {"tau": forces, "mu_sliding": kinetic, "mu_non_sliding": static}
+        choice = {"use_complementarity_problem_solver": _flag(use_complementarity_problem_solver)}
+        self._fill({**vectors, **contacts, **choice, **maps, **terms}, solve, None)
 
     @classmethod
     def from_blocks(
@@ -211,60 +188,19 @@ class ConstraintAccelProblemData:
             B -> M^-1 B for B (nv,) and (nv, m), the one that Y, YR and a_free were computed with.
         use_complementarity_problem_solver : bool
         """
-        ends = np.cumsum((blocks.nc, blocks.nr, blocks.nl))
-        N, F, L, G = (read_only(part) for part in np.split(blocks.J, ends))
-        kN, kF, kL, kG = np.split(blocks.k, ends)
+        counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb)
+        vectors = {name: getattr(blocks, name) for name in ("tau", "mu_sliding", "mu_non_sliding", "r", "Q")}
+        contacts = {"sliding_contacts": blocks.sliding, "non_sliding_contacts": blocks.non_sliding}
+        choice = {"use_complementarity_problem_solver": use_complementarity_problem_solver}
         data = cls.__new__(cls)
-        data._set(
-            tau=blocks.tau,
-            maps=(N, read_only(blocks.Q), F, L, G),
-            k=(kN, kF, kL, kG),
-            mu=(blocks.mu_sliding, blocks.mu_non_sliding),
-            contacts=(blocks.sliding, blocks.non_sliding),
-            r=blocks.r,
-            use_complementarity_problem_solver=use_complementarity_problem_solver,
-            solve_inertia=solve_inertia,
-            blocks=blocks,
-        )
+        rows = rows_of_blocks(blocks.J, blocks.k, counts)
+        data._fill({**vectors, **contacts, **choice, **rows}, solve_inertia, blocks)
         return data
-
-    def _set(
-        self,
-        *,
-        tau: FloatArray,
-        maps: tuple[LinearMap, LinearMap, LinearMap, LinearMap, LinearMap],
-        k: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-        mu: tuple[FloatArray, FloatArray],
-        contacts: tuple[IntArray, IntArray],
-        r: IntArray,
-        use_complementarity_problem_solver: bool,
-        solve_inertia: SolveInertia,
-        blocks: AccelerationBlocks | None,
-    ) -> None:
-        """Fill the frozen fields; vectors become read-only views of the arrays given."""
-        names = ("tau", "kN", "kF", "kL", "kG", "mu_sliding", "mu_non_sliding")
-        for name, array in zip(names, (tau, *k, *mu), strict=True):
-            object.__setattr__(self, name, read_only(array))
-        for name, indices in zip(("sliding_contacts", "non_sliding_contacts", "r"), (*contacts, r), strict=True):
-            view = indices.view()
-            view.flags.writeable = False
-            object.__setattr__(self, name, view)
-        for name, linear_map in zip("NQFLG", maps, strict=True):
-            object.__setattr__(self, name, linear_map)
-        object.__setattr__(self, "use_complementarity_problem_solver", use_complementarity_problem_solver)
-        object.__setattr__(self, "solve_inertia", solve_inertia)
-        object.__setattr__(self, "M", solve_inertia.M if isinstance(solve_inertia, CholeskyInertia) else None)
-        object.__setattr__(self, "_blocks", blocks)
 
     @property
     def nv(self) -> int:
         """Number of generalised velocities."""
         return self.tau.size
-
-    @property
-    def nc(self) -> int:
-        """Number of contacts, ns + nns."""
-        return self.kN.size
 
     @property
     def ns(self) -> int:
@@ -275,21 +211,6 @@ class ConstraintAccelProblemData:
     def nns(self) -> int:
         """Number of non-sliding contacts."""
         return self.mu_non_sliding.size
-
-    @property
-    def nr(self) -> int:
-        """Number of friction rows, the sum of r; sliding contacts have none."""
-        return self.kF.size
-
-    @property
-    def nl(self) -> int:
-        """Number of unilateral rows besides contacts."""
-        return self.kL.size
-
-    @property
-    def nb(self) -> int:
-        """Number of bilateral rows."""
-        return self.kG.size
 
     @property
     def nbox(self) -> int:
@@ -304,16 +225,8 @@ class ConstraintAccelProblemData:
         """
         return SlidingFrictionMap(self.N, self.Q, self.mu_sliding, self.sliding_contacts, transposed=True)
 
-    def blocks(self) -> AccelerationBlocks:
-        """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
-
-        The arrays are for reading; see `AccelerationBlocks`.
-        """
-        blocks = self._blocks
-        if blocks is None:
-            blocks = evaluate_acceleration_blocks(self)
-            object.__setattr__(self, "_blocks", blocks)
-        return blocks
+    def _evaluate(self) -> AccelerationBlocks:
+        return evaluate_acceleration_blocks(self)
 
     def __repr__(self) -> str:
         return (

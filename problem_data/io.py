@@ -16,11 +16,18 @@ from pathlib import Path
 import numpy as np
 
 from problem_data.acceleration import ConstraintAccelProblemData
-from problem_data.acceleration_members import acceleration_members, acceleration_problem
 from problem_data.errors import ProblemDataError
-from problem_data.members import Members, inertia_members, member, short
+from problem_data.members import (
+    Members,
+    acceleration_members,
+    acceleration_problem,
+    inertia_members,
+    member,
+    short,
+    velocity_members,
+    velocity_problem,
+)
 from problem_data.velocity import ConstraintVelProblemData
-from problem_data.velocity_members import velocity_members, velocity_problem
 
 ACCELERATION_FORMAT = "problem_data.ConstraintAccelProblemData"
 VELOCITY_FORMAT = "problem_data.ConstraintVelProblemData"

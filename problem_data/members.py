@@ -1,10 +1,14 @@
-"""Members of a problem file that every kind of problem data has: row counts and inertia, checked on the way in."""
+"""Problem data of either level as the members of a file, and back, every member checked on the way in."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from problem_data.acceleration import ConstraintAccelProblemData
+from problem_data.blocks import AccelerationBlocks, VelocityBlocks
+from problem_data.bounds import force_bounds
+from problem_data.contact_lists import split_contacts
 from problem_data.errors import ProblemDataError
 from problem_data.inertia import (
     SOLVE_SYMMETRY_TOLERANCE,
@@ -13,12 +17,168 @@ from problem_data.inertia import (
     check_symmetric_with_positive_diagonal,
     cholesky_inertia,
 )
-from problem_data.validation import FloatArray, float_array, read_only
+from problem_data.sliding_friction import normal_minus_friction
+from problem_data.validation import (
+    FloatArray,
+    IntArray,
+    direction_counts,
+    entry,
+    float_array,
+    nonnegative,
+    read_only,
+)
+from problem_data.velocity import ConstraintVelProblemData
 
 # A user's own inertia solve may be this far from the matrix it was sampled into.
 RESPONSE_TOLERANCE = 1e-6
+# Relative to |N| + mu |Q|. The rows may come from compiled code that rounds once where numpy rounds twice.
+SLIDING_ROW_TOLERANCE = 1e-14
+
+# Members of a file, and the fields of the blocks that they hold.
+_VELOCITY_COUNTS = ("nc", "nr", "nl", "nb", "nbox")
+_VELOCITY = {name: name for name in ("r", "mu", "J", "Y", "k", "gamma", "gammaE", "Mv", "v_free", "lo", "hi")}
+_ACCELERATION_COUNTS = ("nc", "nr", "nl", "nb")
+_ACCELERATION = {
+    **{name: name for name in ("r", "mu_sliding", "mu_non_sliding", "J", "Q", "R", "Y", "YR", "k", "tau", "a_free")},
+    "sliding_contacts": "sliding",
+    "non_sliding_contacts": "non_sliding",
+}
 
 Members = dict[str, NDArray[np.generic]]
+
+
+def velocity_members(data: ConstraintVelProblemData) -> Members:
+    """The blocks of velocity-level data, without the inertia."""
+    return _block_members(data.blocks(), _VELOCITY_COUNTS, _VELOCITY)
+
+
+def acceleration_members(data: ConstraintAccelProblemData) -> Members:
+    """The blocks of acceleration-level data and the choice of solver, without the inertia."""
+    members = _block_members(data.blocks(), _ACCELERATION_COUNTS, _ACCELERATION)
+    return members | {"use_complementarity_problem_solver": np.array(data.use_complementarity_problem_solver)}
+
+
+def _block_members(
+    blocks: VelocityBlocks | AccelerationBlocks, counts: tuple[str, ...], fields: dict[str, str]
+) -> Members:
+    rows = np.array([getattr(blocks, count) for count in counts], dtype=np.int64)
+    return {"rows": rows, **{name: getattr(blocks, field) for name, field in fields.items()}}
+
+
+def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
+    """The velocity-level problem from the members of a file."""
+    Mv = _vector(arrays, "Mv", None)
+    mu = nonnegative("mu", member(arrays, "mu"), member(arrays, "mu").size)
+    r = direction_counts(member(arrays, "r"), mu)
+    nc, nr, nl, nb, nbox = row_counts(arrays, *_VELOCITY_COUNTS)
+    if (nc, nr) != (mu.size, sum(r.tolist())):
+        raise ProblemDataError(
+            "rows", f"nc, nr = {nc}, {nr}, but mu has {mu.size} entries and r adds up to {sum(r.tolist())}"
+        )
+    nu = nc + nr + nl
+    nv, m = Mv.size, nu + nb + nbox
+    gamma = nonnegative("gamma", member(arrays, "gamma"), m)
+    if gamma[nu : nu + nb].any():
+        raise ProblemDataError("gamma", f"not 0 in the bilateral rows, {nu} to {nu + nb - 1} of {m}")
+    lo, hi = force_bounds(member(arrays, "lo"), member(arrays, "hi"), nbox)
+    blocks = VelocityBlocks(
+        nv=nv,
+        nc=nc,
+        nr=nr,
+        nl=nl,
+        nb=nb,
+        r=r,
+        mu=mu,
+        J=_matrix(arrays, "J", m, nv),
+        Y=_matrix(arrays, "Y", m, nv),
+        k=_vector(arrays, "k", m),
+        gamma=gamma,
+        gammaE=nonnegative("gammaE", member(arrays, "gammaE"), nc),
+        Mv=Mv,
+        v_free=_vector(arrays, "v_free", nv),
+        nbox=nbox,
+        lo=lo,
+        hi=hi,
+    )
+    solve_inertia = inertia_from(arrays, nv)
+    check_response(arrays, "J", "Y")
+    check_response(arrays, "Mv", "v_free")
+    return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=solve_inertia)
+
+
+def acceleration_problem(arrays: Members) -> ConstraintAccelProblemData:
+    """The acceleration-level problem from the members of a file."""
+    tau = _vector(arrays, "tau", None)
+    mu_sliding = nonnegative("mu_sliding", member(arrays, "mu_sliding"), member(arrays, "mu_sliding").size)
+    static = member(arrays, "mu_non_sliding")
+    mu_non_sliding = nonnegative("mu_non_sliding", static, static.size)
+    r = direction_counts(member(arrays, "r"), mu_non_sliding, "mu_non_sliding")
+    nv, ns, nns = tau.size, mu_sliding.size, mu_non_sliding.size
+    nc, nr, nl, nb = row_counts(arrays, *_ACCELERATION_COUNTS)
+    if (nc, nr) != (ns + nns, sum(r.tolist())):
+        raise ProblemDataError(
+            "rows",
+            f"nc, nr = {nc}, {nr}, but mu_sliding and mu_non_sliding have {ns} + {nns} entries and r adds up to "
+            f"{sum(r.tolist())}",
+        )
+    sliding, non_sliding = split_contacts(
+        _vector(arrays, "sliding_contacts", ns, "one entry per entry of mu_sliding"),
+        _vector(arrays, "non_sliding_contacts", nns, "one entry per entry of mu_non_sliding"),
+        nc,
+    )
+    m = nc + nr + nl + nb
+    J, Q, R = _matrix(arrays, "J", m, nv), _matrix(arrays, "Q", ns, nv), _matrix(arrays, "R", nc, nv)
+    _check_sliding_rows(J[:nc], Q, R, mu_sliding, sliding)
+    blocks = AccelerationBlocks(
+        nv=nv,
+        nc=nc,
+        ns=ns,
+        nns=nns,
+        nr=nr,
+        nl=nl,
+        nb=nb,
+        r=r,
+        mu_sliding=mu_sliding,
+        mu_non_sliding=mu_non_sliding,
+        sliding=sliding,
+        non_sliding=non_sliding,
+        J=J,
+        Q=Q,
+        R=R,
+        Y=_matrix(arrays, "Y", m, nv),
+        YR=_matrix(arrays, "YR", nc, nv),
+        k=_vector(arrays, "k", m),
+        tau=tau,
+        a_free=_vector(arrays, "a_free", nv),
+    )
+    solve_inertia = inertia_from(arrays, nv)
+    for forces, response in (("J", "Y"), ("R", "YR"), ("tau", "a_free")):
+        check_response(arrays, forces, response)
+    flag = member(arrays, "use_complementarity_problem_solver")
+    if flag.shape != () or flag.dtype.kind != "b":
+        raise ProblemDataError("use_complementarity_problem_solver", f"{short(flag)}, wanted one truth value")
+    return ConstraintAccelProblemData.from_blocks(
+        blocks, solve_inertia=solve_inertia, use_complementarity_problem_solver=bool(flag)
+    )
+
+
+def _check_sliding_rows(N: FloatArray, Q: FloatArray, R: FloatArray, mu: FloatArray, sliding: IntArray) -> None:
+    """Raise where R is not N - mu Q: the two are stored apart to keep their bits, not to differ."""
+    with np.errstate(over="ignore"):
+        wanted = normal_minus_friction(N, Q, mu, sliding)
+        scale = normal_minus_friction(np.abs(N), -np.abs(Q), mu, sliding)
+        differs = ~np.isfinite(wanted) | (np.abs(R - wanted) > SLIDING_ROW_TOLERANCE * scale)
+    if differs.any():
+        i, j = (int(n) for n in np.argwhere(differs)[0])
+        raise ProblemDataError("R", f"{entry('R', R, (i, j))}, but N - mu_sliding Q is {wanted[i, j]} there")
+
+
+def _vector(arrays: Members, name: str, size: int | None, why: str = "") -> FloatArray:
+    return float_array(name, member(arrays, name), (size,), why)
+
+
+def _matrix(arrays: Members, name: str, rows: int, columns: int) -> FloatArray:
+    return float_array(name, member(arrays, name), (rows, columns))
 
 
 def member(arrays: Members, name: str) -> NDArray[np.generic]:

@@ -6,6 +6,8 @@ caller's later writes never reach the problem data.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -15,6 +17,7 @@ _REAL_KINDS = "iuf"  # numpy dtype kinds: signed, unsigned, floating
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def entry(field: str, array: NDArray[np.generic], index: tuple[int, ...]) -> str:
@@ -181,7 +184,7 @@ def friction(
     return coefficients, np.zeros(n, dtype=np.int64)
 
 
-def read_only(array: FloatArray) -> FloatArray:
+def read_only(array: NDArray[Scalar]) -> NDArray[Scalar]:
     """View of the array through which it cannot be written."""
     view = array.view()
     view.flags.writeable = False

@@ -12,20 +12,21 @@ and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from problem_data.blocks import VelocityBlocks, evaluate_blocks
 from problem_data.bounds import force_bounds
-from problem_data.inertia import CholeskyInertia, InertiaSolve, SolveInertia, inertia_solve
+from problem_data.constrained import ConstrainedDynamics, free_rows, row_softening, row_terms, rows_of_blocks
+from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
-from problem_data.validation import FloatArray, IntArray, float_array, friction, length, nonnegative, read_only, vector
+from problem_data.validation import FloatArray, float_array, friction, length, nonnegative
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ConstraintVelProblemData:
+class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     """Constrained dynamics at one instant, in velocities and impulses (or forces over a step).
 
     Parameters
@@ -90,17 +91,8 @@ class ConstraintVelProblemData:
     """
 
     Mv: FloatArray
-    N: LinearMap
-    F: LinearMap
-    L: LinearMap
-    G: LinearMap
     B: LinearMap
     mu: FloatArray
-    r: IntArray
-    kN: FloatArray
-    kF: FloatArray
-    kL: FloatArray
-    kG: FloatArray
     kB: FloatArray
     gammaN: FloatArray
     gammaF: FloatArray
@@ -109,10 +101,6 @@ class ConstraintVelProblemData:
     gammaB: FloatArray
     lo: FloatArray
     hi: FloatArray
-    solve_inertia: SolveInertia
-    #: the mass matrix, where it is known
-    M: FloatArray | None
-    _blocks: VelocityBlocks | None = field(init=False)
 
     def __init__(
         self,
@@ -159,34 +147,15 @@ class ConstraintVelProblemData:
         # Python integers: a sum of int64 could wrap round and pass as a small one.
         nr = sum(counts.tolist())
         tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
-        limits = as_linear_map("L", L, nv=nv, rows=None, pair_rows=length("kL", kL), why="kL")
-        bilaterals = as_linear_map("G", G, nv=nv, rows=None, pair_rows=length("kG", kG), why="kG")
-        boxed = as_linear_map("B", B, nv=nv, rows=None, pair_rows=length("kB", kB), why="kB")
-        nl, nb, nbox = limits.shape[0], bilaterals.shape[0], boxed.shape[0]
-
-        self._set(
-            Mv=momentum,
-            maps=(normals, tangents, limits, bilaterals, boxed),
-            mu=coefficients,
-            r=counts,
-            k=(
-                vector("kN", kN, nc, "one entry per contact"),
-                vector("kF", kF, nr, "one entry per row of F"),
-                vector("kL", kL, nl, "one entry per row of L"),
-                vector("kG", kG, nb, "one entry per row of G"),
-                vector("kB", kB, nbox, "one entry per row of B"),
-            ),
-            gamma=(
-                nonnegative("gammaN", gammaN, nc, "one entry per contact"),
-                nonnegative("gammaF", gammaF, nr, "one entry per row of F"),
-                nonnegative("gammaL", gammaL, nl, "one entry per row of L"),
-                nonnegative("gammaB", gammaB, nbox, "one entry per row of B"),
-            ),
-            gammaE=nonnegative("gammaE", gammaE, nc, "one entry per contact"),
-            bounds=force_bounds(lo, hi, nbox),
-            solve_inertia=solve,
-            blocks=None,
-        )
+        limits, bilaterals, boxed = (free_rows("L", L, kL, nv), free_rows("G", G, kG, nv), free_rows("B", B, kB, nv))
+        rows = {"N": nc, "F": nr, "L": limits.shape[0], "G": bilaterals.shape[0], "B": boxed.shape[0]}
+        maps = {"N": normals, "F": tangents, "L": limits, "G": bilaterals, "B": boxed}
+        terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG, "B": kB}, rows)
+        softening = row_softening({"N": gammaN, "F": gammaF, "L": gammaL, "B": gammaB}, rows)
+        softening["gammaE"] = nonnegative("gammaE", gammaE, nc, "one entry per contact")
+        low, high = force_bounds(lo, hi, rows["B"])
+        vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "lo": low, "hi": high}
+        self._fill({**vectors, **maps, **terms, **softening}, solve, None)
 
     @classmethod
     def from_blocks(cls, blocks: VelocityBlocks, *, solve_inertia: SolveInertia) -> ConstraintVelProblemData:
@@ -199,52 +168,13 @@ class ConstraintVelProblemData:
         solve_inertia : callable
             B -> M^-1 B for B (nv,) and (nv, m), the one that Y and v_free were computed with.
         """
-        ends = np.cumsum((blocks.nc, blocks.nr, blocks.nl, blocks.nb))
-        N, F, L, G, B = (read_only(part) for part in np.split(blocks.J, ends))
-        kN, kF, kL, kG, kB = np.split(blocks.k, ends)
-        gammaN, gammaF, gammaL, _, gammaB = np.split(blocks.gamma, ends)
+        counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb, blocks.nbox)
+        gammaN, gammaF, gammaL, _, gammaB = np.split(blocks.gamma, np.cumsum(counts)[:-1])
+        softening = {"gammaN": gammaN, "gammaF": gammaF, "gammaL": gammaL, "gammaB": gammaB, "gammaE": blocks.gammaE}
+        vectors = {name: getattr(blocks, name) for name in ("Mv", "mu", "r", "lo", "hi")}
         data = cls.__new__(cls)
-        data._set(
-            Mv=blocks.Mv,
-            maps=(N, F, L, G, B),
-            mu=blocks.mu,
-            r=blocks.r,
-            k=(kN, kF, kL, kG, kB),
-            gamma=(gammaN, gammaF, gammaL, gammaB),
-            gammaE=blocks.gammaE,
-            bounds=(blocks.lo, blocks.hi),
-            solve_inertia=solve_inertia,
-            blocks=blocks,
-        )
+        data._fill({**vectors, **rows_of_blocks(blocks.J, blocks.k, counts), **softening}, solve_inertia, blocks)
         return data
-
-    def _set(
-        self,
-        *,
-        Mv: FloatArray,
-        maps: tuple[LinearMap, LinearMap, LinearMap, LinearMap, LinearMap],
-        mu: FloatArray,
-        r: IntArray,
-        k: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray],
-        gamma: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
-        gammaE: FloatArray,
-        bounds: tuple[FloatArray, FloatArray],
-        solve_inertia: SolveInertia,
-        blocks: VelocityBlocks | None,
-    ) -> None:
-        """Fill the frozen fields; vectors become read-only views of the arrays given."""
-        directions = r.view()
-        directions.flags.writeable = False
-        vectors = (Mv, mu, *k, *gamma, gammaE, *bounds)
-        names = ("Mv", "mu", "kN", "kF", "kL", "kG", "kB", "gammaN", "gammaF", "gammaL", "gammaB", "gammaE", "lo", "hi")
-        for name, array in zip(names, vectors, strict=True):
-            object.__setattr__(self, name, read_only(array))
-        for name, linear_map in zip("NFLGB", maps, strict=True):
-            object.__setattr__(self, name, linear_map)
-        object.__setattr__(self, "r", directions)
-        object.__setattr__(self, "solve_inertia", solve_inertia)
-        object.__setattr__(self, "M", solve_inertia.M if isinstance(solve_inertia, CholeskyInertia) else None)
-        object.__setattr__(self, "_blocks", blocks)
 
     @property
     def nv(self) -> int:
@@ -252,40 +182,12 @@ class ConstraintVelProblemData:
         return self.Mv.size
 
     @property
-    def nc(self) -> int:
-        """Number of contacts."""
-        return self.mu.size
-
-    @property
-    def nr(self) -> int:
-        """Number of friction rows, the sum of r."""
-        return self.kF.size
-
-    @property
-    def nl(self) -> int:
-        """Number of unilateral rows besides contacts."""
-        return self.kL.size
-
-    @property
-    def nb(self) -> int:
-        """Number of bilateral rows."""
-        return self.kG.size
-
-    @property
     def nbox(self) -> int:
         """Number of boxed rows."""
         return self.kB.size
 
-    def blocks(self) -> VelocityBlocks:
-        """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
-
-        The arrays are for reading; see `VelocityBlocks` for why they are not flagged so.
-        """
-        blocks = self._blocks
-        if blocks is None:
-            blocks = evaluate_blocks(self)
-            object.__setattr__(self, "_blocks", blocks)
-        return blocks
+    def _evaluate(self) -> VelocityBlocks:
+        return evaluate_blocks(self)
 
     def __repr__(self) -> str:
         boxed = f", boxed rows={self.nbox}" if self.nbox else ""

@@ -1,0 +1,116 @@
+"""What problem data of either level are made of: rows N, F, L, G with their terms k, an inertia, and the blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from problem_data.blocks import AccelerationBlocks, VelocityBlocks
+from problem_data.inertia import CholeskyInertia, SolveInertia
+from problem_data.operators import LinearMap, Operator, as_linear_map
+from problem_data.validation import FloatArray, IntArray, length, nonnegative, read_only, vector
+
+Blocks = TypeVar("Blocks", VelocityBlocks, AccelerationBlocks)
+
+# One entry of a vector k or gamma per what.
+_ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": "row of B"}
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class ConstrainedDynamics(Generic[Blocks]):
+    """Fields, row counts and blocks that both levels have."""
+
+    N: LinearMap
+    F: LinearMap
+    L: LinearMap
+    G: LinearMap
+    kN: FloatArray
+    kF: FloatArray
+    kL: FloatArray
+    kG: FloatArray
+    r: IntArray
+    solve_inertia: SolveInertia
+    #: the mass matrix, where it is known
+    M: FloatArray | None
+    _blocks: Blocks | None = field(init=False)
+
+    def _fill(self, fields: Mapping[str, Any], solve_inertia: SolveInertia, blocks: Blocks | None) -> None:
+        """Set the frozen fields at construction; arrays become read-only views of those given."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, read_only(value) if isinstance(value, np.ndarray) else value)
+        object.__setattr__(self, "solve_inertia", solve_inertia)
+        object.__setattr__(self, "M", solve_inertia.M if isinstance(solve_inertia, CholeskyInertia) else None)
+        object.__setattr__(self, "_blocks", blocks)
+
+    @property
+    def nc(self) -> int:
+        """Number of contacts."""
+        return self.kN.size
+
+    @property
+    def nr(self) -> int:
+        """Number of friction rows, the sum of r."""
+        return self.kF.size
+
+    @property
+    def nl(self) -> int:
+        """Number of unilateral rows besides contacts."""
+        return self.kL.size
+
+    @property
+    def nb(self) -> int:
+        """Number of bilateral rows."""
+        return self.kG.size
+
+    def blocks(self) -> Blocks:
+        """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
+
+        The arrays are for reading; see `VelocityBlocks` for why they are not flagged so.
+        """
+        return self._evaluated
+
+    @cached_property
+    def _evaluated(self) -> Blocks:
+        return self._evaluate() if self._blocks is None else self._blocks
+
+    def _evaluate(self) -> Blocks:
+        raise NotImplementedError
+
+
+def free_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:
+    """The map of a class of rows that says itself how many they are, or by the length of its k."""
+    return as_linear_map(name, rows, nv=nv, rows=None, pair_rows=length(f"k{name}", k), why=f"k{name}")
+
+
+def row_terms(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
+    """Velocity or acceleration terms kN, kF, ... of so many rows each."""
+    return _per_row(vector, "k", values, counts)
+
+
+def row_softening(values: Mapping[str, ArrayLike | None], counts: Mapping[str, int]) -> dict[str, FloatArray]:
+    """Softening gammaN, gammaF, ... of so many rows each."""
+    return _per_row(nonnegative, "gamma", values, counts)
+
+
+def _per_row(
+    check: Callable[..., FloatArray],
+    prefix: str,
+    values: Mapping[str, ArrayLike | None],
+    counts: Mapping[str, int],
+) -> dict[str, FloatArray]:
+    return {
+        prefix + name: check(prefix + name, value, counts[name], f"one entry per {_ROW[name]}")
+        for name, value in values.items()
+    }
+
+
+def rows_of_blocks(J: FloatArray, k: FloatArray, counts: tuple[int, ...]) -> dict[str, FloatArray]:
+    """The maps N, F, ... and terms kN, kF, ... that were stacked into J and k, so many rows each."""
+    ends, names = np.cumsum(counts)[:-1], "NFLGB"[: len(counts)]
+    maps = dict(zip(names, np.split(J, ends), strict=True))
+    return maps | {f"k{name}": part for name, part in zip(names, np.split(k, ends), strict=True)}

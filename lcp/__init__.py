@@ -23,7 +23,6 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals
 from lcp.friction.residuals import measure as friction_residuals
 from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
-from lcp.friction.solve import FrictionSolver, default_friction_solver
 from lcp.friction.solvers import ADMM, ALL_FRICTION_SOLVERS, NSGS, FrictionCascade, ProximalPoint, SemismoothNewton
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
@@ -31,7 +30,7 @@ from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
 from lcp.result import Attempt, Claim, MLCPResult, Ray, Result
-from lcp.solve import default_solver, solve
+from lcp.solve import FrictionSolver, default_friction_solver, default_solver, solve
 from lcp.solvers import (
     ALL_SOLVERS,
     APGD,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lcp.friction.result import FrictionResult
     from lcp.result import Outcome
 
 
@@ -20,6 +19,6 @@ class OutOfRangeError(ProblemError):
 class SolveError(RuntimeError):
     """A solve that did not end in a verified solution; ``result`` tells how it ended."""
 
-    def __init__(self, message: str, result: Outcome | FrictionResult) -> None:
+    def __init__(self, message: str, result: Outcome[Any]) -> None:
         super().__init__(message)
         self.result = result

@@ -1,4 +1,4 @@
-"""From a solver's claim to a result: the residual on the original data decides, in both directions."""
+"""From a solver's claim to a result: the residuals on the original data decide, in both directions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import time
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lcp.errors import ProblemError
+from lcp.friction.global_problem import FrictionReduction
+from lcp.friction.problem import FrictionProblem
+from lcp.friction.residuals import measure as measure_friction
+from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.mixed import MLCP
 from lcp.residuals import Problem, Residuals, measure
-from lcp.result import Attempt, Claim, MLCPResult, Result
+from lcp.result import Attempt, Claim, Measures, MLCPResult, Result
 from lcp.status import Status
+
+Vector = NDArray[np.float64]
 
 
 def unknowns(problem: Problem) -> int:
@@ -20,60 +26,89 @@ def unknowns(problem: Problem) -> int:
     return problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
 
 
+def status_of(claimed: Status, residual: Measures, tolerance: float) -> Status:
+    """The status of a claim, by its residuals."""
+    if residual.solved(tolerance):
+        return Status.SOLVED
+    if not residual.finite:
+        return Status.NOT_FINITE
+    return Status.STALLED if claimed is Status.SOLVED else claimed
+
+
 def verdict(
     problem: Problem, solver: Any, claim: Claim, tolerance: float
 ) -> tuple[Status, Residuals, NDArray[np.float64], NDArray[np.float64]]:
     """Status, residuals, z and w of a claim, by the data of ``problem`` alone."""
-    z = np.ascontiguousarray(claim.z, dtype=np.float64)
-    if z.shape != (unknowns(problem),):
-        raise ProblemError(f"{type(solver).__name__} returned z of shape {z.shape}, expected ({unknowns(problem)},)")
+    z = _checked(solver, "z", claim.z, unknowns(problem))
     residual, w = measure(problem, z)
-    status = claim.status
-    if residual.solved(tolerance):
-        status = Status.SOLVED
-    elif not (np.isfinite(residual.natural_map) and np.isfinite(residual.equations)):
-        status = Status.NOT_FINITE
-    elif status is Status.SOLVED:
-        status = Status.STALLED
-    return status, residual, z, w
+    return status_of(claim.status, residual, tolerance), residual, z, w
 
 
-def judged(problem: Problem, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
+def result_of(problem: Problem, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
     """The result of a claim; ``clock`` is when the solve began."""
     status, residual, z, w = verdict(problem, solver, claim, tolerance)
     z.flags.writeable = False
     w.flags.writeable = False
     attempts = claim.attempts or (Attempt(solver, status, claim.iterations, residual, claim.detail),)
-    solver = solver if claim.solver is None else claim.solver
-    seconds = time.perf_counter() - clock
-    evidence = None if status is Status.SOLVED else claim.evidence
+    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
     if isinstance(problem, MLCP):
-        return MLCPResult(
-            u=z[: problem.n_free],
-            y=z[problem.n_free :],
-            w=w,
-            status=status,
-            iterations=claim.iterations,
-            residual=residual,
-            solver=solver,
-            attempts=attempts,
-            solve_time=seconds,
-            regularization=claim.regularization,
-            evidence=evidence,
-            tolerance=tolerance,
-            trace=claim.trace,
-        )
-    return Result(
-        z=z,
-        w=w,
-        status=status,
-        iterations=claim.iterations,
-        residual=residual,
-        solver=solver,
-        attempts=attempts,
-        solve_time=seconds,
-        regularization=claim.regularization,
-        evidence=evidence,
-        tolerance=tolerance,
-        trace=claim.trace,
-    )
+        m = problem.n_free
+        return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
+    return Result(z=z, w=w, regularization=claim.regularization, **account)
+
+
+def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim, tolerance: float) -> FrictionAttempt:
+    """A claim on a friction problem with the status that its residuals give it."""
+    residual, _ = measure_friction(problem, _checked(solver, "r", claim.r, problem.m))
+    status = status_of(claim.status, residual, tolerance)
+    return FrictionAttempt(solver, status, claim.iterations, residual, claim.detail)
+
+
+def friction_result(
+    problem: FrictionProblem,
+    reduction: FrictionReduction | None,
+    solver: Any,
+    claim: FrictionClaim,
+    tolerance: float,
+    clock: float,
+) -> FrictionResult:
+    """The result of a claim on ``problem``, of a global one the reduced; ``clock`` is when the solve began."""
+    r = _checked(solver, "r", claim.r, problem.m)
+    v = lam = None
+    if reduction is None:
+        residual, u = measure_friction(problem, r)
+    else:
+        v, lam, u, equations = reduction.motion(r)
+        residual, u = measure_friction(problem, r, u, equations)
+    status = status_of(claim.status, residual, tolerance)
+    if reduction is not None and not reduction.consistent:
+        status = Status.INCONSISTENT
+    attempts = claim.attempts or (FrictionAttempt(solver, status, claim.iterations, residual, claim.detail),)
+    for vector in (r, u, v, lam):
+        if vector is not None:
+            vector.flags.writeable = False
+    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
+    return FrictionResult(r=r, u=u, v=v, lam=lam if lam is not None and lam.size else None, **account)
+
+
+def _checked(solver: Any, name: str, value: ArrayLike, size: int) -> Vector:
+    """A claim's vector, of the right length and the result's alone."""
+    vector = np.array(value, dtype=np.float64, order="C")
+    if vector.shape != (size,):
+        raise ProblemError(f"{type(solver).__name__} returned {name} of shape {vector.shape}, expected ({size},)")
+    return vector
+
+
+def _account(
+    solver: Any, claim: Claim | FrictionClaim, status: Status, tolerance: float, clock: float
+) -> dict[str, Any]:
+    """Fields that a result of any kind takes over from the claim."""
+    return {
+        "status": status,
+        "iterations": claim.iterations,
+        "solver": solver if claim.solver is None else claim.solver,
+        "solve_time": time.perf_counter() - clock,
+        "evidence": None if status is Status.SOLVED else claim.evidence,
+        "tolerance": tolerance,
+        "trace": claim.trace,
+    }

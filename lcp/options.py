@@ -64,3 +64,9 @@ def check_choice(owner: Any, name: str, choices: tuple[str, ...]) -> None:
     value = getattr(owner, name)
     if value not in choices:
         raise ProblemError(f"{type(owner).__name__}.{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
+    """Refuse what has no ``solve``, and a class where one of its objects is meant; ``name`` says what was given."""
+    if isinstance(solver, type) or not hasattr(solver, "solve"):
+        raise ProblemError(f"{name} must be a solver object such as {example}, got {solver!r}")

@@ -14,7 +14,7 @@ from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.problem import LCP, checked_vector, kernel_arrays, row_sizes
-from lcp.rounding import judged
+from lcp.rounding import summed_map
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
@@ -71,11 +71,25 @@ class Residuals:
         pairs = self.scaled <= tolerance and self.natural_map <= self.natural_limit
         return pairs and self.equations_scaled <= tolerance and self.equations <= self.equations_limit
 
-    def equations_text(self) -> str:
-        """A few words on the equations, empty where there are none to speak of."""
+    @property
+    def finite(self) -> bool:
+        """Whether the natural map and the equations are numbers."""
+        return bool(np.isfinite(self.natural_map) and np.isfinite(self.equations))
+
+    def text(self, tolerance: float) -> str:
+        """The measures beside their bounds; equations only where there are any to speak of."""
+        text = (
+            f"scaled residual {self.scaled:.1e} (bound {tolerance:.0e}), natural map {self.natural_map:.1e} (bound "
+            f"{self.natural_limit:.1e})"
+        )
         if self.equations == 0.0:
-            return ""
-        return f", equations {self.equations:.1e} (scaled {self.equations_scaled:.1e})"
+            return text
+        return f"{text}, equations {self.equations:.1e} (scaled {self.equations_scaled:.1e})"
+
+    @property
+    def brief(self) -> str:
+        """The scaled residual and the natural map."""
+        return f"scaled={self.scaled:.1e}, natural_map={self.natural_map:.1e}"
 
 
 def residuals(problem: Problem, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
@@ -150,10 +164,10 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     u_size, y_size = _largest(u), _largest(y)
     in_u, in_y = row_sizes(problem._K[:, :m]) * u_size, row_sizes(problem._K[:, m:]) * y_size
     size, largest = np.maximum(in_u, in_y), _largest(problem._k)
-    equations, missed, equations_limit, _ = judged(
+    equations, missed, equations_limit, _ = summed_map(
         problem._K[:m], problem.a, x, rows[:m], size[:m], largest, _equations
     )
-    w, natural, natural_limit, decided = judged(
+    w, natural, natural_limit, decided = summed_map(
         problem._K[m:], problem.x4, x, w, size[m:], largest, lambda w: (np.minimum(y, w), w <= y)
     )
     part = _relative(np.concatenate([equations, w]), np.abs(problem._k) + in_u + in_y)
@@ -204,7 +218,7 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     # A bound that is not zero loads the rows too.
     bounds = np.concatenate([problem.lo, problem.hi])
     load = max(_largest(problem._q), _largest(row_size) * _largest(bounds[np.isfinite(bounds)]))
-    w, natural, natural_limit, decided = judged(problem._M, problem._q, z, w, row_size * z_size, load, parts)
+    w, natural, natural_limit, decided = summed_map(problem._M, problem._q, z, w, row_size * z_size, load, parts)
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
@@ -246,7 +260,9 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     decided = False
     if np.isfinite(w).all() and np.isfinite(z).all():
         size = row_size * z_size
-        w, natural, natural_limit, decided = judged(M, q, z, w, size, _largest(q), lambda w: (np.minimum(z, w), w <= z))
+        w, natural, natural_limit, decided = summed_map(
+            M, q, z, w, size, _largest(q), lambda w: (np.minimum(z, w), w <= z)
+        )
     w_unit = np.abs(q) + row_size * z_size
     z_part = z / z_size if z_size > 0.0 else np.zeros_like(z)
     w_part = np.divide(w, w_unit, out=np.zeros_like(w), where=w_unit > 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ class Claim:
     Attributes
     ----------
     z
-        The vector found, (n,); the best candidate where none is claimed to solve.
+        The vector (n,); the best candidate where none is claimed to solve.
     status
         How the solver believes it ended.
     iterations
@@ -35,7 +35,7 @@ class Claim:
     trace
         A `Trace`, where asked for and available.
     attempts
-        Of a solver that tries others: what was tried, each judged on the original data.
+        Of a solver that tries others: what was tried, each measured on the original data.
     solver
         Of a solver that tries others: the one that gave z.
     """
@@ -51,15 +51,45 @@ class Claim:
     solver: Any = None
 
 
+class Measures(Protocol):
+    """What every kind of residual can say: whether it makes a solution, and a few words and numbers on it."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether the measures are numbers."""
+        ...
+
+    def solved(self, tolerance: float) -> bool:
+        """Whether they make a solution."""
+        ...
+
+    def text(self, tolerance: float) -> str:
+        """The measures beside their bounds, for a sentence."""
+        ...
+
+    @property
+    def brief(self) -> str:
+        """The two measures that matter, for a repr."""
+        ...
+
+
+R = TypeVar("R", bound=Measures)
+
+
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Trial(Generic[R]):
     """One solver that was tried, and how it ended."""
 
     solver: Any
     status: Status
     iterations: int
-    residual: Residuals
+    residual: R
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Trial[Residuals]):
+    """One solver that was tried on a complementarity problem, and how it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +105,16 @@ class Ray:
     t: float
 
 
-class Outcome:
+class Outcome(Generic[R]):
     """What every kind of result can say about itself."""
 
     __slots__ = ()
 
     status: Status
     iterations: int
-    residual: Residuals
+    residual: R
     solver: Any
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Trial[R], ...]
     tolerance: float
 
     @property
@@ -98,24 +128,22 @@ class Outcome:
             raise SolveError(f"{self.describe()} {self.status.advice}", self)
 
     def describe(self) -> str:
-        """One sentence: solver, status, what the attempts said, residual."""
-        said = "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
+        """One sentence: solver, status, details of the attempts, residual."""
+        details = "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
         return (
             f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
-            f"iterations{f' [{said}]' if said else ''}; scaled residual {self.residual.scaled:.1e} (bound "
-            f"{self.tolerance:.0e}), natural map {self.residual.natural_map:.1e} (bound "
-            f"{self.residual.natural_limit:.1e}){self.residual.equations_text()}."
+            f"iterations{f' [{details}]' if details else ''}; {self.residual.text(self.tolerance)}."
         )
 
-    def _facts(self) -> str:
+    def _repr(self, size: str) -> str:
         return (
-            f"solver={type(self.solver).__name__}, iterations={self.iterations}, "
-            f"scaled={self.residual.scaled:.1e}, natural_map={self.residual.natural_map:.1e})"
+            f"{type(self).__name__}({self.status.name}, {size}, solver={type(self.solver).__name__}, "
+            f"iterations={self.iterations}, {self.residual.brief})"
         )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Outcome):
+class Result(Outcome[Residuals]):
     """Answer to an `LCP` or, with z between its bounds, to a `BoxLCP`.
 
     Attributes
@@ -139,7 +167,7 @@ class Result(Outcome):
     evidence
         What supports a failure: a `Ray`, a `Farkas` vector, an `Enumerated` list of bases.
     tolerance
-        The bound on the scaled residual that ``status`` was judged by.
+        The bound on the scaled residual that decided ``status``.
     trace
         The `Trace` where ``trace=True`` was asked for and the solver keeps one.
     """
@@ -158,11 +186,11 @@ class Result(Outcome):
     trace: Trace | None = None
 
     def __repr__(self) -> str:
-        return f"Result({self.status.name}, n={self.z.shape[0]}, {self._facts()}"
+        return self._repr(f"n={self.z.shape[0]}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MLCPResult(Outcome):
+class MLCPResult(Outcome[Residuals]):
     """Answer to a mixed problem.
 
     Attributes
@@ -189,4 +217,4 @@ class MLCPResult(Outcome):
     trace: Trace | None = None
 
     def __repr__(self) -> str:
-        return f"MLCPResult({self.status.name}, n_free={self.u.shape[0]}, n={self.y.shape[0]}, {self._facts()}"
+        return self._repr(f"n_free={self.u.shape[0]}, n={self.y.shape[0]}")

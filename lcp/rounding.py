@@ -23,7 +23,7 @@ _EXCUSABLE = 1e-3
 _SMALL_LOADS = 1e-6
 
 
-def judged(
+def summed_map(
     M: Any,
     load: Vector,
     x: Vector,

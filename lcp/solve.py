@@ -1,10 +1,10 @@
-"""The entry point: a problem and a solver in, a judged result out."""
+"""The entry point: a problem and a solver in, a result verified on the original data out."""
 
 from __future__ import annotations
 
 import numbers
 import time
-from typing import overload
+from typing import Any, Protocol, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,20 +13,39 @@ from lcp.box import BoxLCP
 from lcp.conversions import check_kind
 from lcp.dispatch import Solver, claim_of
 from lcp.errors import ProblemError
-from lcp.friction.global_problem import GlobalFrictionProblem
+from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.result import FrictionResult
-from lcp.friction.solve import FrictionSolver, solve_friction
-from lcp.judge import judged
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
+from lcp.friction.result import FrictionClaim, FrictionResult
+from lcp.friction.solvers import FrictionCascade
+from lcp.judge import friction_result, result_of
 from lcp.mixed import MLCP
+from lcp.options import check_solver
 from lcp.problem import LCP, checked_vector
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import MLCPResult, Result
 from lcp.solvers import Cascade
+from lcp.status import Status
 from lcp.traits import Traits
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14
+
+
+@runtime_checkable
+class FrictionSolver(Protocol):
+    """Anything with this method solves friction problems; nothing needs to be subclassed."""
+
+    def solve(
+        self, problem: FrictionProblem, *, z0: NDArray[np.float64] | None, tolerance: float, trace: bool
+    ) -> FrictionClaim:
+        """Try ``problem``, perhaps from ``z0``, and say how it ended."""
+        ...
+
+
+def default_friction_solver() -> FrictionCascade:
+    """The solver used where none is named; see `FrictionCascade`."""
+    return FrictionCascade()
 
 
 def default_solver() -> Cascade:
@@ -115,15 +134,13 @@ def solve(
     if isinstance(problem, FrictionProblem | GlobalFrictionProblem):
         if isinstance(z0, Result | MLCPResult):
             raise ProblemError("z0 is the result of another kind of problem; a friction problem starts from its own")
-        return solve_friction(problem, solver, z0, tolerance, trace)
+        return _solve_friction(problem, solver, z0, tolerance, trace)
     check_kind(problem)
     if isinstance(z0, FrictionResult):
         raise ProblemError("z0 is a FrictionResult; a complementarity problem starts from z or a result of its own")
-    if solver is None:
-        solver = default_solver()
-    elif isinstance(solver, type) or not hasattr(solver, "solve"):
-        raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
-    elif getattr(solver, "traits", Traits(0)) & Traits.CONE:
+    solver = default_solver() if solver is None else solver
+    check_solver("solver", solver)
+    if getattr(solver, "traits", Traits(0)) & Traits.CONE:
         raise ProblemError(f"{type(solver).__name__} solves friction problems alone; lcp.ALL_SOLVERS solve this one")
     bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
     start = _start(z0, problem.n)
@@ -131,11 +148,43 @@ def solve(
     # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
     with np.errstate(all="ignore"):
         claim = claim_of(problem, solver, z0=start, tolerance=bound, trace=trace)
-        return judged(problem, solver, claim, bound, clock)
+        return result_of(problem, solver, claim, bound, clock)
 
 
-def _start(z0: ArrayLike | Result | MLCPResult | None, n: int) -> NDArray[np.float64] | None:
-    if isinstance(z0, (Result, MLCPResult)):
+def _solve_friction(
+    problem: FrictionProblem | GlobalFrictionProblem,
+    solver: Any,
+    z0: ArrayLike | FrictionResult | None,
+    tolerance: float | None,
+    trace: bool,
+) -> FrictionResult:
+    solver = default_friction_solver() if solver is None else solver
+    check_solver("solver", solver, "NSGS()")
+    if not getattr(solver, "traits", Traits.CONE) & Traits.CONE:
+        raise ProblemError(f"{type(solver).__name__} solves no friction problems; lcp.ALL_FRICTION_SOLVERS do")
+    bound = DEFAULT_FRICTION_TOLERANCE if tolerance is None else tolerance
+    start = _start(z0, problem.m)
+    clock = time.perf_counter()
+    with np.errstate(all="ignore"):
+        reduction: FrictionReduction | None = None
+        local = problem
+        if isinstance(problem, GlobalFrictionProblem):
+            reduction = problem.reduce()
+            local = reduction.problem
+        assert isinstance(local, FrictionProblem)
+        if reduction is not None and not reduction.consistent:
+            detail = "the equations M v = H r + f + G lambda, G' v + b = 0 have no solution"
+            claim = FrictionClaim(np.zeros(local.m), Status.INCONSISTENT, 0, detail)
+        elif not local._q.any():
+            # r = 0 whatever W is: homogeneous.
+            claim = FrictionClaim(np.zeros(local.m), Status.SOLVED, 0, "q = 0" if local.m else "no contact")
+        else:
+            claim = solver.solve(local, z0=start, tolerance=bound, trace=trace)
+        return friction_result(local, reduction, solver, claim, bound, clock)
+
+
+def _start(z0: ArrayLike | Result | MLCPResult | FrictionResult | None, n: int) -> NDArray[np.float64] | None:
+    if isinstance(z0, Result | MLCPResult | FrictionResult):
         z0 = z0.y if isinstance(z0, MLCPResult) else z0.z
         if not np.isfinite(z0).all():
             # A solve that failed must not make the next one raise.

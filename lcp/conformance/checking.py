@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lcp.catalog import Entry, MixedEntry, entries, mixed_entries
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
-from lcp.errors import ProblemError
+from lcp.options import check_solver
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
@@ -48,8 +48,7 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     ProblemError
         If ``solver`` is a class, or has no ``solve``.
     """
-    if isinstance(solver, type) or not hasattr(solver, "solve"):
-        raise ProblemError(f"solver must be a solver object such as Lemke(), got {solver!r}")
+    check_solver("solver", solver)
     checks: list[Check] = []
     solved: list[str] = []
     for entry in entries():

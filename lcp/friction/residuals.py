@@ -76,6 +76,20 @@ class FrictionResiduals:
         )
 
     @property
+    def finite(self) -> bool:
+        """Whether both measures are numbers."""
+        return bool(np.isfinite(self.fclib) and np.isfinite(self.scaled))
+
+    def text(self, tolerance: float) -> str:
+        """The measures beside their bound."""
+        return f"FCLIB residual {self.fclib:.1e} and scaled residual {self.scaled:.1e} (bound of both {tolerance:.0e})"
+
+    @property
+    def brief(self) -> str:
+        """Both measures."""
+        return f"fclib={self.fclib:.1e}, scaled={self.scaled:.1e}"
+
+    @property
     def error(self) -> float:
         """One number: the larger measure, ``fclib`` only where rounding leaves it a meaning."""
         return max(self.scaled, self.fclib) if self.fclib > self.fclib_rounding else self.scaled

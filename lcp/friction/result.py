@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.errors import SolveError
 from lcp.friction.residuals import FrictionResiduals
+from lcp.result import Outcome, Trial
 from lcp.status import Status
 from lcp.trace import Trace
 
@@ -21,7 +21,7 @@ class FrictionClaim:
     Attributes
     ----------
     r
-        The forces found, (m,); the best candidate where none is claimed to solve.
+        The forces (m,); the best candidate where none is claimed to solve.
     status, iterations, detail, evidence, trace, attempts, solver
         As in `lcp.Claim`.
     """
@@ -37,18 +37,12 @@ class FrictionClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class FrictionAttempt:
+class FrictionAttempt(Trial[FrictionResiduals]):
     """One friction solver that was tried, and how it ended."""
-
-    solver: Any
-    status: Status
-    iterations: int
-    residual: FrictionResiduals
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class FrictionResult:
+class FrictionResult(Outcome[FrictionResiduals]):
     """Answer to a `FrictionProblem` or a `GlobalFrictionProblem`.
 
     Attributes
@@ -74,7 +68,7 @@ class FrictionResult:
     evidence
         What supports a failure, such as a vector that proves that no motion is admissible.
     tolerance
-        The bound that ``status`` was judged by.
+        The bound that decided ``status``.
     trace
         The `Trace` of ``fclib`` where ``trace=True`` was asked for and the solver keeps one.
     """
@@ -94,31 +88,9 @@ class FrictionResult:
     trace: Trace | None = None
 
     @property
-    def solved(self) -> bool:
-        """Whether the answer was verified to solve the original problem."""
-        return self.status is Status.SOLVED
-
-    @property
     def z(self) -> NDArray[np.float64]:
         """The forces r, under the name every result of `lcp` has."""
         return self.r
 
-    def raise_for_status(self) -> None:
-        """Raise `SolveError`, with the reason and what to try, unless solved."""
-        if not self.solved:
-            raise SolveError(f"{self.describe()} {self.status.advice}", self)
-
-    def describe(self) -> str:
-        """One sentence: solver, status, what the attempts said, residual."""
-        said = "; ".join(dict.fromkeys(attempt.detail for attempt in self.attempts if attempt.detail))
-        return (
-            f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
-            f"iterations{f' [{said}]' if said else ''}; FCLIB residual {self.residual.fclib:.1e} and scaled residual "
-            f"{self.residual.scaled:.1e} (bound of both {self.tolerance:.0e})."
-        )
-
     def __repr__(self) -> str:
-        return (
-            f"FrictionResult({self.status.name}, m={self.r.shape[0]}, solver={type(self.solver).__name__}, "
-            f"iterations={self.iterations}, fclib={self.residual.fclib:.1e}, scaled={self.residual.scaled:.1e})"
-        )
+        return self._repr(f"m={self.r.shape[0]}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
 from lcp.judge import verdict
-from lcp.options import check_positive
+from lcp.options import check_positive, check_solver
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Attempt, Claim
 from lcp.status import Status
@@ -26,7 +26,7 @@ _SETTLED = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
 class Fallback:
     """Try solvers in order; the first verified answer, or the first proof that there is none, ends it.
 
-    Every attempt is judged on the original data and kept in ``Result.attempts``. Without an answer the result is that
+    Every attempt is measured on the original data and kept in ``Result.attempts``. Without an answer the result is that
     of the first solver that applied to the problem (was not UNSUITABLE). Each kind of problem is handed to each solver
     as `lcp.solve` would.
 
@@ -47,8 +47,7 @@ class Fallback:
         if not solvers:
             raise ProblemError("Fallback needs at least one solver")
         for i, solver in enumerate(solvers):
-            if isinstance(solver, type) or not hasattr(solver, "solve"):
-                raise ProblemError(f"Fallback: solver {i} must be a solver object such as Lemke(), got {solver!r}")
+            check_solver(f"Fallback: solver {i}", solver)
         object.__setattr__(self, "solvers", solvers)
         object.__setattr__(self, "time_limit", time_limit)
         check_positive(self, "time_limit")

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
-from lcp.errors import ProblemError
-from lcp.options import check_whole
+from lcp.options import check_solver, check_whole
 from lcp.polish.active_set import refine
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import Claim
@@ -41,7 +40,7 @@ class Refined:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        check_inner("Refined", self.inner)
+        check_solver("Refined.inner", self.inner)
         check_whole(self, "rounds", least=1)
 
     def solve(
@@ -59,9 +58,3 @@ class Refined:
             return claim
         detail = "; ".join(part for part in (claim.detail, "polished on the active set") if part)
         return replace(claim, z=better, status=Status.SOLVED, detail=detail, attempts=())
-
-
-def check_inner(owner: str, inner: Any) -> None:
-    """Refuse what is no solver object."""
-    if isinstance(inner, type) or not hasattr(inner, "solve"):
-        raise ProblemError(f"{owner}.inner must be a solver object such as Lemke(), got {inner!r}")

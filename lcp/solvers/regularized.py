@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
-from lcp.options import check_flag, check_positive, number
+from lcp.options import check_flag, check_positive, check_solver, number
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke
-from lcp.solvers.refined import check_inner
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -61,7 +60,7 @@ class Regularized:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        check_inner("Regularized", self.inner)
+        check_solver("Regularized.inner", self.inner)
         given: Any = self.exponents  # whatever the caller's types say
         if not isinstance(given, Iterable):
             raise ProblemError(f"Regularized.exponents must be numbers, got {given!r}")

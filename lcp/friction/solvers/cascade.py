@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.friction.infeasibility import no_admissible_motion
-from lcp.friction.judge import attempt_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionAttempt, FrictionClaim
@@ -18,6 +17,7 @@ from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.nsgs import NSGS
 from lcp.friction.solvers.polish import polished
 from lcp.friction.solvers.proximal_point import ProximalPoint
+from lcp.judge import friction_attempt
 from lcp.options import check_positive
 from lcp.status import Status
 from lcp.traits import Traits
@@ -85,7 +85,7 @@ class FrictionCascade:
                 break
             solver = replace(solver, time_limit=min(left, solver.time_limit))
             claim = solver.solve(problem, z0=start if goes_on else None, tolerance=tolerance, trace=trace)
-            attempt = attempt_of(problem, solver, claim, tolerance)
+            attempt = friction_attempt(problem, solver, claim, tolerance)
             attempts.append(attempt)
             spent += claim.iterations
             error = attempt.residual.error

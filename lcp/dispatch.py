@@ -12,6 +12,7 @@ from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
 from lcp.errors import OutOfRangeError
 from lcp.farkas import infeasibility_proof
+from lcp.method import Request
 from lcp.mixed import MLCP
 from lcp.polish.active_set import refine
 from lcp.polish.bounds import at_bounds
@@ -41,34 +42,32 @@ class Solver(Protocol):
         ...
 
 
-def claim_of(problem: Problem, solver: Any, *, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+def claim_of(problem: Problem, solver: Any, request: Request) -> Claim:
     """The solver's claim on a problem of any kind, its z in the form `lcp.judge` expects."""
     try:
-        return _claim_of(problem, solver, z0, tolerance, trace)
+        return _claim_of(problem, solver, request)
     except OutOfRangeError as error:
         return Claim(_nearest_zero(problem), Status.NOT_FINITE, 0, str(error))
 
 
-def _claim_of(problem: Problem, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+def _claim_of(problem: Problem, solver: Any, request: Request) -> Claim:
     traits = getattr(solver, "traits", Traits(0))
-    claim: Claim
     if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
-        claim = _densified(problem, solver, z0, tolerance, trace)
-    elif isinstance(problem, LCP):
-        claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-    elif isinstance(problem, MLCP):
-        if traits & Traits.MIXED:
-            claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-        else:
-            claim = _mixed(problem, solver, z0, tolerance, trace)
-    elif traits & Traits.BOXED:
-        claim = solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
-    else:
-        claim = _boxed(problem, solver, z0, tolerance, trace)
+        return _densified(problem, solver, request)
+    if isinstance(problem, MLCP) and not traits & Traits.MIXED:
+        return _mixed(problem, solver, request)
+    if isinstance(problem, BoxLCP) and not traits & Traits.BOXED:
+        return _boxed(problem, solver, request)
+    return _asked(problem, solver, request)
+
+
+def _asked(problem: Problem, solver: Any, request: Request) -> Claim:
+    """The solver's own claim."""
+    claim: Claim = solver.solve(problem, z0=request.z0, tolerance=request.tolerance, trace=request.trace)
     return claim
 
 
-def _densified(problem: LCP | BoxLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+def _densified(problem: LCP | BoxLCP, solver: Any, request: Request) -> Claim:
     """A sparse problem for a solver that needs M dense: made so and said so, or refused where that takes too much."""
     name, size = type(solver).__name__, dense_bytes(problem)
     if size > DENSE_LIMIT:
@@ -79,20 +78,20 @@ def _densified(problem: LCP | BoxLCP, solver: Any, z0: Vector | None, tolerance:
         return Claim(np.zeros(problem.n), Status.UNSUITABLE, 0, detail)
     M = problem._M.toarray()
     dense = LCP(M, problem._q) if isinstance(problem, LCP) else BoxLCP(M, problem._q, problem.lo, problem.hi)
-    claim = claim_of(dense, solver, z0=z0, tolerance=tolerance, trace=trace)
-    return replace(claim, detail=_said(claim.detail, f"M made dense ({size / 2**20:.1f} MiB)"))
+    claim = claim_of(dense, solver, request)
+    return replace(claim, detail=_joined_words(claim.detail, f"M made dense ({size / 2**20:.1f} MiB)"))
 
 
-def _boxed(problem: BoxLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+def _boxed(problem: BoxLCP, solver: Any, request: Request) -> Claim:
     """Through `box_to_mlcp`; without free unknowns that is a plain problem."""
     conversion = box_to_mlcp(problem)
-    start = None if z0 is None else conversion.start(z0)
-    claim = claim_of(conversion.problem, solver, z0=start, tolerance=tolerance, trace=trace)
+    start = None if request.z0 is None else conversion.start(request.z0)
+    claim = claim_of(conversion.problem, solver, request._replace(z0=start))
     if not np.isfinite(claim.z).all():
         return _undefined(problem, claim)
     z = conversion.recover(claim.z)
-    if not measure(problem, z)[0].solved(tolerance):
-        z = at_bounds(problem, z, tolerance)
+    if not measure(problem, z)[0].solved(request.tolerance):
+        z = at_bounds(problem, z, request.tolerance)
     return replace(claim, z=z)
 
 
@@ -106,19 +105,19 @@ def _nearest_zero(problem: Problem) -> Vector:
     return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)
 
 
-def _mixed(problem: MLCP, solver: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
+def _mixed(problem: MLCP, solver: Any, request: Request) -> Claim:
     """Eliminate the free unknowns; where that loses something, solve what is left with the free unknowns split."""
     reduction = reduce(problem)
     if not reduction.consistent:
         detail = f"rank {reduction.rank} of {problem.n_free} equations, which contradict each other"
         return Claim(np.zeros(problem.n_free + problem.n), Status.INCONSISTENT, 0, detail, evidence=reduction.evidence)
-    claim: Claim = solver.solve(reduction.lcp, z0=z0, tolerance=tolerance, trace=trace)
-    claim = _refined(problem, replace(claim, z=_joined(reduction.recover, claim.z)), tolerance)
+    claim = _asked(reduction.lcp, solver, request)
+    claim = _refined(problem, replace(claim, z=_joined(reduction.recover, claim.z)), request.tolerance)
     core = reduction.core
     if core is not None and claim.status is not Status.SOLVED:
         split = mlcp_to_lcp(core)
-        start = None if z0 is None else split.start(z0)
-        second: Claim = solver.solve(split.problem, z0=start, tolerance=tolerance, trace=trace)
+        start = None if request.z0 is None else split.start(request.z0)
+        second = _asked(split.problem, solver, request._replace(z0=start))
         d = core.n_free
         detail = f"rank {reduction.rank} of {problem.n_free}: what the equations leave free was split"
         if np.isfinite(second.z).all():
@@ -127,7 +126,8 @@ def _mixed(problem: MLCP, solver: Any, z0: Vector | None, tolerance: float, trac
         else:
             second = replace(second, z=claim.z)
         spent = claim.iterations + second.iterations
-        claim = _refined(problem, replace(second, iterations=spent, detail=_said(detail, second.detail)), tolerance)
+        detail = _joined_words(detail, second.detail)
+        claim = _refined(problem, replace(second, iterations=spent, detail=detail), request.tolerance)
     if claim.status is Status.INFEASIBLE:
         # The proof has to speak of the original rows.
         proof = infeasibility_proof(problem)
@@ -136,7 +136,7 @@ def _mixed(problem: MLCP, solver: Any, z0: Vector | None, tolerance: float, trac
     return claim
 
 
-def _said(*parts: str) -> str:
+def _joined_words(*parts: str) -> str:
     return "; ".join(part for part in parts if part)
 
 

@@ -1,13 +1,59 @@
-"""Checks of solver options: refused at construction, with the solver, the field and the value in the text."""
+"""Options of solvers: what each may be stands beside its default, and is checked at construction.
+
+A value that is refused is named with the solver, the field and the value.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
 import numbers
 import sys
+from collections.abc import Callable
+from dataclasses import field, fields
 from typing import Any
 
 from lcp.errors import ProblemError
+
+
+class Options:
+    """A frozen dataclass whose fields, made by the functions below, say what they may be."""
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        for option in fields(self):  # type: ignore[arg-type]
+            if "check" in option.metadata:
+                option.metadata["check"](self, option.name)
+
+
+def whole(default: int | None, *, least: int = 0, most: int = sys.maxsize) -> Any:
+    """An option that is a whole number in [least, most], or None where that is the default."""
+    return _option(default, functools.partial(check_whole, least=least, most=most, optional=default is None))
+
+
+def real(default: float | None, *, least: float, most: float, open_ends: bool = False) -> Any:
+    """An option that is a number in [least, most] (``open_ends``: between), or None where that is the default."""
+    check = functools.partial(check_real, least=least, most=most, open_ends=open_ends, optional=default is None)
+    return _option(default, check)
+
+
+def positive(default: float) -> Any:
+    """An option that is a number above zero; infinity stands for no limit."""
+    return _option(default, check_positive)
+
+
+def flag(default: bool) -> Any:
+    """An option that is True or False."""
+    return _option(default, check_flag)
+
+
+def choice(default: str, choices: tuple[str, ...]) -> Any:
+    """An option that is one of ``choices``."""
+    return _option(default, functools.partial(check_choice, choices=choices))
+
+
+def _option(default: Any, check: Callable[[Any, str], None]) -> Any:
+    return field(default=default, metadata={"check": check})
 
 
 def check_whole(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsize, optional: bool = False) -> None:
@@ -23,10 +69,12 @@ def check_whole(owner: Any, name: str, *, least: int = 0, most: int = sys.maxsiz
 
 
 def check_real(
-    owner: Any, name: str, *, least: float = -math.inf, most: float = math.inf, open_ends: bool = False
+    owner: Any, name: str, *, least: float, most: float, open_ends: bool = False, optional: bool = False
 ) -> None:
-    """Refuse ``owner.name`` unless it is a real number in [least, most] (``open_ends``: strictly between)."""
+    """Refuse ``owner.name`` unless it is a real number in [least, most] (``open_ends``: strictly between), or None."""
     value = getattr(owner, name)
+    if optional and value is None:
+        return
     given = number(value)
     if not (least < given < most if open_ends else least <= given <= most):
         sign = "<" if open_ends else "<="

@@ -19,6 +19,7 @@ from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import FrictionCascade
 from lcp.judge import friction_result, result_of
+from lcp.method import Request
 from lcp.mixed import MLCP
 from lcp.options import check_solver
 from lcp.problem import LCP, checked_vector
@@ -147,7 +148,7 @@ def solve(
     clock = time.perf_counter()
     # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
     with np.errstate(all="ignore"):
-        claim = claim_of(problem, solver, z0=start, tolerance=bound, trace=trace)
+        claim = claim_of(problem, solver, Request(start, bound, trace))
         return result_of(problem, solver, claim, bound, clock)
 
 

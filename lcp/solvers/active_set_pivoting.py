@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from lcp.farkas import Farkas
 from lcp.kernels import codes
-from lcp.options import check_positive, check_real, check_whole
+from lcp.method import Method, Request
+from lcp.options import positive, real, whole
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim
@@ -25,7 +26,7 @@ _BUDGET = 16
 
 
 @dataclass(frozen=True)
-class ActiveSetPivoting:
+class ActiveSetPivoting(Method[LCP]):
     """Principal pivoting on a factored active set, at a cost of k^3 for k positive unknowns (Drumwright 2017).
 
     For problems with few positive z, above all boxes at rest: only the columns of M that become active are read. The
@@ -56,9 +57,9 @@ class ActiveSetPivoting:
     and Operations Research 21 (1994); K. G. Murty, Opsearch 11 (1974).
     """
 
-    max_pivots: int | None = None
-    zero_tolerance: float = 1e-11
-    time_limit: float = 300.0
+    max_pivots: int | None = whole(None)
+    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.SYMMETRIC_POSITIVE_DEFINITE
@@ -66,12 +67,6 @@ class ActiveSetPivoting:
         | Traits.P_MATRIX
         | Traits.WARM_START
     )
-
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_pivots", optional=True)
-        check_real(self, "zero_tolerance", least=0.0, most=1e-3)
-        check_positive(self, "time_limit")
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
         """The options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""
@@ -83,15 +78,9 @@ class ActiveSetPivoting:
         options[k.TOLERANCE] = tolerance
         return options
 
-    def solve(
-        self,
-        problem: LCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP, request: Request) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""
+        z0, tolerance, trace = request
         from lcp.kernels import active_set_pivoting as k
 
         n = problem.n

@@ -8,18 +8,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.box import BoxLCP
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
+from lcp.options import positive, whole
 from lcp.result import Claim
-from lcp.solvers.shared.boxed_rows import boxed_rows, is_symmetric, largest_curvature, opening
-from lcp.solvers.shared.iterating import check_limits, iterate
+from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric, largest_curvature
+from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.status import Status
 from lcp.traits import Traits
 
+Vector = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
-class APGD:
+class APGD(IterativeMethod):
     """Accelerated projected gradient descent with restarts (Mazhar, Heyn, Negrut, Tasora 2015).
 
     Minimises z . M z / 2 + q . z between the bounds, whose stationary points are the solutions of the problem where M
@@ -46,10 +46,11 @@ class APGD:
     B. O'Donoghue, E. Candes, Adaptive restart for accelerated gradient schemes, Found. Comput. Math. 15 (2015).
     """
 
-    max_iterations: int = 100_000
-    time_limit: float = 300.0
-    check_interval: int | None = None
+    max_iterations: int = whole(100_000)
+    time_limit: float = positive(300.0)
+    check_interval: int | None = whole(None, least=1)
 
+    by_diagonal: ClassVar[bool] = False
     traits: ClassVar[Traits] = (
         Traits.SYMMETRIC_POSITIVE_DEFINITE
         | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
@@ -58,23 +59,7 @@ class APGD:
         | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Descend until solved or a limit is met."""
-        rows = boxed_rows(problem)
-        start = opening(problem, rows, z0, by_diagonal=False)
-        if isinstance(start, Claim):
-            return start
+    def _motion(self, rows: BoxedRows, start: Vector) -> Motion | Claim:
         if not is_symmetric(rows):
             detail = "M is not symmetric: z . M z / 2 + q . z has other stationary points than the solutions"
             return Claim(rows.clipped(np.zeros(rows.n)), Status.UNSUITABLE, 0, detail)
@@ -88,19 +73,9 @@ class APGD:
         largest = largest_curvature(rows, metric)
         state[[k.CURVATURE, k.LARGEST, k.THETA]] = min(1.0, largest), largest, 1.0
 
-        def advance(z: NDArray[np.float64], count: int) -> None:
+        def advance(z: Vector, count: int) -> None:
             k.apgd(*rows.matrix, rows.q, metric, rows.lo, rows.hi, count, z, work, state)
 
-        return iterate(
-            problem,
-            rows,
-            start,
-            advance,
-            work=rows.work,
-            tolerance=tolerance,
-            max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
-            check_interval=self.check_interval,
-            trace=trace,
-            note=lambda: f"{int(state[k.RESTARTS])} restarts, {int(state[k.PRODUCTS])} products",
+        return Motion(
+            advance, rows.work, lambda: f"{int(state[k.RESTARTS])} restarts, {int(state[k.PRODUCTS])} products"
         )

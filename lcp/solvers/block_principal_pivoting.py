@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.options import check_positive, check_real, check_whole
+from lcp.method import Method, Request
+from lcp.options import positive, real, whole
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE, measure
+from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.solvers.shared.active_blocks import ActiveBlocks
 from lcp.status import Status
@@ -26,7 +27,7 @@ _SHARPER, _LEVELS = 1e-2, 2
 
 
 @dataclass(frozen=True)
-class BlockPrincipalPivoting:
+class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
     """Principal pivoting that exchanges all infeasible pairs at once (Kostreva 1978; Judice and Pires 1994).
 
     A handful of factorisations of active blocks, whatever n: the method for large strictly monotone problems. Blocks
@@ -58,31 +59,18 @@ class BlockPrincipalPivoting:
     Applications 74 (1992).
     """
 
-    backups: int | None = None
-    max_iterations: int | None = None
-    zero_tolerance: float = 1e-11
-    time_limit: float = 300.0
+    backups: int | None = whole(None)
+    max_iterations: int | None = whole(None)
+    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "backups", optional=True)
-        check_whole(self, "max_iterations", optional=True)
-        check_real(self, "zero_tolerance", least=0.0, most=1e-3)
-        check_positive(self, "time_limit")
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Exchange until a verified solution, a singular block, or a limit."""
+        z0, tolerance, trace = request
         n, M, q = problem.n, problem._M, problem._q
         lo, hi = (np.zeros(n), np.full(n, np.inf)) if isinstance(problem, LCP) else (problem.lo, problem.hi)
         recorder = TraceRecorder(trace)

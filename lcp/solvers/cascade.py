@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.dispatch import DENSE_LIMIT
+from lcp.method import Method, Request
 from lcp.mixed import MLCP
-from lcp.options import check_positive
+from lcp.options import positive
 from lcp.problem import dense_bytes
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
@@ -40,7 +40,7 @@ _EXTENDED = 400
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(Method[Problem]):
     """Solve with a line-up chosen by the problem; `line_up` tells which and `Result.attempts` how each ended.
 
     The first verified answer, or the first proof that there is none, ends it. See ``docs/how_to_choose.md``.
@@ -51,13 +51,9 @@ class Cascade:
         Seconds after which no further solver is begun.
     """
 
-    time_limit: float = 600.0
+    time_limit: float = positive(600.0)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
-
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_positive(self, "time_limit")
 
     def line_up(self, problem: Problem) -> tuple[Any, ...]:
         """The solvers that would be tried on ``problem``, in order."""
@@ -65,17 +61,9 @@ class Cascade:
         size = next((bound for bound in (_FEW, _EXTENDED) if problem.n <= bound), _EXTENDED + 1)
         return _solvers(structure(problem), size)
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: Problem, request: Request) -> Claim:
         """Try the line-up."""
-        several = Fallback(*self.line_up(problem), time_limit=self.time_limit)
-        return several.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        return Fallback(*self.line_up(problem), time_limit=self.time_limit)._claim(problem, request)
 
 
 def structure(problem: Problem) -> str:

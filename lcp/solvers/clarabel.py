@@ -8,18 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.box import BoxLCP
-from lcp.options import check_flag, check_positive, check_real, check_whole
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, not_installed, solve_by_program, usable
+from lcp.options import flag, positive, real, whole
+from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
 from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
-class Clarabel:
+class Clarabel(ProgramMethod):
     """Homogeneous interior-point method on the QP of a positive semidefinite problem by Clarabel (Goulart, Chen 2024).
 
     UNSUITABLE for any other, and where the package ``clarabel`` is not installed. Scaled before and polished after as
@@ -42,36 +38,15 @@ class Clarabel:
     arXiv:2405.12762.
     """
 
-    eps: float = 1e-12
-    max_iter: int = 200
-    polish: bool = True
-    time_limit: float = 300.0
+    eps: float = real(1e-12, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = whole(200, least=1)
+    polish: bool = flag(True)
+    time_limit: float = positive(300.0)
 
+    package: ClassVar[str | None] = "clarabel"
     traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_real(self, "eps", least=0.0, most=1.0, open_ends=True)
-        check_whole(self, "max_iter", least=1)
-        check_flag(self, "polish")
-        check_positive(self, "time_limit")
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Solve the QP; ``z0`` and ``trace`` are ignored."""
-        try:
-            import clarabel  # noqa: F401
-        except ImportError:
-            return not_installed("clarabel", problem)
-        return solve_by_program(problem, tolerance, self.polish, None, self._run)
-
-    def _run(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
+    def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         import clarabel
         from scipy import sparse
 

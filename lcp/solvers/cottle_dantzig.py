@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas
 from lcp.kernels import codes
-from lcp.options import check_positive, check_real, check_whole
+from lcp.method import Method, Request
+from lcp.options import positive, real, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
+from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import STATUS_OF_CODE, Status
@@ -31,7 +32,7 @@ _FAR = 1024.0
 
 
 @dataclass(frozen=True)
-class CottleDantzig:
+class CottleDantzig(Method[LCP | BoxLCP]):
     """Principal pivoting that mends one pair at a time and never spoils another (Cottle and Dantzig 1968).
 
     Each major cycle drives one pair to complementarity along a path on which all complementary pairs stay so; where a
@@ -61,10 +62,10 @@ class CottleDantzig:
     contact force computation for nonpenetrating rigid bodies, SIGGRAPH (1994).
     """
 
-    max_pivots: int | None = None
-    zero_tolerance: float = 1e-11
-    pivot_tolerance: float = 1e-10
-    time_limit: float = 300.0
+    max_pivots: int | None = whole(None)
+    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
+    pivot_tolerance: float = real(1e-10, least=0.0, most=1e-3)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE
@@ -74,22 +75,9 @@ class CottleDantzig:
         | Traits.BOXED
     )  # fmt: skip
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_pivots", optional=True)
-        check_real(self, "zero_tolerance", least=0.0, most=1e-3)
-        check_real(self, "pivot_tolerance", least=0.0, most=1e-3)
-        check_positive(self, "time_limit")
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""
+        z0, tolerance, trace = request
         run = PrincipalRun(problem, trace, self.time_limit)
         at_rest = np.clip(np.zeros(problem.n), run.lo, run.hi)
         if verified(problem, at_rest, tolerance):

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
-from lcp.options import check_flag, check_positive
+from lcp.method import Request
+from lcp.options import flag, positive
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, solve_by_program, usable
+from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
 from lcp.traits import Traits
 
@@ -34,7 +34,7 @@ _TIME_LIMITS = {"CLARABEL": "time_limit", "OSQP": "time_limit", "SCS": "time_lim
 
 
 @dataclass(frozen=True)
-class CVXPY:
+class CVXPY(ProgramMethod):
     """Any QP code that CVXPY knows, on the QP of a positive semidefinite problem (Diamond and Boyd 2016).
 
     UNSUITABLE for any other. Scaled before and polished after as in `OSQP`; sparse stays sparse, bounds stay bounds.
@@ -55,45 +55,31 @@ class CVXPY:
     """
 
     engine: str | None = None
-    polish: bool = True
-    time_limit: float = 300.0
+    polish: bool = flag(True)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
 
     def __post_init__(self) -> None:
         """Refuse what is no name."""
+        super().__post_init__()
         name: object = self.engine  # whatever the caller's types say
         if name is not None and not (isinstance(name, str) and name):
             raise ProblemError(f"CVXPY.engine must be the name of a solver or None, got {name!r}")
-        check_flag(self, "polish")
-        check_positive(self, "time_limit")
 
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Solve the QP; ``z0`` and ``trace`` are ignored.
-
-        Raises
-        ------
-        ProblemError
-            Where the engine is not installed; the text names those that are.
-        """
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+        """As the other QP codes; an engine that is not installed is a `ProblemError` that names those that are."""
         import cvxpy
 
         if self._name() not in cvxpy.installed_solvers():
             installed = ", ".join(cvxpy.installed_solvers())
             raise ProblemError(f"CVXPY.engine = {self.engine!r} is not installed; there are: {installed}")
-        return solve_by_program(problem, tolerance, self.polish, None, self._run)
+        return super()._claim(problem, request)
 
     def _name(self) -> str:
         return _DEFAULT if self.engine is None else self.engine.upper()
 
-    def _run(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
+    def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         import cvxpy
         from scipy import sparse
 

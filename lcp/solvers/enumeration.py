@@ -6,26 +6,26 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp
 from lcp.enumeration import Search
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.judge import unknowns
+from lcp.method import Method, Request
 from lcp.mixed import MLCP
-from lcp.options import check_whole
+from lcp.options import whole
 from lcp.polish.bounds import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
-class Enumeration:
+class Enumeration(Method[Problem]):
     """Try all 2^n complementary bases; find a solution of any problem of few pairs, or prove that it has none.
 
     Ends in SOLVED with the first solution, regular bases before singular ones, else INFEASIBLE with a verified Farkas
@@ -42,7 +42,7 @@ class Enumeration:
     K. G. Murty, Linear Complementarity, Linear and Nonlinear Programming (1988), section 1.4.
     """
 
-    max_n: int = 16
+    max_n: int = whole(16, most=24)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE
@@ -53,28 +53,17 @@ class Enumeration:
         | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_n", most=24)
-
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: Problem, request: Request) -> Claim:
         """Try the bases until one is a solution; ``z0`` and ``trace`` are ignored."""
         if isinstance(problem, BoxLCP):
             conversion = box_to_mlcp(problem)
-            claim = self.solve(conversion.problem, tolerance=tolerance)
-            return replace(claim, z=at_bounds(problem, conversion.recover(claim.z), tolerance))
+            claim = self.solve(conversion.problem, tolerance=request.tolerance)
+            return replace(claim, z=at_bounds(problem, conversion.recover(claim.z), request.tolerance))
         if isinstance(problem, MLCP) and (contradiction := self._inconsistent(problem)) is not None:
             return contradiction
         if problem.n > self.max_n:
             return self._too_large(problem)
-        search = Search(problem, tolerance)
+        search = Search(problem, request.tolerance)
         for stage in (search.regular, search.singular):
             for z in stage():
                 return Claim(z.copy(), Status.SOLVED, 1 << problem.n)

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.kernels import codes
-from lcp.options import check_positive, check_whole
+from lcp.method import Method, Request
+from lcp.options import positive, whole
 from lcp.polish.active_set import refine
 from lcp.polish.extended_basis import solve_basis_extended
 from lcp.polish.extended_rounding import settle
 from lcp.problem import LCP, kernel_arrays
-from lcp.residuals import DEFAULT_TOLERANCE, measure
+from lcp.residuals import measure
 from lcp.result import Claim, Ray
 from lcp.scaling import balanced_scales
 from lcp.status import STATUS_OF_CODE, Status
@@ -67,7 +68,7 @@ _TRIES = (
 
 
 @dataclass(frozen=True)
-class ExtendedLemke:
+class ExtendedLemke(Method[LCP]):
     """Complementary pivoting in numbers of 32 digits, every entry with the size of its error (Lemke 1965).
 
     Where `Lemke` loses its path to rounding: mass ratios of 1e6 and more, redundant contacts, units that differ by
@@ -95,10 +96,10 @@ class ExtendedLemke:
     T. J. Dekker, A floating-point technique for extending the available precision, Numerische Mathematik 18 (1971).
     """
 
-    max_pivots: int | None = None
-    restarts: int = len(_TRIES) - 1
-    time_limit: float = 300.0
-    max_size: int = 2000
+    max_pivots: int | None = whole(None)
+    restarts: int = whole(len(_TRIES) - 1)
+    time_limit: float = positive(300.0)
+    max_size: int = whole(2000)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE
@@ -108,22 +109,9 @@ class ExtendedLemke:
         | Traits.WARM_START
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_pivots", optional=True)
-        check_whole(self, "restarts")
-        check_whole(self, "max_size")
-        check_positive(self, "time_limit")
-
-    def solve(
-        self,
-        problem: LCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP, request: Request) -> Claim:
         """Follow one path after another until a verified solution, or a limit."""
+        z0, tolerance, trace = request
         n = problem.n
         zero = np.zeros(n)
         recorder = TraceRecorder(trace, "artificial variable")

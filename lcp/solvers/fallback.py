@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
 from lcp.judge import verdict
+from lcp.method import Method, Request
 from lcp.options import check_positive, check_solver
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.residuals import Problem
 from lcp.result import Attempt, Claim
 from lcp.status import Status
 from lcp.traits import Traits
@@ -23,7 +21,7 @@ _SETTLED = (Status.INFEASIBLE, Status.UNSOLVABLE, Status.INCONSISTENT)
 
 
 @dataclass(frozen=True, init=False)
-class Fallback:
+class Fallback(Method[Problem]):
     """Try solvers in order; the first verified answer, or the first proof that there is none, ends it.
 
     Every attempt is measured on the original data and kept in ``Result.attempts``. Without an answer the result is that
@@ -52,22 +50,15 @@ class Fallback:
         object.__setattr__(self, "time_limit", time_limit)
         check_positive(self, "time_limit")
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: Problem, request: Request) -> Claim:
         """Try them."""
         deadline = time.monotonic() + self.time_limit
         attempts: list[Attempt] = []
         spent = 0
         kept: Claim | None = None
         for solver in self.solvers:
-            claim = claim_of(problem, solver, z0=z0, tolerance=tolerance, trace=trace)
-            status, residual, z, _ = verdict(problem, solver, claim, tolerance)
+            claim = claim_of(problem, solver, request)
+            status, residual, z, _ = verdict(problem, solver, claim, request.tolerance)
             spent += claim.iterations
             attempts.extend(claim.attempts or (Attempt(solver, status, claim.iterations, residual, claim.detail),))
             done = status is Status.SOLVED or status in _SETTLED
@@ -77,14 +68,4 @@ class Fallback:
             if done or time.monotonic() > deadline:
                 break
         assert kept is not None
-        return Claim(
-            kept.z,
-            kept.status,
-            spent,
-            kept.detail,
-            kept.evidence,
-            kept.regularization,
-            kept.trace,
-            tuple(attempts),
-            kept.solver,
-        )
+        return replace(kept, iterations=spent, attempts=tuple(attempts))

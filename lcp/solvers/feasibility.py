@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.farkas import infeasibility_proof
 from lcp.judge import unknowns
-from lcp.options import check_whole
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.method import Method, Request
+from lcp.options import whole
+from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
-class Feasibility:
+class Feasibility(Method[Problem]):
     """Ask one linear program whether any z >= 0 has M z + q >= 0, and prove it where none has.
 
     Ends in INFEASIBLE (of an `MLCP` also INCONSISTENT) with a Farkas vector that was checked on the problem's own data,
@@ -34,22 +34,11 @@ class Feasibility:
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), theorem 2.7.9 (Farkas).
     """
 
-    max_n: int = 3000
+    max_n: int = whole(3000)
 
     traits: ClassVar[Traits] = Traits.MIXED | Traits.BOXED
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_n")
-
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: Problem, request: Request) -> Claim:
         """Solve the linear program; ``z0``, ``tolerance`` and ``trace`` are ignored."""
         zero = np.zeros(unknowns(problem))
         if problem.n > self.max_n:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.options import check_flag, check_positive, check_real, check_whole
+from lcp.method import Method, Request
+from lcp.options import flag, positive, real, whole
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import polished, search
 from lcp.solvers.shared.damped_newton import (
@@ -38,7 +38,7 @@ _HALF_ROOT = math.sqrt(0.5)
 
 
 @dataclass(frozen=True)
-class FischerNewton:
+class FischerNewton(Method[LCP | BoxLCP]):
     """Semismooth Newton on z + w - sqrt(z^2 + w^2) with line search (Fischer 1992; De Luca, Facchinei, Kanzow 1996).
 
     The merit function 1/2 |F|^2 is smooth, so that the line search always ends: the Newton step is taken where it
@@ -78,34 +78,20 @@ class FischerNewton:
     S. C. Billups, Algorithms for complementarity problems and generalized equations, PhD thesis, Wisconsin (1995).
     """
 
-    penalty: float = 0.0
-    polish: bool = True
-    smoothing: bool = True
-    max_iterations: int = 10_000
-    time_limit: float = 300.0
+    penalty: float = real(0.0, least=0.0, most=0.999)
+    polish: bool = flag(True)
+    smoothing: bool = flag(True)
+    max_iterations: int = whole(10_000)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_real(self, "penalty", least=0.0, most=0.999)
-        check_flag(self, "polish")
-        check_flag(self, "smoothing")
-        check_whole(self, "max_iterations")
-        check_positive(self, "time_limit")
-
     @np.errstate(all="ignore")
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Newton steps, perhaps from a second start, until a verified solution, a point of no headway or a limit."""
+        z0, tolerance, trace = request
         box = scaled_box(problem)
         progress = Progress(problem, box, tolerance, self.max_iterations, self.time_limit, trace)
         start = progress.start(z0)

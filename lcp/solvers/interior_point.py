@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.farkas import infeasibility_proof
-from lcp.options import check_flag, check_positive, check_whole
+from lcp.method import Method, Request
+from lcp.options import flag, positive, whole
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, block
 from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, step_from
@@ -34,7 +34,7 @@ _PROOF_SIZE = 2000
 
 
 @dataclass(frozen=True)
-class InteriorPoint:
+class InteriorPoint(Method[LCP | BoxLCP]):
     """Infeasible interior-point path following, predictor-corrector (Mehrotra 1992; Wright 1997, chapter 8).
 
     For monotone problems: M positive semidefinite, not necessarily symmetric. Each iteration factorises
@@ -67,28 +67,16 @@ class InteriorPoint:
     S. J. Wright, Primal-Dual Interior-Point Methods, SIAM (1997).
     """
 
-    max_iterations: int = 300
-    polish: bool = True
-    time_limit: float = 300.0
+    max_iterations: int = whole(300)
+    polish: bool = flag(True)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_iterations")
-        check_flag(self, "polish")
-        check_positive(self, "time_limit")
-
     @np.errstate(all="ignore")
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Follow the path until a verified solution, divergence or a limit; ``z0`` is only looked at."""
+        z0, tolerance, trace = request
         whole = scaled_box(problem, congruent=True)
         progress = Progress(problem, whole, tolerance, self.max_iterations, self.time_limit, trace)
         progress.start(z0)

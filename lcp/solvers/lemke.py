@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from lcp.errors import ProblemError
 from lcp.kernels import codes
+from lcp.method import Method, Request
 from lcp.mixed import MLCP
-from lcp.options import check_positive, check_real, check_whole
+from lcp.options import positive, real, whole
 from lcp.problem import LCP, checked_vector, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
@@ -29,7 +30,7 @@ _BUDGET = 256
 
 
 @dataclass(frozen=True)
-class Lemke:
+class Lemke(Method[LCP | MLCP]):
     """Complementary pivoting along the path of an artificial variable (Lemke 1965).
 
     Ends in a solution for P and strictly copositive M, for positive semidefinite M wherever the problem is feasible,
@@ -67,12 +68,12 @@ class Lemke:
     M. Anitescu, F. A. Potra, Nonlinear Dynamics 14 (1997), theorem 2.2.
     """
 
-    max_pivots: int | None = None
-    pivot_tolerance: float = 1e-6
-    tie_tolerance: float = 1e-12
-    restarts: int = 7
+    max_pivots: int | None = whole(None)
+    pivot_tolerance: float = real(1e-6, least=0.0, most=0.999)
+    tie_tolerance: float = real(1e-12, least=0.0, most=0.999)
+    restarts: int = whole(7)
     covering_vector: tuple[float, ...] | None = None
-    time_limit: float = 300.0
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE
@@ -85,11 +86,7 @@ class Lemke:
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        check_whole(self, "max_pivots", optional=True)
-        check_whole(self, "restarts")
-        check_real(self, "pivot_tolerance", least=0.0, most=0.999)
-        check_real(self, "tie_tolerance", least=0.0, most=0.999)
-        check_positive(self, "time_limit")
+        super().__post_init__()
         if self.covering_vector is not None:
             cover = checked_vector("Lemke.covering_vector", self.covering_vector)
             if not (cover > 0.0).all():
@@ -109,15 +106,9 @@ class Lemke:
         options[k.COVERED] = self.covering_vector is not None
         return options
 
-    def solve(
-        self,
-        problem: LCP | MLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | MLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a ray or a limit; of a mixed problem the free unknowns first."""
+        z0, tolerance, trace = request
         if isinstance(problem, MLCP):
             return solve_mixed(problem, self, z0=z0, tolerance=tolerance, trace=trace)
         k = _kernel()

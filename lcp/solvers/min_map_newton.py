@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.options import check_flag, check_positive, check_whole
+from lcp.method import Method, Request
+from lcp.options import flag, positive, whole
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, search
 from lcp.solvers.shared.damped_newton import Equations, direction, follow_smoothing, gradient, line_search
@@ -27,7 +27,7 @@ _PATIENCE = 6
 
 
 @dataclass(frozen=True)
-class MinMapNewton:
+class MinMapNewton(Method[LCP | BoxLCP]):
     """Nonsmooth Newton with line search on min(z, Mz + q), finite on P-matrices (Pang 1990; Harker and Pang 1990).
 
     A step fixes the unknowns whose bound is nearer than their row is to zero and solves the rows of the others: a
@@ -57,30 +57,18 @@ class MinMapNewton:
     K. Erleben, Numerical methods for linear complementarity problems in physics-based animation, SIGGRAPH (2013).
     """
 
-    max_iterations: int = 10_000
-    smoothing: bool = True
-    time_limit: float = 300.0
+    max_iterations: int = whole(10_000)
+    smoothing: bool = flag(True)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_whole(self, "max_iterations")
-        check_flag(self, "smoothing")
-        check_positive(self, "time_limit")
-
     @np.errstate(all="ignore")
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
+        z0, tolerance, trace = request
         box = scaled_box(problem)
         progress = Progress(problem, box, tolerance, self.max_iterations, self.time_limit, trace)
         start = progress.start(z0)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.kernels import codes
-from lcp.options import check_positive, check_real, check_whole
+from lcp.method import Method, Request
+from lcp.options import positive, real, whole
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
+from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import Status
@@ -27,7 +27,7 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Murty:
+class Murty(Method[LCP | BoxLCP]):
     """Principal pivoting on the least infeasible index, a Bard-type scheme (Murty 1974).
 
     The plainest method there is for P matrices: of the pairs that are not complementary the first changes places, and
@@ -54,32 +54,24 @@ class Murty:
     """
 
     order: Sequence[int] | None = None
-    max_pivots: int | None = None
-    zero_tolerance: float = 1e-11
-    time_limit: float = 300.0
+    max_pivots: int | None = whole(None)
+    zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.BOXED
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
-        check_whole(self, "max_pivots", optional=True)
-        check_real(self, "zero_tolerance", least=0.0, most=1e-3)
-        check_positive(self, "time_limit")
+        super().__post_init__()
         if self.order is not None:
             given = np.asarray(self.order)
             if given.ndim != 1 or not np.array_equal(np.sort(given), np.arange(given.shape[0])):
                 raise ProblemError(f"Murty.order must be a permutation of 0 .. n - 1, got {self.order!r}")
             object.__setattr__(self, "order", tuple(int(i) for i in given))
 
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a diagonal entry that is not positive, or a limit."""
+        z0, tolerance, trace = request
         from lcp.kernels import murty as k
 
         n = problem.n

@@ -8,14 +8,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.box import BoxLCP
-from lcp.options import check_choice, check_real
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim
+from lcp.options import choice, positive, real, whole
 from lcp.solvers.projected_gauss_seidel import SWEEPS
-from lcp.solvers.shared.boxed_rows import BoxedRows, boxed_rows, is_symmetric, opening
-from lcp.solvers.shared.iterating import check_limits, iterate
+from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
+from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.traits import Traits
 
 Vector = NDArray[np.float64]
@@ -27,7 +23,7 @@ _NOISE = 1e-12
 
 
 @dataclass(frozen=True)
-class NonsmoothNonlinearCG:
+class NonsmoothNonlinearCG(IterativeMethod):
     """Conjugate directions on the residual of projected Gauss-Seidel (Silcowitz-Hansen, Niebe, Erleben 2010).
 
     Each iteration is one sweep of `ProjectedGaussSeidel` and a step along the direction of before, by the rule of
@@ -58,12 +54,13 @@ class NonsmoothNonlinearCG:
     R. Fletcher, C. M. Reeves, Function minimization by conjugate gradients, The Computer Journal 7 (1964).
     """
 
-    relaxation: float = 1.0
-    sweep: str = "symmetric"
-    max_iterations: int = 100_000
-    time_limit: float = 300.0
-    check_interval: int | None = None
+    relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
+    sweep: str = choice("symmetric", SWEEPS)
+    max_iterations: int = whole(100_000)
+    time_limit: float = positive(300.0)
+    check_interval: int | None = whole(None, least=1)
 
+    by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = (
         Traits.SYMMETRIC_POSITIVE_DEFINITE
         | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
@@ -73,39 +70,9 @@ class NonsmoothNonlinearCG:
         | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_real(self, "relaxation", least=0.0, most=2.0, open_ends=True)
-        check_choice(self, "sweep", SWEEPS)
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Iterate until solved or a limit is met."""
-        rows = boxed_rows(problem)
-        start = opening(problem, rows, z0, by_diagonal=True)
-        if isinstance(start, Claim):
-            return start
+    def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
         method = _Directions(rows, start, self.relaxation, self.sweep == "symmetric")
-        return iterate(
-            problem,
-            rows,
-            start,
-            method.advance,
-            work=rows.work * (2 if self.sweep == "symmetric" else 1),
-            tolerance=tolerance,
-            max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
-            check_interval=self.check_interval,
-            trace=trace,
-            note=method.note,
-        )
+        return Motion(method.advance, rows.work * (2 if self.sweep == "symmetric" else 1), method.note)
 
 
 class _Directions:

@@ -8,18 +8,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.box import BoxLCP
-from lcp.options import check_flag, check_positive, check_real, check_whole
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, solve_by_program, usable
+from lcp.options import flag, positive, real, whole
+from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
 from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
-class OSQP:
+class OSQP(ProgramMethod):
     """Operator splitting on the QP of a positive semidefinite problem by OSQP (Stellato et al. 2020).
 
     UNSUITABLE where M, symmetric or not, is not positive semidefinite. A first-order method: its answer, scaled to unit
@@ -43,34 +39,16 @@ class OSQP:
     B. Stellato et al., OSQP: an operator splitting solver for quadratic programs, Math. Prog. Comp. 12 (2020).
     """
 
-    eps: float = 1e-9
-    max_iter: int = 20000
-    polish: bool = True
-    time_limit: float = 300.0
+    eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = whole(20000, least=1)
+    polish: bool = flag(True)
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_real(self, "eps", least=0.0, most=1.0, open_ends=True)
-        check_whole(self, "max_iter", least=1)
-        check_flag(self, "polish")
-        check_positive(self, "time_limit")
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Solve the QP; ``trace`` is ignored."""
-        return solve_by_program(problem, tolerance, self.polish, z0, self._run)
-
-    def _run(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
+    def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         import osqp
         from scipy import sparse
 

@@ -8,21 +8,19 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.box import BoxLCP
-from lcp.options import check_choice, check_real
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim
-from lcp.solvers.shared.boxed_rows import boxed_rows, is_symmetric, opening
-from lcp.solvers.shared.iterating import check_limits, iterate
+from lcp.options import choice, positive, real, whole
+from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
+from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.solvers.shared.relaxation import Relaxation
 from lcp.traits import Traits
+
+Vector = NDArray[np.float64]
 
 SWEEPS = ("forward", "symmetric")
 
 
 @dataclass(frozen=True)
-class ProjectedGaussSeidel:
+class ProjectedGaussSeidel(IterativeMethod):
     """Projected successive over-relaxation, one unknown after the other (Cryer 1971).
 
     One step is z_i <- z_i - omega w_i / M_ii, put back between its bounds. Proven for symmetric positive semidefinite
@@ -54,12 +52,13 @@ class ProjectedGaussSeidel:
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), sections 5.2 and 5.3.
     """
 
-    relaxation: float | None = None
-    sweep: str = "forward"
-    max_iterations: int = 200_000
-    time_limit: float = 300.0
-    check_interval: int | None = None
+    relaxation: float | None = real(None, least=0.0, most=2.0, open_ends=True)
+    sweep: str = choice("forward", SWEEPS)
+    max_iterations: int = whole(200_000)
+    time_limit: float = positive(300.0)
+    check_interval: int | None = whole(None, least=1)
 
+    by_diagonal: ClassVar[bool] = True
     traits: ClassVar[Traits] = (
         Traits.SYMMETRIC_POSITIVE_DEFINITE
         | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
@@ -69,55 +68,28 @@ class ProjectedGaussSeidel:
         | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        if self.relaxation is not None:
-            check_real(self, "relaxation", least=0.0, most=2.0, open_ends=True)
-        check_choice(self, "sweep", SWEEPS)
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Sweep until solved or a limit is met."""
-        rows = boxed_rows(problem)
-        start = opening(problem, rows, z0, by_diagonal=True)
-        if isinstance(start, Claim):
-            return start
+    def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
         from lcp.kernels import projected_gauss_seidel as k
 
         symmetric_sweep = self.sweep == "symmetric"
         order = k.SYMMETRIC if symmetric_sweep else k.FORWARD
-        found = Relaxation() if self.relaxation is None and is_symmetric(rows) else None
+        search = Relaxation() if self.relaxation is None and is_symmetric(rows) else None
         fixed = 1.0 if self.relaxation is None else self.relaxation
         inverse, w = rows.inverse_diagonal(), np.empty(rows.n)
 
-        def advance(z: NDArray[np.float64], count: int) -> None:
+        def advance(z: Vector, count: int) -> None:
             while count > 0:
-                omega, now = (fixed, count) if found is None else (found.omega, min(count, found.left))
+                omega, now = (fixed, count) if search is None else (search.omega, min(count, search.left))
                 moved = np.empty(now)
                 k.projected_gauss_seidel(
                     *rows.matrix, rows.q, rows.diagonal, omega * inverse, rows.lo, rows.hi, z, w, order, moved
                 )
-                if found is not None:
-                    found.record(moved)
+                if search is not None:
+                    search.record(moved)
                 count -= now
 
-        return iterate(
-            problem,
-            rows,
-            start,
+        return Motion(
             advance,
-            work=rows.work * (2 if symmetric_sweep else 1),
-            tolerance=tolerance,
-            max_iterations=self.max_iterations,
-            time_limit=self.time_limit,
-            check_interval=self.check_interval,
-            trace=trace,
-            note=lambda: "" if found is None or found.omega == 1.0 else f"relaxation {found.omega:.4g}",
+            rows.work * (2 if symmetric_sweep else 1),
+            lambda: "" if search is None or search.omega == 1.0 else f"relaxation {search.omega:.4g}",
         )

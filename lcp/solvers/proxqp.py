@@ -8,12 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.box import BoxLCP
-from lcp.options import check_flag, check_real, check_whole
-from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE
-from lcp.result import Claim
-from lcp.solvers.shared.quadratic import Answer, not_installed, solve_by_program, usable
+from lcp.options import flag, real, whole
+from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
 from lcp.traits import Traits
 
@@ -22,7 +18,7 @@ _INFINITE = 1e20
 
 
 @dataclass(frozen=True)
-class ProxQP:
+class ProxQP(ProgramMethod):
     """Primal-dual augmented Lagrangian on the QP of a positive semidefinite problem by ProxQP (Bambade et al. 2022).
 
     UNSUITABLE for any other, and where the package ``proxsuite`` is not installed. Scaled before and polished after as
@@ -44,36 +40,16 @@ class ProxQP:
     and beyond, Robotics: Science and Systems (2022).
     """
 
-    eps: float = 1e-9
-    max_iter: int = 1000
-    polish: bool = True
+    eps: float = real(1e-9, least=0.0, most=1.0, open_ends=True)
+    max_iter: int = whole(1000, least=1)
+    polish: bool = flag(True)
 
+    package: ClassVar[str | None] = "proxsuite"
     traits: ClassVar[Traits] = (
         Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_real(self, "eps", least=0.0, most=1.0, open_ends=True)
-        check_whole(self, "max_iter", least=1)
-        check_flag(self, "polish")
-
-    def solve(
-        self,
-        problem: LCP | BoxLCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
-        """Solve the QP; ``trace`` is ignored."""
-        try:
-            import proxsuite  # noqa: F401
-        except ImportError:
-            return not_installed("proxsuite", problem)
-        return solve_by_program(problem, tolerance, self.polish, z0, self._run)
-
-    def _run(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
+    def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         from proxsuite import proxqp
 
         n = program.c.shape[0]

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lcp.dispatch import claim_of
-from lcp.options import check_solver, check_whole
+from lcp.method import Method, Request
+from lcp.options import check_solver, whole
 from lcp.polish.active_set import refine
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
@@ -19,7 +17,7 @@ from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
-class Refined:
+class Refined(Method[Problem]):
     """Polish the answer of a first-order or interior method to the last digits.
 
     The unknowns with z_i > w_i (in equilibrated units) are taken for the positive ones and their rows solved from the
@@ -34,26 +32,19 @@ class Refined:
     """
 
     inner: Any = field(default_factory=Lemke)
-    rounds: int = 5
+    rounds: int = whole(5, least=1)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
+        super().__post_init__()
         check_solver("Refined.inner", self.inner)
-        check_whole(self, "rounds", least=1)
 
-    def solve(
-        self,
-        problem: Problem,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: Problem, request: Request) -> Claim:
         """Solve, then polish."""
-        claim = claim_of(problem, self.inner, z0=z0, tolerance=tolerance, trace=trace)
-        better = refine(problem, claim.z, tolerance, self.rounds)
+        claim = claim_of(problem, self.inner, request)
+        better = refine(problem, claim.z, request.tolerance, self.rounds)
         if better is None or better is claim.z:
             return claim
         detail = "; ".join(part for part in (claim.detail, "polished on the active set") if part)

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
-from lcp.options import check_flag, check_positive, check_solver, number
+from lcp.method import Method, Request
+from lcp.options import check_solver, flag, number, positive
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE, measure, verified
+from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.solvers.lemke import Lemke
 from lcp.status import Status
@@ -25,7 +25,7 @@ from lcp.traits import Traits
 
 
 @dataclass(frozen=True)
-class Regularized:
+class Regularized(Method[LCP]):
     """Solve with M + 10^e max|M| I for one exponent e after another until the answer solves the original problem.
 
     The shift turns singular pivots into small ones and a positive semidefinite M into a definite one. Its answer is
@@ -52,14 +52,15 @@ class Regularized:
 
     inner: Any = field(default_factory=Lemke)
     exponents: tuple[float, ...] = (-14.0, -12.0, -10.0, -8.0, -6.0, -4.0, -2.0, 0.0)
-    plain_first: bool = True
-    polish: bool = True
-    time_limit: float = 120.0
+    plain_first: bool = flag(True)
+    polish: bool = flag(True)
+    time_limit: float = positive(120.0)
 
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.SPARSE
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""
+        super().__post_init__()
         check_solver("Regularized.inner", self.inner)
         given: Any = self.exponents  # whatever the caller's types say
         if not isinstance(given, Iterable):
@@ -74,18 +75,8 @@ class Regularized:
         if not exponents:
             raise ProblemError("Regularized.exponents is empty")
         object.__setattr__(self, "exponents", exponents)
-        check_flag(self, "plain_first")
-        check_flag(self, "polish")
-        check_positive(self, "time_limit")
 
-    def solve(
-        self,
-        problem: LCP,
-        *,
-        z0: NDArray[np.float64] | None = None,
-        tolerance: float = DEFAULT_TOLERANCE,
-        trace: bool = False,
-    ) -> Claim:
+    def _claim(self, problem: LCP, request: Request) -> Claim:
         """Try the shifts in order."""
         size = float(abs(problem._M).max()) if problem.n else 0.0
         scale = size if size > 0.0 else 1.0
@@ -101,9 +92,9 @@ class Regularized:
                 status = best.status if best.evidence is not None else Status.ITERATION_LIMIT
                 detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
-            claim = claim_of(_shifted(problem, shift), self.inner, z0=z0, tolerance=tolerance, trace=trace)
+            claim = claim_of(_shifted(problem, shift), self.inner, request)
             spent += claim.iterations
-            found = self._verified(problem, claim, shift, tolerance)
+            found = self._verified(problem, claim, shift, request.tolerance)
             if found is not None:
                 detail = "no shift needed" if shift == 0.0 else f"shift {shift:.1e}"
                 return replace(found, iterations=spent, detail=detail, regularization=shift, attempts=())
@@ -111,7 +102,7 @@ class Regularized:
             status = claim.status if shift == 0.0 or claim.status in _OF_THE_PATH else Status.STALLED
             evidence = claim.evidence if shift == 0.0 else None
             # An answer of size 1 / shift leaves a residual within rounding of M z: it must not pass for a solution.
-            drowned = not np.isfinite(claim.z).all() or measure(problem, claim.z)[0].solved(tolerance)
+            drowned = not np.isfinite(claim.z).all() or measure(problem, claim.z)[0].solved(request.tolerance)
             z = np.zeros(problem.n) if drowned else claim.z
             natural = measure(problem, z)[0].natural_map
             if best is None or natural < least:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from lcp.friction.cone import project
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.watch import Watch, check_limits
-from lcp.options import check_positive, check_real
+from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.method import Request
+from lcp.options import positive, real, whole
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -29,7 +29,7 @@ _PATIENCE = 3_000
 
 
 @dataclass(frozen=True)
-class ADMM:
+class ADMM(FrictionMethod):
     """Alternating direction method of multipliers, De Saxce's term brought up to date on the way.
 
     For given s = mu |u_T| the problem is that of a cone and a matrix, split as (W + rho I) r = rho (z - y) - q - s e_N
@@ -57,28 +57,16 @@ class ADMM:
     convex optimization, ZAMM 91 (2011): the outer loop on s.
     """
 
-    rho: float = 0.1
-    relaxation: float = 1.6
-    max_iterations: int = 50_000
-    time_limit: float = 120.0
+    rho: float = positive(0.1)
+    relaxation: float = real(1.6, least=0.0, most=2.0, open_ends=True)
+    max_iterations: int = whole(50_000)
+    time_limit: float = positive(120.0)
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_positive(self, "rho")
-        check_real(self, "relaxation", least=0.0, most=2.0, open_ends=True)
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: FrictionProblem,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
-        trace: bool = False,
-    ) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Iterate until solved or a limit is met."""
+        z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         units, mu = watch.units, problem._mu
         q = problem.flat(units.q)

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.nsgs import NSGS
 from lcp.friction.solvers.polish import polished
 from lcp.friction.solvers.proximal_point import ProximalPoint
+from lcp.friction.solvers.watch import FrictionMethod
 from lcp.judge import friction_attempt
-from lcp.options import check_positive
+from lcp.method import Request
+from lcp.options import positive
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -29,7 +30,7 @@ _BEFORE_PROOF = 2
 
 
 @dataclass(frozen=True)
-class FrictionCascade:
+class FrictionCascade(FrictionMethod):
     """A burst of `NSGS`, then `ProximalPoint` from where it ended, then from zero, then both for longer, then `ADMM`.
 
     Block Gauss-Seidel finds out cheaply which contacts are open, stick and slide, Newton's method does the digits. The
@@ -43,13 +44,9 @@ class FrictionCascade:
         Seconds for all attempts together.
     """
 
-    time_limit: float = 300.0
+    time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
-
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_positive(self, "time_limit")
 
     def line_up(self, problem: FrictionProblem) -> tuple[tuple[Any, bool], ...]:
         """The solvers that would be tried, in order, and whether each starts where the best so far has ended."""
@@ -65,15 +62,9 @@ class FrictionCascade:
             (NSGS(relaxation=0.7), True),
         )
 
-    def solve(
-        self,
-        problem: FrictionProblem,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
-        trace: bool = False,
-    ) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Try the line-up."""
+        z0, tolerance, trace = request
         deadline = time.monotonic() + self.time_limit
         attempts: list[FrictionAttempt] = []
         best: FrictionClaim | None = None

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from lcp.friction.blocks import Blocks, blocks_of
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim
-from lcp.friction.solvers.watch import Watch, check_limits
-from lcp.options import check_choice, check_real
+from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.method import Request
+from lcp.options import choice, positive, real, whole
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -28,7 +28,7 @@ _STILL = 1e-16
 
 
 @dataclass(frozen=True)
-class NSGS:
+class NSGS(FrictionMethod):
     """Nonsmooth block Gauss-Seidel with an exact solve of each contact (Jean and Moreau; Jourdan, Alart, Jean 1998).
 
     The most dependable way to some digits, whatever the rank of W: each sweep solves one contact after the other for
@@ -53,28 +53,16 @@ class NSGS:
     V. Acary, M. Bremond, O. Huber, INRIA RR-9118 (2018), section 4.2.
     """
 
-    sweep: str = "forward"
-    relaxation: float = 1.0
-    max_iterations: int = 100_000
-    time_limit: float = 120.0
+    sweep: str = choice("forward", SWEEPS)
+    relaxation: float = real(1.0, least=0.0, most=2.0, open_ends=True)
+    max_iterations: int = whole(100_000)
+    time_limit: float = positive(120.0)
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_choice(self, "sweep", SWEEPS)
-        check_real(self, "relaxation", least=0.0, most=2.0, open_ends=True)
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: FrictionProblem,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
-        trace: bool = False,
-    ) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Sweep until solved or a limit is met."""
+        z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         rows = watch.units.start(z0)
         sweeper = Sweeper(problem, watch.units.W, self.sweep, self.relaxation)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.alart_curnier import AlartCurnier
 from lcp.friction.solvers.newton import newton
 from lcp.friction.solvers.nsgs import Sweeper
-from lcp.friction.solvers.watch import Watch, check_limits
-from lcp.options import check_positive, check_whole
+from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.method import Request
+from lcp.options import positive, whole
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -31,7 +31,7 @@ _LEAST, _MOST = 1e-13, 1e3
 
 
 @dataclass(frozen=True)
-class ProximalPoint:
+class ProximalPoint(FrictionMethod):
     """Proximal-point algorithm around a semismooth Newton (Rockafellar 1976; RR-9118, section 4.5).
 
     r is replaced by the solution of the problem with W + alpha I and q - alpha r, which is regular whatever the rank
@@ -58,28 +58,16 @@ class ProximalPoint:
     V. Acary, M. Bremond, O. Huber, INRIA RR-9118 (2018), sections 4.5 and 5.
     """
 
-    alpha: float = 1.0
-    newton_steps: int = 25
-    max_iterations: int = 5_000
-    time_limit: float = 120.0
+    alpha: float = positive(1.0)
+    newton_steps: int = whole(25, least=1)
+    max_iterations: int = whole(5_000)
+    time_limit: float = positive(120.0)
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_positive(self, "alpha")
-        check_whole(self, "newton_steps", least=1)
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: FrictionProblem,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
-        trace: bool = False,
-    ) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Iterate until solved or a limit is met."""
+        z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         units = watch.units
         rows = units.start(z0)

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.alart_curnier import AlartCurnier
 from lcp.friction.solvers.newton import newton
-from lcp.friction.solvers.watch import Watch, check_limits
+from lcp.friction.solvers.watch import FrictionMethod, Watch
+from lcp.method import Request
+from lcp.options import positive, whole
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -21,7 +22,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class SemismoothNewton:
+class SemismoothNewton(FrictionMethod):
     """Newton's method on the nonsmooth equations of Alart and Curnier (1991), with a nonmonotone line search.
 
     A few steps where W has full rank (elastic bodies) and from a good start; no promise from far away, and with a W of
@@ -43,24 +44,14 @@ class SemismoothNewton:
     V. Acary, M. Bremond, O. Huber, INRIA RR-9118 (2018), section 4.3.
     """
 
-    max_iterations: int = 200
-    time_limit: float = 120.0
+    max_iterations: int = whole(200)
+    time_limit: float = positive(120.0)
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
-    def __post_init__(self) -> None:
-        """Refuse options out of range."""
-        check_limits(self)
-
-    def solve(
-        self,
-        problem: FrictionProblem,
-        *,
-        z0: Vector | None = None,
-        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
-        trace: bool = False,
-    ) -> FrictionClaim:
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         """Iterate until solved or a limit is met."""
+        z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         units = watch.units
         run = newton(

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.friction.blocks import Scaled, scaled
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import FrictionResiduals, measure
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals, measure
 from lcp.friction.result import FrictionClaim
-from lcp.options import check_positive, check_whole
+from lcp.method import Request
+from lcp.options import Options
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
 Vector = NDArray[np.float64]
 
 
-def check_limits(owner: Any) -> None:
-    """Refuse a solver's ``max_iterations`` or ``time_limit`` out of range."""
-    check_whole(owner, "max_iterations")
-    check_positive(owner, "time_limit")
+class FrictionMethod(Options):
+    """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
+
+    def solve(
+        self,
+        problem: FrictionProblem,
+        *,
+        z0: Vector | None = None,
+        tolerance: float = DEFAULT_FRICTION_TOLERANCE,
+        trace: bool = False,
+    ) -> FrictionClaim:
+        """The method's claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
+        return self._claim(problem, Request(z0, tolerance, trace))
+
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
+        raise NotImplementedError
 
 
 class Watch:

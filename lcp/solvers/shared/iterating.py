@@ -1,20 +1,20 @@
-"""The frame of the iterative solvers: portions, limits, trace, best iterate and verdict; a method only moves z."""
+"""The frame of the iterative solvers: start, portions, limits, trace, best iterate and verdict; a method moves z."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
-from lcp.options import check_positive, check_whole
+from lcp.method import Method, Request
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.solvers.shared.boxed_rows import BoxedRows
+from lcp.solvers.shared.boxed_rows import BoxedRows, boxed_rows, opening
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
@@ -32,13 +32,6 @@ _STILL = 8
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def check_limits(owner: Any) -> None:
-    """Refuse a solver's ``max_iterations``, ``time_limit`` or ``check_interval`` out of range."""
-    check_whole(owner, "max_iterations")
-    check_positive(owner, "time_limit")
-    check_whole(owner, "check_interval", least=1, optional=True)
-
-
 def next_check(iteration: int, work: int, interval: int | None) -> int:
     """The iteration at which to look next: 1, 2, 4, 8, 16, then so seldom that looking costs less than a tenth.
 
@@ -52,45 +45,49 @@ def next_check(iteration: int, work: int, interval: int | None) -> int:
     return iteration + max(16, min(iteration // 4, _CHECK // max(1, work)))
 
 
-def iterate(
-    problem: LCP | BoxLCP,
-    rows: BoxedRows,
-    z: Vector,
-    advance: Advance,
-    *,
-    work: int,
-    tolerance: float,
-    max_iterations: int,
-    time_limit: float,
-    check_interval: int | None,
-    trace: bool,
-    note: Callable[[], str] = str,
+class Motion(NamedTuple):
+    """How a method moves: the function, multiply-adds of one iteration, and what it has to say at the end."""
+
+    advance: Advance
+    work: int
+    note: Callable[[], str]
+
+
+class IterativeMethod(Method[LCP | BoxLCP]):
+    """The frame of a method that moves z: its fields are the limits, `_motion` prepares how it moves."""
+
+    #: Whether the method divides by M_ii.
+    by_diagonal: ClassVar[bool]
+    max_iterations: int
+    time_limit: float
+    check_interval: int | None
+
+    def _motion(self, rows: BoxedRows, start: Vector) -> Motion | Claim:
+        """How the method moves from a start, or the claim that it does not apply."""
+        raise NotImplementedError
+
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+        rows = boxed_rows(problem)
+        start = opening(problem, rows, request.z0, by_diagonal=self.by_diagonal)
+        if isinstance(start, Claim):
+            return start
+        motion = self._motion(rows, start)
+        return motion if isinstance(motion, Claim) else _iterate(problem, rows, start, motion, self, request)
+
+
+def _iterate(
+    problem: LCP | BoxLCP, rows: BoxedRows, z: Vector, motion: Motion, limits: IterativeMethod, request: Request
 ) -> Claim:
-    """Advance z until `lcp.residuals` calls it solved, it no longer moves, or a limit is met.
+    """Advance z, in place, until `lcp.residuals` calls it solved, it no longer moves, or a limit is met.
 
-    Parameters
-    ----------
-    problem, rows
-        The problem, and its arrays.
-    z
-        The start, between the bounds; it is changed.
-    advance
-        The method.
-    work
-        Multiply-adds of one iteration.
-    tolerance, max_iterations, time_limit, check_interval, trace
-        As the solvers explain them.
-    note
-        What the method has to say at the end.
-
-    Returns
-    -------
-    Claim
-        With the best of the iterates looked at, finite in any case.
+    The claim has the best of the iterates looked at, finite in any case.
     """
+    advance, work, note = motion
+    _, tolerance, trace = request
+    max_iterations = limits.max_iterations
     look = _Look(rows, tolerance)
     recorder = TraceRecorder(trace)
-    deadline = time.monotonic() + time_limit
+    deadline = time.monotonic() + limits.time_limit
     portion = max(1, _PORTION // max(1, work))
     iteration, target = 0, 0
     best, best_merit, best_at = z.copy(), np.inf, 0
@@ -116,7 +113,7 @@ def iterate(
             still[:], still_at = z, iteration
         if iteration >= max_iterations:
             break
-        target = iteration + 1 if trace else min(max_iterations, next_check(iteration, work, check_interval))
+        target = iteration + 1 if trace else min(max_iterations, next_check(iteration, work, limits.check_interval))
         while iteration < target and time.monotonic() <= deadline:
             count = min(portion, target - iteration)
             advance(z, count)
@@ -124,8 +121,8 @@ def iterate(
         if iteration < target:
             reason = "time limit"
             break
-    said = "; ".join(part for part in (reason, note(), f"best iterate: {best_at} of {iteration}") if part)
-    return Claim(best, status, iteration, said, trace=recorder.trace())
+    detail = "; ".join(part for part in (reason, note(), f"best iterate: {best_at} of {iteration}") if part)
+    return Claim(best, status, iteration, detail, trace=recorder.trace())
 
 
 class _Look:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.dispatch import claim_of
+from lcp.method import Request
 from lcp.mixed import MLCP
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
@@ -191,4 +192,4 @@ class _Plain:
 
 
 def _by_reduction(problem: MLCP, inner: Any, z0: Vector | None, tolerance: float, trace: bool) -> Claim:
-    return claim_of(problem, _Plain(inner), z0=z0, tolerance=tolerance, trace=trace)
+    return claim_of(problem, _Plain(inner), Request(z0, tolerance, trace))

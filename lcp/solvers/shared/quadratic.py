@@ -1,21 +1,24 @@
-"""What the solvers that go through a quadratic program share: class check, polish, proof, and one way to say so."""
+"""The frame of the solvers that go through a quadratic program: class check, polish, proof."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas, infeasibility_proof
+from lcp.method import Method, Request
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
 from lcp.solvers.shared.quadratic_program import Program, center_of, program_of
 from lcp.status import Status
+from lcp.traits import Traits
 
 Vector = NDArray[np.float64]
 
@@ -49,42 +52,57 @@ def usable(x: object, size: int) -> Vector | None:
     return vector if vector.shape == (size,) and bool(np.isfinite(vector).all()) else None
 
 
-def not_installed(package: str, problem: LCP | BoxLCP) -> Claim:
-    """The claim of a solver whose package cannot be imported."""
-    detail = f"{package} is not installed: pip install 'contactlab[peers]'"
-    return Claim(center_of(problem), Status.UNSUITABLE, 0, detail)
+class ProgramMethod(Method[LCP | BoxLCP]):
+    """The frame of the solvers that hand a `Program` to a QP code: a method sets the code up and reads its answer.
+
+    The class of M is checked, the answer polished on its active set, infeasibility proved where the code failed. A
+    start is handed on where the method's ``traits`` say WARM_START; a trace is not kept.
+    """
+
+    #: Module of a QP code that may be absent.
+    package: ClassVar[str | None] = None
+    traits: ClassVar[Traits]
+    polish: bool
+
+    def _answer(self, program: Program, start: Vector | None) -> Answer:
+        """The QP code's answer."""
+        raise NotImplementedError
+
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+        z, tolerance = center_of(problem), request.tolerance
+        if self.package is not None and not _installed(self.package):
+            detail = f"{self.package} is not installed: pip install 'contactlab[peers]'"
+            return Claim(z, Status.UNSUITABLE, 0, detail)
+        program = program_of(problem)
+        if program is None:
+            return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
+        if _rests(problem, z, tolerance):
+            return Claim(z, Status.SOLVED, 0)
+        z0 = request.z0 if self.traits & Traits.WARM_START else None
+        answer = self._answer(program, None if z0 is None else program.start(z0))
+        if answer.x is not None:
+            recovered = program.recover(answer.x)
+            z = recovered if np.isfinite(recovered).all() else z
+        if not measure(problem, z)[0].solved(tolerance):
+            rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
+            better = refine(problem, z, tolerance, rounds) if self.polish and answer.x is not None else None
+            if better is None:
+                proof = _proof(problem)
+                status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
+                status = status if proof is None else proof.status(problem)
+                return Claim(z, status, answer.iterations, answer.word, evidence=proof)
+            z = better
+        elif self.polish:
+            z = _sharpened(problem, z)
+        return Claim(z, Status.SOLVED, answer.iterations, answer.word)
 
 
-def solve_by_program(
-    problem: LCP | BoxLCP,
-    tolerance: float,
-    polish: bool,
-    z0: Vector | None,
-    run: Callable[[Program, Vector | None], Answer],
-) -> Claim:
-    """Check the class, run the QP code, polish its answer on the active set, prove infeasibility where it failed."""
-    z = center_of(problem)
-    program = program_of(problem)
-    if program is None:
-        return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
-    if _rests(problem, z, tolerance):
-        return Claim(z, Status.SOLVED, 0)
-    answer = run(program, None if z0 is None else program.start(z0))
-    if answer.x is not None:
-        found = program.recover(answer.x)
-        z = found if np.isfinite(found).all() else z
-    if not measure(problem, z)[0].solved(tolerance):
-        rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
-        better = refine(problem, z, tolerance, rounds) if polish and answer.x is not None else None
-        if better is None:
-            proof = _proof(problem)
-            status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
-            status = status if proof is None else proof.status(problem)
-            return Claim(z, status, answer.iterations, answer.word, evidence=proof)
-        z = better
-    elif polish:
-        z = _sharpened(problem, z)
-    return Claim(z, Status.SOLVED, answer.iterations, answer.word)
+def _installed(package: str) -> bool:
+    try:
+        importlib.import_module(package)
+    except ImportError:
+        return False
+    return True
 
 
 def _rests(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.simulation import OPEN
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from contactlab.simulation import ContactTable, Recording, World
@@ -76,8 +76,8 @@ class Arrows:
     points: FloatArray
     tips: FloatArray
     normals: FloatArray
-    modes: NDArray[np.int64]
-    ids: NDArray[np.int64]
+    modes: IntArray
+    ids: IntArray
 
     @classmethod
     def of_step(cls, contacts: ContactTable, h: float, scale: ForceScale) -> Arrows:

@@ -6,12 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.readout import Readout
 from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from contactlab.simulation import Recording, World
@@ -141,7 +140,7 @@ class _EventFilm:
         kin = kinematics(self.world.model, self._q[i], self._v[i])
         return np.array([one.gap(self.world.model, kin) for one in self._recording.candidates])
 
-    def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+    def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, IntArray]:
         """Points, normals (nk, 3) and modes (nk,)."""
         from contactlab.multibody import kinematics
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["shown_steps", "state_at"]
 
 
-def shown_steps(time: NDArray[np.float64], fps: float) -> list[int]:
+def shown_steps(time: FloatArray, fps: float) -> list[int]:
     """Return the indices shown: the first state at or after each frame time, each once, the last state included.
 
     Parameters
@@ -27,6 +28,6 @@ def shown_steps(time: NDArray[np.float64], fps: float) -> list[int]:
     return [int(i) for i in np.unique(np.minimum(indices, time.size - 1))]
 
 
-def state_at(time: NDArray[np.float64], when: float) -> int:
+def state_at(time: FloatArray, when: float) -> int:
     """Return the number of the state nearest in time to ``when`` [s]."""
     return int(np.argmin(np.abs(time - when)))

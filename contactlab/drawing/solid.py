@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property, singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape, Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Mesh, Sphere
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["Solid", "join_solids", "solid_of"]
 
@@ -33,7 +32,7 @@ class Solid:
     """
 
     vertices: FloatArray
-    triangles: NDArray[np.int64]
+    triangles: IntArray
     lines: FloatArray
 
     @cached_property
@@ -200,6 +199,6 @@ def _lathe(outline: Sequence[tuple[float, float]]) -> Solid:
     return Solid(np.concatenate(rings), triangles, np.zeros((0, 2, 3)))
 
 
-def _split(points: FloatArray, triangles: NDArray[np.int64], lines: FloatArray) -> Solid:
+def _split(points: FloatArray, triangles: IntArray, lines: FloatArray) -> Solid:
     """Every triangle with corners of its own: flat, as the contact search takes it."""
     return Solid(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)

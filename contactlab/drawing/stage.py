@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import Box, HalfSpace
 from contactlab.drawing.palette import BODIES, FIXED, Color
@@ -150,7 +149,7 @@ def _grounds(
             place = p + R @ surface.placement.p
             planes.append((normal, surface.shape.offset + float(normal @ place)))
     margin = 0.12 * float(np.linalg.norm(high - low)) + 2.0 * size
-    corners: NDArray[np.float64] = np.array([[(low, high)[b >> k & 1][k] for k in range(3)] for b in range(8)])
+    corners: FloatArray = np.array([[(low, high)[b >> k & 1][k] for k in range(3)] for b in range(8)])
     spacing = float(10.0 ** np.floor(np.log10(0.6 * (float(np.ptp(corners, axis=0).max()) + 2.0 * margin))))
     grounds = []
     for i, (normal, offset) in enumerate(planes):

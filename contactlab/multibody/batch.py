@@ -10,13 +10,13 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody.instants import Instants, operand, optional, velocity
 from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = [
     "forward_dynamics_batch",
@@ -74,7 +74,7 @@ def inverse_dynamics_batch(
     custom = many.custom(moving=True)
     tau = np.empty((many.count, nv))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().rnea_batch(packed.ints, packed.floats, *many.rows, custom, start, stop, W, tau, codes)
 
     many.run(work, rnea_size(packed.nl, nv), threads)
@@ -109,7 +109,7 @@ def forward_dynamics_batch(
     custom = many.custom(moving=True)
     a = np.empty((many.count, nv))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().aba_batch(packed.ints, packed.floats, *many.rows, custom, start, stop, W, a, codes)
 
     many.run(work, aba_size(packed.nl, nv), threads)
@@ -123,7 +123,7 @@ def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -
     custom = many.custom(moving=False)
     M = np.zeros((many.count, nv, nv))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().crba_batch(packed.ints, packed.floats, *many.rows, custom, start, stop, W, M, codes)
 
     many.run(work, crba_size(packed.nl, nv), threads)
@@ -138,7 +138,7 @@ def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads
     q_, right = many.rows
     x = np.broadcast_to(right, (many.count, nv)).copy()
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         factor, P = np.empty(13 * nv), np.empty((packed.nl, 6))
         _kernels().minv_batch(packed.ints, packed.floats, q_, custom, start, stop, W, factor, P, x, codes)
 

@@ -9,7 +9,7 @@ import functools
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import Instants, operand, optional, velocity
@@ -18,7 +18,7 @@ from contactlab.multibody.kernels.sizes import crba_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.multibody.world_mass import world_mass
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 
 __all__ = [
     "body_poses",
@@ -77,7 +77,7 @@ def point_motion_batch(
     *moved, points = many.rows
     out = np.empty((many.count, 3 if order == 0 else 6))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().motion_batch(
             packed.ints, packed.floats, *moved, custom, index, points, order, start, stop, W, out, codes
         )
@@ -128,7 +128,7 @@ def _columns(
     q_, points = many.rows
     J, pose = np.zeros((many.count, 6 - first, nv)), np.empty((many.count, 12))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().columns_batch(
             packed.ints, packed.floats, q_, custom, index, points, first, start, stop, W, pose, J, codes
         )
@@ -150,7 +150,7 @@ def body_sums_batch(
     fixed = world_mass(model)
     out = np.empty((many.count, 17))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().sums_batch(packed.ints, packed.floats, *many.rows, fixed, custom, order, start, stop, W, out, codes)
 
     many.run(work, rnea_size(packed.nl, nv), threads)
@@ -165,7 +165,7 @@ def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int |
     fixed = world_mass(model)
     A = np.zeros((many.count, 6, nv))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().centroidal_batch(packed.ints, packed.floats, *many.rows, fixed, custom, start, stop, W, A, codes)
 
     many.run(work, crba_size(packed.nl, nv), threads)
@@ -181,7 +181,7 @@ def integrate_batch(
     q_, v_, times = many.rows
     out = np.zeros((many.count, model.nq))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().integrate_batch(packed.ints, packed.floats, q_, v_, times, start, stop, out)
 
     many.run(work, 0, threads)
@@ -201,7 +201,7 @@ def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int
     a, b_ = many.rows
     out = np.zeros((many.count, model.nv))
 
-    def work(start: int, stop: int, W: FloatArray, codes: NDArray[np.int64]) -> None:
+    def work(start: int, stop: int, W: FloatArray, codes: IntArray) -> None:
         _kernels().difference_batch(packed.ints, packed.floats, a, b_, start, stop, out)
 
     many.run(work, 0, threads)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody.custom_rows import custom_rows
 from contactlab.multibody.errors import MultibodyError
@@ -17,7 +17,7 @@ from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.kinematics import Kinematics
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
@@ -29,7 +29,7 @@ _PORTION = 20_000
 _WIDEST = 4096
 
 #: Does instants start to stop, the workspace (of its own) and the codes (B,) to be filled being handed over.
-Work = Callable[[int, int, FloatArray, NDArray[np.int64]], None]
+Work = Callable[[int, int, FloatArray, IntArray], None]
 
 
 def batched(*vectors: object, rows: object = None) -> bool:

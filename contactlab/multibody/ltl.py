@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.errors import MultibodyError
@@ -16,7 +16,7 @@ from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import SINGULAR
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import structure
-from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
 __all__ = ["LTLFactor", "factorize_ltl"]
 
@@ -40,7 +40,7 @@ class LTLFactor:
 
     L: FloatArray
     _L: FloatArray = field(repr=False)
-    _parents: NDArray[np.int64] = field(repr=False)
+    _parents: IntArray = field(repr=False)
     _dense: bool = field(repr=False)
 
     def solve(self, b: ArrayLike) -> FloatArray:
@@ -76,7 +76,7 @@ class LTLFactor:
         return x
 
 
-def dof_parents(model: Model) -> NDArray[np.int64]:
+def dof_parents(model: Model) -> IntArray:
     """For each degree of freedom (nv,) the one next to it towards the root, -1 for none."""
     return structure(model).dof_parent
 

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -67,7 +66,7 @@ class PackedModel:
         Whether the workspace of every algorithm fits on the stack.
     """
 
-    ints: NDArray[np.int64]
+    ints: IntArray
     floats: FloatArray
     nl: int
     custom: tuple[tuple[CustomJoint, slice, slice], ...]

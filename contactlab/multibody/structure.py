@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import IntArray
 
 __all__ = ["Structure", "structure"]
-
-IntArray = NDArray[np.int64]
 
 
 class Structure(NamedTuple):

@@ -9,9 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["FloatArray", "finite_array", "finite_number", "read_only"]
+__all__ = ["FloatArray", "IntArray", "finite_array", "finite_number", "read_only"]
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:

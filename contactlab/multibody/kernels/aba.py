@@ -6,9 +6,6 @@ rest. Velocities then no longer appear in the inward pass, which saves a product
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.inertias import world_inertias
@@ -19,21 +16,22 @@ from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def aba(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
-    a: NDArray[np.float64],
+    a: FloatArray,
 ) -> int:
     """Fill a (nv,) with M^-1 (tau - h + J^T f_ext); `GOOD`, or what stopped it.
 

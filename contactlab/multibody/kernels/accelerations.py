@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def accelerations(
-    t: Tree, S: NDArray[np.float64], C: NDArray[np.float64], a: NDArray[np.float64], g: float, A: NDArray[np.float64]
-) -> None:
+def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float, A: FloatArray) -> None:
     """A_i = A_parent + C_i + S_i a, (nl, 6); the world accelerates by -g times gravity, so g = 1 adds the weights.
 
     ``a`` of length 0 stands for zero accelerations.

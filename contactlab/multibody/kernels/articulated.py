@@ -7,25 +7,16 @@ of rank one: no small matrix is inverted, and any chain of joints is treated ali
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
 def articulate(
-    t: Tree,
-    S: NDArray[np.float64],
-    B: NDArray[np.float64],
-    K: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    P: NDArray[np.float64],
-    load: NDArray[np.float64],
+    t: Tree, S: FloatArray, B: FloatArray, K: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, load: FloatArray
 ) -> int:
     """Fill U (nv, 6) = K S and D (nv,) = 1 / S.U from the rigid inertias B (nl, 10); `GOOD` or `SINGULAR` - j.
 

@@ -5,32 +5,30 @@ Operands have one row for each instant, or a single row for all of them. ``W`` i
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.aba import aba
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.minv import factor_inertia, solve_inertia
 from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import NOTHING
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def rnea_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    tau: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`rnea` for instants start to stop: tau (B, nv) and codes (B,)."""
     for b in range(start, stop):
@@ -50,18 +48,18 @@ def rnea_batch(
 
 @kernel
 def aba_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    a: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    a: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`aba` for instants start to stop: a (B, nv) and codes (B,)."""
     for b in range(start, stop):
@@ -81,15 +79,15 @@ def aba_batch(
 
 @kernel
 def crba_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    custom: FloatArray,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    M: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    M: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`crba` for instants start to stop: M (B, nv, nv), zeroed by the caller, and codes (B,)."""
     for b in range(start, stop):
@@ -98,17 +96,17 @@ def crba_batch(
 
 @kernel
 def minv_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    custom: FloatArray,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    P: NDArray[np.float64],
-    x: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    factor: FloatArray,
+    P: FloatArray,
+    x: FloatArray,
+    codes: IntArray,
 ) -> None:
     """x[b] := M^-1 x[b] for instants start to stop, x (B, nv); factor and P are scratch of one."""
     for b in range(start, stop):

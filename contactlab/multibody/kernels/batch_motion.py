@@ -5,32 +5,30 @@ Operands have one row for each instant, or a single row for all of them. ``W`` i
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.centroidal import body_sums, centroidal_columns
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.points import point_columns, point_motion
 from contactlab.multibody.kernels.sizes import NOTHING
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def motion_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    custom: FloatArray,
     body: int,
-    point: NDArray[np.float64],
+    point: FloatArray,
     order: int,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    out: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    out: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`point_motion` for instants start to stop: out (B, 3 or 6) and codes (B,)."""
     for b in range(start, stop):
@@ -52,19 +50,19 @@ def motion_batch(
 
 @kernel
 def columns_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    custom: FloatArray,
     body: int,
-    point: NDArray[np.float64],
+    point: FloatArray,
     first: int,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    pose: NDArray[np.float64],
-    J: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    pose: FloatArray,
+    J: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`point_columns` for instants start to stop: pose (B, 12), J (B, 6 - first, nv) zeroed by the caller, codes."""
     for b in range(start, stop):
@@ -85,19 +83,19 @@ def columns_batch(
 
 @kernel
 def sums_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    fixed: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    fixed: FloatArray,
+    custom: FloatArray,
     order: int,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    out: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    out: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`body_sums` for instants start to stop: out (B, 17) and codes (B,)."""
     for b in range(start, stop):
@@ -118,16 +116,16 @@ def sums_batch(
 
 @kernel
 def centroidal_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    fixed: NDArray[np.float64],
-    custom: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    fixed: FloatArray,
+    custom: FloatArray,
     start: int,
     stop: int,
-    W: NDArray[np.float64],
-    A: NDArray[np.float64],
-    codes: NDArray[np.int64],
+    W: FloatArray,
+    A: FloatArray,
+    codes: IntArray,
 ) -> None:
     """`centroidal_columns` for instants start to stop: A (B, 6, nv) and codes (B,)."""
     for b in range(start, stop):
@@ -136,14 +134,7 @@ def centroidal_batch(
 
 @kernel
 def integrate_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    dt: NDArray[np.float64],
-    start: int,
-    stop: int,
-    out: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, dt: FloatArray, start: int, stop: int, out: FloatArray
 ) -> None:
     """`integrate_configuration` for instants start to stop, dt (B or 1,): out (B, nq)."""
     for b in range(start, stop):
@@ -152,13 +143,7 @@ def integrate_batch(
 
 @kernel
 def difference_batch(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q0: NDArray[np.float64],
-    q1: NDArray[np.float64],
-    start: int,
-    stop: int,
-    out: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, start: int, stop: int, out: FloatArray
 ) -> None:
     """`configuration_difference` for instants start to stop: out (B, nv)."""
     for b in range(start, stop):

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def body_forces(
-    t: Tree,
-    R: NDArray[np.float64],
-    p: NDArray[np.float64],
-    V: NDArray[np.float64],
-    A: NDArray[np.float64],
-    F: NDArray[np.float64],
-) -> None:
+def body_forces(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, A: FloatArray, F: FloatArray) -> None:
     """Fill F (nl, 6) by Newton's and Euler's laws about each centre of mass c.
 
     f = m (a + dw x c + w x (v + w x c)), n = R (J dw_b + w_b x J w_b) + c x f, with w_b = R^T w: the rotational part in
@@ -93,7 +84,7 @@ def body_forces(
 
 
 @kernel
-def subtract_external(t: Tree, p: NDArray[np.float64], f_ext: NDArray[np.float64], F: NDArray[np.float64]) -> None:
+def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) -> None:
     """F_i -= what acts from outside on the bodies fixed to link i.
 
     ``f_ext`` (nb, 6): moment about the world origin and force, world axes; what acts on bodies fixed to the world is

@@ -6,9 +6,6 @@ centre of mass, body by body, so that nothing is lost far from the world origin.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.body_forces import body_forces
 from contactlab.multibody.kernels.codes import GOOD
@@ -20,11 +17,12 @@ from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
 from contactlab.multibody.kernels.velocities import velocities
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def center_of_link(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], i: int) -> tuple[float, float, float]:
+def center_of_link(t: Tree, R: FloatArray, p: FloatArray, i: int) -> tuple[float, float, float]:
     """Centre of mass of link i in the world."""
     Ri = R[i]
     x = t.com[i, 0]
@@ -38,9 +36,7 @@ def center_of_link(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], i: i
 
 
 @kernel(inner=True)
-def sum_masses(
-    t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], fixed: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def sum_masses(t: Tree, R: FloatArray, p: FloatArray, fixed: FloatArray, out: FloatArray) -> None:
     """Mass and centre of mass (zero without mass) into out[:4]."""
     m = fixed[0]
     x = fixed[1]
@@ -61,9 +57,7 @@ def sum_masses(
 
 
 @kernel(inner=True)
-def sum_momenta(
-    t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], V: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: FloatArray) -> None:
     """Linear momentum, angular momentum about the centre of mass out[1:4], kinetic energy, into out[4:11]."""
     px = py = pz = 0.0
     lx = ly = lz = 0.0
@@ -112,7 +106,7 @@ def sum_momenta(
 
 
 @kernel(inline=True)
-def sum_rates(t: Tree, p: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def sum_rates(t: Tree, p: FloatArray, B: FloatArray, out: FloatArray) -> None:
     """Rates of both momenta into out[11:17] from the force B (nl, 6) that each link needs to move as it does."""
     for k in range(11, 17):
         out[k] = 0.0
@@ -132,17 +126,17 @@ def sum_rates(t: Tree, p: NDArray[np.float64], B: NDArray[np.float64], out: NDAr
 
 @kernel
 def body_sums(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    fixed: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    fixed: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
     order: int,
-    out: NDArray[np.float64],
+    out: FloatArray,
 ) -> int:
     """Fill out (17,); `GOOD`, or what stopped it. The workspace is as long as that of `rnea`.
 
@@ -181,14 +175,14 @@ def body_sums(
 
 @kernel
 def centroidal_columns(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    fixed: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    fixed: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
-    A: NDArray[np.float64],
+    A: FloatArray,
 ) -> int:
     """Fill A (6, nv): momentum about the centre of mass per unit of each entry of v; `GOOD`, or what stopped it.
 

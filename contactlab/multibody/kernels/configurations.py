@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SPHERICAL
 from contactlab.multibody.kernels.layout import tree
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def turn(q: NDArray[np.float64], at: int, a: float, b: float, c: float, out: NDArray[np.float64]) -> None:
+def turn(q: FloatArray, at: int, a: float, b: float, c: float, out: FloatArray) -> None:
     """out[at:at + 4] = q[at:at + 4] * exp((a, b, c)), the rotation vector being in body axes; renormalised."""
     squared = a * a + b * b + c * c
     if squared < 1e-8:
@@ -40,7 +40,7 @@ def turn(q: NDArray[np.float64], at: int, a: float, b: float, c: float, out: NDA
 
 
 @kernel(inline=True)
-def turn_between(q0: NDArray[np.float64], q1: NDArray[np.float64], at: int, out: NDArray[np.float64], to: int) -> None:
+def turn_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, to: int) -> None:
     """out[to:to + 3] = rotation vector, body axes, of the shorter turn from q0[at:at + 4] to q1[at:at + 4]."""
     aw = q0[at]
     ax = -q0[at + 1]
@@ -68,12 +68,7 @@ def turn_between(q0: NDArray[np.float64], q1: NDArray[np.float64], at: int, out:
 
 @kernel
 def integrate_configuration(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    dt: float,
-    out: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, dt: float, out: FloatArray
 ) -> None:
     """Move every joint but the custom ones at constant v for dt."""
     t = tree(I, F)
@@ -95,13 +90,7 @@ def integrate_configuration(
 
 
 @kernel
-def configuration_difference(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q0: NDArray[np.float64],
-    q1: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: FloatArray, out: FloatArray) -> None:
     """The velocity that takes q0 to q1 in unit time, but for custom joints."""
     t = tree(I, F)
     for i in range(t.parent.shape[0]):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import FLOATING, GOOD
 from contactlab.multibody.kernels.free_root import free_root_block, project_on_free_root
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
@@ -14,18 +11,13 @@ from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def crba(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
-    ready: int,
-    M: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, M: FloatArray
 ) -> int:
     """Fill M (nv, nv), zeroed by the caller; `GOOD`, or what stopped it.
 
@@ -47,13 +39,7 @@ def crba(
 
 @kernel(inline=True)
 def composite_matrix(
-    t: Tree,
-    S: NDArray[np.float64],
-    branch: NDArray[np.int64],
-    B: NDArray[np.float64],
-    first: int,
-    last: int,
-    M: NDArray[np.float64],
+    t: Tree, S: FloatArray, branch: IntArray, B: FloatArray, first: int, last: int, M: FloatArray
 ) -> int:
     """Fill M (n, n), the mass matrix of links first ... last - 1, which must be whole trees; `GOOD` or `NOT_FINITE`.
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.centroidal import sum_masses, sum_momenta
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
 def energies(
-    t: Tree,
-    R: NDArray[np.float64],
-    p: NDArray[np.float64],
-    V: NDArray[np.float64],
-    fixed: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    out: NDArray[np.float64],
+    t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, fixed: FloatArray, sums: FloatArray, out: FloatArray
 ) -> None:
     """Fill out (2,) with kinetic and potential energy [J], the numbers `kinetic_energy` and `potential_energy` give.
 

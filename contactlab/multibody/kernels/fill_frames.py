@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def fill_frames(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    ready: int,
-    until: int,
-    W: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, custom: FloatArray, ready: int, until: int, W: FloatArray
 ) -> int:
     """Fill the head of a workspace up to ``until``; `GOOD`, or where in q a quaternion is not one."""
     t = tree(I, F)

@@ -6,24 +6,13 @@ path from a joint to the root, the six entries that every path of the tree share
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
 def project_on_free_root(
-    a: float,
-    b: float,
-    c: float,
-    d: float,
-    e: float,
-    g: float,
-    S: NDArray[np.float64],
-    at: int,
-    j: int,
-    M: NDArray[np.float64],
+    a: float, b: float, c: float, d: float, e: float, g: float, S: FloatArray, at: int, j: int, M: FloatArray
 ) -> None:
     """Entries of M between degree of freedom j, moved by the force (a, b, c, d, e, g), and the root's, ``at`` on."""
     s = S[at]
@@ -54,7 +43,7 @@ def project_on_free_root(
 
 
 @kernel
-def free_root_block(B: NDArray[np.float64], S: NDArray[np.float64], at: int, M: NDArray[np.float64]) -> float:
+def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> float:
     """Entries of M among the root's own, from its composite inertia B (10,); a sum that is finite where they are."""
     m = B[0]
     hx = B[1]

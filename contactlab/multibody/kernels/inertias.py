@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def world_inertias(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], B: NDArray[np.float64]) -> None:
+def world_inertias(t: Tree, R: FloatArray, p: FloatArray, B: FloatArray) -> None:
     """Fill B (nl, 10): m, m c (3), and J about the origin (xx, yy, zz, xy, xz, yz), c being the centre of mass.
 
     Featherstone 2008, equation 2.63: J = R J_c R^T + m (c.c 1 - c c^T).
@@ -70,7 +68,7 @@ def world_inertias(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], B: N
 
 
 @kernel(inline=True)
-def inertia_times(B: NDArray[np.float64], s: NDArray[np.float64]) -> tuple[float, float, float, float, float, float]:
+def inertia_times(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
     """B s for one row of ten numbers and a motion vector: (J w + h x v, m v - h x w)."""
     m = B[0]
     hx = B[1]

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.
@@ -32,28 +30,28 @@ CUSTOM_ROW: Final = 54
 class Tree(NamedTuple):
     """Views into the buffers of a model with nl links, nb added bodies."""
 
-    parent: NDArray[np.int64]  # (nl,) parent link, -1 for the world
-    root: NDArray[np.int64]  # (nl,) root link of the tree the link belongs to
-    kind: NDArray[np.int64]  # (nl,) code of the joint
-    iq: NDArray[np.int64]  # (nl + 1,) first entry of q
-    iv: NDArray[np.int64]  # (nl + 1,) first entry of v
-    custom: NDArray[np.int64]  # (nl,) row of the custom joint's numbers, -1
-    dof_parent: NDArray[np.int64]  # (nv,) the degree of freedom next below, -1
-    dof_link: NDArray[np.int64]  # (nv,) link the degree of freedom moves
-    body_link: NDArray[np.int64]  # (nb,) link an added body is fixed to, -1 for the world
-    R: NDArray[np.float64]  # (nl, 9) placement of the joint in the parent link: rotation by rows
-    p: NDArray[np.float64]  # (nl, 3) and origin [m]
-    axis: NDArray[np.float64]  # (nl, 6) direction of rotation and of shift, joint axes
-    mass: NDArray[np.float64]  # (nl,) [kg] of all bodies fixed to the link
-    com: NDArray[np.float64]  # (nl, 3) [m] their common centre of mass, link axes
-    inertia: NDArray[np.float64]  # (nl, 6) [kg m^2] about it, link axes: xx, yy, zz, xy, xz, yz
-    body_R: NDArray[np.float64]  # (nb, 9) added body in its link
-    body_p: NDArray[np.float64]  # (nb, 3)
-    gravity: NDArray[np.float64]  # (3,) [m/s^2] world axes
+    parent: IntArray  # (nl,) parent link, -1 for the world
+    root: IntArray  # (nl,) root link of the tree the link belongs to
+    kind: IntArray  # (nl,) code of the joint
+    iq: IntArray  # (nl + 1,) first entry of q
+    iv: IntArray  # (nl + 1,) first entry of v
+    custom: IntArray  # (nl,) row of the custom joint's numbers, -1
+    dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
+    dof_link: IntArray  # (nv,) link the degree of freedom moves
+    body_link: IntArray  # (nb,) link an added body is fixed to, -1 for the world
+    R: FloatArray  # (nl, 9) placement of the joint in the parent link: rotation by rows
+    p: FloatArray  # (nl, 3) and origin [m]
+    axis: FloatArray  # (nl, 6) direction of rotation and of shift, joint axes
+    mass: FloatArray  # (nl,) [kg] of all bodies fixed to the link
+    com: FloatArray  # (nl, 3) [m] their common centre of mass, link axes
+    inertia: FloatArray  # (nl, 6) [kg m^2] about it, link axes: xx, yy, zz, xy, xz, yz
+    body_R: FloatArray  # (nb, 9) added body in its link
+    body_p: FloatArray  # (nb, 3)
+    gravity: FloatArray  # (3,) [m/s^2] world axes
 
 
 @kernel
-def tree(I: NDArray[np.int64], F: NDArray[np.float64]) -> Tree:
+def tree(I: IntArray, F: FloatArray) -> Tree:
     """The views. Order and sizes are those of `contactlab.multibody.packing.pack`."""
     nl = I[LINKS]
     nv = I[NV]

@@ -7,15 +7,15 @@ has the same entries and no others: eliminating from the last to the first meets
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def factor_sparse(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
+def factor_sparse(dof_parent: IntArray, L: FloatArray) -> int:
     """Factorise in place: only the entries on branches of the lower triangle are read and written."""
     for k in range(L.shape[0] - 1, -1, -1):
         # All that was taken away so far came in positive parts: what the diagonal was is what it could have lost.
@@ -42,7 +42,7 @@ def factor_sparse(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
 
 
 @kernel(inner=True)
-def factor_dense(L: NDArray[np.float64]) -> int:
+def factor_dense(L: FloatArray) -> int:
     """Factorise in place, entries off the branches too, which stay zero: faster where there are few.
 
     Rows are contiguous, and several entries are changed at a time.
@@ -65,7 +65,7 @@ def factor_dense(L: NDArray[np.float64]) -> int:
 
 
 @kernel
-def factor_ltl(dof_parent: NDArray[np.int64], dense: int, diagonal: NDArray[np.float64], L: NDArray[np.float64]) -> int:
+def factor_ltl(dof_parent: IntArray, dense: int, diagonal: FloatArray, L: FloatArray) -> int:
     """L := its factor; `GOOD`, or `SINGULAR` - j where what is left of entry (j, j) is rounding."""
     n = L.shape[0]
     for k in range(n):
@@ -80,7 +80,7 @@ def factor_ltl(dof_parent: NDArray[np.int64], dense: int, diagonal: NDArray[np.f
 
 
 @kernel
-def solve_lt(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def solve_lt(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
     """x := L^-T x for every column of x (n, m)."""
     for i in range(L.shape[0] - 1, -1, -1):
         row = L[i]
@@ -98,7 +98,7 @@ def solve_lt(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[n
 
 
 @kernel
-def solve_l(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def solve_l(dof_parent: IntArray, L: FloatArray, x: FloatArray) -> None:
     """x := L^-1 x for every column of x (n, m)."""
     for i in range(L.shape[0]):
         row = L[i]
@@ -116,7 +116,7 @@ def solve_l(dof_parent: NDArray[np.int64], L: NDArray[np.float64], x: NDArray[np
 
 
 @kernel
-def solve_vector_lt(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def solve_vector_lt(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArray) -> None:
     """x := L^-T x for one vector x (n,)."""
     for i in range(L.shape[0] - 1, -1, -1):
         row = L[i]
@@ -133,7 +133,7 @@ def solve_vector_lt(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.flo
 
 
 @kernel
-def solve_vector_l(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def solve_vector_l(dof_parent: IntArray, dense: int, L: FloatArray, x: FloatArray) -> None:
     """x := L^-1 x for one vector x (n,)."""
     for i in range(L.shape[0]):
         row = L[i]
@@ -159,7 +159,7 @@ def solve_vector_l(dof_parent: NDArray[np.int64], dense: int, L: NDArray[np.floa
 
 
 @kernel(inner=True)
-def solve_three(dof_parent: NDArray[np.int64], L: NDArray[np.float64], X: NDArray[np.float64], first: int) -> None:
+def solve_three(dof_parent: IntArray, L: FloatArray, X: FloatArray, first: int) -> None:
     """X := M^-1 X for M = L^T L, in the columns of three rows of X from ``first`` on; L with branch sparsity.
 
     Side by side: the operations of one vector would wait for each other.
@@ -203,7 +203,7 @@ def solve_three(dof_parent: NDArray[np.int64], L: NDArray[np.float64], X: NDArra
 
 
 @kernel
-def copy_lower(H: NDArray[np.float64], L: NDArray[np.float64]) -> bool:
+def copy_lower(H: FloatArray, L: FloatArray) -> bool:
     """Fill L with the lower triangle of H and zeros; whether all of it is finite."""
     rest = 0.0
     for i in range(H.shape[0]):
@@ -218,9 +218,7 @@ def copy_lower(H: NDArray[np.float64], L: NDArray[np.float64]) -> bool:
 
 
 @kernel
-def branch_times(
-    dof_parent: NDArray[np.int64], H: NDArray[np.float64], x: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def branch_times(dof_parent: IntArray, H: FloatArray, x: FloatArray, out: FloatArray) -> None:
     """out := H x from the branches of the lower triangle alone; out is not x."""
     for i in range(H.shape[0]):
         row = H[i]
@@ -234,7 +232,7 @@ def branch_times(
 
 
 @kernel
-def off_branch(dof_parent: NDArray[np.int64], L: NDArray[np.float64]) -> int:
+def off_branch(dof_parent: IntArray, L: FloatArray) -> int:
     """Place i n + j of the first entry of the lower triangle that is not zero although no branch holds both; -1."""
     n = L.shape[0]
     first = 0

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.inertias import world_inertias
@@ -15,18 +12,13 @@ from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
 from contactlab.multibody.kernels.sweeps import inward, outward
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def factor_inertia(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
-    ready: int,
-    factor: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray, ready: int, factor: FloatArray
 ) -> int:
     """Fill factor (13 nv,): S (nv, 6), U (nv, 6) and 1 / D (nv,) of `articulate`; `GOOD`, or what stopped it."""
     t = tree(I, F)
@@ -50,13 +42,7 @@ def factor_inertia(
 
 
 @kernel
-def solve_inertia(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    factor: NDArray[np.float64],
-    P: NDArray[np.float64],
-    x: NDArray[np.float64],
-) -> int:
+def solve_inertia(I: IntArray, F: FloatArray, factor: FloatArray, P: FloatArray, x: FloatArray) -> int:
     """x := M^-1 x for every row of x (m, nv), P (nl, 6) being scratch; `GOOD` or `NOT_FINITE`."""
     t = tree(I, F)
     nv = t.dof_parent.shape[0]

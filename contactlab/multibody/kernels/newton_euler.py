@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.body_forces import body_forces, subtract_external
 from contactlab.multibody.kernels.codes import GOOD
@@ -13,19 +10,20 @@ from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
 def newton_euler(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
 ) -> int:
     """Fill a workspace: after the head accelerations (nl, 6) and forces (nl, 6), weight included, f_ext taken off.
@@ -41,13 +39,7 @@ def newton_euler(
 
 
 @kernel(inner=True)
-def link_forces(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    a: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    W: NDArray[np.float64],
-) -> None:
+def link_forces(I: IntArray, F: FloatArray, a: FloatArray, f_ext: FloatArray, W: FloatArray) -> None:
     """Accelerations and forces of the links, for a workspace whose head is filled."""
     t = tree(I, F)
     nl = t.parent.shape[0]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.fill_frames import fill_frames
@@ -12,11 +9,12 @@ from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def body_pose(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], body: int, out: NDArray[np.float64]) -> None:
+def body_pose(t: Tree, R: FloatArray, p: FloatArray, body: int, out: FloatArray) -> None:
     """out (12,): rotation by rows and origin of an added body in the world; body -1 is the world itself."""
     for k in range(12):
         out[k] = 1.0 if k in (0, 4, 8) else 0.0
@@ -43,7 +41,7 @@ def body_pose(t: Tree, R: NDArray[np.float64], p: NDArray[np.float64], body: int
 
 
 @kernel
-def world_point(pose: NDArray[np.float64], point: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def world_point(pose: FloatArray, point: FloatArray, out: FloatArray) -> None:
     """out (3,) := the point of a body in the world."""
     for row in range(3):
         out[row] = pose[9 + row] + (
@@ -52,15 +50,7 @@ def world_point(pose: NDArray[np.float64], point: NDArray[np.float64], out: NDAr
 
 
 @kernel(inner=True)
-def jacobian_at(
-    t: Tree,
-    p: NDArray[np.float64],
-    S: NDArray[np.float64],
-    link: int,
-    x: NDArray[np.float64],
-    first: int,
-    J: NDArray[np.float64],
-) -> None:
+def jacobian_at(t: Tree, p: FloatArray, S: FloatArray, link: int, x: FloatArray, first: int, J: FloatArray) -> None:
     """Rows of the Jacobian of the link's point that is at x: angular, then linear; world axes.
 
     J (6 - first, nv), zeroed by the caller; ``first`` = 3 leaves the angular rows out.
@@ -85,9 +75,7 @@ def jacobian_at(
 
 
 @kernel(inner=True)
-def velocity_at(
-    t: Tree, p: NDArray[np.float64], V: NDArray[np.float64], link: int, x: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def velocity_at(t: Tree, p: FloatArray, V: FloatArray, link: int, x: FloatArray, out: FloatArray) -> None:
     """out (6,): angular velocity of the link and velocity of its point that is at x."""
     if link < 0:
         for k in range(6):
@@ -97,7 +85,7 @@ def velocity_at(
 
 
 @kernel(inner=True)
-def field_at(s: NDArray[np.float64], o: NDArray[np.float64], x: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def field_at(s: FloatArray, o: FloatArray, x: FloatArray, out: FloatArray) -> None:
     """out (6,): angular velocity, and velocity at the point x, of what moves with the spatial velocity s about o."""
     dx = x[0] - o[0]
     dy = x[1] - o[1]
@@ -112,13 +100,7 @@ def field_at(s: NDArray[np.float64], o: NDArray[np.float64], x: NDArray[np.float
 
 @kernel(inner=True)
 def velocity_of(
-    dof_parent: NDArray[np.int64],
-    S: NDArray[np.float64],
-    last: int,
-    o: NDArray[np.float64],
-    x: NDArray[np.float64],
-    v: NDArray[np.float64],
-    out: NDArray[np.float64],
+    dof_parent: IntArray, S: FloatArray, last: int, o: FloatArray, x: FloatArray, v: FloatArray, out: FloatArray
 ) -> None:
     """out (3,): velocity, at any v (nv,), of the point at x of what degree of freedom ``last`` moves; -1: nothing.
 
@@ -141,13 +123,7 @@ def velocity_of(
 
 @kernel(inner=True)
 def acceleration_at(
-    t: Tree,
-    p: NDArray[np.float64],
-    V: NDArray[np.float64],
-    A: NDArray[np.float64],
-    link: int,
-    x: NDArray[np.float64],
-    out: NDArray[np.float64],
+    t: Tree, p: FloatArray, V: FloatArray, A: FloatArray, link: int, x: FloatArray, out: FloatArray
 ) -> None:
     """out (6,): angular acceleration of the link and classical acceleration of its point that is at x.
 
@@ -171,18 +147,18 @@ def acceleration_at(
 
 @kernel
 def point_motion(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
     body: int,
-    point: NDArray[np.float64],
+    point: FloatArray,
     order: int,
-    out: NDArray[np.float64],
+    out: FloatArray,
 ) -> int:
     """Motion of one point; `GOOD`, or where in q a quaternion is not one.
 
@@ -216,17 +192,17 @@ def point_motion(
 
 @kernel
 def point_columns(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
     body: int,
-    point: NDArray[np.float64],
+    point: FloatArray,
     first: int,
-    pose: NDArray[np.float64],
-    J: NDArray[np.float64],
+    pose: FloatArray,
+    J: FloatArray,
 ) -> int:
     """Jacobian of one point, J zeroed by the caller, and the body's pose (12,); ``first`` as for `jacobian_at`."""
     code = fill_frames(I, F, q, q, custom, ready, POSES, W)

@@ -9,9 +9,6 @@ run, and no slower.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import (
     CUSTOM,
     FLOATING,
@@ -28,6 +25,7 @@ from contactlab.multibody.kernels.revolute import revolute_pose
 from contactlab.multibody.kernels.turns import turns
 from contactlab.multibody.kernels.views import part_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 # How far the square of a quaternion's length may be from 1.
@@ -35,7 +33,7 @@ UNIT = 2e-6
 
 
 @kernel
-def quaternion_matrix(q: NDArray[np.float64], at: int, B: NDArray[np.float64]) -> bool:
+def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
     """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False where it has none."""
     w = q[at]
     x = q[at + 1]
@@ -58,7 +56,7 @@ def quaternion_matrix(q: NDArray[np.float64], at: int, B: NDArray[np.float64]) -
 
 
 @kernel
-def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: NDArray[np.float64]) -> None:
+def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: FloatArray) -> None:
     """Rotation matrix (9,) by rows about the unit axis (x, y, z), from cosine and sine of the angle."""
     d = 1.0 - c
     B[0] = c + d * x * x
@@ -73,7 +71,7 @@ def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: NDArray[np.
 
 
 @kernel
-def times(A: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+def times(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
     """out = A B for flat matrices (9,); out is neither of them."""
     for row in range(0, 9, 3):
         x = A[row]
@@ -85,13 +83,7 @@ def times(A: NDArray[np.float64], B: NDArray[np.float64], out: NDArray[np.float6
 
 
 @kernel
-def poses(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
-) -> int:
+def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: FloatArray) -> int:
     """Fill R, p and the motion columns S of a workspace; `GOOD`, or where in q a quaternion is not one.
 
     ``custom`` (n, 54) holds the numbers of custom joints. The buffers are taken instead of their views: every field of
@@ -212,7 +204,7 @@ def poses(
 
 
 @kernel
-def shift(A: NDArray[np.float64], d: NDArray[np.float64], at: int, pi: NDArray[np.float64]) -> None:
+def shift(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
     """pi += A d[at:at + 3]."""
     x = d[at]
     y = d[at + 1]
@@ -223,9 +215,7 @@ def shift(A: NDArray[np.float64], d: NDArray[np.float64], at: int, pi: NDArray[n
 
 
 @kernel
-def turning_column(
-    column: NDArray[np.float64], x: float, y: float, z: float, at: NDArray[np.float64], about: NDArray[np.float64]
-) -> None:
+def turning_column(column: FloatArray, x: float, y: float, z: float, at: FloatArray, about: FloatArray) -> None:
     """Spatial velocity, about the point ``about``, of turning at unit rate about the axis (x, y, z) through ``at``."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
@@ -239,7 +229,7 @@ def turning_column(
 
 
 @kernel
-def moving_column(column: NDArray[np.float64], A: NDArray[np.float64], x: float, y: float, z: float) -> None:
+def moving_column(column: FloatArray, A: FloatArray, x: float, y: float, z: float) -> None:
     """Spatial velocity of shifting along (x, y, z), given in the axes A."""
     column[0] = 0.0
     column[1] = 0.0

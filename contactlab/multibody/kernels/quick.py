@@ -7,9 +7,6 @@ other than `GOOD`: the caller then takes the long way, which says what it is.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.aba import aba
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.layout import NQ, NV
@@ -18,18 +15,13 @@ from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
 from contactlab.multibody.kernels.stack import stack
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def quick_rnea(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    W: NDArray[np.float64],
-    tau: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, a: FloatArray, W: FloatArray, tau: FloatArray
 ) -> int:
     """`rnea`; ``a`` of length 0 stands for no accelerations."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or a.shape[0] not in (0, I[NV]):
@@ -39,13 +31,7 @@ def quick_rnea(
 
 
 @kernel
-def quick_crba(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    W: NDArray[np.float64],
-    M: NDArray[np.float64],
-) -> int:
+def quick_crba(I: IntArray, F: FloatArray, q: FloatArray, W: FloatArray, M: FloatArray) -> int:
     """`crba`, M as it comes from the allocator."""
     if q.shape[0] != I[NQ]:
         return UNUSUAL
@@ -59,13 +45,7 @@ def quick_crba(
 
 @kernel
 def quick_aba(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    W: NDArray[np.float64],
-    a: NDArray[np.float64],
+    I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, tau: FloatArray, W: FloatArray, a: FloatArray
 ) -> int:
     """`aba`."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:

@@ -6,10 +6,8 @@ parent's rotation to its own: not passing through memory in between makes the po
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import REVOLUTE_X, REVOLUTE_Y
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
@@ -18,14 +16,14 @@ def revolute_pose(
     kind: int,
     c: float,
     s: float,
-    Ru: NDArray[np.float64],
-    pu: NDArray[np.float64],
-    X: NDArray[np.float64],
-    x: NDArray[np.float64],
-    about: NDArray[np.float64],
-    R: NDArray[np.float64],
-    p: NDArray[np.float64],
-    column: NDArray[np.float64],
+    Ru: FloatArray,
+    pu: FloatArray,
+    X: FloatArray,
+    x: FloatArray,
+    about: FloatArray,
+    R: FloatArray,
+    p: FloatArray,
+    column: FloatArray,
 ) -> None:
     """Fill the link's R (9,), p (3,) and motion column (6,) about the point ``about``, which may be p itself.
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def rnea(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    a: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    a: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
-    tau: NDArray[np.float64],
+    tau: FloatArray,
 ) -> int:
     """Fill tau (nv,) with M a + h - J^T f_ext; `GOOD`, or what stopped it.
 
@@ -38,7 +36,7 @@ def rnea(
 
 
 @kernel(inner=True)
-def joint_forces(I: NDArray[np.int64], W: NDArray[np.float64], tau: NDArray[np.float64]) -> int:
+def joint_forces(I: IntArray, W: FloatArray, tau: FloatArray) -> int:
     """Inward: each joint bears what its link and everything beyond needs. The forces in W become those sums."""
     nl = I[LINKS]
     nv = I[NV]

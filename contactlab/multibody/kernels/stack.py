@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.sizes import STACK
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["stack"]
 
@@ -45,7 +45,7 @@ def _compiled() -> Any:
 
 
 def _plain() -> Any:
-    def stack() -> NDArray[np.float64]:
+    def stack() -> FloatArray:
         """An array of `STACK` numbers."""
         return np.empty(STACK)
 

@@ -5,22 +5,13 @@ Inward u = x - S.p, p_up += p + U u / D; outward x = (u - U.a) / D, a += S x.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def inward(
-    t: Tree,
-    S: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    P: NDArray[np.float64],
-    x: NDArray[np.float64],
-) -> None:
+def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
     """x (nv,) := E (x - S^T p), the links needing the forces p = P (nl, 6), which is used up."""
     for i in range(t.parent.shape[0] - 1, -1, -1):
         Pi = P[i]
@@ -54,14 +45,7 @@ def inward(
 
 
 @kernel(inline=True)
-def outward(
-    t: Tree,
-    S: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    P: NDArray[np.float64],
-    x: NDArray[np.float64],
-) -> None:
+def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, x: FloatArray) -> None:
     """x (nv,) := E^T D^-1 x; P (nl, 6) ends as the accelerations of the links."""
     for i in range(t.parent.shape[0]):
         Pi = P[i]

@@ -15,12 +15,12 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.codes import REVOLUTE, SCREW
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.multibody.kernels.sizes import TOGETHER
 from contactlab.multibody.kernels.views import part_at
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 #: Largest angle of the loop. The number of quarter turns must fit in the 20 bits that the parts of pi/2 leave free.
@@ -47,7 +47,7 @@ C5: Final = -1.1359926502640998e-11
 
 
 @kernel
-def sines_cosines(x: NDArray[np.float64], c: NDArray[np.float64]) -> None:
+def sines_cosines(x: FloatArray, c: FloatArray) -> None:
     """Fill c, of the length of x, with the cosines, and x itself with the sines of what it holds."""
     large = 0
     for k in range(x.shape[0]):
@@ -84,7 +84,7 @@ def sines_cosines(x: NDArray[np.float64], c: NDArray[np.float64]) -> None:
 
 
 @kernel(inline=True)
-def turns(t: Tree, q: NDArray[np.float64], out: NDArray[np.float64]) -> int:
+def turns(t: Tree, q: FloatArray, out: FloatArray) -> int:
     """Fill ``out`` with the sines and, from the returned place on, the cosines of the joints that turn about an axis.
 
     In the order of the links, ``out`` having 2 nl places rounded up so that whole vectors are filled.

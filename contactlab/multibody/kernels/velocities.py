@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, PRISMATIC, SCREW, SPHERICAL
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel
-def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: float, out: NDArray[np.float64]) -> None:
+def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArray) -> None:
     """out += factor v x s for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
     a = v[0] * factor
     b = v[1] * factor
@@ -31,9 +29,7 @@ def add_cross_motion(v: NDArray[np.float64], s: NDArray[np.float64], factor: flo
 
 
 @kernel
-def add_shift_of_axis(
-    at: NDArray[np.float64], about: NDArray[np.float64], s: NDArray[np.float64], rate: float, out: NDArray[np.float64]
-) -> None:
+def add_shift_of_axis(at: FloatArray, about: FloatArray, s: FloatArray, rate: float, out: FloatArray) -> None:
     """What a screw's axis adds by moving along: its shift t (world axes) gives one more linear term, t x w rate^2."""
     dx = at[0] - about[0]
     dy = at[1] - about[1]
@@ -49,13 +45,13 @@ def add_shift_of_axis(
 @kernel(inline=True)
 def velocities(
     t: Tree,
-    v: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    R: NDArray[np.float64],
-    p: NDArray[np.float64],
-    S: NDArray[np.float64],
-    V: NDArray[np.float64],
-    C: NDArray[np.float64],
+    v: FloatArray,
+    custom: FloatArray,
+    R: FloatArray,
+    p: FloatArray,
+    S: FloatArray,
+    V: FloatArray,
+    C: FloatArray,
 ) -> None:
     """Fill V (nl, 6) and C (nl, 6), the sum of (dS/dt) v over each link's own degrees of freedom.
 

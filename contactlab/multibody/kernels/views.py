@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["part_at", "rows_at"]
 
@@ -55,11 +54,11 @@ def _compiled() -> tuple[Any, Any]:
 
 
 def _plain() -> tuple[Any, Any]:
-    def rows_at(flat: NDArray[np.float64], start: int, n: int, width: int) -> NDArray[np.float64]:
+    def rows_at(flat: FloatArray, start: int, n: int, width: int) -> FloatArray:
         """View (n, width) of the array ``flat`` from ``start`` on."""
         return flat[start : start + n * width].reshape((n, width))
 
-    def part_at(flat: NDArray[np.float64], start: int, n: int) -> NDArray[np.float64]:
+    def part_at(flat: FloatArray, start: int, n: int) -> FloatArray:
         """View (n,) of the array ``flat`` from ``start`` on."""
         return flat[start : start + n]
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.sizes import MATRICES, SCRATCH
 from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 __all__ = ["Frames", "frames", "rows_at"]
@@ -21,17 +19,17 @@ __all__ = ["Frames", "frames", "rows_at"]
 class Frames(NamedTuple):
     """Kinematics of nl links with nv degrees of freedom; see `poses` and `velocities`."""
 
-    R: NDArray[np.float64]  # (nl, 9) link axes to world axes, by rows
-    p: NDArray[np.float64]  # (nl, 3) origins
-    S: NDArray[np.float64]  # (nv, 6) motion columns
-    V: NDArray[np.float64]  # (nl, 6) spatial velocities
-    C: NDArray[np.float64]  # (nl, 6) sums of (dS/dt) v
-    scratch: NDArray[np.float64]  # (18,)
-    turns: NDArray[np.float64]  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
+    R: FloatArray  # (nl, 9) link axes to world axes, by rows
+    p: FloatArray  # (nl, 3) origins
+    S: FloatArray  # (nv, 6) motion columns
+    V: FloatArray  # (nl, 6) spatial velocities
+    C: FloatArray  # (nl, 6) sums of (dS/dt) v
+    scratch: FloatArray  # (18,)
+    turns: FloatArray  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
 
 
 @kernel
-def frames(W: NDArray[np.float64], nl: int, nv: int) -> Frames:
+def frames(W: FloatArray, nl: int, nv: int) -> Frames:
     """Views of the head of a workspace."""
     a = SCRATCH + 2 * nl
     b = a + 6 * nv

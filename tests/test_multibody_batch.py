@@ -9,20 +9,18 @@ from trees import random_tree
 
 from contactlab.multibody import joints
 from contactlab.multibody.batch import (
-    forward_dynamics_batch,
-    inverse_dynamics_batch,
-    mass_matrix_batch,
-    nonlinear_effects_batch,
-    solve_mass_matrix_batch,
-)
-from contactlab.multibody.batch_motion import (
     body_poses,
     body_spatial_jacobian_batch,
     difference_batch,
+    forward_dynamics_batch,
     integrate_batch,
+    inverse_dynamics_batch,
+    mass_matrix_batch,
+    nonlinear_effects_batch,
     point_in_body_batch,
     point_jacobian_batch,
     point_motion_batch,
+    solve_mass_matrix_batch,
 )
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.center_of_mass import (

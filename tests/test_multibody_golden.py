@@ -11,7 +11,6 @@ import pytest
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.configuration import quaternion_places
 from contactlab.multibody.forward_dynamics import forward_dynamics, forward_dynamics_lagrangian
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.jacobians import body_spatial_jacobian, point_jacobian, point_jacobian_6d
@@ -63,7 +62,7 @@ def configuration(model: Model, record: dict[str, Any], q: list[float]) -> np.nd
     """Ours has (w, x, y, z) together; theirs has w after everything else."""
     theirs = np.array(q)
     ours = list(theirs[: model.nv])
-    for before, (place, entry) in enumerate(zip(quaternion_places(model), record["quaternions"], strict=True)):
+    for before, (place, entry) in enumerate(zip(model.quaternion_places, record["quaternions"], strict=True)):
         assert place == entry["xyz_index"] + before
         ours.insert(place, theirs[entry["w_index"]])
     return np.array(ours)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from contactlab.event_driven.candidates import Candidate, Local
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
-from contactlab.multibody.configuration import quaternion_places
 
 __all__ = ["Forces", "Mode", "Phase", "Posed", "Side"]
 
@@ -107,7 +106,7 @@ class Phase:
         self.tau = tau
         self._rate = rate
         self.slow = slow
-        self._places = quaternion_places(model)
+        self._places = model.quaternion_places
 
     def split(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q (unit quaternions) and v of y."""

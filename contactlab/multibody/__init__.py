@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from contactlab.multibody import joints
 from contactlab.multibody.batch import (
+    body_poses,
+    difference_batch,
     forward_dynamics_batch,
+    integrate_batch,
     inverse_dynamics_batch,
     mass_matrix_batch,
     nonlinear_effects_batch,
-    solve_mass_matrix_batch,
-)
-from contactlab.multibody.batch_motion import (
-    body_poses,
-    difference_batch,
-    integrate_batch,
     point_jacobian_batch,
     point_motion_batch,
+    solve_mass_matrix_batch,
 )
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.center_of_mass import (

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked_vector
-from contactlab.multibody.batch_motion import body_sums_batch, centroidal_momentum_matrix_batch
+from contactlab.multibody.batch import body_sums_batch, centroidal_momentum_matrix_batch
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import batched

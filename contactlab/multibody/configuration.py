@@ -8,34 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import bad_configuration, check_finite, checked
+from contactlab.multibody.batch import custom_difference, custom_step, difference_batch, integrate_batch
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
+from contactlab.multibody.instants import batched
+from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["difference", "integrate", "neutral", "normalize", "quaternion_places", "random_configuration"]
-
-
-def quaternion_places(model: Model) -> list[int]:
-    """Where in q the unit quaternions (w, x, y, z) begin."""
-    places = []
-    for body in model.bodies:
-        if isinstance(body.joint, Spherical):
-            places.append(model.q_slice(body.name).start)
-        elif isinstance(body.joint, FloatingBase):
-            places.append(model.q_slice(body.name).start + 3)
-    return places
+__all__ = ["difference", "integrate", "neutral", "normalize", "random_configuration"]
 
 
 def neutral(model: Model) -> FloatArray:
     """The configuration (nq,) of zeros and identity quaternions; custom joints say their own."""
-    q = np.zeros(model.nq)
-    q[quaternion_places(model)] = 1.0
-    for joint, iq, _ in model.packed.custom:
-        name = f"{type(joint).__name__}.neutral"
-        q[iq] = finite_array(joint.neutral(), name, (joint.nq,), MultibodyError)
-    return q
+    return model.neutral
 
 
 def random_configuration(model: Model, seed: int | np.random.Generator, *, spread: float = 1.0) -> FloatArray:
@@ -56,7 +42,7 @@ def random_configuration(model: Model, seed: int | np.random.Generator, *, sprea
         place = model.q_slice(body.name)
         if not isinstance(body.joint, CustomJoint):
             q[place] = rng.uniform(-spread, spread, place.stop - place.start)
-    for at in quaternion_places(model):
+    for at in model.quaternion_places:
         q[at : at + 4] = quaternion.normalize(rng.standard_normal(4))
     for joint, iq, iv in model.packed.custom:
         q[iq] = joint.integrate(q[iq], rng.uniform(-spread, spread, iv.stop - iv.start), 1.0)
@@ -67,7 +53,7 @@ def normalize(model: Model, q: ArrayLike) -> FloatArray:
     """A copy of q, (nq,) or (..., nq), with every quaternion divided by its length."""
     out = finite_array(q, "q", (*np.shape(q)[:-1], model.nq), MultibodyError)
     for row in out.reshape(math.prod(out.shape[:-1]), model.nq):
-        for at in quaternion_places(model):
+        for at in model.quaternion_places:
             row[at : at + 4] = quaternion.normalize(row[at : at + 4])
     return out
 
@@ -78,23 +64,15 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
     Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
     axes, and renormalised.
     """
-    from contactlab.multibody.batch_motion import integrate_batch
-    from contactlab.multibody.instants import batched
     from contactlab.multibody.kernels.configurations import integrate_configuration
 
     if batched(q, v) or np.ndim(dt) > 0:
         return integrate_batch(model, q, v, dt)
-    q_, v_, time = (
-        checked("q", q, model.nq),
-        checked("v", v, model.nv),
-        float(finite_array(dt, "dt", (), MultibodyError)),
-    )
+    q_, v_ = checked("q", q, model.nq), checked("v", v, model.nv)
+    time = float(finite_array(dt, "dt", (), MultibodyError))
     out = np.zeros(model.nq)
     integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, time, out)
-    for joint, iq, iv in model.packed.custom:
-        out[iq] = finite_array(
-            joint.integrate(q_[iq], v_[iv], time), f"{type(joint).__name__}.integrate", (joint.nq,), MultibodyError
-        )
+    custom_step(model, q_, v_, time, out)
     if not np.isfinite(out).all():
         check_finite("v", v_)
         raise bad_configuration(model, q_, 0)
@@ -103,8 +81,6 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
     """The velocity (nv,) that takes q0 to q1 in unit time, orientations by the shorter turn: inverse of `integrate`."""
-    from contactlab.multibody.batch_motion import difference_batch
-    from contactlab.multibody.instants import batched
     from contactlab.multibody.kernels.configurations import configuration_difference
 
     if batched(q0, q1):
@@ -112,10 +88,7 @@ def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
     a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
     out = np.zeros(model.nv)
     configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
-    for joint, iq, iv in model.packed.custom:
-        out[iv] = finite_array(
-            joint.difference(a[iq], b[iq]), f"{type(joint).__name__}.difference", (joint.nv,), MultibodyError
-        )
+    custom_difference(model, a, b, out)
     if not np.isfinite(out).all():
         check_finite("q0", a)
         check_finite("q1", b)

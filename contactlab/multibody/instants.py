@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.kinematics import Kinematics
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
@@ -27,9 +27,6 @@ __all__ = ["Instants", "batched", "operand", "optional", "velocity"]
 # Links per portion of work: a few milliseconds, after which Ctrl-C is heeded.
 _PORTION = 20_000
 _WIDEST = 4096
-
-#: Does instants start to stop, the workspace (of its own) and the codes (B,) to be filled being handed over.
-Work = Callable[[int, int, FloatArray, IntArray], None]
 
 
 def batched(*vectors: object, rows: object = None) -> bool:
@@ -137,34 +134,39 @@ class Instants:
         """Results (B, ...) with the leading axes as given."""
         return out.reshape((*self.shape, *out.shape[1:]))
 
-    def custom(self, *, moving: bool) -> FloatArray:
-        """Rows (B or 1, n, 54) of custom joints, evaluated in Python; operands: q first, if ``moving`` then v."""
-        if not self.model.packed.custom:
-            return np.zeros((1, 0, CUSTOM_ROW))
+    def custom(self) -> FloatArray:
+        """Rows (B or 1, n, 54) of custom joints, evaluated in Python at q and, where it is the second operand, v."""
+        joints = self.model.packed.custom
+        if not joints or not self.count:
+            return np.zeros((1, len(joints), CUSTOM_ROW))
+        moving = self.names[1:2] == ("v",) and self.rows[1].shape[1] > 0
         rows = [custom_rows(self.model, self.row(0, b), self.row(1, b) if moving else None) for b in range(self.count)]
-        return np.array(rows).reshape((-1, len(self.model.packed.custom), CUSTOM_ROW)) if rows else np.zeros((1, 0, 54))
+        return np.array(rows)
 
-    def run(self, work: Work, size: int, threads: int | None) -> None:
-        """Do all of the work, on threads where it is long enough; raise for the first instant that failed.
+    def fill(self, kernel: Any, size: int, threads: int | None, operands: tuple[object, ...], out: object) -> None:
+        """Have a kernel of `kernels.batch` fill ``out``, on threads where that is much; raise for the first failure.
 
         Parameters
         ----------
-        work
-            Called with portions.
+        kernel
+            Called with portions of the instants.
         size
-            Length of the workspace it needs.
+            Length of the workspace it needs for one.
         threads
             Number of threads, None for one per core. Results do not depend on it.
+        operands, out
+            What it takes and fills.
         """
         wanted: object = os.cpu_count() or 1 if threads is None else threads  # whatever the caller's types say
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:
             raise MultibodyError("threads", f"must be a whole number >= 1, got {threads!r}")
         codes = np.full(self.count, GOOD, dtype=np.int64)
+        packed = self.model.packed
 
         def portion(bounds: tuple[int, int]) -> None:
-            work(*bounds, np.empty(size), codes)
+            kernel(packed.ints, packed.floats, operands, *bounds, np.empty(size), codes, out)
 
-        _spread(portion, self.count, max(1, min(_WIDEST, _PORTION // max(1, self.model.packed.nl))), int(wanted))
+        _spread(portion, self.count, max(1, min(_WIDEST, _PORTION // max(1, packed.nl))), int(wanted))
         missed = np.flatnonzero(codes != GOOD)
         if missed.shape[0]:
             raise self.error(int(missed[0]), int(codes[missed[0]]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import checked_vector
-from contactlab.multibody.batch_motion import body_spatial_jacobian_batch, point_jacobian_batch
+from contactlab.multibody.batch import body_spatial_jacobian_batch, point_jacobian_batch
 from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.joints import CustomJoint, Joint
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -165,9 +166,21 @@ class Model:
     @property
     def neutral(self) -> FloatArray:
         """The configuration (nq,) of zeros and identity rotations (what a `CustomJoint` says for itself)."""
-        from contactlab.multibody.configuration import neutral
+        q = np.zeros(self.nq)
+        q[self.quaternion_places] = 1.0
+        for joint, iq, _ in self.packed.custom:
+            name = f"{type(joint).__name__}.neutral"
+            q[iq] = finite_array(joint.neutral(), name, (joint.nq,), MultibodyError)
+        return q
 
-        return neutral(self)
+    @property
+    def quaternion_places(self) -> list[int]:
+        """Where in q the unit quaternions (w, x, y, z) begin."""
+        return [
+            start + (3 if isinstance(body.joint, FloatingBase) else 0)
+            for body, start in zip(self.bodies, self._q_start, strict=True)
+            if isinstance(body.joint, Spherical | FloatingBase)
+        ]
 
     def index(self, name: str) -> int:
         """Place of a body in the order added; -1 for the world. An unknown name raises, with the close ones."""

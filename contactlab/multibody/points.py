@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked_vector
-from contactlab.multibody.batch_motion import point_in_body_batch, point_motion_batch
+from contactlab.multibody.batch import point_in_body_batch, point_motion_batch
 from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD

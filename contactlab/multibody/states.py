@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import bad_configuration
-from contactlab.multibody.configuration import quaternion_places
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -26,7 +25,7 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
     array = _checked(q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies])
-    for at in quaternion_places(model):
+    for at in model.quaternion_places:
         if not abs(math.hypot(*array[at : at + 4].tolist()) - 1.0) <= UNIT_TOLERANCE:
             raise bad_configuration(model, array, at)
     return array

@@ -192,8 +192,8 @@ def exponents(edges: int = 8) -> list[list[str]]:
 
 def tosses(path: Path) -> list[list[str]]:
     """Seconds for all tosses of a file at the settings of ``contactlab toss``, on one thread and on two."""
-    from contactlab.lab import TossSettings, run_tosses
     from contactlab.lab.datasets import load_cube_tosses
+    from contactlab.studies import TossSettings, run_tosses
 
     data, lines = load_cube_tosses(path), []
     for workers in (1, 2):

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from contactlab.lab import TossSettings, run_tosses
 from contactlab.lab.datasets import load_cube_tosses
+from contactlab.studies import TossSettings, run_tosses
 
 BOX = {
     "mu": (0.178, 0.188),

@@ -77,7 +77,7 @@ def example_01_first_lcp() -> Figure:
 
 def example_03_a_toss() -> Figure:
     """A synthetic toss, as simulated."""
-    from contactlab.lab import TossSettings, simulate_toss, synthesize_tosses
+    from contactlab.studies import TossSettings, simulate_toss, synthesize_tosses
 
     recording: Recording = simulate_toss(synthesize_tosses(3, TossSettings(mu=0.2)), 0, TossSettings(mu=0.2))
     return plotting.picture(recording, np.linspace(0, recording.time[-1], 4).tolist(), size=(340, 300))

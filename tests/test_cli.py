@@ -15,8 +15,8 @@ import pytest
 from contactlab.cli import main
 from contactlab.cli.arguments import frictions
 from contactlab.cli.progress import Progress
-from contactlab.lab import TossSettings, synthesize_tosses
 from contactlab.lab.datasets import save_cube_tosses
+from contactlab.studies import TossSettings, synthesize_tosses
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_failed_toss_gives_status_1(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failure is listed, counted in the JSON file and makes the exit status 1."""
-    from contactlab.lab import toss
+    from contactlab.studies import toss
 
     monkeypatch.setattr(toss, "CERTIFIED", -1.0)
     out = tmp_path / "scores.json"

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from contactlab.cli import main
-from contactlab.lab import DatasetError, TossSettings, synthesize_tosses
+from contactlab.lab import DatasetError
 from contactlab.lab.datasets import SOURCES, Source, fetch, load_problems, save_cube_tosses
+from contactlab.studies import TossSettings, synthesize_tosses
 
 CONTENT = b"what the file holds"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()

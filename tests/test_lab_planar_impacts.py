@@ -15,7 +15,7 @@ from contactlab.cli.main import main
 from contactlab.impact import Newton, Poisson, Stronge
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
-from contactlab.lab.planar_fit import (
+from contactlab.studies.planar_fit import (
     PlanarModel,
     bootstrap,
     cross_validate,
@@ -23,7 +23,7 @@ from contactlab.lab.planar_fit import (
     momentum_balance,
     prediction_errors,
 )
-from contactlab.lab.planar_laws import LAWS, planar_impulses
+from contactlab.studies.planar_laws import LAWS, planar_impulses
 from problem_data import ConstraintVelProblemData
 
 MASS, SEMI = 0.037, (0.035, 0.025)

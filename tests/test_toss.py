@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from contactlab.lab import (
+from contactlab.lab.datasets import CubeTosses, DatasetError, Toss, load_cube_tosses, save_cube_tosses
+from contactlab.spatial import quaternion
+from contactlab.studies import (
     MODELS,
     PUBLISHED,
-    DatasetError,
     TossOutcome,
     TossReport,
     TossSettings,
@@ -23,11 +24,8 @@ from contactlab.lab import (
     run_tosses,
     synthesize_tosses,
 )
-from contactlab.lab.datasets import CubeTosses, Toss, load_cube_tosses, save_cube_tosses
-from contactlab.lab.toss_ablation import INGREDIENTS, ablations
-from contactlab.lab.toss_cube import RoundedCube
-from contactlab.lab.toss_metric import position_error_percent, rotation_error_degrees
-from contactlab.spatial import quaternion
+from contactlab.studies.toss import RoundedCube, position_error_percent, rotation_error_degrees
+from contactlab.studies.toss_tables import INGREDIENTS, ablations
 
 Arrays = dict[str, NDArray[np.generic]]
 SETTINGS = TossSettings(mu=0.2, edges=8, substeps=4)
@@ -206,8 +204,8 @@ def test_threads_do_not_change_the_scores(tosses: CubeTosses) -> None:
 
 def test_failed_toss_is_an_outcome(tosses: CubeTosses, monkeypatch: pytest.MonkeyPatch) -> None:
     """A simulation that stops is counted and listed with its reason, and stays out of the means."""
-    from contactlab.lab import toss
     from contactlab.simulation import Recording, SimulationError
+    from contactlab.studies import toss
 
     simulate = toss._simulate
 

@@ -86,8 +86,8 @@ def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, objec
     """Fit, score and print single impacts; return the scores."""
     from contactlab.lab.datasets.planar_impacts import load_planar_impacts
     from contactlab.lab.errors import DatasetError
-    from contactlab.lab.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
-    from contactlab.lab.planar_table import format_intervals, format_planar, planar_json
+    from contactlab.studies.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
+    from contactlab.studies.planar_tables import format_intervals, format_planar, planar_json
 
     data = load_planar_impacts(path)
     if not 2 <= arguments.folds <= len(data):

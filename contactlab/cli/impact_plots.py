@@ -11,9 +11,9 @@ import numpy as np
 if TYPE_CHECKING:
     from contactlab.lab.datasets.planar_impacts import PlanarImpacts
     from contactlab.lab.datasets.square_drops import SquareDrops
-    from contactlab.lab.planar_fit import PlanarFit
-    from contactlab.lab.square import SquareReport
-    from contactlab.lab.square_path import SquarePath
+    from contactlab.studies.planar_fit import PlanarFit
+    from contactlab.studies.square import SquareReport
+    from contactlab.studies.square_path import SquarePath
 
 __all__ = ["plot_drops", "plot_impacts", "plot_theory"]
 
@@ -66,9 +66,9 @@ def plot_drops(
     folder: Path, drops: SquareDrops, paths: Sequence[SquarePath], reports: Mapping[str, SquareReport]
 ) -> list[Path]:
     """Draw the errors of every model, and drops from the best to the worst of the last one."""
-    from contactlab.lab.square import square_poses
-    from contactlab.lab.square_settings import MODELS, SHARED_CALIBRATION
     from contactlab.plotting import plot_error_bars, plot_planar_paths
+    from contactlab.studies.square import square_poses
+    from contactlab.studies.square_settings import MODELS, SHARED_CALIBRATION
 
     errors = {
         name: (report.position[report.ran], report.rotation[report.ran])

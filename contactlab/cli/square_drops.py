@@ -16,12 +16,12 @@ def score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, ob
     """Simulate, score and print drops; return the scores and whether a simulation failed."""
     from contactlab.lab.datasets.square_drops import load_square_drops
     from contactlab.lab.errors import DatasetError
-    from contactlab.lab.square import held_still, run_squares
-    from contactlab.lab.square_fit import SquareFit, SquareGrid, fit_squares
-    from contactlab.lab.square_path import prepare
-    from contactlab.lab.square_sense import rotation_sense
-    from contactlab.lab.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
-    from contactlab.lab.square_table import format_squares, format_squares_fit, squares_json
+    from contactlab.studies.planar_tables import format_squares, format_squares_fit, squares_json
+    from contactlab.studies.square import held_still, run_squares
+    from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
+    from contactlab.studies.square_path import prepare
+    from contactlab.studies.square_sense import rotation_sense
+    from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
 
     drops = load_square_drops(path)
     if arguments.fit and not 2 <= arguments.folds <= len(drops):

@@ -15,8 +15,8 @@ from contactlab.cli import arguments as kinds
 from contactlab.cli.progress import Progress
 
 if TYPE_CHECKING:
-    from contactlab.lab import TossReport, TossSettings
     from contactlab.lab.datasets import CubeTosses
+    from contactlab.studies import TossReport, TossSettings
 
 __all__ = ["add_parser", "run"]
 
@@ -31,7 +31,7 @@ listed and left out of the means; the exit status is then 1.
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the parser."""
     # The defaults are those of the settings; reading them costs nothing heavy.
-    from contactlab.lab import MODELS
+    from contactlab.studies import MODELS
 
     default = MODELS["rigid"]
     parser = commands.add_parser(
@@ -77,9 +77,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the tosses of a file; exit status 1 if any failed."""
-    from contactlab.lab import format_table
     from contactlab.lab.datasets import load_cube_tosses
     from contactlab.lab.datasets.fetching import data_path, only_file
+    from contactlab.studies import format_table
 
     tosses = load_cube_tosses(only_file(data_path(arguments.file if arguments.data is None else arguments.data)))
     settings = _settings(arguments)
@@ -124,7 +124,7 @@ def summary(report: TossReport) -> dict[str, object]:
 
 def _settings(arguments: argparse.Namespace) -> TossSettings:
     """Return the settings of the model, with what the command line says otherwise."""
-    from contactlab.lab import MODELS
+    from contactlab.studies import MODELS
 
     given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps")}
     return replace(MODELS[arguments.model], **{name: value for name, value in given.items() if value is not None})
@@ -132,7 +132,7 @@ def _settings(arguments: argparse.Namespace) -> TossSettings:
 
 def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
     """Score the ingredients of the best model and print them; return the number of failed tosses."""
-    from contactlab.lab.toss_ablation import ablations, format_ablation
+    from contactlab.studies.toss_tables import ablations, format_ablation
 
     given = {name: value for name in ("edges", "substeps") if (value := getattr(arguments, name)) is not None}
     rows = []
@@ -151,7 +151,7 @@ def _number(value: float) -> float | None:
 
 def _score(tosses: CubeTosses, settings: TossSettings, workers: int | None, label: str) -> TossReport:
     """Run all tosses under one setting, with progress."""
-    from contactlab.lab import run_tosses
+    from contactlab.studies import run_tosses
 
     with Progress(label, "tosses") as progress:
         return run_tosses(tosses, settings, workers=workers, progress=progress.update)
@@ -169,14 +169,14 @@ def _print_account(report: TossReport) -> None:
 
 def _scan(tosses: CubeTosses, settings: TossSettings, arguments: argparse.Namespace) -> int:
     """Score a grid of mu and k, print it, write picture and numbers; return the number of failed tosses."""
-    from contactlab.lab.toss_scan import CURVE_MU, format_row, scan_header, scan_tosses, write_csv
+    from contactlab.studies.toss_tables import CURVE_MU, format_scan_row, scan_header, scan_tosses, write_csv
 
     cones = arguments.curve_edges if arguments.curve else [settings.edges]
     print(scan_header())
     reports = []
     for report in scan_tosses(tosses, settings, arguments.scan_mu or CURVE_MU, cones, workers=arguments.workers):
         reports.append(report)
-        print(format_row(report), flush=True)
+        print(format_scan_row(report), flush=True)
     if arguments.curve:
         table = write_csv(arguments.curve.with_suffix(".csv"), reports)
         print(f"wrote {table}")
@@ -203,8 +203,8 @@ def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
 
 def _draw(path: Path, reports: list[TossReport]) -> None:
     """Draw the curve, or say which extra is missing."""
-    from contactlab.lab import PUBLISHED
     from contactlab.plotting import plot_toss_curve
+    from contactlab.studies import PUBLISHED
 
     points = [
         (report.settings.edges, report.settings.mu, report.position_percent[0], report.rotation_deg[0])

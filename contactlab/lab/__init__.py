@@ -1,14 +1,16 @@
-"""Experiments: data sets with their metrics, runs that are scored on them, sweeps of many runs, races of solvers."""
+"""Experiments: data sets with their metrics, sweeps of many runs, races of solvers.
+
+The names of `contactlab.studies`, which stands above this package, can be had here, too; they load on first use.
+"""
 
 from __future__ import annotations
+
+import importlib
+from typing import Any
 
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing import RaceReport, race
 from contactlab.lab.sweeps import SweepError, SweepResult, problem_sweep, scene_sweep, sweep
-from contactlab.lab.synthetic_toss import synthesize_tosses
-from contactlab.lab.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
-from contactlab.lab.toss_settings import MODELS, TossSettings
-from contactlab.lab.toss_table import PUBLISHED, PublishedRow, format_table
 
 __all__ = [
     "MODELS",
@@ -32,3 +34,12 @@ __all__ = [
     "sweep",
     "synthesize_tosses",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name of `contactlab.studies` the first time it is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module("contactlab.studies"), name)
+    globals()[name] = value
+    return value

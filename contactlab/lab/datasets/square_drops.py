@@ -14,7 +14,7 @@ One `.npz`, SI units, n drops of m samples each:
 ==============  ========  ==============================================================================
 
 The velocities of the published file (``vx``, ``vz``, ``vtheta``) are differences of the positions and are not read.
-What has to be put right before use is in `contactlab.lab.square_path`.
+What has to be put right before use is in `contactlab.studies.square_path`.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
-from contactlab.lab.square import SquareReport, run_squares
-from contactlab.lab.square_path import Calibration, SquarePath
-from contactlab.lab.square_settings import SquareSettings
+from contactlab.studies.square import SquareReport, run_squares
+from contactlab.studies.square_path import Calibration, SquarePath
+from contactlab.studies.square_settings import SquareSettings
 
 __all__ = ["SquareFit", "SquareGrid", "fit_squares", "objective"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.cube_toss import CubeTosses
-from contactlab.lab.toss import simulate_toss
-from contactlab.lab.toss_settings import TossSettings
+from contactlab.studies.toss import simulate_toss
+from contactlab.studies.toss_settings import TossSettings
 
 __all__ = ["synthesize_tosses"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts
-from contactlab.lab.planar_laws import LAWS, Law, planar_impulses
+from contactlab.studies.planar_laws import LAWS, Law, planar_impulses
 
 __all__ = [
     "INGREDIENTS",

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
-from contactlab.lab.square_path import Calibration, SquarePath
-from contactlab.lab.square_settings import SquareSettings
+from contactlab.studies.square_path import Calibration, SquarePath
+from contactlab.studies.square_settings import SquareSettings
 
 if TYPE_CHECKING:
     from contactlab.simulation import TimeStepping, World

@@ -1,11 +1,12 @@
-"""What is chosen in a run of square drops, and the choices that were fitted."""
+"""Settings of square-drop runs, what is chosen and not measured, and the choices that were fitted."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from contactlab.lab.square_path import Calibration
+from contactlab.studies.square_path import Calibration
+from contactlab.studies.toss_settings import check_settings
 
 __all__ = ["FALL", "GRIDS", "MODELS", "SHARED_CALIBRATION", "SquareSettings"]
 
@@ -53,24 +54,7 @@ class SquareSettings:
     substeps: int = 4
 
     def __post_init__(self) -> None:
-        for name in ("mu", "impact_speed", "guide_x", "guide_z", "dissipation"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name}: {value} is not a finite number >= 0")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise ValueError(f"restitution: {self.restitution} is not in [0, 1]")
-        for name in ("gravity", "inertia_scale"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: {value} is not a finite number > 0")
-        if not self.stiffness > 0.0:
-            raise ValueError(f"stiffness: {self.stiffness} is not > 0")
-        if math.isinf(self.stiffness) and self.dissipation > 0.0:
-            raise ValueError(f"dissipation: {self.dissipation} without a finite stiffness")
-        if math.isfinite(self.stiffness) and self.restitution > 0.0:
-            raise ValueError(f"restitution: {self.restitution} beside a stiffness: a spring rebounds by itself")
-        if self.substeps < 1:
-            raise ValueError(f"substeps: {self.substeps} is not >= 1")
+        check_settings(self, ("mu", "impact_speed", "guide_x", "guide_z"), ("gravity", "inertia_scale"))
 
 
 #: Named settings; their numbers were fitted to the 364 public drops.

@@ -1,13 +1,13 @@
-"""What is chosen in a run of cube tosses, and the choices that were fitted."""
+"""Settings of cube-toss runs, what is chosen and not measured, and the choices that were fitted."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
-
-__all__ = ["MODELS", "TossSettings"]
+__all__ = ["MODELS", "TossSettings", "check_settings"]
 
 # Fitted on the 385 public tosses at k = 16 and 10 sub-steps: smallest sum of the two mean errors on a grid of 0.001.
 FITTED_MU = 0.178
@@ -56,30 +56,33 @@ class TossSettings:
     dissipation: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("mu", "impact_speed", "corner_radius"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0.0):
-                raise ValueError(f"{name}: {value} is not a finite number >= 0")
+        check_settings(self, ("mu", "impact_speed", "corner_radius"), ("gravity", "inertia_scale"))
         if self.edges < 4 or self.edges % 2:
             raise ValueError(f"edges: {self.edges} is not an even number >= 4")
-        if self.substeps < 1:
-            raise ValueError(f"substeps: {self.substeps} is not >= 1")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise ValueError(f"restitution: {self.restitution} is not in [0, 1]")
-        if not np.isfinite(self.board_height):
+        if not math.isfinite(self.board_height):
             raise ValueError(f"board_height: {self.board_height} is not finite")
-        if not (np.isfinite(self.dissipation) and self.dissipation >= 0.0):
-            raise ValueError(f"dissipation: {self.dissipation} is not a finite number >= 0")
-        if not self.stiffness > 0.0:
-            raise ValueError(f"stiffness: {self.stiffness} is not > 0")
-        if math.isinf(self.stiffness) and self.dissipation > 0.0:
-            raise ValueError(f"dissipation: {self.dissipation} without a finite stiffness")
-        if math.isfinite(self.stiffness) and self.restitution > 0.0:
-            raise ValueError(f"restitution: {self.restitution} beside a stiffness: a spring rebounds by itself")
-        for name in ("gravity", "inertia_scale"):
-            value = getattr(self, name)
-            if value is not None and not (np.isfinite(value) and value > 0.0):
-                raise ValueError(f"{name}: {value} is not a finite number > 0")
+
+
+def check_settings(settings: Any, non_negative: Sequence[str], positive: Sequence[str]) -> None:
+    """Raise a `ValueError` naming the first field that no run has: of these, or of rebound, corners and sub-steps."""
+    for name in (*non_negative, "dissipation"):
+        value = getattr(settings, name)
+        if not (math.isfinite(value) and value >= 0.0):
+            raise ValueError(f"{name}: {value} is not a finite number >= 0")
+    for name in positive:
+        value = getattr(settings, name)
+        if value is not None and not (math.isfinite(value) and value > 0.0):
+            raise ValueError(f"{name}: {value} is not a finite number > 0")
+    if settings.substeps < 1:
+        raise ValueError(f"substeps: {settings.substeps} is not >= 1")
+    if not 0.0 <= settings.restitution <= 1.0:
+        raise ValueError(f"restitution: {settings.restitution} is not in [0, 1]")
+    if not settings.stiffness > 0.0:
+        raise ValueError(f"stiffness: {settings.stiffness} is not > 0")
+    if math.isinf(settings.stiffness) and settings.dissipation > 0.0:
+        raise ValueError(f"dissipation: {settings.dissipation} without a finite stiffness")
+    if math.isfinite(settings.stiffness) and settings.restitution > 0.0:
+        raise ValueError(f"restitution: {settings.restitution} beside a stiffness: a spring rebounds by itself")
 
 
 #: Named settings: ``rigid`` has friction alone, ``best`` was fitted to the 385 public tosses (`docs/validation.md`).

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
-from contactlab.lab.square_path import CLEAR, Calibration, SquarePath, lowest_corner
+from contactlab.studies.square_path import CLEAR, Calibration, SquarePath, lowest_corner
 
 __all__ = ["rotation_sense"]
 

@@ -1,0 +1,22 @@
+"""Studies of recordings: data sets simulated, scored and fitted; nothing but the command line stands on them."""
+
+from __future__ import annotations
+
+from contactlab.studies.synthetic_toss import synthesize_tosses
+from contactlab.studies.toss import TossOutcome, TossReport, run_toss, run_tosses, simulate_toss
+from contactlab.studies.toss_settings import MODELS, TossSettings
+from contactlab.studies.toss_tables import PUBLISHED, PublishedRow, format_table
+
+__all__ = [
+    "MODELS",
+    "PUBLISHED",
+    "PublishedRow",
+    "TossOutcome",
+    "TossReport",
+    "TossSettings",
+    "format_table",
+    "run_toss",
+    "run_tosses",
+    "simulate_toss",
+    "synthesize_tosses",
+]

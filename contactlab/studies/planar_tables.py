@@ -1,0 +1,139 @@
+"""Tables of planar studies, as text and as JSON: laws fitted to single impacts, models of whole drops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.studies.planar_fit import PlanarFit
+from contactlab.studies.square import EARLY, SquareReport
+from contactlab.studies.square_fit import SquareFit
+
+__all__ = [
+    "REFERENCE_MEDIAN",
+    "format_intervals",
+    "format_planar",
+    "format_squares",
+    "format_squares_fit",
+    "planar_json",
+    "squares_json",
+]
+
+#: Median held-out error of a two-number Newton-Coulomb model (mu 0.02, e 0.525) as the data set's description has it.
+REFERENCE_MEDIAN = 0.285
+
+
+def format_planar(fits: Sequence[PlanarFit]) -> str:
+    """Return one line per model: held-out median and mean error, and the numbers fitted to all impacts."""
+    lines = [f"{'tangent row':<11}  {'law':<8} {'median':>7} {'mean':>7}  numbers (fitted to all impacts)"]
+    for fit in fits:
+        model = fit.model
+        numbers = ", ".join(_number(n, v) for n, v in zip(model.parameters, fit.values, strict=True))
+        lost = f"; {fit.unsolved} without prediction" if fit.unsolved else ""
+        lines.append(
+            f"{_reading(fit):<11}  {model.law:<8} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
+            f"{numbers}{lost}"
+        )
+    lines.append(f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}")
+    lines.append("error: |predicted - measured| / |before| in the norm of the mass matrix, of impacts not fitted to")
+    return "\n".join(lines)
+
+
+def format_intervals(fit: PlanarFit, interval: NDArray[np.float64]) -> str:
+    """Return the numbers of one model with their intervals (2, number of parameters)."""
+    parts = [
+        f"{_number(name, value)} ({_scaled(name, low):.4g} to {_scaled(name, high):.4g})"
+        for name, value, low, high in zip(fit.model.parameters, fit.values, *interval, strict=True)
+    ]
+    return f"{_reading(fit)}, {fit.model.law}: " + ", ".join(parts)
+
+
+def planar_json(
+    fits: Sequence[PlanarFit], intervals: Mapping[int, NDArray[np.float64]], balance: NDArray[np.float64]
+) -> dict[str, object]:
+    """Return everything the tables show as JSON values; ``intervals`` by the place of the fit."""
+    rows = []
+    for i, fit in enumerate(fits):
+        row: dict[str, object] = {
+            "law": fit.model.law,
+            "tangent_row": _reading(fit),
+            "median": float(np.median(fit.errors)),
+            "mean": float(fit.errors.mean()),
+            "unsolved": fit.unsolved,
+            "values": dict(zip(fit.model.parameters, fit.values.tolist(), strict=True)),
+        }
+        if i in intervals:
+            row["interval_95"] = dict(zip(fit.model.parameters, intervals[i].T.tolist(), strict=True))
+        rows.append(row)
+    return {"impacts": len(fits[0].errors), "momentum_balance": balance.tolist(), "models": rows}
+
+
+def _reading(fit: PlanarFit) -> str:
+    return "consistent" if fit.model.consistent else "as stored"
+
+
+def _scaled(name: str, value: float) -> float:
+    return 1e3 * value if name == "offset" else value
+
+
+def _number(name: str, value: float) -> str:
+    return f"{name} {_scaled(name, value):.4g}{' mm' if name == 'offset' else ''}"
+
+
+def format_squares(reports: Mapping[str, SquareReport]) -> str:
+    """Return one line per model: mean, standard deviation and median over drops, and the early means."""
+    width = max(len(name) for name in reports)
+    lines = [
+        f"{'':<{width}}  {'position, % of side':>22}  {'rotation, deg':>22}   up to {EARLY:g} s",
+        f"{'model':<{width}}  {'mean':>6} {'':>8} {'median':>6}  {'mean':>6} {'':>8} {'median':>6}   %     deg",
+    ]
+    for name, report in reports.items():
+        ran = report.ran
+        columns = []
+        for values in (report.position[ran], report.rotation[ran]):
+            columns.append(f"{values.mean():>6.1f} +- {values.std():>5.1f} {np.median(values):>6.1f}")
+        early = f"{report.early_position[ran].mean():>5.1f} {report.early_rotation[ran].mean():>5.1f}"
+        failed = f"  {len(report.failures)} failed" if report.failures else ""
+        lines.append(f"{name:<{width}}  {columns[0]}  {columns[1]}  {early}{failed}")
+    return "\n".join(lines)
+
+
+def format_squares_fit(name: str, fit: SquareFit) -> str:
+    """Return what a fit chose, its intervals and its held-out errors."""
+    numbers = ", ".join(
+        f"{key} {value:g} ({low:g} to {high:g})"
+        for (key, value), low, high in zip(fit.values.items(), *fit.interval, strict=True)
+    )
+    (position_low, rotation_low), (position_high, rotation_high) = fit.mean_interval
+    return (
+        f"{name}: {numbers}\n"
+        f"  held out: position {fit.position.mean():.1f} +- {fit.position.std():.1f} % of side, "
+        f"rotation {fit.rotation.mean():.1f} +- {fit.rotation.std():.1f} deg; 95 % of resampled means: "
+        f"{position_low:.1f} to {position_high:.1f} %, {rotation_low:.1f} to {rotation_high:.1f} deg"
+    )
+
+
+def squares_json(reports: Mapping[str, SquareReport], fits: Mapping[str, SquareFit]) -> dict[str, object]:
+    """Return the tables as JSON values."""
+    models: dict[str, object] = {}
+    for name, report in reports.items():
+        ran = report.ran
+        models[name] = {
+            "position_percent": float(report.position[ran].mean()),
+            "rotation_deg": float(report.rotation[ran].mean()),
+            "early_position_percent": float(report.early_position[ran].mean()),
+            "early_rotation_deg": float(report.early_rotation[ran].mean()),
+            "failures": list(report.failures),
+        }
+    fitted: dict[str, object] = {}
+    for name, fit in fits.items():
+        fitted[name] = {
+            "values": fit.values,
+            "interval_95": dict(zip(fit.values, fit.interval.T.tolist(), strict=True)),
+            "held_out_position_percent": float(fit.position.mean()),
+            "held_out_rotation_deg": float(fit.rotation.mean()),
+        }
+    count = len(next(iter(reports.values())))
+    return {"drops": count, "models": models, "fits": fitted}

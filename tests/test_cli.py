@@ -14,8 +14,8 @@ import pytest
 
 from contactlab.cli import main
 from contactlab.cli.arguments import frictions
-from contactlab.cli.progress import Progress
 from contactlab.lab.datasets import save_cube_tosses
+from contactlab.lab.progress import Progress
 from contactlab.studies import TossSettings, synthesize_tosses
 
 

@@ -1,12 +1,16 @@
-"""Argument types shared by commands: each says what it wanted when it is not given it."""
+"""What commands share: how they are added, argument types that say what they wanted, and what is said of pictures."""
 
 from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias, TypeVar
 
 __all__ = [
+    "Commands",
+    "add_command",
     "cone_list",
     "even",
     "frictions",
@@ -14,49 +18,83 @@ __all__ = [
     "output_file",
     "positive",
     "positive_integer",
-    "seed",
+    "report_written",
     "times",
+    "tolerance",
+    "whole",
 ]
 
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Number = TypeVar("Number", int, float)
 
-def positive(text: str) -> float:
-    """Return a finite number > 0."""
-    value = _number(text)
-    if value <= 0.0:
-        raise argparse.ArgumentTypeError(f"{text} is not > 0")
+
+def add_command(
+    commands: Commands,
+    name: str,
+    run: Callable[[argparse.Namespace], int],
+    *,
+    help: str,
+    description: str | None,
+    epilog: str = "",
+) -> argparse.ArgumentParser:
+    """Return the parser of a new command, which calls ``run``; the epilog is printed as it is written."""
+    parser = commands.add_parser(
+        name,
+        help=help,
+        description=description,
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter if epilog else argparse.HelpFormatter,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def report_written(missing: str, write: Callable[[], Path]) -> None:
+    """Write a picture and say so, or say that there is none and which extra is missing."""
+    try:
+        path = write()
+    except ModuleNotFoundError as error:
+        print(f"no {missing}: {error.name} is missing; pip install 'contactlab[viz]'")
+    else:
+        print(f"wrote {path}")
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text} is not finite")
     return value
 
 
-def non_negative(text: str) -> float:
-    """Return a finite number >= 0."""
-    value = _number(text)
-    if value < 0.0:
-        raise argparse.ArgumentTypeError(f"{text} is not >= 0")
-    return value
+def _integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
-def positive_integer(text: str) -> int:
-    """Return a whole number >= 1."""
-    value = _integer(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not >= 1")
-    return value
+def _such(read: Callable[[str], Number], holds: Callable[[Number], bool], wanted: str) -> Callable[[str], Number]:
+    """Return a reader of numbers for which a condition holds, in words what they must be."""
+
+    def parse(text: str) -> Number:
+        value = read(text)
+        if not holds(value):
+            raise argparse.ArgumentTypeError(f"{text} {wanted}")
+        return value
+
+    return parse
 
 
-def seed(text: str) -> int:
-    """Return a seed: a whole number >= 0."""
-    value = _integer(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{text} is not >= 0")
-    return value
-
-
-def even(text: str) -> int:
-    """Return a number of edges of the friction cone: even, >= 4."""
-    value = _integer(text)
-    if value < 4 or value % 2:
-        raise argparse.ArgumentTypeError(f"{text} is not an even number >= 4")
-    return value
+positive = _such(_number, lambda value: value > 0.0, "is not > 0")
+non_negative = _such(_number, lambda value: value >= 0.0, "is not >= 0")
+tolerance = _such(positive, lambda value: 1e-14 <= value < 1.0, "does not lie between 1e-14 and 1")
+positive_integer = _such(_integer, lambda value: value >= 1, "is not >= 1")
+whole = _such(_integer, lambda value: value >= 0, "is not >= 0")
+#: Number of edges of a friction cone.
+even = _such(_integer, lambda value: value >= 4 and value % 2 == 0, "is not an even number >= 4")
 
 
 def frictions(text: str) -> list[float]:
@@ -91,20 +129,3 @@ def output_file(text: str) -> Path:
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{path} is a folder")
     return path
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
-    if not math.isfinite(value):
-        raise argparse.ArgumentTypeError(f"{text} is not finite")
-    return value
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from contactlab.simulation import Recording
 
 __all__ = ["add_parser", "run"]
@@ -22,10 +20,12 @@ __all__ = ["add_parser", "run"]
 NAME = "contactlab_demo"
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "demo",
+        run,
         help="throw cubes and balls; write a replay, a plot and the record",
         description=f"{__doc__} Writes {NAME}.npz, {NAME}.html and {NAME}.png.",
     )
@@ -33,8 +33,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"
     )
     parser.add_argument("--duration", type=kinds.positive, default=4.0, help="simulated seconds (default %(default)s)")
-    parser.add_argument("--seed", type=kinds.seed, default=0, help="another seed, other throws (default %(default)s)")
-    parser.set_defaults(run=run)
+    parser.add_argument("--seed", type=kinds.whole, default=0, help="another seed, other throws (default %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -101,14 +100,6 @@ def _write(recording: Recording, folder: Path) -> None:
     record = folder / f"{NAME}.npz"
     recording.save(record)
     print(f"wrote {record}")
-    outputs: list[tuple[str, Callable[[Recording, Path], Path]]] = [
-        (f"{NAME}.png", lambda recording, path: save(summary(recording), path)),
-        (f"{NAME}.html", write_html),
-    ]
-    for name, write in outputs:
-        try:
-            path = write(recording, folder / name)
-        except ModuleNotFoundError as error:
-            print(f"no {name}: {error.name} is missing; pip install 'contactlab[viz]'")
-        else:
-            print(f"wrote {path}")
+    plot, page = folder / f"{NAME}.png", folder / f"{NAME}.html"
+    kinds.report_written(plot.name, lambda: save(summary(recording), plot))
+    kinds.report_written(page.name, lambda: write_html(recording, page))

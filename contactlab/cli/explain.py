@@ -21,21 +21,21 @@ Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "explain",
+        run,
         help="explain a step that failed, from the files it left",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the dumped problem, or the record")
     parser.add_argument("--h", type=kinds.positive, help="step [s] of a problem without its record (default 1e-3)")
     parser.add_argument(
         "--contacts", type=kinds.positive_integer, default=20, metavar="N", help="contacts listed at most"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 __all__ = ["add_parser", "run"]
 
@@ -23,18 +23,19 @@ file is given; --fit fits them again to this one (minutes), with cross-validatio
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "impact",
+        run,
         help="score impact laws and simulations on recorded planar impacts",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts")
     parser.add_argument("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
-    parser.add_argument("--seed", type=kinds.seed, default=0, help="of the folds and the resamples (default 0)")
+    parser.add_argument("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)")
     parser.add_argument(
         "--bootstrap",
         type=kinds.positive_integer,
@@ -46,12 +47,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--workers", type=kinds.positive_integer, help="drops: threads (default: one per core)")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
-    from contactlab.cli.square_drops import score_drops
     from contactlab.lab.datasets.fetching import data_path
     from contactlab.lab.datasets.npz import read_arrays
     from contactlab.lab.datasets.planar_impacts import find_planar_impacts
@@ -74,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     if drops is None or single:
         document |= _score_impacts(find_planar_impacts(data), arguments)
     if drops is not None:
-        scores, failed = score_drops(drops, arguments)
+        scores, failed = _score_drops(drops, arguments)
         document |= scores
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -119,3 +118,56 @@ def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, objec
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")
     return planar_json(fits, intervals, balance)
+
+
+def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+    """Simulate, score and print drops; return the scores and whether a simulation failed."""
+    from contactlab.lab.datasets.square_drops import load_square_drops
+    from contactlab.lab.errors import DatasetError
+    from contactlab.studies.planar_tables import format_squares, format_squares_fit, squares_json
+    from contactlab.studies.square import held_still, run_squares
+    from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
+    from contactlab.studies.square_path import prepare
+    from contactlab.studies.square_sense import rotation_sense
+    from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
+
+    drops = load_square_drops(path)
+    if arguments.fit and not 2 <= arguments.folds <= len(drops):
+        raise DatasetError(path, "", f"{len(drops)} drops cannot be dealt to {arguments.folds} folds")
+    paths = prepare(drops, SHARED_CALIBRATION, FALL)
+    wild = sum(int(np.count_nonzero(~one.good)) for one in paths)
+    lost = sum(int(one.frame[-1]) + 1 - len(one.frame) for one in paths)
+    print(f"{len(drops)} drops of {path.name}: {lost} frames lost, {wild} wild samples left out")
+    a, b, clear = rotation_sense(drops, paths, SHARED_CALIBRATION)
+    print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
+    reports = {"held at the start": held_still(drops, paths)}
+    with Progress("drops", "models") as progress:
+        for i, (name, settings) in enumerate(MODELS.items()):
+            reports[name] = run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
+            progress.update(i + 1, len(MODELS))
+    print(format_squares(reports))
+    print("numbers fitted to the 364 public drops; error: mean over the samples of a drop, then over drops")
+    failures = [line for report in reports.values() for line in report.failures]
+    for line in failures[:5]:
+        print(f"failed: {line}")
+    fits: dict[str, SquareFit] = {}
+    if arguments.fit:
+        for name, values in GRIDS.items():
+            with Progress(name, "points") as progress:
+                grid = SquareGrid.run(
+                    drops,
+                    paths,
+                    MODELS[name],
+                    values,
+                    SHARED_CALIBRATION,
+                    threads=arguments.workers,
+                    progress=progress.update,
+                )
+            fits[name] = fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
+            print(format_squares_fit(name, fits[name]))
+    if arguments.plots is not None:
+        from contactlab.cli.impact_plots import plot_drops
+
+        for plot in plot_drops(arguments.plots, drops, paths, reports):
+            print(f"wrote {plot}")
+    return {"square_drops": squares_json(reports, fits)}, bool(failures)

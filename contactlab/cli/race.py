@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 __all__ = ["add_parser", "run"]
 
@@ -19,21 +19,22 @@ no failure of the command: the exit status is 1 only if nobody solved anything.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "race",
+        run,
         help="race solvers on files of problems; rows, profiles, one-file report",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files or folders of problems")
     parser.add_argument("--solvers", default="all", metavar="NAMES", help="names, or all (default)")
     parser.add_argument("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all")
     parser.add_argument(
         "--tolerance",
-        type=_tolerance,
+        type=kinds.tolerance,
         default=1e-9,
         metavar="T",
         help="bound on the scaled residual (default %(default)g)",
@@ -53,11 +54,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--curves",
-        type=_count,
+        type=kinds.whole,
         default=3,
         help="problems on which time is drawn against residual (default %(default)s)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -92,14 +92,3 @@ def run(arguments: argparse.Namespace) -> int:
         f"{failed} timed out or crashed{where}"
     )
     return 0 if solved else 1
-
-
-def _tolerance(text: str) -> float:
-    value = kinds.positive(text)
-    if not 1e-14 <= value < 1.0:
-        raise argparse.ArgumentTypeError(f"{text} does not lie between 1e-14 and 1")
-    return value
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else kinds.positive_integer(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 if TYPE_CHECKING:
     from contactlab.simulation import Recording
@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["add_parser", "run", "write_html", "write_plots"]
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "replay",
+        run,
         help="look at a record: live in the browser, as HTML, as a picture, as plots",
         description=f"{__doc__} Without any of the three it is served to this machine alone, until Ctrl-C.",
     )
@@ -35,7 +37,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--port", type=kinds.positive_integer, default=8080, help="of the live view (default %(default)s)"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 __all__ = ["add_parser", "run"]
 
@@ -22,14 +22,15 @@ refuses; 130 interrupted.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "run",
+        run,
         help="simulate a scene file and write its record",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, .toml")
     parser.add_argument("--out", type=kinds.output_file, required=True, metavar="FILE", help="the record, .npz")
@@ -37,7 +38,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--h", type=kinds.positive, help="step [s], in place of the scene's")
     parser.add_argument("--progress", action="store_true", help="say how far the run is, on standard error")
     parser.add_argument("--resume", action="store_true", help="go on with FILE where it ends, or begin it")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -18,14 +18,15 @@ cluster that cannot be used; 130 interrupted.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "sweep",
+        run,
         help="run a scene over parameters and seeds, or solvers over problems",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="the experiment, .toml")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the rows")
@@ -40,7 +41,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default=[],
         help="compute rows of this outcome anew; may be given more than once",
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 if TYPE_CHECKING:
     from contactlab.lab.datasets import CubeTosses
@@ -28,18 +28,19 @@ listed and left out of the means; the exit status is then 1.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
     # The defaults are those of the settings; reading them costs nothing heavy.
     from contactlab.studies import MODELS
 
     default = MODELS["rigid"]
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "toss",
+        run,
         help="simulate real cube tosses and score them",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
@@ -72,7 +73,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--curve-edges", type=kinds.cone_list, default=[4, 8, 16, 32], metavar="LIST", help="k of the curve"
     )
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -193,12 +193,7 @@ def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
         ran = [one for one in report.outcomes if not one.failure]
         position, rotation = ([getattr(one, field) for one in ran] for field in ("position_percent", "rotation_deg"))
         errors[name] = (np.array(position), np.array(rotation))
-    try:
-        plot_error_bars(path, errors)
-    except ModuleNotFoundError as error:
-        print(f"no picture: {error.name} is missing; pip install 'contactlab[viz]'")
-    else:
-        print(f"wrote {path}")
+    kinds.report_written("picture", lambda: plot_error_bars(path, errors))
 
 
 def _draw(path: Path, reports: list[TossReport]) -> None:
@@ -210,9 +205,5 @@ def _draw(path: Path, reports: list[TossReport]) -> None:
         (report.settings.edges, report.settings.mu, report.position_percent[0], report.rotation_deg[0])
         for report in reports
     ]
-    try:
-        plot_toss_curve(path, points, [(row.simulator, row.position_percent, row.rotation_deg) for row in PUBLISHED])
-    except ModuleNotFoundError as error:
-        print(f"no picture: {error.name} is missing; pip install 'contactlab[viz]'")
-    else:
-        print(f"wrote {path}")
+    bounds = [(row.simulator, row.position_percent, row.rotation_deg) for row in PUBLISHED]
+    kinds.report_written("picture", lambda: plot_toss_curve(path, points, bounds))

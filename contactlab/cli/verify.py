@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.progress import Progress
+from contactlab.lab.progress import Progress
 
 __all__ = ["add_parser", "run", "stamp_text"]
 
@@ -19,14 +19,15 @@ Exit status: 0 everything holds; 1 something does not (step, island and contact 
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def add_parser(commands: kinds.Commands) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
+    parser = kinds.add_command(
+        commands,
         "verify",
+        run,
         help="check every step of a record again, independently",
         description=__doc__,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the record")
     parser.add_argument(
@@ -35,7 +36,6 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--tolerance", type=kinds.positive, default=1e-9, help="violation over scale allowed (default %(default)g)"
     )
-    parser.set_defaults(run=run)
 
 
 def stamp_text(stamp: Mapping[str, str]) -> str:

@@ -9,19 +9,18 @@ from contactlab.plotting.contact_plot import gaps, modes
 from contactlab.plotting.convergence import plot_convergence
 from contactlab.plotting.effort_plot import certificates, effort
 from contactlab.plotting.force_plot import forces
+from contactlab.plotting.impact_plot import plot_painleve, plot_routh
 from contactlab.plotting.ledger_plot import ledger
-from contactlab.plotting.painleve_plot import plot_painleve
 from contactlab.plotting.paper import save
 from contactlab.plotting.picture import picture
-from contactlab.plotting.recordings_plot import (
+from contactlab.plotting.studies_plot import (
     plot_error_bars,
     plot_error_curves,
     plot_planar_paths,
     plot_restitution,
+    plot_toss_curve,
 )
-from contactlab.plotting.routh_plot import plot_routh
 from contactlab.plotting.summary import summary
-from contactlab.plotting.toss_curve import plot_toss_curve
 
 __all__ = [
     "certificates",

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import lcp
+from contactlab.plotting.paper import new_figure, save
 
 __all__ = ["plot_convergence"]
 
@@ -31,13 +32,10 @@ def plot_convergence(
         Drawn as a horizontal line.
     """
     from matplotlib import colormaps
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11.0, 4.8), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure, columns = new_figure(11.0, 4.8, 2)
     least, colors = 1e-17, colormaps["tab20"]
-    for axes, by_time in zip(figure.subplots(1, 2, sharey=True), (False, True), strict=True):
+    for axes, by_time in zip(columns, (False, True), strict=True):
         for number, (label, result) in enumerate(results.items()):
             color, marker, trace = colors(number % 20), "osD^v"[number % 5], result.trace
             end = (result.solve_time * 1e3 if by_time else max(result.iterations, 1), result.residual.natural_map)
@@ -51,10 +49,9 @@ def plot_convergence(
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("time [ms]" if by_time else "iterations")
-        axes.grid(alpha=0.25)
-    figure.axes[0].set_ylabel("natural map  max |min(z, Mz + q)|")
-    figure.axes[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    columns[1].sharey(columns[0])
+    columns[1].tick_params(labelleft=False)
+    columns[0].set_ylabel("natural map  max |min(z, Mz + q)|")
+    columns[1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.suptitle(title)
-    path = Path(path)
-    figure.savefig(path, dpi=130)
-    return path
+    return save(figure, path)

@@ -13,20 +13,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CYCLE", "one_page", "positive", "save"]
+__all__ = ["CYCLE", "new_figure", "one_page", "positive", "save"]
 
 #: Okabe and Ito's colours, for lines: told apart with any kind of colour vision; each with a dash of its own beyond 7.
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 
+def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
+    """Return a figure of a size [inches] for a PNG, and its axes row by row, with a faint grid."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=120)
+    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for one in axes:
+        one.grid(alpha=0.25)
+    return figure, axes
+
+
 def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
     """Return a figure with one axes per height [inches], one below the other, which share the time."""
     from cycler import cycler
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, sum(heights) + 0.6), layout="constrained", dpi=120)
-    FigureCanvasAgg(figure)
     grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)
     axes = list(grid[:, 0])
     for one in axes:

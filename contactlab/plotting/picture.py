@@ -58,7 +58,6 @@ def picture(
     ValueError
         No time, more than 12, or one that is not within the recording.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     film = film_of(recording)
@@ -79,7 +78,6 @@ def picture(
     foot = 46 if forces else 6
     wide, high = columns * camera.width, rows * (camera.height + 30) + foot
     figure = Figure(figsize=(wide / dpi, high / dpi), dpi=dpi)
-    FigureCanvasAgg(figure)
     for k, (i, image) in enumerate(zip(states, images, strict=True)):
         left, top = (k % columns) * camera.width, (k // columns) * (camera.height + 30)
         bottom = high - top - 30 - camera.height

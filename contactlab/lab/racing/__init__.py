@@ -11,8 +11,7 @@ from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.racing import race
 from contactlab.lab.racing.residual_curve import CurvePoint, ResidualCurve, residual_curve
 from contactlab.lab.racing.row import Row, read_rows, write_rows
-from contactlab.lab.racing.shifted_mean import shifted_geometric_mean
-from contactlab.lab.racing.summary import Field, SolverSummary
+from contactlab.lab.racing.summary import Field, SolverSummary, shifted_geometric_mean
 
 __all__ = [
     "ALL_PEERS",

@@ -13,7 +13,7 @@ from contactlab.lab.racing.machine import Machine
 from contactlab.lab.racing.performance_profile import PerformanceProfile, performance_profile
 from contactlab.lab.racing.residual_curve import ResidualCurve
 from contactlab.lab.racing.row import Row, write_rows
-from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries
+from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries, summary_table
 
 __all__ = ["RaceReport"]
 
@@ -82,8 +82,6 @@ class RaceReport:
 
     def __str__(self) -> str:
         """The summary as a table of text."""
-        from contactlab.lab.racing.text_table import summary_table
-
         return "\n\n".join(
             summary_table(field, summaries(field, self.time_limit), self.time_limit) for field in self.fields
         )

@@ -9,20 +9,20 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from contactlab.lab.datasets import load_problems
 from contactlab.lab.errors import DatasetError, RaceError
-from contactlab.lab.racing.curves import curves_of, pick_problems
 from contactlab.lab.racing.entrant import Entrant, entrants_of, peers_of
-from contactlab.lab.racing.kinds import KINDS, Kind, kind_of, size_of
+from contactlab.lab.racing.kinds import KINDS, Kind, kind_of
 from contactlab.lab.racing.machine import load_average, this_machine
 from contactlab.lab.racing.problem_files import keep_problem
 from contactlab.lab.racing.race_report import RaceReport
-from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
-from contactlab.lab.racing.trial import run_trial
+from contactlab.lab.racing.residual_curve import curves_of, pick_problems
+from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
+from contactlab.lab.racing.trial import run_trial, unanswered
 from contactlab.lab.sweeps import sweep
 
 __all__ = ["race"]
@@ -203,10 +203,7 @@ def _tasks(
                 "repeats": repeats,
             }
             tasks.append(task)
-            known[name, entrant.text] = Row(
-                name, entrant.name, CRASHED, math.inf, 0, time_limit, size_of(problem), entrant.settings, kind.name,
-                family_of(name), math.inf, 0.0, 0, "", entrant.origin, bound, "",
-            )  # fmt: skip
+            known[name, entrant.text] = unanswered(name, problem, entrant, bound, CRASHED, time_limit)
     return tasks, known
 
 
@@ -222,5 +219,4 @@ def _row(found: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
         return Row(**{field.name: found[field.name] for field in fields(Row)})
     status = TIMEOUT if found["outcome"] == "timeout" else CRASHED
     detail = " ".join(str(found.get("error", "")).split())[:500]
-    values = {field.name: getattr(otherwise, field.name) for field in fields(Row)}
-    return Row(**{**values, "status": status, "time": time_limit, "detail": detail})
+    return replace(otherwise, status=status, time=time_limit, detail=detail)

@@ -1,25 +1,26 @@
-"""Time against residual: how long a solver takes to come how near."""
+"""Time against residual: how long a solver takes to come how near, for a few problems of a race."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import lcp
-from contactlab.lab.racing.entrant import Entrant, limited, with_fields
-from contactlab.lab.racing.kinds import kind_of
+from contactlab.lab.racing.entrant import Entrant, entrant_of, limited, with_fields
+from contactlab.lab.racing.kinds import kind_of, size_of
+from contactlab.lab.racing.problem_files import read_problem
+from contactlab.lab.racing.row import Row
+from contactlab.lab.racing.timing import timed, warm_up
 from contactlab.lab.racing.verdict import measured
-from contactlab.lab.racing.warm_up import warm_up
+from contactlab.lab.sweeps import sweep
 
-__all__ = ["CurvePoint", "ResidualCurve", "residual_curve"]
+__all__ = ["CurvePoint", "ResidualCurve", "curves_of", "pick_problems", "residual_curve", "run_curve"]
 
 #: Tolerances that a solver without a budget of iterations is asked for, one after the other.
 TOLERANCES = tuple(10.0**-k for k in range(1, 13))
-#: Solves that may be spoilt by compilation before one counts all the same.
-SPOILT = 3
 #: Seconds after which a point is not timed once more.
 SHORT = 0.3
 _BUDGETS = ("max_iterations", "max_iter")
@@ -69,33 +70,88 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
     asked = [tolerance] * 60 if field else [max(value, tolerance * 1e-3) for value in TOLERANCES]
     for k, wanted in enumerate(asked):
         given = with_fields(solver, {field: 2**k}) if field else solver
-        result, seconds, total = _least_of_three(problem, given, wanted)
+        result, least, _, total, _ = timed(problem, given, wanted, lambda runs, spent: runs < 3 and spent < SHORT)
         residual = measured(problem, result)[0]
         if math.isfinite(residual):
-            points.append(CurvePoint(seconds, residual))
+            points.append(CurvePoint(least, residual))
         spent += total
         if spent > time_limit or (field and (result.solved or result.iterations < 2**k)):
             break
     return ResidualCurve(name, entrant.label, "iterations" if field else "tolerance", tuple(points))
 
 
-def _least_of_three(problem: Any, solver: Any, tolerance: float) -> tuple[Any, float, float]:
-    """Result, least time and all the time of three solves, or of fewer where they are long."""
-    from lcp.kernels.compile_watch import watch_compilation
-
-    times: list[float] = []
-    spoilt = 0
-    while not times or (len(times) < 3 and sum(times) < SHORT):
-        with watch_compilation() as watch:
-            clock = time.perf_counter()
-            result = lcp.solve(problem, solver, tolerance=tolerance)
-            seconds = time.perf_counter() - clock
-        if watch.compiled and spoilt < SPOILT:
-            spoilt += 1
-        else:
-            times.append(seconds)
-    return result, min(times), sum(times)
-
-
 def _fields(solver: Any) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(solver)) if dataclasses.is_dataclass(solver) else ()
+
+
+def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[Row], count: int) -> list[tuple[str, Any]]:
+    """Problems spread over the sizes of those that somebody solved, the largest among them; ``count`` per league."""
+    solved = {row.problem for row in rows if row.solved}
+    leagues: dict[str, list[tuple[str, Any]]] = {}
+    for name, problem in named:
+        if name in solved:
+            leagues.setdefault(kind_of(problem).league, []).append((name, problem))
+    picked: list[tuple[str, Any]] = []
+    for league in leagues.values():
+        league.sort(key=lambda pair: (size_of(pair[1]), pair[0]))
+        last = len(league) - 1
+        places = sorted({round(last * (k + 1) / count) for k in range(count)})
+        picked += [league[place] for place in places]
+    return picked
+
+
+def curves_of(
+    picked: Sequence[tuple[str, Any]],
+    files: dict[str, Path],
+    entrants: Sequence[Entrant],
+    tolerance: float | None,
+    time_limit: float,
+    out: Path,
+    jobs: int | None,
+    cluster: str | None,
+    patience: float,
+) -> tuple[ResidualCurve, ...]:
+    """Curves of every entrant that suits; those whose process was ended have none."""
+    tasks = [
+        {
+            "problem": name,
+            "file": str(files[name]),
+            "text": entrant.text,
+            "tolerance": kind_of(problem).tolerance if tolerance is None else tolerance,
+            "time_limit": time_limit,
+        }
+        for name, problem in picked
+        for entrant in entrants
+        if entrant.suits(kind_of(problem))
+    ]
+    if not tasks:
+        return ()
+    result = sweep(run_curve, tasks, out=out, jobs=jobs, cluster=cluster, time_limit=patience)
+    return tuple(
+        ResidualCurve(
+            row["problem"],
+            row["label"],
+            row["by"],
+            tuple(CurvePoint(*point) for point in zip(row["times"], row["residuals"], strict=True)),
+        )
+        for row in result.rows
+        if row["outcome"] == "done"
+    )
+
+
+def run_curve(task: dict[str, Any]) -> dict[str, Any]:
+    """A curve from the entries of a task; for the processes of a sweep."""
+    entrant = entrant_of(task["text"])
+    curve = residual_curve(
+        task["problem"],
+        read_problem(task["file"]),
+        entrant,
+        tolerance=task["tolerance"],
+        time_limit=task["time_limit"],
+    )
+    return {
+        "label": curve.label,
+        "by": curve.by,
+        "times": [point.seconds for point in curve.points],
+        "residuals": [point.residual for point in curve.points],
+    }

@@ -1,4 +1,4 @@
-"""One line per solver: what it solved, how it failed, how long it took."""
+"""Summary of a race, a line per solver: what it solved, how it failed, how long it took; and as text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.lab.racing.kinds import KINDS
 from contactlab.lab.racing.row import PROVED, Row
-from contactlab.lab.racing.shifted_mean import shifted_geometric_mean
 
-__all__ = ["NEAR", "SHIFT", "Field", "SolverSummary", "fields_of", "summaries"]
+__all__ = [
+    "NEAR",
+    "SHIFT",
+    "Field",
+    "SolverSummary",
+    "failures_text",
+    "fields_of",
+    "seconds_text",
+    "shifted_geometric_mean",
+    "summaries",
+    "summary_table",
+]
 
 #: Shift of the geometric mean [s]: differences far below a millisecond do not count.
 SHIFT = 1e-3
@@ -148,3 +158,74 @@ def _summary(
         median=float(np.median(solved)) if solved else math.nan,
         best=best,
     )
+
+
+def shifted_geometric_mean(times: ArrayLike, *, shift: float, failed_at: float) -> float:
+    """exp(mean(log(t + shift))) - shift, a failure counting as ``failed_at``.
+
+    Parameters
+    ----------
+    times
+        Seconds (k,); inf or NaN for a failure. Times above ``failed_at`` count as that.
+    shift
+        Seconds added to each, so that differences far below it do not count. A mean is stated with its shift.
+    failed_at
+        Seconds a failure counts for: the time limit.
+
+    Returns
+    -------
+    float
+        Seconds; NaN where there are no times.
+
+    References
+    ----------
+    T. Achterberg, Constraint Integer Programming, dissertation, TU Berlin (2007), appendix A.3.
+    """
+    if not (shift >= 0.0 and math.isfinite(shift)):
+        raise ValueError(f"shift = {shift} is not a finite number >= 0")
+    if not (failed_at > 0.0 and math.isfinite(failed_at)):
+        raise ValueError(f"failed_at = {failed_at} is not a finite number > 0")
+    given = np.atleast_1d(np.array(times, dtype=np.float64))
+    if given.size == 0:
+        return math.nan
+    if (given < 0.0).any():
+        raise ValueError(f"times hold {given.min()}, which is negative")
+    counted = np.where(np.isfinite(given), np.minimum(given, failed_at), failed_at) + shift
+    if (counted == 0.0).any():
+        raise ValueError("a time of 0 needs a shift > 0")
+    return float(np.exp(np.log(counted).mean()) - shift)
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds in a unit that reads well; "-" for none."""
+    if not math.isfinite(seconds):
+        return "-"
+    for unit, factor in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * factor >= 1.0:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.2g} us"
+
+
+def failures_text(one: SolverSummary) -> str:
+    """Statuses other than solved, with counts."""
+    return ", ".join(f"{count} {status.lower().replace('_', ' ')}" for status, count in one.failures) or "-"
+
+
+def summary_table(field: Field, lines: Sequence[SolverSummary], time_limit: float) -> str:
+    """One line per solver, with a heading."""
+    width = max([len("solver"), *(len(one.label) for one in lines)])
+    decided = len(field.decided)
+    text = [
+        f"{field.league}: {len(field.problems)} problems, {decided} of them solved by somebody; mean: shifted "
+        f"geometric (shift {seconds_text(SHIFT)}) over those, failures at {seconds_text(time_limit)}",
+        f"{'solver':{width}}  {'solved':>7}  {'proved':>6}  {'wrong':>5}  {'mean':>9}  {'cpu mean':>9}  "
+        f"{'median':>9}  {'best on':>7}  "
+        "failures",
+    ]
+    text += [
+        f"{one.label:{width}}  {one.solved:3d}/{one.met:<3d}  {one.proved:6d}  {one.wrong:5d}  "
+        f"{seconds_text(one.mean):>9}  {seconds_text(one.cpu_mean):>9}  "
+        f"{seconds_text(one.median):>9}  {one.best:7d}  {failures_text(one)}"
+        for one in lines
+    ]
+    return "\n".join(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,15 +12,13 @@ from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
 from contactlab.lab.racing.kinds import kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row, family_of
+from contactlab.lab.racing.timing import timed, warm_up
 from contactlab.lab.racing.verdict import verdict
-from contactlab.lab.racing.warm_up import warm_up
 
-__all__ = ["run_trial", "trial"]
+__all__ = ["run_trial", "trial", "unanswered"]
 
 #: Seconds of solving after which a trial is not timed once more.
 ENOUGH = 1.0
-#: Solves that may be spoilt by compilation before one counts all the same.
-SPOILT = 3
 
 
 def run_trial(task: dict[str, Any]) -> dict[str, Any]:
@@ -35,6 +32,14 @@ def run_trial(task: dict[str, Any]) -> dict[str, Any]:
         repeats=task["repeats"],
     )
     return asdict(row)
+
+
+def unanswered(name: str, problem: Any, entrant: Entrant, tolerance: float, status: str, seconds: float) -> Row:
+    """The row of a solver that gave no answer."""
+    return Row(
+        name, entrant.name, status, math.inf, 0, seconds, size_of(problem), entrant.settings, kind_of(problem).name,
+        family_of(name), math.inf, 0.0, 0, "", entrant.origin, tolerance, "",
+    )  # fmt: skip
 
 
 def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_limit: float, repeats: int) -> Row:
@@ -51,16 +56,18 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
         ``repeats`` times within a second; the least time counts.
     """
     kind = kind_of(problem)
-    row = Row(
-        name, entrant.name, "UNSUITABLE", math.inf, 0, 0.0, size_of(problem), entrant.settings, kind.name,
-        family_of(name), math.inf, 0.0, 0, "", entrant.origin, tolerance, "",
-    )  # fmt: skip
+    row = unanswered(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)
     if not entrant.suits(kind):
         return replace(row, detail=f"a solver of {entrant.league} problems")
     witness = _Witness(limited(entrant.solver, time_limit))
+
+    def again(runs: int, spent: float) -> bool:
+        # The first solve may hold what the warm-up did not reach: a second one follows unless it was long.
+        return runs < repeats and (spent < min(ENOUGH, time_limit) or (runs == 1 and spent < time_limit / 2))
+
     try:
         warm_up(entrant.text, witness, kind, bool(getattr(problem, "sparse", False)), tolerance)
-        result, least, cpu, runs = _timed(problem, witness, tolerance, time_limit, repeats)
+        result, least, cpu, _, runs = timed(problem, witness, tolerance, again)
     except Exception as error:  # noqa: BLE001  whatever a solver raises is its row
         return replace(row, status=CRASHED, detail=f"{type(error).__name__}: {' '.join(str(error).split())}"[:500])
     status, residual, natural = verdict(problem, result)
@@ -77,30 +84,6 @@ def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_l
         claim=witness.claim,
         detail="; ".join(dict.fromkeys(attempt.detail for attempt in result.attempts if attempt.detail))[:500],
     )
-
-
-def _timed(
-    problem: Any, solver: Any, tolerance: float, time_limit: float, repeats: int
-) -> tuple[Any, float, float, int]:
-    """Last result, least time, least processor time, solves timed. What compiled something is solved again."""
-    from lcp.kernels.compile_watch import watch_compilation
-
-    least, cpu, total, runs, spoilt = math.inf, math.inf, 0.0, 0, 0
-    while runs == 0 or (runs < repeats and _once_more(runs, total, time_limit)):
-        with watch_compilation() as watch:
-            clock, processor = time.perf_counter(), time.process_time()
-            result = lcp.solve(problem, solver, tolerance=tolerance)
-            seconds, worked = time.perf_counter() - clock, time.process_time() - processor
-        if watch.compiled and spoilt < SPOILT:
-            spoilt += 1
-            continue
-        least, cpu, total, runs = min(least, seconds), min(cpu, worked), total + seconds, runs + 1
-    return result, least, cpu, runs
-
-
-def _once_more(runs: int, spent: float, time_limit: float) -> bool:
-    """Whether a solve is cheap enough to be timed again; the first may hold what the warm-up did not reach."""
-    return spent < min(ENOUGH, time_limit) or (runs == 1 and spent < time_limit / 2)
 
 
 class _Witness:

@@ -1,34 +1,53 @@
-"""The three charts of a field: profile, time against residual, growth with size."""
+"""The charts of a field, as SVG that stands in the page: profile, time against residual, growth with size."""
 
 from __future__ import annotations
 
+import io
 import math
+import re
 from collections.abc import Sequence
 from html import escape
+from typing import TYPE_CHECKING, Any
 
-from contactlab.lab.racing.html.chart import Axis, Series, chart
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.residual_curve import ResidualCurve
 from contactlab.lab.racing.summary import Field
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 __all__ = ["curve_charts", "growth_chart", "profile_chart"]
 
+#: Ten colours told apart on white; each comes back with another dash.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
+    "#56B4E9", "#222222", "#8C564B", "#7F3FBF", "#7A9A01",
+)  # fmt: skip
+DASHES = ("-", "--", ":")
+LONGEST = 32  # letters of a label in the legend
 #: Ratios beyond this are off the chart: the curves have long come to rest.
 _FARTHEST = 1e4
+_FLOOR = 1e-17
+# Groups are numbered anew in every picture, and no two elements of a page may have one id.
+_GROUP = re.compile(r'<g id="(?:series (\d+)|[^"]*)">')
 
 
 def profile_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str:
     """Share of problems solved within a ratio to the fastest."""
     profile = report.profile(field)
     end = min(_FARTHEST, max(2.0, 10.0 ** math.ceil(math.log10(max(profile.largest, 1.01)))))
-    series = []
+    figure, axes = _axes("time / least time of any solver on the problem", "share of problems", len(order))
     for number, label in enumerate(order):
         tau, share = profile.steps(field.labels.index(label))
         kept = tau <= end
         first = float(share[0]) if tau.size and tau[0] == 1.0 else 0.0
-        series.append(Series(label, [1.0, *tau[kept]], [first, *share[kept]], "steps", number))
-    x = Axis("time / least time of any solver on the problem", 1.0, end)
-    return chart(series, x, Axis("share of problems", 0.0, 1.0, log=False), name="performance profiles")
+        heights = [first, *share[kept]]
+        axes.step([1.0, *tau[kept], end], [*heights, heights[-1]], where="post", **_look(number, label))
+    axes.set_yscale("linear")
+    axes.set_xlim(1.0, end)
+    axes.set_ylim(-0.02, 1.02)
+    return _svg(figure, order, "performance profiles")
 
 
 def growth_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str:
@@ -37,16 +56,17 @@ def growth_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str:
     if not rows:
         return ""
     fits = {label: fit for label, _, fit in report.growth(field)}
-    series = []
+    figure, axes = _axes("n", "time [s]", len(order))
     for number, label in enumerate(order):
         mine = [row for row in rows if row.label == label]
+        look = _look(number, label)
         if mine:
-            series.append(Series(label, [r.n for r in mine], [r.time for r in mine], "points", number))
+            points = {**look, "linestyle": "none", "marker": "o", "markersize": 4, "alpha": 0.65}
+            axes.plot([row.n for row in mine], [row.time for row in mine], **points)
         if (fit := fits.get(label)) is not None:
             ends = [float(fit.least_n), float(fit.largest_n)]
-            series.append(Series(label, ends, [fit.at(n) for n in ends], "line", number, legend=False))
-    x = Axis("n", *_around([row.n for row in rows]))
-    return chart(series, x, Axis("time [s]", *_around([row.time for row in rows])), name="growth with n")
+            axes.plot(ends, [fit.at(n) for n in ends], **{**look, "label": "_"})
+    return _svg(figure, order, "growth with n")
 
 
 def curve_charts(report: RaceReport, field: Field, order: Sequence[str]) -> list[tuple[str, str]]:
@@ -61,27 +81,56 @@ def curve_charts(report: RaceReport, field: Field, order: Sequence[str]) -> list
 
 
 def _curves(tolerance: float, curves: dict[str, ResidualCurve], order: Sequence[str]) -> str:
-    points = [point for curve in curves.values() for point in curve.points]
-    floor = 1e-17
-    series = [
-        Series(
-            label,
-            [point.seconds for point in curves[label].points],
-            [max(point.residual, floor) for point in curves[label].points],
-            "line",
-            number,
-        )
-        for number, label in enumerate(order)
-        if label in curves
-    ]
-    x = Axis("time [s]", *_around([point.seconds for point in points]))
-    low, high = _around([min(max(point.residual, floor), 1e3) for point in points] + [tolerance])
-    bound = Series("tolerance", [x.low, x.high], [tolerance] * 2, "line", 6, legend=False)
-    return chart([bound, *series], x, Axis("scaled residual", low, high), name="time against residual")
+    figure, axes = _axes("time [s]", "scaled residual", len(curves))
+    axes.axhline(tolerance, color="#222222", linewidth=1.0)
+    for number, label in enumerate(order):
+        if label in curves:
+            points = curves[label].points
+            residuals = [min(max(point.residual, _FLOOR), 1e3) for point in points]
+            axes.plot([point.seconds for point in points], residuals, marker="o", markersize=3, **_look(number, label))
+    return _svg(figure, order, "time against residual")
 
 
-def _around(values: Sequence[float]) -> tuple[float, float]:
-    """Powers of ten around positive values."""
-    kept = [value for value in values if value > 0.0 and math.isfinite(value)] or [1.0]
-    low, high = 10.0 ** math.floor(math.log10(min(kept))), 10.0 ** math.ceil(math.log10(max(kept)))
-    return low, high if high > low else 10.0 * low
+def _look(number: int, label: str) -> dict[str, Any]:
+    """How the number-th solver is drawn; its group in the picture has the number for its name."""
+    short = label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "linestyle": DASHES[number // len(COLOURS) % len(DASHES)],
+        "linewidth": 1.7,
+        "label": short.replace("$", r"\$"),  # between two of them stood a formula
+        "gid": f"series {number}",
+    }
+
+
+def _axes(x: str, y: str, solvers: int) -> tuple[Figure, Axes]:
+    """Logarithmic axes with room for a legend of so many lines beside them."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.8, max(4.3, 0.6 + 0.2 * solvers)), layout="constrained")
+    axes = figure.subplots()
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(color="#e4e4e4")
+    return figure, axes
+
+
+def _svg(figure: Figure, order: Sequence[str], name: str) -> str:
+    """The chart as an element of the page, each solver's lines with its name to show; ``name`` is told aloud."""
+    from matplotlib import rc_context
+
+    figure.axes[0].legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.01, 1.0))
+    file = io.StringIO()
+    # Letters stay letters; names of markers and clips depend on what they name alone.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "race"}):
+        figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    text = file.getvalue()
+    # Within a page an SVG needs no addresses of name spaces.
+    text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text[text.index("<svg") :])
+
+    def group(found: re.Match[str]) -> str:
+        return f'<g class="series"><title>{escape(order[int(found[1])])}</title>' if found[1] else "<g>"
+
+    return _GROUP.sub(group, text).replace("<svg", f'<svg role="img" aria-label="{escape(name, quote=True)}"', 1)

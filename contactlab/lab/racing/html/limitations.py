@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.row import PROVED
-from contactlab.lab.racing.summary import NEAR, SHIFT, Field
-from contactlab.lab.racing.text_table import seconds_text
+from contactlab.lab.racing.summary import NEAR, SHIFT, Field, seconds_text
 
 __all__ = ["limitations"]
 

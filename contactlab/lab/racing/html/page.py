@@ -1,19 +1,78 @@
-"""The page: summary first, then what it rests on, then what it does not show, then every row."""
+"""The page: summary first, then what it rests on, then what it does not show, then every row.
+
+A few lines of script filter its rows and sort its tables.
+"""
 
 from __future__ import annotations
 
 import datetime
+from collections.abc import Sequence
 from html import escape
 
 from contactlab.lab.racing.html.charts import curve_charts, growth_chart, profile_chart
 from contactlab.lab.racing.html.limitations import limitations
-from contactlab.lab.racing.html.style import SCRIPT, STYLE
 from contactlab.lab.racing.html.tables import facts_table, family_table, growth_table, rows_table, summary_table
 from contactlab.lab.racing.race_report import RaceReport
-from contactlab.lab.racing.summary import SHIFT, Field, summaries
-from contactlab.lab.racing.text_table import seconds_text
+from contactlab.lab.racing.summary import SHIFT, Field, seconds_text, summaries
 
 __all__ = ["page"]
+
+STYLE = """
+body{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;margin:0}
+main{max-width:1180px;margin:0 auto;padding:1.5rem}
+h1,h2,h3{line-height:1.2;margin:1.6em 0 .5em}h1{margin-top:0}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-size:13px;margin:.5em 0}
+th,td{padding:.22em .6em;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+th{background:#f3f3f3;position:sticky;top:0;cursor:pointer;white-space:nowrap}
+td{overflow-wrap:anywhere}
+td.number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;overflow-wrap:normal}
+td.good{color:#00693e;font-weight:600}td.bad{color:#a32c00}
+table.many th{white-space:normal;font-size:11px;vertical-align:bottom;overflow-wrap:anywhere;min-width:3.6em}
+table.many td{padding:.2em .4em}
+table.many td:first-child,table.many th:first-child{position:sticky;left:0;background:#fff;white-space:nowrap}
+table.upright th:not(:first-child){writing-mode:vertical-rl;transform:rotate(180deg);text-align:left;
+white-space:nowrap;min-width:0;position:static}
+table.facts td:first-child,table.summary td:nth-child(-n+2){white-space:nowrap}
+table.rows{font-size:12px}table.rows td.detail{max-width:24em;color:#555}
+.small{font-size:13px;color:#444}
+svg{width:100%;height:auto}
+svg .series:hover path{stroke-width:4!important}
+input{font:inherit;padding:.2em .4em}
+@media print{th{position:static}.filter{display:none}}
+"""
+
+SCRIPT = """
+(function(){
+var input=document.getElementById('filter'),shown=document.getElementById('shown');
+var rows=Array.prototype.slice.call(document.querySelectorAll('table.rows tbody tr'));
+function filter(){
+  var words=input.value.toLowerCase().split(/\\s+/).filter(Boolean),count=0;
+  rows.forEach(function(row){
+    var text=row.textContent.toLowerCase();
+    var fits=words.every(function(word){return text.indexOf(word)>=0});
+    row.style.display=fits?'':'none';count+=fits;
+  });
+  shown.textContent=count+' of '+rows.length+' rows';
+}
+input.addEventListener('input',filter);filter();
+function value(row,i){
+  var text=row.cells[i].textContent,match=/^(-?[\\d.]+(?:e[-+]?\\d+)?)\\s*(us|ms|s)?(?:$|[ /])/.exec(text);
+  if(!match)return text==='-'||text==='inf'?Infinity:text;
+  return parseFloat(match[1])*({us:1e-6,ms:1e-3}[match[2]]||1);
+}
+document.querySelectorAll('th').forEach(function(th){
+  th.addEventListener('click',function(){
+    var body=th.closest('table').tBodies[0],i=th.cellIndex,down=th.dataset.down!=='1';
+    th.dataset.down=down?'1':'0';
+    Array.prototype.slice.call(body.rows).sort(function(a,b){
+      var x=value(a,i),y=value(b,i),order=typeof x===typeof y?(x>y)-(x<y):typeof x==='number'?-1:1;
+      return down?order:-order;
+    }).forEach(function(row){body.appendChild(row)});
+  });
+});
+})();
+"""
 
 # The browser itself is told to fetch nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -56,6 +115,19 @@ def _field(report: RaceReport, field: Field) -> str:
         "have no solution, by a proof that was checked or by every basis. Wrong claims: said to be solved and not so. "
         "Cpu mean: the same of processor times, which others on the machine lengthen less. Median: of what it solved. "
         "Best on: least time, or within 10 % of it.</p>",
+    ]
+    try:
+        parts += _charts(report, field, order)
+    except ModuleNotFoundError as error:
+        advice = f"{error.name} is missing: pip install 'contactlab[viz]', then the same race again, which runs nothing"
+        parts.append(f"<p>No charts: {escape(advice)} twice.</p>")
+    parts.append(f"<h3>Growth with n, family by family: fitted exponents</h3>{growth_table(report, field)}")
+    parts.append(f"<h3>Family by family: solved of met</h3>{family_table(field, order)}")
+    return "".join(parts)
+
+
+def _charts(report: RaceReport, field: Field, order: Sequence[str]) -> list[str]:
+    parts = [
         f"<h3>Performance profiles</h3>{profile_chart(report, field, order)}",
         '<p class="small">Left: share of problems on which the solver was the fastest. Right end: share it '
         "solved within the largest ratio drawn (Dolan and Moré 2002).</p>",
@@ -67,16 +139,12 @@ def _field(report: RaceReport, field: Field) -> str:
             '<p class="small">Every point is a solve of its own: with 1, 2, 4 ... iterations where the solver has '
             "such a limit, with tolerances 1e-1, 1e-2 ... where not. Horizontal line: the tolerance of the race.</p>"
         )
-    drawn = growth_chart(report, field, order)
-    if drawn:
-        parts.append(f"<h3>Growth with n</h3>{drawn}")
+    if drawn := growth_chart(report, field, order):
         parts.append(
-            '<p class="small">All families together; the lines are fitted powers of n, over the sizes they rest on. '
-            "Family by family the exponents are:</p>"
+            f"<h3>Growth with n</h3>{drawn}"
+            '<p class="small">All families together; the lines are fitted powers of n, over the sizes they rest on.</p>'
         )
-        parts.append(growth_table(report, field))
-    parts.append(f"<h3>Family by family: solved of met</h3>{family_table(field, order)}")
-    return "".join(parts)
+    return parts
 
 
 def _facts(report: RaceReport, when: str) -> list[tuple[str, str]]:

@@ -8,8 +8,7 @@ from html import escape
 
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.row import Row
-from contactlab.lab.racing.summary import Field, SolverSummary
-from contactlab.lab.racing.text_table import failures_text, seconds_text
+from contactlab.lab.racing.summary import Field, SolverSummary, failures_text, seconds_text
 
 __all__ = ["facts_table", "family_table", "growth_table", "rows_table", "summary_table"]
 

@@ -1,4 +1,4 @@
-"""Solvers of other projects behind the interface of ours, one per file; each imported only when it races.
+"""Solvers of other projects behind the interface of ours, one project per file; each imported only when it races.
 
 A peer is an object with ``solve`` like any solver. ``package`` names what has to be installed; traits with
 `lcp.Traits.CONE` say that it is for friction. Its answer is a claim like any other: the original data decide.
@@ -9,10 +9,8 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
-from contactlab.lab.racing.peers.drake_moby import DrakeMoby
-from contactlab.lab.racing.peers.drake_unrevised_lemke import DrakeUnrevisedLemke
-from contactlab.lab.racing.peers.pin_admm import PinADMM
-from contactlab.lab.racing.peers.pin_pgs import PinPGS
+from contactlab.lab.racing.peers.drake import DrakeMoby, DrakeUnrevisedLemke
+from contactlab.lab.racing.peers.pin import PinADMM, PinPGS
 from contactlab.lab.racing.peers.quantecon_lemke import QuantEconLemke
 from contactlab.lab.racing.peers.siconos_lcp import SiconosLCP
 

@@ -1,4 +1,4 @@
-"""Routh's diagram of a planar impact."""
+"""Routh's diagram of a planar impact, and where a sliding rod's contact problem has no solution, one, or two."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from contactlab.impact import RouthDiagram
+from contactlab.plotting.paper import new_figure, save
 
-__all__ = ["plot_routh"]
+if TYPE_CHECKING:
+    from contactlab.impact import PainleveMap, RouthDiagram
+
+__all__ = ["plot_painleve", "plot_routh"]
 
 _COLORS = {"newton": "#0072b2", "poisson": "#d55e00", "stronge": "#009e73"}
 
@@ -23,12 +25,7 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     ImpactError
         The contact is not planar.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
+    figure, (axes,) = new_figure(6.4, 5.2)
     paths = {law: diagram.path(law) for law in diagram.courses}
     every = np.vstack([*paths.values(), np.zeros((1, 2))])
     height = 1.15 * float(every[:, 0].max())
@@ -51,8 +48,34 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     axes.set_xlabel("tangential impulse $p_t$ [N s]")
     axes.set_ylabel("normal impulse $p_n$ [N s]")
     axes.legend(frameon=False, fontsize=8)
-    axes.grid(alpha=0.2)
     figure.suptitle(title)
-    path = Path(path)
-    figure.savefig(path, dpi=130)
-    return path
+    return save(figure, path)
+
+
+def plot_painleve(path: str | Path, scan: PainleveMap, *, title: str = "") -> Path:
+    """Draw the number of solutions over angle and friction with the closed-form boundary; write a PNG."""
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    from contactlab.impact import painleve_threshold
+
+    figure, (axes,) = new_figure(6.4, 4.8)
+    axes.grid(visible=False)
+    colors = ListedColormap(["#999999", "#d55e00", "#f0f0f0", "#0072b2"])
+    mesh = axes.pcolormesh(
+        np.degrees(scan.angles),
+        scan.mus,
+        scan.solutions.T,
+        cmap=colors,
+        norm=BoundaryNorm([-1.5, -0.5, 0.5, 1.5, 2.5], 4),
+        shading="nearest",
+    )
+    fine = np.linspace(scan.angles.min(), scan.angles.max(), 400)
+    axes.plot(np.degrees(fine), painleve_threshold(fine, scan.kappa), color="black", linewidth=1.2, label="closed form")
+    axes.set_ylim(float(scan.mus.min()), float(scan.mus.max()))
+    axes.set_xlabel("angle of the rod [deg]")
+    axes.set_ylabel("coefficient of friction")
+    axes.legend(frameon=False, loc="upper right")
+    bar = figure.colorbar(mesh, ax=axes, ticks=[-1, 0, 1, 2])
+    bar.ax.set_yticklabels(["continuum", "none", "one", "two"])
+    figure.suptitle(title)
+    return save(figure, path)

@@ -1,21 +1,16 @@
-"""Recorded impacts beside what models make of them."""
+"""Recorded impacts, drops and tosses beside what models make of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.plotting.paper import CYCLE
+from contactlab.plotting.paper import CYCLE, new_figure, save
 from contactlab.spatial.arrays import FloatArray
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-__all__ = ["plot_error_bars", "plot_error_curves", "plot_planar_paths", "plot_restitution"]
+__all__ = ["plot_error_bars", "plot_error_curves", "plot_planar_paths", "plot_restitution", "plot_toss_curve"]
 
 
 def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, e: float, exponent: float) -> Path:
@@ -30,7 +25,7 @@ def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, 
     e, exponent
         Of the law.
     """
-    figure, axes = _figure(1, 1, (6.4, 4.2))
+    figure, axes = new_figure(6.4, 4.2)
     (one,) = axes
     one.plot(speed, measured, ".", color="0.6", markersize=3, label=f"{len(speed)} impacts")
     order = np.argsort(speed)
@@ -43,12 +38,13 @@ def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, 
     one.set_ylim(0.0, 1.0)
     one.set_xlabel("speed of approach [m/s]")
     one.set_ylabel("speed of separation / approach")
-    return _write(figure, axes, path)
+    one.legend(frameon=False, fontsize=8)
+    return save(figure, path)
 
 
 def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
     """Draw the share of impacts with an error up to each value, one curve per model; write a PNG."""
-    figure, axes = _figure(1, 1, (6.4, 4.2))
+    figure, axes = new_figure(6.4, 4.2)
     (one,) = axes
     for (name, values), color in zip(errors.items(), CYCLE, strict=False):
         ordered = np.sort(values)
@@ -58,7 +54,8 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
     one.set_ylim(0.0, 1.0)
     one.set_xlabel("error of an impact left out of the fit")
     one.set_ylabel("share of impacts")
-    return _write(figure, axes, path)
+    one.legend(frameon=False, fontsize=8)
+    return save(figure, path)
 
 
 def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, FloatArray]]) -> Path:
@@ -71,7 +68,7 @@ def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, Flo
     errors
         By model: position and rotation errors of all motions, (n,) each.
     """
-    figure, axes = _figure(1, 2, (9.6, 0.9 + 0.42 * len(errors)))
+    figure, axes = new_figure(9.6, 0.9 + 0.42 * len(errors), 2)
     for column, (one, label) in enumerate(zip(axes, ("position error [%]", "rotation error [deg]"), strict=True)):
         for row, values in enumerate(errors.values()):
             mean = float(values[column].mean())
@@ -81,8 +78,7 @@ def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, Flo
         one.set_yticks(range(len(errors)), list(errors) if column == 0 else [""] * len(errors))
         one.invert_yaxis()
         one.set_xlabel(f"{label}: mean, | median")
-        one.grid(alpha=0.25)
-    return _write(figure, [], path)
+    return save(figure, path)
 
 
 def plot_planar_paths(
@@ -98,7 +94,7 @@ def plot_planar_paths(
         Of each: its title, times (m,) [s] and poses (m, 3) recorded, times (k,) and poses (k, 3) simulated; poses are
         x, z [m] and angle [rad].
     """
-    figure, axes = _figure(2, len(drops), (3.1 * len(drops), 5.2))
+    figure, axes = new_figure(3.1 * len(drops), 5.2, len(drops), 2)
     for k, (title, time, recorded, clock, simulated) in enumerate(drops):
         above, below = axes[k], axes[len(drops) + k]
         above.plot(1e3 * recorded[:, 0], 1e3 * recorded[:, 1], ".", color="0.45", markersize=3, label="recorded")
@@ -111,24 +107,37 @@ def plot_planar_paths(
         if k == 0:
             above.set_ylabel("height of the centre [mm]")
             below.set_ylabel("angle [deg]")
-    return _write(figure, axes[:1], path)
+    axes[0].legend(frameon=False, fontsize=8)
+    return save(figure, path)
 
 
-def _figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+def plot_toss_curve(
+    path: str | Path,
+    points: Sequence[tuple[int, float, float, float]],
+    bounds: Sequence[tuple[str, float, float]] = (),
+) -> Path:
+    """Draw position and rotation error over mu and write a PNG.
 
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
-    for one in axes:
-        one.grid(alpha=0.25)
-    return figure, axes
-
-
-def _write(figure: Figure, legends: Sequence[Axes], path: str | Path) -> Path:
-    for one in legends:
-        one.legend(frameon=False, fontsize=8)
-    path = Path(path)
-    figure.savefig(path, dpi=110)
-    return path
+    Parameters
+    ----------
+    path
+        The picture.
+    points
+        (edges of the cone, mu, position error [% of the block width], rotation error [deg]), in any order.
+    bounds
+        (label, position error, rotation error) drawn as horizontal lines: published rows, at most three.
+    """
+    figure, columns = new_figure(10.0, 4.2, 2)
+    labels = ("position error [% of block width]", "rotation error [deg]")
+    for column, (axes, label) in enumerate(zip(columns, labels, strict=True)):
+        for edges in sorted({point[0] for point in points}):
+            curve = sorted((point[1], point[2 + column]) for point in points if point[0] == edges)
+            axes.plot([x for x, _ in curve], [y for _, y in curve], marker="o", markersize=3.5, label=f"k = {edges}")
+        for (name, *values), style in zip(bounds, ("--", ":", "-."), strict=False):
+            axes.axhline(
+                values[column], color="0.5", linewidth=0.9, linestyle=style, label=f"{name} {values[column]:g}"
+            )
+        axes.set_xlabel("friction coefficient mu")
+        axes.set_ylabel(label)
+        axes.legend(frameon=False, fontsize=8)
+    return save(figure, path)

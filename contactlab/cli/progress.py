@@ -1,7 +1,0 @@
-"""Progress of a long command."""
-
-from __future__ import annotations
-
-from contactlab.lab.progress import Progress
-
-__all__ = ["Progress"]

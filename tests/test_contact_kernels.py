@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from contactlab.contact import Box, ContactError, HalfSpace, Sphere, check_edges, edge_directions, tangent_frame
 from contactlab.contact.kernels.friction_pyramid import edge, tangents
 from contactlab.contact.kernels.half_space import collide_point
-from contactlab.contact.kernels.restitution import normal_term
 from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.formulation.kernels.laws import bounce
 from contactlab.multibody import (
     Kinematics,
     Model,
@@ -215,10 +215,10 @@ def test_edge_counts_are_integers(bad):
 )
 def test_normal_term_follows_the_rule(gap, vn_minus, vn_free, kN):
     """Each branch of the rule, with h = 0.01, e = 0.5, v_min = 0.05, erp = 0.2."""
-    assert normal_term(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2) == pytest.approx(kN, rel=1e-14)
+    assert bounce(gap, vn_minus, vn_free, 0.01, 0.5, 0.05, 0.2) == pytest.approx(kN, rel=1e-14)
 
 
 @given(drop=st.floats(0.1, 10.0), e=st.floats(0.0, 1.0))
 def test_an_impact_rebounds_at_e_times_the_approach(drop, e):
     """The contact closes at N v+ = -kN: the rebound of Newton's law."""
-    assert -normal_term(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0) == e * drop
+    assert -bounce(0.0, -drop, -drop, 1e-3, e, 1e-3, 0.0) == e * drop

@@ -159,24 +159,22 @@ def _terms(
     p: Posed, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
-    from contactlab.contact.kernels.restitution import normal_term
+    from contactlab.formulation.kernels.laws import unilateral
 
     k, gamma, v_min = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.v_min
     for i, spring in enumerate(springs):
         if p.h is None:
             k[i] = spring.restitution * rates[i] if rates[i] < -v_min else 0.0
             continue
-        erp, struck = spring.erp, v_min
-        if spring.soft:
-            struck = math.inf  # a spring is struck at any speed alike
-            soft = softening(p.h, stiffness=spring.stiffness, dissipation=spring.dissipation)
-            erp, gamma[i] = float(soft.erp), float(soft.gamma)
-        k[i] = normal_term(gaps[i], rates[i], free[i], p.h, spring.restitution, struck, erp) + 0.0  # no -0
-    return k, gamma
+        bounce = (spring.restitution, v_min, spring.erp)
+        k[i], gamma[i] = unilateral(gaps[i], rates[i], free[i], p.h, *bounce, 0.0, spring.stiffness, spring.dissipation)
+    return k + 0.0, gamma  # no -0
 
 
 def _held(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Dry friction and drives; in an impact only the drives that nothing stops."""
+    from contactlab.formulation.kernels.laws import position_drive
+
     columns: list[int] = []
     for holder in p.holders:
         if p.h is not None or math.isinf(holder.bound):
@@ -187,11 +185,10 @@ def _held(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     for servo in p.servos:
         if p.h is None:
             continue
-        drive, h = servo.drive, p.h
-        soft = softening(h, stiffness=drive.stiffness, dissipation=drive.damping)
+        drive = servo.drive
         columns.append(servo.coordinate.v)
-        wanted = float(soft.gamma) * drive.damping * drive.target_velocity
-        boxed.add(float(soft.rate(h, servo.error)) - wanted, float(soft.gamma), drive.max_force)
+        k, gamma = position_drive(servo.error, drive.target_velocity, p.h, drive.stiffness, drive.damping)
+        boxed.add(k, gamma, drive.max_force)
         bounds = (-drive.max_force, drive.max_force)
         place(rows, "B", Row("B", 0, "drive", servo.coordinate.name, servo.label, bounds=bounds))
     if columns:

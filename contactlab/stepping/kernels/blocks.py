@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.kernels.compliance import compliant_terms
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
-from contactlab.contact.kernels.restitution import normal_term
 from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.formulation.kernels.laws import unilateral
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.ltl import solve_three, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.views import rows_at
@@ -244,12 +243,10 @@ def build_blocks(
         drive = -along(normal, surface) if told >= 0 else 0.0
         vn_free += drive
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
-        if stiffness < math.inf:
-            island.k[c], island.gamma[c] = compliant_terms(floats[GAP], h, stiffness, dissipation)
-        else:
-            island.k[c] = normal_term(floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp)
-            island.gamma[c] = cfm
-        island.k[c] += drive
+        k, island.gamma[c] = unilateral(
+            floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp, cfm, stiffness, dissipation
+        )
+        island.k[c] = k + drive
         island.r[c] = r
         island.mu[c] = floats[MU]
         island.gammaE[c] = 0.0

@@ -10,7 +10,7 @@ import math
 
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import JACOBIAN, POSITION_ERROR
-from contactlab.contact.kernels.restitution import normal_term
+from contactlab.formulation.kernels.laws import equation, position_drive, unilateral
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.joint_layout import (
     BOUND,
@@ -186,25 +186,22 @@ def fill_joint_row(
     if kind == STOP:
         sign = floats[SIGN]
         j = ints[DOF]
-        response = h * floats[STIFFNESS] + floats[DISSIPATION]
-        if response > 0.0:
-            # A spring is struck at any speed alike.
-            share = h * floats[STIFFNESS] / response
-            return normal_term(error, 0.0, 0.0, h, 0.0, 1.0, share), 1.0 / response, 0.0, 0.0
-        k = normal_term(error, sign * work.v[j], sign * work.v_free[j], h, floats[FACTOR], v_min, own)
-        return k, cfm, 0.0, 0.0
+        before, free = sign * work.v[j], sign * work.v_free[j]
+        stiffness, damping = floats[STIFFNESS], floats[DISSIPATION]
+        k, gamma = unilateral(error, before, free, h, floats[FACTOR], v_min, own, cfm, stiffness, damping)
+        return k, gamma, 0.0, 0.0
     if kind == HOLD:
         return -joints.target[d], 0.0, 0.0, 0.0
     if kind == FOLLOW:
-        return own * error / h, cfm, -math.inf, math.inf
+        return equation(error, h, own), cfm, -math.inf, math.inf
     if kind == LOOP:
-        return joints.loop_rate[ints[LOOP_ROW]] + own * error / h, cfm, -math.inf, math.inf
+        return joints.loop_rate[ints[LOOP_ROW]] + equation(error, h, own), cfm, -math.inf, math.inf
     bound = floats[BOUND]
     if kind == SPEED:
         return -joints.target[d], 0.0, -bound, bound
     if kind == SERVO:
-        stiffness = joints.drives[d, DRIVE_STIFFNESS]
-        damping = joints.drives[d, DRIVE_DAMPING]
-        gamma = 1.0 / (h * stiffness + damping)
-        return gamma * (stiffness * error - damping * joints.drives[d, DRIVE_SPEED]), gamma, -bound, bound
+        k, gamma = position_drive(
+            error, joints.drives[d, DRIVE_SPEED], h, joints.drives[d, DRIVE_STIFFNESS], joints.drives[d, DRIVE_DAMPING]
+        )
+        return k, gamma, -bound, bound
     return 0.0, 0.0, -bound, bound

@@ -1,0 +1,90 @@
+"""The laws of constraint rows: what each kind says of its rate s = J v+ and its force f at the end of a step.
+
+A row is stated by four numbers, k, gamma, lo and hi:
+
+    lo <= f <= hi,      s + k + gamma f  >= 0 where f = lo,  <= 0 where f = hi,  = 0 between
+
+    kind                      k                              gamma          bounds
+    contact normal, limit     `unilateral`                   `unilateral`   0, inf
+    friction, spin, rolling   -(rate of the surface)         0              mu fN, or a length times fN, see below
+    equation of positions     rate + `equation`              cfm            -inf, inf
+    velocity drive            -target                        0              -bound, bound
+    position drive            `position_drive`               its own        -bound, bound
+    dry friction              0                              0              -bound, bound
+
+Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
+length times fN (moments) among them, through a slack of their own; see `discretized_lcp`.
+
+The compiled loop and the bridge from models to problem data both call these; verification states them once more, on
+purpose.
+"""
+
+from __future__ import annotations
+
+from lcp.kernels import kernel
+
+__all__ = ["bounce", "equation", "position_drive", "unilateral"]
+
+
+@kernel(inline=True)
+def bounce(gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float) -> float:
+    """k [m/s] of the rigid row 0 <= f, s + k >= 0: Newton's restitution, or the gap closed within the step.
+
+    A contact that would close within the step while approaching faster than ``v_min`` is an impact: s >= -e s-. Any
+    other may at most close its gap (s >= -gap/h); penetration is pushed out by the fraction ``erp`` per step.
+
+    Parameters
+    ----------
+    gap
+        Distance [m], negative in penetration.
+    before, free
+        Rate [m/s] before the step, and after it without constraint forces.
+    h, restitution, v_min, erp
+        Step [s], coefficient e, impact threshold [m/s], stabilised fraction of the penetration.
+    """
+    if gap + h * free <= 0.0 and before < -v_min:
+        return restitution * before
+    if gap > 0.0:
+        return gap / h
+    return erp * gap / h
+
+
+@kernel(inline=True)
+def unilateral(
+    gap: float,
+    before: float,
+    free: float,
+    h: float,
+    restitution: float,
+    v_min: float,
+    erp: float,
+    cfm: float,
+    stiffness: float,
+    dissipation: float,
+) -> tuple[float, float]:
+    """k [m/s] and gamma [s/kg] of a contact's normal row or a stop; rigid where h k + b is 0 or infinite.
+
+    In penetration a spring with a damper gives f = -k (gap + h s) - b s, with gamma = 1/(h k + b) and erp = h k/(h k +
+    b) as in `contactlab.formulation.softening`, struck at any speed alike. A row that is still open meets its spring
+    where it closes: spring and damper act on the way beyond, f = -(k + b/h) (gap + h s). At gap = 0 the two are one.
+    """
+    response = h * stiffness + dissipation
+    if 0.0 < response < float("inf"):
+        share = 1.0 if gap > 0.0 else h * stiffness / response
+        return share * gap / h, 1.0 / response
+    return bounce(gap, before, free, h, restitution, v_min, erp), cfm
+
+
+@kernel(inline=True)
+def equation(error: float, h: float, erp: float) -> float:
+    """k of an equation of positions: the share ``erp`` of its error is taken back within the step."""
+    return erp * error / h
+
+
+@kernel(inline=True)
+def position_drive(
+    error: float, target_velocity: float, h: float, stiffness: float, damping: float
+) -> tuple[float, float]:
+    """k and gamma of f = -stiffness (error + h s) - damping (s - target_velocity), taken at the end of the step."""
+    gamma = 1.0 / (h * stiffness + damping)
+    return gamma * (stiffness * error - damping * target_velocity), gamma

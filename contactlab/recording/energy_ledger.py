@@ -54,9 +54,9 @@ from contactlab.recording.joint_work import JOINT_ENTRIES, joint_entries
 from contactlab.recording.record_portion import portions
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.compliance import contact_compliance
-from contactlab.stepping.kernels.layout import CONTROL_SIZE, GYROSCOPIC, GYROSCOPIC_CODES
+from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.kinematic import surface_velocities
-from contactlab.stepping.memory import new_work
+from contactlab.stepping.memory import new_record, new_work
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Recording
@@ -234,8 +234,8 @@ def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArra
     u, u_plus = np.zeros((len(table), 3)), np.zeros((len(table), 3))
     # Copies: to the compiler the read-only arrays of a record are of another type.
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
-    pairs, control = np.stack((table.body_a, table.body_b), axis=1), np.zeros(CONTROL_SIZE, dtype=np.int64)
-    control[GYROSCOPIC] = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
+    pairs, control = np.stack((table.body_a, table.body_b), axis=1), new_record(Control)
+    control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     step, point = np.array(table.step), np.array(table.point)
     work = new_work(world, 1, 4)
     account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)

@@ -277,7 +277,7 @@ def _joints(recording: Recording, driver: Driver) -> tuple[JointLine, ...]:
     """Return the rows of joints of the island in progress."""
     if driver.joints is None:
         return ()
-    island, start = int(driver.control[layout.ISLAND]), driver.joints.row_start
+    island, start = int(driver.control.island), driver.joints.row_start
     numbers = driver.joints.island_rows[int(start[island]) : int(start[island + 1])]
     rows = recording.world.joint_rows
     return tuple(JointLine(rows[int(number)].label, float(driver.joints.error[number])) for number in numbers)
@@ -285,7 +285,7 @@ def _joints(recording: Recording, driver: Driver) -> tuple[JointLine, ...]:
 
 def _contacts(recording: Recording, driver: Driver) -> tuple[ContactLine, ...]:
     """Return the contacts of the island in progress."""
-    world, island, start = recording.world, int(driver.control[layout.ISLAND]), driver.work.contact_start
+    world, island, start = recording.world, int(driver.control.island), driver.work.contact_start
     lines = []
     for index in driver.work.island_contacts[int(start[island]) : int(start[island + 1])]:
         ints, floats = driver.work.contact_int[index], driver.work.contact_float[index]

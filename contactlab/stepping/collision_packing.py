@@ -14,8 +14,8 @@ from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.spatial import Transform
 from contactlab.stepping.errors import SimulationConfigError
-from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.collision import MAX_SHAPES, Collision
+from contactlab.stepping.kernels.layout import Control
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
@@ -103,10 +103,10 @@ def new_collision(packed: Collision, pairs: int = 0, contacts: int = 0) -> Colli
     )
 
 
-def grow_collision(held: Collision, control: IntArray) -> Collision | None:
+def grow_collision(held: Collision, control: Control) -> Collision | None:
     """Return larger workspaces where the loop found those held too small, None where it did not."""
     pairs, contacts = held.pairs.size, held.features.size
-    more_pairs, more_contacts = int(control[layout.WANT_PAIRS]), int(control[layout.WANT_PAIR_CONTACTS])
+    more_pairs, more_contacts = int(control.want_pairs), int(control.want_pair_contacts)
     if more_pairs <= pairs and more_contacts <= contacts:
         return None
     # By half at least, so that growth is rare.

@@ -19,7 +19,7 @@ from contactlab.stepping.joint_packing import grow_joints, new_joint_chunk, new_
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions, motions_of
-from contactlab.stepping.memory import grow_contacts, lcp_width, new_chunk, new_island, new_work
+from contactlab.stepping.memory import grow_contacts, lcp_width, new_chunk, new_island, new_record, new_work
 from contactlab.stepping.record_schema import chunk_rows
 from contactlab.stepping.sleep import sleepers
 from contactlab.stepping.state import StepperState
@@ -118,26 +118,26 @@ class Driver:
             self.work.previous_z[: state.contact_ids.size] = state.z
         options, inside = stepper.kernel_options
         self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV), edges, options)
-        self.control = np.zeros(layout.CONTROL_SIZE, dtype=np.int64)
+        self.control = new_record(layout.Control)
         self._target = np.iinfo(np.int64).max if steps is None else steps
-        self.control[layout.TARGET] = self._target
-        self.control[layout.STEP] = first
-        self.control[layout.ADAPTIVE] = stepper.adaptive
-        self.control[layout.N_PREVIOUS] = state.contact_ids.size
-        self.control[layout.SOLVER] = layout.SOLVER_EXTERNAL if external else inside
-        self.control[layout.TAU_MODE] = self._first_tau()
-        self.control[layout.ASK_CONTACTS] = supply is not None
-        self.control[layout.EDGES] = edges
-        self.control[layout.WARM_START] = stepper.warm_start
+        self.control.target = self._target
+        self.control.step = first
+        self.control.adaptive = stepper.adaptive
+        self.control.n_previous = state.contact_ids.size
+        self.control.solver = layout.SOLVER_EXTERNAL if external else inside
+        self.control.tau_mode = self._first_tau()
+        self.control.ask_contacts = supply is not None
+        self.control.edges = edges
+        self.control.warm_start = stepper.warm_start
         # Who asks for every problem wants them posed, not solved.
         self._cone = stepper.friction == "cone"
         # A proposal is one for a pyramid.
-        self.control[layout.PROPOSE] = not external and not self._cone
-        self.control[layout.CONE] = self._cone
-        self.control[layout.REDUCE] = stepper.reduce_contacts
-        self.control[layout.SLEEP] = stepper.sleep is not None
-        self.control[layout.PROJECTION] = stepper.projection
-        self.control[layout.GYROSCOPIC] = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
+        self.control.propose = not external and not self._cone
+        self.control.cone = self._cone
+        self.control.reduce = stepper.reduce_contacts
+        self.control.sleep = stepper.sleep is not None
+        self.control.projection = stepper.projection
+        self.control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
         self._service = JointService(world, targets)
         self.joints = None if world.joints is None else new_joints(world.joints, self.work.parent.size)
         if self.joints is not None:
@@ -146,49 +146,49 @@ class Driver:
                 detail = f"the world has rows 0 .. {rows - 1}, got {state.row_ids.max()}; see without_warm_start()"
                 raise SimulationConfigError("state.row_ids", detail)
             self._service.start(self.joints)
-            self.control[layout.ASK_JOINTS] = self._service.asks
+            self.control.ask_joints = self._service.asks
             self.joints.was[state.row_ids] = 1
             self.joints.previous_z[state.row_ids] = state.row_z
         self.chunk = self._new_chunk(contacts)
-        self.parameters = np.zeros(layout.PARAMETER_SIZE)
-        self.parameters[layout.H] = stepper.next_h(state.h) if h is None else h
-        self.parameters[layout.H_MAX] = stepper.h
-        self.parameters[layout.GROW] = stepper.grow
-        self.parameters[layout.LAST_H] = state.h
-        self.parameters[layout.END] = np.inf if end is None else end
-        self.parameters[layout.MARGIN] = stepper.margin
-        self.parameters[layout.V_MIN] = stepper.v_min
-        self.parameters[layout.ERP] = stepper.erp
-        self.parameters[layout.CFM] = stepper.cfm
+        self.parameters = new_record(layout.Parameters)
+        self.parameters.h = stepper.next_h(state.h) if h is None else h
+        self.parameters.h_max = stepper.h
+        self.parameters.grow = stepper.grow
+        self.parameters.last_h = state.h
+        self.parameters.end = np.inf if end is None else end
+        self.parameters.margin = stepper.margin
+        self.parameters.v_min = stepper.v_min
+        self.parameters.erp = stepper.erp
+        self.parameters.cfm = stepper.cfm
         if stepper.sleep is not None:
-            self.parameters[layout.SLEEP_SPEED] = stepper.sleep.speed
-            self.parameters[layout.SLEEP_TIME] = stepper.sleep.time
+            self.parameters.sleep_speed = stepper.sleep.speed
+            self.parameters.sleep_time = stepper.sleep.time
             for field, own, given in (("rest", self.work.rest, state.rest), ("tau", self.work.tau_before, state.tau)):
                 if given.size not in (0, own.size):
                     raise SimulationConfigError(f"state.{field}", f"has {given.size} entries, the world {own.size}")
                 own[: given.size] = given
-        self.parameters[layout.TOLERANCE] = stepper.tolerance
-        self.parameters[layout.TIME] = state.time
+        self.parameters.tolerance = stepper.tolerance
+        self.parameters.time = state.time
 
     @property
     def step(self) -> int:
         """Steps finished."""
-        return int(self.control[layout.STEP])
+        return int(self.control.step)
 
     @property
     def failed(self) -> bool:
         """Whether the step in progress failed for good."""
-        return bool(self.control[layout.FAILURE] != layout.FAILURE_NONE)
+        return bool(self.control.failure != layout.FAILURE_NONE)
 
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        return float(self.parameters[layout.TIME])
+        return float(self.parameters.time)
 
     @property
     def h(self) -> float:
         """Size of the step in progress, or of the next one to try [s]."""
-        return float(self.parameters[layout.H])
+        return float(self.parameters.h)
 
     def enter(self) -> int:
         """Enter the loop once and return its reason."""
@@ -204,14 +204,12 @@ class Driver:
         After so many ``steps`` the chunk counts as full.
         """
         limit = self._target if steps is None else min(self._target, self.step + steps)
-        self.control[layout.TARGET] = limit
+        self.control.target = limit
         while True:
             reason = self._enter_served()
             if reason == layout.NEED_SOLVE:
                 self._solve()
-            elif (
-                reason == layout.DONE and self.step == limit < self._target and self.time < self.parameters[layout.END]
-            ):
+            elif reason == layout.DONE and self.step == limit < self._target and self.time < self.parameters.end:
                 return layout.CHUNK_FULL
             elif reason != layout.SHRINK_H:
                 return reason
@@ -221,8 +219,8 @@ class Driver:
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
         rows = chunk_rows(self.chunk, self.joints, self.control)
-        counts = [layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS, layout.CHUNK_JOINTS]
-        self.control[counts] = 0
+        control = self.control
+        control.chunk_steps = control.chunk_contacts = control.chunk_islands = control.chunk_joints = 0
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact_int.shape[0] < contacts:
             self.chunk = self._new_chunk(contacts)
@@ -230,12 +228,12 @@ class Driver:
 
     def state(self) -> StepperState:
         """Return the present state (between steps)."""
-        count = int(self.control[layout.N_PREVIOUS])
+        count = int(self.control.n_previous)
         none = np.zeros(0, dtype=np.int64)
         row_ids = none if self.joints is None else np.flatnonzero(self.joints.was)
         return StepperState.of_run(
             self.time,
-            float(self.parameters[layout.LAST_H]),
+            float(self.parameters.last_h),
             q=self.work.q,
             v=self.work.v,
             contact_ids=self.work.previous_id[:count],
@@ -255,20 +253,19 @@ class Driver:
             The step has fewer islands.
         """
         reason = self._enter_served()
-        if reason == layout.NEED_SOLVE and 0 < island < self.control[layout.N_ISLANDS]:
-            self.control[layout.ISLAND] = island
-            self.control[layout.PROGRAM] = layout.ISLANDS
+        if reason == layout.NEED_SOLVE and 0 < island < self.control.n_islands:
+            self.control.island = island
+            self.control.place = layout.ISLANDS
             reason = self._enter_served()
-        if reason != layout.NEED_SOLVE or not 0 <= island < self.control[layout.N_ISLANDS]:
-            raise IndexError(f"island {island}: the step has {self.control[layout.N_ISLANDS]}")
+        if reason != layout.NEED_SOLVE or not 0 <= island < self.control.n_islands:
+            raise IndexError(f"island {island}: the step has {self.control.n_islands}")
 
     def posed(self) -> tuple[ConstraintVelProblemData, FloatArray | None]:
         """Return problem data and warm start of the island in progress, as copies."""
-        nc, nv = int(self.control[layout.ISLAND_CONTACTS]), int(self.control[layout.ISLAND_NV])
+        nc, nv = int(self.control.nc), int(self.control.nv)
         nr = nc * (self._edges // 2)
-        nl, nb, nbox, n = (
-            int(self.control[word]) for word in (layout.ISLAND_L, layout.ISLAND_G, layout.ISLAND_NBOX, layout.ISLAND_N)
-        )
+        nl, nb = int(self.control.nl), int(self.control.ng)
+        nbox, n = int(self.control.nbox), int(self.control.n)
         m = nc + nr + nl + nb + nbox
         island = self.island
         lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
@@ -292,7 +289,7 @@ class Driver:
             hi=hi[:nbox].copy(),
         )
         data = ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
-        return data, island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
+        return data, island.z0[:n].copy() if self.control.has_z0 else None
 
     def solve_again(self) -> lcp.Result | lcp.FrictionResult:
         """Solve the island in progress through the public path."""
@@ -300,9 +297,9 @@ class Driver:
             return self.island_cones().solve(self._solver, self._stepper.tolerance)
         import lcp
 
-        n = int(self.control[layout.ISLAND_N])
+        n = int(self.control.n)
         problem = lcp.LCP(self.island.M[: n * n].reshape(n, n).copy(), self.island.q[:n].copy())
-        z0 = self.island.z0[:n].copy() if self.control[layout.HAS_Z0] else None
+        z0 = self.island.z0[:n].copy() if self.control.has_z0 else None
         return lcp.solve(problem, self._solver, z0=z0, tolerance=self._stepper.tolerance)
 
     def _enter_served(self) -> int:
@@ -314,7 +311,7 @@ class Driver:
                 self._ask_joints()
             elif reason == layout.NEED_SPACE:
                 self._grow()
-            elif reason == layout.CHUNK_FULL and self.control[layout.CHUNK_STEPS] == 0:
+            elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
                 # Nothing to take: this one step has more contacts than there are rows.
                 self.chunk = self._new_chunk(self.work.contact_int.shape[0])
             elif reason != layout.PAUSED:
@@ -325,11 +322,11 @@ class Driver:
         h = self._stepper.shrink * self.h
         if h < self._stepper.smallest_h:
             return False
-        self.parameters[layout.H] = h
+        self.parameters.h = h
         self._ask_motions()
-        self.control[layout.FAILURE] = layout.FAILURE_NONE
+        self.control.failure = layout.FAILURE_NONE
         # tau stays: it was asked for at the start of this step, which is still the state.
-        self.control[layout.PROGRAM] = layout.DETECT
+        self.control.place = layout.DETECT
         self.last_result = None
         self._ask_joints()  # for another end of the step
         return True
@@ -339,25 +336,25 @@ class Driver:
             island = self.island_cones()
             answer = island.solve(self._solver, self._stepper.tolerance)
             self.last_result = answer
-            self.control[layout.CONE_SOLVED] = answer.solved
-            self.control[layout.PIVOTS] = answer.iterations
+            self.control.cone_solved = answer.solved
+            self.control.pivots = answer.iterations
             island.write(answer, self.island.z, self.island.measures)
             return
         self.last_result = result = self.solve_again()
         self.island.z[: result.z.size] = result.z
-        self.control[layout.PIVOTS] = result.iterations
+        self.control.pivots = result.iterations
 
     def island_cones(self) -> IslandCones:
         """Return the island in progress as a problem of exact cones."""
-        nc, n = int(self.control[layout.ISLAND_CONTACTS]), int(self.control[layout.ISLAND_N])
-        nl = 0 if self.joints is None else int(self.control[layout.ISLAND_L])
+        nc, n = int(self.control.nc), int(self.control.n)
+        nl = 0 if self.joints is None else int(self.control.nl)
         island = self.island
-        z0 = island.z0[:n] if self.control[layout.HAS_Z0] else None
+        z0 = island.z0[:n] if self.control.has_z0 else None
         return IslandCones.of(island.M[: n * n].reshape(n, n), island.q[:n], island.r[:nc], island.mu[:nc], nl, z0)
 
     def island_trees(self) -> NDArray[np.int64]:
         """Return the numbers of the trees of the island in progress."""
-        start, i = self.work.tree_start, int(self.control[layout.ISLAND])
+        start, i = self.work.tree_start, int(self.control.island)
         return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
 
     def _inertia(self) -> IslandInertia:
@@ -406,28 +403,28 @@ class Driver:
             if larger is not None:
                 self.collision = larger
                 return
-        wanted = int(self.control[layout.WANT_CONTACTS])
+        wanted = int(self.control.want_contacts)
         if wanted > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
             return
         contacts, nv = self.island.r.size, self.island.Mv.size
-        more_contacts = int(self.control[layout.WANT_ISLAND_CONTACTS])
-        more_nv = int(self.control[layout.WANT_ISLAND_NV])
+        more_contacts = int(self.control.want_island_contacts)
+        more_nv = int(self.control.want_island_nv)
         if more_contacts > contacts:
             contacts = max(more_contacts, contacts * 3 // 2)
         if more_nv > nv:
             nv = max(more_nv, nv * 3 // 2)
         # Half as much again, as for contacts.
         rows, variables = (
-            max(int(self.control[word]), size * 3 // 2) if self.control[word] > size else size
-            for word, size in (
-                (layout.WANT_ISLAND_ROWS, self.island.k.size),
-                (layout.WANT_ISLAND_N, self.island.q.size),
+            max(int(wanted), size * 3 // 2) if wanted > size else size
+            for wanted, size in (
+                (self.control.want_island_rows, self.island.k.size),
+                (self.control.want_island_n, self.island.q.size),
             )
         )
         self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables)
         if self.joints is not None:
-            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control[layout.WANT_ISLAND_G]))
+            self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.want_island_g))
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""

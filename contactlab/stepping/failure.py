@@ -43,7 +43,7 @@ def simulation_error(
     step, time, h = driver.step, driver.time, driver.h
     limit = f", the last that h_min = {stepper.smallest_h:.6g} s allows" if stepper.adaptive else ""
     where = f"step {step} (time {time:.9g} s, h = {h:.6g} s{limit})"
-    if driver.control[layout.FAILURE] == layout.FAILURE_NOT_FINITE:
+    if driver.control.failure == layout.FAILURE_NOT_FINITE:
         message = (
             f"{where}: the motion is no longer finite. Look at the applied forces and the last states of the record; "
             "a smaller h may help."
@@ -51,16 +51,16 @@ def simulation_error(
         return SimulationError(
             message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
         )
-    if driver.control[layout.FAILURE] == layout.FAILURE_SINGULAR:
-        dof = int(driver.control[layout.SINGULAR_DOF])
+    if driver.control.failure == layout.FAILURE_SINGULAR:
+        dof = int(driver.control.singular_dof)
         message = f"{where}: {singular_joint(world.model, dof).detail}"
         return SimulationError(
             message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
         )
-    island = int(driver.control[layout.ISLAND])
+    island = int(driver.control.island)
     members = np.flatnonzero(np.isin(world.body_trees, driver.island_trees()))
     names = ", ".join(world.model.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
-    if driver.control[layout.FAILURE] == layout.FAILURE_PROJECTION:
+    if driver.control.failure == layout.FAILURE_PROJECTION:
         message = (
             f"{where}: no displacement was found that ends the penetrations of island {island} ({names}). Look at the "
             "last state of the record; erp instead of projection asks for less."
@@ -69,7 +69,7 @@ def simulation_error(
             message, step=step, time=time, h=h, problem=None, problem_path=None, result=None, recording=recording
         )
     problem, _ = driver.posed()
-    if driver.control[layout.FAILURE] == layout.FAILURE_INCONSISTENT:
+    if driver.control.failure == layout.FAILURE_INCONSISTENT:
         saved, note = _save(problem, step, path)
         message = (
             f"{where}: the bilateral equations of island {island} ({names}; {problem!r}), of loops, followers and "

@@ -79,11 +79,9 @@ TIMINGS: dict[str, Field] = {
 }
 
 
-def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.IntArray) -> dict[str, NDArray[Any]]:
+def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.Control) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
-    steps, contacts, islands = (
-        int(control[i]) for i in (layout.CHUNK_STEPS, layout.CHUNK_CONTACTS, layout.CHUNK_ISLANDS)
-    )
+    steps, contacts, islands = int(control.chunk_steps), int(control.chunk_contacts), int(control.chunk_islands)
     scalars = chunk.scalars[:steps]
     ints, floats = chunk.contact_int[:contacts], chunk.contact_float[:contacts]
     island_ints = chunk.island_int[:islands]
@@ -129,7 +127,7 @@ def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.IntAr
         "island_measures": chunk.island_measures[:islands],
         "island_certificate": chunk.island_certificate[:islands],
     }
-    of_joints = int(control[layout.CHUNK_JOINTS])
+    of_joints = int(control.chunk_joints)
     width = joint_layout.JOINT_ROW_INTS, joint_layout.JOINT_ROW_FLOATS
     ints, floats, targets = np.zeros((0, width[0]), dtype=np.int64), np.zeros((0, width[1])), np.zeros((steps, 0))
     if joints is not None:

@@ -7,7 +7,7 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOC
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.free_motion import free_motion
-from contactlab.stepping.kernels.layout import FloatArray, IntArray, PackedWorld, Work
+from contactlab.stepping.kernels.layout import Control, FloatArray, IntArray, PackedWorld, Work
 from contactlab.stepping.kernels.relative import relative_velocity
 from lcp.kernels import kernel
 
@@ -16,7 +16,7 @@ from lcp.kernels import kernel
 def account(
     world: PackedWorld,
     work: Work,
-    control: IntArray,
+    control: Control,
     q: FloatArray,
     v: FloatArray,
     tau: FloatArray,

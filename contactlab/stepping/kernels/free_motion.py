@@ -28,14 +28,12 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_SINGULAR,
-    GYROSCOPIC,
     GYROSCOPIC_EXPLICIT,
     GYROSCOPIC_IMPLICIT,
-    SINGULAR_DOF,
     TREE_BLOCK,
     TREE_DOF,
     TREE_LINK,
-    IntArray,
+    Control,
     PackedWorld,
     Work,
 )
@@ -43,7 +41,7 @@ from lcp.kernels import kernel
 
 
 @kernel
-def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: IntArray) -> int:
+def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float, control: Control) -> int:
     """Fill momentum, L, Mv and v_free; FAILURE_NONE, or why there is no such motion.
 
     The head of W holds the kinematics at (q, v). Mv = M v + h (tau - bias), v_free = M^-1 Mv; v_plus starts as v_free.
@@ -74,15 +72,15 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         branch_times(branch, L, work.v[a:b], work.momentum[a:b])
         for j in range(a, b):
             work.Mv[j] = work.momentum[j] + h * (work.tau[j] - work.bias[j])
-        if control[GYROSCOPIC] != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
-            spins = control[GYROSCOPIC] == GYROSCOPIC_IMPLICIT
+        if control.gyroscopic != GYROSCOPIC_EXPLICIT and turns_freely(t, first, last):
+            spins = control.gyroscopic == GYROSCOPIC_IMPLICIT
             turning_impulse(t, f.R, f.S, first, work.v, work.tau, h, spins, six, work.Mv)
         if joints is not None:
             add_implicit(joints, work.q, h, a, b, L, work.Mv)
         # The bias of this tree has had its use.
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:
-            control[SINGULAR_DOF] = a + (SINGULAR - code)
+            control.singular_dof = a + (SINGULAR - code)
             return FAILURE_SINGULAR
         for j in range(a, b):
             work.v_free[j] = work.Mv[j]

@@ -6,9 +6,6 @@ blocks as by the public path, so that both give the same bits.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.bilateral import (
     add_bilateral_impulses,
     bilateral_work_size,
@@ -43,40 +40,15 @@ from contactlab.stepping.kernels.joint_layout import (
 )
 from contactlab.stepping.kernels.joint_rows import fill_joint_row
 from contactlab.stepping.kernels.layout import (
-    CFM,
-    CHUNK_JOINTS,
-    CONE,
-    CONE_SOLVED,
-    EDGES,
-    ERP,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
     FAILURE_NONE,
-    HAS_Z0,
-    ISLAND,
-    ISLAND_CONTACTS,
-    ISLAND_G,
-    ISLAND_L,
-    ISLAND_N,
-    ISLAND_NBOX,
-    ISLAND_NV,
     NEED_SPACE,
-    PIVOTS,
-    PROPOSED,
-    STEP,
-    TOLERANCE,
-    V_MIN,
-    WANT_ISLAND_CONTACTS,
-    WANT_ISLAND_G,
-    WANT_ISLAND_N,
-    WANT_ISLAND_NV,
-    WANT_ISLAND_ROWS,
-    WARM_HIT,
-    WARM_START,
+    Control,
     FloatArray,
-    H,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
 from contactlab.stepping.kernels.proposed_island import propose_island
@@ -99,13 +71,13 @@ def pose_joint_island(
     work: Work,
     island: Island,
     joints: Joints,
-    control: NDArray[np.int64],
-    parameters: NDArray[np.float64],
+    control: Control,
+    parameters: Parameters,
 ) -> int:
-    """Stage 4: blocks, LCP and warm start of island control[ISLAND]. Returns 0 or NEED_SPACE."""
-    i = control[ISLAND]
+    """Stage 4: blocks, LCP and warm start of island control.island. Returns 0 or NEED_SPACE."""
+    i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
-    nr = nc * (control[EDGES] // 2)
+    nr = nc * (control.edges // 2)
     nv = work.island_nv[i]
     first = joints.row_start[i]
     rows = joints.row_start[i + 1] - first
@@ -115,7 +87,7 @@ def pose_joint_island(
         kind = joints.row_int[joints.island_rows[place], KIND]
         if kind == STOP:
             nl += 1
-        elif is_boxed(kind, parameters[CFM]):
+        elif is_boxed(kind, parameters.cfm):
             nbox += 1
     ng = rows - nl - nbox
     m = nc + nr + rows
@@ -127,21 +99,21 @@ def pose_joint_island(
         or most > island.q.shape[0]
         or ng * ng > joints.P.shape[0]
     ):
-        control[WANT_ISLAND_CONTACTS] = nc
-        control[WANT_ISLAND_NV] = nv
-        control[WANT_ISLAND_ROWS] = m
-        control[WANT_ISLAND_N] = most
-        control[WANT_ISLAND_G] = ng
+        control.want_island_contacts = nc
+        control.want_island_nv = nv
+        control.want_island_rows = m
+        control.want_island_n = most
+        control.want_island_g = ng
         return NEED_SPACE
-    control[ISLAND_CONTACTS] = nc
-    control[ISLAND_NV] = nv
-    control[ISLAND_L] = nl
-    control[ISLAND_G] = ng
-    control[ISLAND_NBOX] = nbox
+    control.nc = nc
+    control.nv = nv
+    control.nl = nl
+    control.ng = ng
+    control.nbox = nbox
 
-    h = parameters[H]
-    v_min, erp, cfm = parameters[V_MIN], parameters[ERP], parameters[CFM]
-    build_blocks(world, work, island, i, h, v_min, erp, cfm, control[EDGES])
+    h = parameters.h
+    v_min, erp, cfm = parameters.v_min, parameters.erp, parameters.cfm
+    build_blocks(world, work, island, i, h, v_min, erp, cfm, control.edges)
     complete_rows(island, nc + nr, nv)
     J = island.J[: m * nv].reshape((m, nv))
     Y = island.Y[: m * nv].reshape((m, nv))
@@ -169,7 +141,7 @@ def pose_joint_island(
             hi[row - boxed] = high
     xs, ys = boxed_variables(lo, hi)
     n = 2 * nc + 2 * nr + nl + xs + ys
-    control[ISLAND_N] = n
+    control.n = n
 
     mu = nc + nr + nl + nbox
     v_free = island.v_free[:nv]
@@ -201,12 +173,12 @@ def pose_joint_island(
         island.M[: n * n].reshape((n, n)),
         island.q[:n],
     )
-    control[HAS_Z0] = 0
-    if control[WARM_START] != 0:
-        matched = nc > 0 and warm_vector(work, island, i, control[EDGES])
+    control.has_z0 = 0
+    if control.warm_start != 0:
+        matched = nc > 0 and warm_vector(work, island, i, control.edges)
         if warm_joints(island, joints, first, first + rows, 2 * nc + 2 * nr, xs, cfm) or matched:
-            control[HAS_Z0] = 1
-    control[PROPOSED] = 0
+            control.has_z0 = 1
+    control.proposed = 0
     if rows == 0:
         propose_island(island, control, parameters)
     return 0
@@ -277,35 +249,35 @@ def judge_joint_island(
     work: Work,
     island: Island,
     joints: Joints,
-    control: NDArray[np.int64],
-    parameters: NDArray[np.float64],
+    control: Control,
+    parameters: Parameters,
 ) -> int:
     """Stage 5: decide on z; FAILURE_NONE where it is solved, forces and velocities recovered and certified."""
-    nc = control[ISLAND_CONTACTS]
-    nv = control[ISLAND_NV]
-    nr = nc * (control[EDGES] // 2)
-    nl = control[ISLAND_L]
-    ng = control[ISLAND_G]
-    nbox = control[ISLAND_NBOX]
-    n = control[ISLAND_N]
+    nc = control.nc
+    nv = control.nv
+    nr = nc * (control.edges // 2)
+    nl = control.nl
+    ng = control.ng
+    nbox = control.nbox
+    n = control.n
     nu = nc + nr + nl
     m = nu + ng + nbox
     z = island.z[:n]
     q = island.q[:n]
-    if control[CONE] != 0:
-        if control[CONE_SOLVED] == 0:
+    if control.cone != 0:
+        if control.cone_solved == 0:
             return FAILURE_LCP
     else:
-        if control[PROPOSED] == 0:
+        if control.proposed == 0:
             lcp_residuals(island.M[: n * n].reshape((n, n)), q, z, island.w[:n], island.measures)
-        if not is_solved(island.measures, parameters[TOLERANCE]):
+        if not is_solved(island.measures, parameters.tolerance):
             return FAILURE_LCP
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
-    control[WARM_HIT] = 1 if control[HAS_Z0] != 0 and control[PIVOTS] == 0 and least < 0.0 else 0
+    control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
 
-    h = parameters[H]
+    h = parameters.h
     J = island.J[: m * nv].reshape((m, nv))
     Y = island.Y[: m * nv].reshape((m, nv))
     v_free = island.v_free[:nv]
@@ -337,7 +309,7 @@ def judge_joint_island(
         for i in range(ng):
             impulses[i] /= h
     certificate = island.certificate
-    if control[CONE] != 0:
+    if control.cone != 0:
         certify_with_cones(
             h,
             nc,
@@ -388,23 +360,23 @@ def judge_joint_island(
     certify_bilateral(J[nu : nu + ng], Y[nu : nu + ng], island.k[nu : nu + ng], v_plus, u, of_equations)
     if of_equations[0] > CONSISTENT * of_equations[1]:
         return FAILURE_INCONSISTENT
-    scatter_velocity(world, work, island, control[ISLAND])
+    scatter_velocity(world, work, island, control.island)
     return FAILURE_NONE
 
 
 @kernel(inner=True)
-def write_joint_rows(island: Island, joints: Joints, control: NDArray[np.int64]) -> None:
+def write_joint_rows(island: Island, joints: Joints, control: Control) -> None:
     """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
-    i = control[ISLAND]
-    nc = control[ISLAND_CONTACTS]
-    nv = control[ISLAND_NV]
-    nr = nc * (control[EDGES] // 2)
-    nu = nc + nr + control[ISLAND_L]
-    boxed = nu + control[ISLAND_G]
-    nbox = control[ISLAND_NBOX]
+    i = control.island
+    nc = control.nc
+    nv = control.nv
+    nr = nc * (control.edges // 2)
+    nu = nc + nr + control.nl
+    boxed = nu + control.ng
+    nbox = control.nbox
     xs, _ = boxed_variables(joints.lo[:nbox], joints.hi[:nbox])
     limit = 2 * nc + 2 * nr
-    x = limit + control[ISLAND_L]
+    x = limit + control.nl
     first = joints.row_start[i]
     for place in range(joints.row_start[i + 1] - first):
         number = joints.island_rows[first + place]
@@ -421,10 +393,10 @@ def write_joint_rows(island: Island, joints: Joints, control: NDArray[np.int64])
         rate = 0.0
         for p in range(nv):
             rate += island.J[row * nv + p] * island.v_plus[p]
-        at = control[CHUNK_JOINTS] + first + place
+        at = control.chunk_joints + first + place
         ints = joints.chunk_int[at]
         floats = joints.chunk_float[at]
-        ints[JOINT_ROW_STEP] = control[STEP]
+        ints[JOINT_ROW_STEP] = control.step
         ints[JOINT_ROW_ISLAND] = i
         ints[JOINT_ROW_NUMBER] = number
         floats[JOINT_ROW_ERROR] = joints.error[number]
@@ -435,7 +407,7 @@ def write_joint_rows(island: Island, joints: Joints, control: NDArray[np.int64])
 
 
 @kernel(inner=True)
-def keep_joints(joints: Joints, control: NDArray[np.int64], row: int, n_islands: int) -> None:
+def keep_joints(joints: Joints, control: Control, row: int, n_islands: int) -> None:
     """Keep what the next step starts from, and record the targets of the step in row ``row`` of the chunk."""
     for i in range(joints.active.shape[0]):
         joints.was[i] = joints.active[i]
@@ -443,4 +415,4 @@ def keep_joints(joints: Joints, control: NDArray[np.int64], row: int, n_islands:
         joints.previous_z[i, 1] = joints.z[i, 1]
     for d in range(joints.target.shape[0]):
         joints.chunk_target[row, d] = joints.target[d]
-    control[CHUNK_JOINTS] += joints.row_start[n_islands]
+    control.chunk_joints += joints.row_start[n_islands]

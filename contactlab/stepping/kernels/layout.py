@@ -1,4 +1,4 @@
-"""The memory of the compiled loop: its arrays by name, and the places in its control words.
+"""The memory of the compiled loop: its arrays by name, and the records that say where it stands.
 
 Everything the loop knows lives in these arrays, the loop position included. A run can therefore return to Python at
 any point named by a reason and be entered again, and a stage can be called alone on the same arrays.
@@ -25,10 +25,10 @@ IntArray = NDArray[np.int64]
 CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
 NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
 NEED_CALLBACK: Final = 2  # tau, contacts, targets or rows of the user's own are wanted: write them, enter again
-SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller H and enter at DETECT, or give up
+SHRINK_H: Final = 3  # what FAILED says, of an adaptive stepper: set a smaller h and enter at DETECT, or give up
 FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no longer finite
 DONE: Final = 5  # the target number of steps is reached
-NEED_SPACE: Final = 6  # a buffer is too small: see the words of CONTROL that begin with WANT
+NEED_SPACE: Final = 6  # a buffer is too small: see want_... in Control
 PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
 
 # Pivots between two such pauses.
@@ -44,55 +44,7 @@ JUDGE: Final = 5
 FINISH: Final = 6
 PROJECT: Final = 7  # between JUDGE and the next island, where positions are projected
 
-# Control words.
-PROGRAM: Final = 0  # place in the step
-STEP: Final = 1  # steps finished
-TARGET: Final = 2  # steps wanted
-CHUNK_STEPS: Final = 3  # rows used in the chunk
-CHUNK_CONTACTS: Final = 4
-CHUNK_ISLANDS: Final = 5
-ISLAND: Final = 6  # island being treated
-N_ISLANDS: Final = 7
-N_CONTACTS: Final = 8
-N_PREVIOUS: Final = 9  # contacts of the previous step
-SOLVER: Final = 10
-TAU_MODE: Final = 11
-EDGES: Final = 12
-WARM_START: Final = 13
-HAS_Z0: Final = 14
-ISLAND_CONTACTS: Final = 15  # nc and nv of the island being treated
-ISLAND_NV: Final = 16
-PIVOTS: Final = 17
-WARM_HIT: Final = 18
-FAILURE: Final = 19
-WANT_CONTACTS: Final = 20
-WANT_ISLAND_CONTACTS: Final = 21
-WANT_ISLAND_NV: Final = 22
-ADAPTIVE: Final = 23  # whether a failed step is tried again with a smaller h
-SINGULAR_DOF: Final = 24  # degree of freedom that moves no mass
-REDUCE: Final = 25  # whether a pair of shapes keeps four contacts at most
-WANT_PAIRS: Final = 26
-WANT_PAIR_CONTACTS: Final = 27
-ASK_CONTACTS: Final = 28  # whether contacts from outside the loop are asked for in every step
-GYROSCOPIC: Final = 29  # torque of single free links: see the values below
-PROJECTION: Final = 30  # whether q is moved out of penetrations after the step
-SLEEP: Final = 31  # whether islands at rest sleep
-CHUNK_JOINTS: Final = 40  # rows of joints, as CHUNK_CONTACTS
-ISLAND_L: Final = 41  # rows L, G and B of the island being treated, and the variables of its LCP
-ISLAND_G: Final = 42
-ISLAND_NBOX: Final = 43
-ISLAND_N: Final = 44
-WANT_ISLAND_ROWS: Final = 45
-WANT_ISLAND_N: Final = 46
-WANT_ISLAND_G: Final = 47
-ASK_JOINTS: Final = 48  # whether targets of drives or rows of the user's own are wanted for every step
-PROPOSE: Final = 50  # whether a proposal may take the place of a solve
-PROPOSED: Final = 51  # linear systems of the proposal that was taken and 1; 0 where a solver was asked
-CONE: Final = 52  # whether friction has the exact cone: such a problem is solved, and judged, outside
-CONE_SOLVED: Final = 53  # the verdict on the island in progress
-CONTROL_SIZE: Final = 64
-
-# Values of SOLVER, TAU_MODE, GYROSCOPIC and FAILURE.
+# Values of Control.solver, tau_mode, gyroscopic and failure.
 SOLVER_EXTERNAL: Final = 0
 SOLVER_LEMKE: Final = 1
 SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the rest of a cascade outside
@@ -110,25 +62,9 @@ GYROSCOPIC_CODES: Final = {
 FAILURE_NONE: Final = 0
 FAILURE_LCP: Final = 1
 FAILURE_NOT_FINITE: Final = 2
-FAILURE_SINGULAR: Final = 3  # SINGULAR_DOF says where
+FAILURE_SINGULAR: Final = 3  # singular_dof says where
 FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
-
-# Parameters.
-H: Final = 0  # the step in progress, or of the next one
-MARGIN: Final = 1
-V_MIN: Final = 2
-ERP: Final = 3
-TOLERANCE: Final = 4
-TIME: Final = 5
-END: Final = 6  # no step begins at this time or later; infinite where TARGET alone decides
-H_MAX: Final = 7  # step wanted, and the factor by which a smaller one grows back to it
-GROW: Final = 8
-LAST_H: Final = 9  # the step that led to the present state
-CFM: Final = 10
-SLEEP_SPEED: Final = 11  # every velocity below which an island rests, and how long it must
-SLEEP_TIME: Final = 12
-PARAMETER_SIZE: Final = 32
 
 # Marks of trees.
 AWAKE: Final = 0
@@ -218,6 +154,82 @@ SCALARS: Final = 4
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
 SCRATCH: Final = 64
+
+
+class Control:
+    """Where a run stands, what it found, and what it was asked for; flags are 0 or 1.
+
+    The class states the fields of a record (`memory.new_record`), which kernels and Python read and write alike.
+    """
+
+    place: int  # in the program of a step
+    step: int  # steps finished
+    target: int  # steps wanted
+    # Rows used in the chunk.
+    chunk_steps: int
+    chunk_contacts: int
+    chunk_islands: int
+    chunk_joints: int
+    # The step in progress.
+    n_previous: int  # contacts of the step before
+    n_contacts: int
+    n_islands: int
+    island: int  # the one being treated
+    failure: int
+    singular_dof: int  # degree of freedom that moves no mass
+    # The island in progress: contacts, velocities, rows L, G and B, and the variables of its LCP.
+    nc: int
+    nv: int
+    nl: int
+    ng: int
+    nbox: int
+    n: int
+    has_z0: int
+    pivots: int
+    warm_hit: int
+    proposed: int  # linear systems of the proposal that was taken and 1; 0 where a solver was asked
+    cone_solved: int  # the verdict of the solver of exact cones
+    # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
+    want_contacts: int
+    want_pairs: int
+    want_pair_contacts: int
+    want_island_contacts: int
+    want_island_nv: int
+    want_island_rows: int
+    want_island_n: int
+    want_island_g: int
+    # Settings.
+    solver: int
+    tau_mode: int
+    edges: int
+    warm_start: int
+    propose: int  # whether a proposal may take the place of a solve
+    cone: int  # whether friction has the exact cone: such a problem is solved, and judged, outside
+    adaptive: int  # whether a failed step is tried again with a smaller h
+    reduce: int  # whether a pair of shapes keeps four contacts at most
+    gyroscopic: int  # torque of single free links
+    projection: int  # whether q is moved out of penetrations after the step
+    sleep: int  # whether islands at rest sleep
+    ask_contacts: int  # whether contacts from outside the loop are asked for in every step
+    ask_joints: int  # whether targets of drives or rows of the user's own are wanted for every step
+
+
+class Parameters:
+    """Time, step size and the numbers of the stepper: the fields of a record, like `Control`."""
+
+    h: float  # the step in progress, or of the next one
+    time: float
+    last_h: float  # the step that led to the present state
+    end: float  # no step begins at this time or later; infinite where Control.target alone decides
+    h_max: float  # step wanted, and the factor by which a smaller one grows back to it
+    grow: float
+    margin: float
+    v_min: float
+    erp: float
+    cfm: float
+    tolerance: float
+    sleep_speed: float  # every velocity below which an island rests, and how long it must
+    sleep_time: float
 
 
 class PackedWorld(NamedTuple):

@@ -27,15 +27,12 @@ from contactlab.stepping.kernels.layout import (
     NORMAL,
     POINT,
     PREVIOUS,
-    REDUCE,
     RESTITUTION,
     SHAPE_A,
     SHAPE_B,
     VN_MINUS,
-    WANT_PAIR_CONTACTS,
-    WANT_PAIRS,
+    Control,
     FloatArray,
-    IntArray,
     PackedWorld,
     Work,
 )
@@ -168,7 +165,7 @@ def add_contact(
 
 @kernel(inner=True)
 def pair_contacts(
-    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, control: IntArray
+    world: PackedWorld, work: Work, c: Collision | None, h: float, margin: float, control: Control
 ) -> int:
     """List the contacts between shapes, first of all, by pair and feature; return their number.
 
@@ -183,9 +180,9 @@ def pair_contacts(
         c.kind, c.size, c.poses, c.boxes, largest, c.link, c.category, c.mask, c.order, c.keys, c.pairs
     )
     if n_pairs > c.pairs.shape[0]:
-        control[WANT_PAIRS] = n_pairs
+        control.want_pairs = n_pairs
         return -1
-    reduce = control[REDUCE] != 0
+    reduce = control.reduce != 0
     count = 0
     e = 0
     for m in range(n_pairs):
@@ -203,7 +200,7 @@ def pair_contacts(
             c.work, c.ints, c.points, c.features,
         )  # fmt: skip
         if found > c.points.shape[0]:
-            control[WANT_PAIR_CONTACTS] = found
+            control.want_pair_contacts = found
             return -1
         for k in range(found):
             count = add_contact(world, work, c, i, j, c.points[k], c.features[k], h, margin, count)

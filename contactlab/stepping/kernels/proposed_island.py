@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.proposal import propose
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.layout import (
-    EDGES,
-    HAS_Z0,
-    ISLAND_CONTACTS,
-    ISLAND_NV,
-    PIVOTS,
-    PROPOSE,
-    PROPOSED,
-    TOLERANCE,
-    H,
+    Control,
     Island,
+    Parameters,
 )
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def propose_island(island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]) -> None:
-    """Set control[PROPOSED], and where it is not 0 fill q, z, w, f, v_plus and the measures of the island."""
-    control[PROPOSED] = 0
-    if control[HAS_Z0] == 0 or control[PROPOSE] == 0:
+def propose_island(island: Island, control: Control, parameters: Parameters) -> None:
+    """Set control.proposed, and where it is not 0 fill q, z, w, f, v_plus and the measures of the island."""
+    control.proposed = 0
+    if control.has_z0 == 0 or control.propose == 0:
         return
-    nc = control[ISLAND_CONTACTS]
-    nv = control[ISLAND_NV]
-    nr = nc * (control[EDGES] // 2)
+    nc = control.nc
+    nv = control.nv
+    nr = nc * (control.edges // 2)
     m = nc + nr
     n = 2 * nc + 2 * nr
-    control[PROPOSED] = propose(
-        parameters[H],
+    control.proposed = propose(
+        parameters.h,
         nc,
         nr,
         island.r[:nc],
@@ -48,7 +38,7 @@ def propose_island(island: Island, control: NDArray[np.int64], parameters: NDArr
         island.z0[:n],
         island.spans[:m],
         island.reach[:nv],
-        parameters[TOLERANCE],
+        parameters.tolerance,
         island.proposal_floats,
         island.proposal_ints,
         island.q[:n],
@@ -58,5 +48,5 @@ def propose_island(island: Island, control: NDArray[np.int64], parameters: NDArr
         island.v_plus[:nv],
         island.measures,
     )
-    if control[PROPOSED] != 0:
-        control[PIVOTS] = 0
+    if control.proposed != 0:
+        control.pivots = 0

@@ -15,13 +15,11 @@ from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
     CONTACT_INTS,
     EXTERNAL_ID,
-    SLEEP_SPEED,
-    SLEEP_TIME,
     STIRRED,
     TREE_DOF,
     TREE_LINK,
-    FloatArray,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -38,7 +36,7 @@ def stirred(world: PackedWorld, work: Work, k: int) -> bool:
 
 @kernel(inner=True)
 def put_to_sleep(
-    world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int, n_islands: int, parameters: FloatArray
+    world: PackedWorld, work: Work, joints: Joints | None, n_contacts: int, n_islands: int, parameters: Parameters
 ) -> int:
     """Mark the trees of islands that sleep through the step, and take their contacts out; the number left is returned.
 
@@ -54,7 +52,7 @@ def put_to_sleep(
             mark = AWAKE
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
-            if work.rest[k] < parameters[SLEEP_TIME] and mark == ASLEEP:
+            if work.rest[k] < parameters.sleep_time and mark == ASLEEP:
                 mark = AWAKE
             if stirred(world, work, k):
                 mark = STIRRED
@@ -97,7 +95,7 @@ def keep_asleep(world: PackedWorld, work: Work) -> None:
 
 
 @kernel(inner=True)
-def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: FloatArray, h: float) -> None:
+def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: Parameters, h: float) -> None:
     """Add the step to the time that each tree has rested, or begin to count again; remember the applied force.
 
     A tree rests where all trees of its island are slow. One that touches nothing does not rest, however slow it is.
@@ -110,7 +108,7 @@ def count_rest(world: PackedWorld, work: Work, n_islands: int, parameters: Float
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]
             for j in range(world.trees[k, TREE_DOF], world.trees[k + 1, TREE_DOF]):
-                if not abs(work.v_plus[j]) < parameters[SLEEP_SPEED]:
+                if not abs(work.v_plus[j]) < parameters.sleep_speed:
                     quiet = False
         for n in range(work.tree_start[i], work.tree_start[i + 1]):
             k = work.island_trees[n]

@@ -5,9 +5,6 @@ Inlined into that loop: a level of calls less is compiled in less time.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.certify import CERT_SIZE, certify
 from contactlab.formulation.kernels.certify_cone import certify_with_cones
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
@@ -22,39 +19,14 @@ from contactlab.stepping.kernels.islands import label_islands
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.joint_rows import find_joint_rows
 from contactlab.stepping.kernels.layout import (
-    ADAPTIVE,
-    CFM,
-    CONE,
-    CONE_SOLVED,
-    EDGES,
-    ERP,
     FAILED,
-    FAILURE,
     FAILURE_NONE,
-    HAS_Z0,
-    ISLAND,
-    ISLAND_CONTACTS,
-    ISLAND_N,
-    ISLAND_NV,
-    MARGIN,
-    N_CONTACTS,
-    N_ISLANDS,
-    N_PREVIOUS,
     NEED_SPACE,
-    PIVOTS,
-    PROPOSED,
     SHRINK_H,
-    SLEEP,
-    TOLERANCE,
-    V_MIN,
-    WANT_CONTACTS,
-    WANT_ISLAND_CONTACTS,
-    WANT_ISLAND_NV,
-    WARM_HIT,
-    WARM_START,
-    H,
+    Control,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
 from contactlab.stepping.kernels.pairs import pair_contacts
@@ -65,10 +37,10 @@ from lcp.kernels.residuals import is_solved, lcp_residuals
 
 
 @kernel(inline=True)
-def failed(control: NDArray[np.int64], failure: int) -> int:
+def failed(control: Control, failure: int) -> int:
     """Note why the step failed and return FAILED, or SHRINK_H where it may be tried again."""
-    control[FAILURE] = failure
-    return SHRINK_H if control[ADAPTIVE] != 0 else FAILED
+    control.failure = failure
+    return SHRINK_H if control.adaptive != 0 else FAILED
 
 
 @kernel(inline=True)
@@ -77,72 +49,70 @@ def find_contacts(
     work: Work,
     collision: Collision | None,
     joints: Joints | None,
-    control: NDArray[np.int64],
-    parameters: NDArray[np.float64],
+    control: Control,
+    parameters: Parameters,
 ) -> int:
     """Stages 1 to 3: free motion, contacts, their rows in the previous step, islands; 0, NEED_SPACE or as `failed`."""
-    failure = free_motion(world, work, joints, parameters[H], control)
+    failure = free_motion(world, work, joints, parameters.h, control)
     if failure != FAILURE_NONE:
         return failed(control, failure)
-    count = pair_contacts(world, work, collision, parameters[H], parameters[MARGIN], control)
+    count = pair_contacts(world, work, collision, parameters.h, parameters.margin, control)
     if count < 0:
         return NEED_SPACE
-    count = detect(world, work, parameters[H], parameters[MARGIN], count)
-    count = add_given(world, work, parameters[H], parameters[MARGIN], count)
+    count = detect(world, work, parameters.h, parameters.margin, count)
+    count = add_given(world, work, parameters.h, parameters.margin, count)
     if count > work.contact_int.shape[0]:
-        control[WANT_CONTACTS] = count
+        control.want_contacts = count
         return NEED_SPACE
-    control[N_CONTACTS] = count
+    control.n_contacts = count
     for j in range(work.shift.shape[0]):
         work.shift[j] = 0.0
-    match_previous(work, count, control[N_PREVIOUS])
+    match_previous(work, count, control.n_previous)
     if joints is not None:
-        find_joint_rows(work, joints, parameters[H], parameters[MARGIN])
-    control[N_ISLANDS] = label_islands(world, work, joints, count)
-    if control[SLEEP] != 0:
-        left = put_to_sleep(world, work, joints, count, control[N_ISLANDS], parameters)
+        find_joint_rows(work, joints, parameters.h, parameters.margin)
+    control.n_islands = label_islands(world, work, joints, count)
+    if control.sleep != 0:
+        left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)
         if left < count:
-            control[N_CONTACTS] = left
-            control[N_ISLANDS] = label_islands(world, work, joints, left)
-    control[ISLAND] = 0
+            control.n_contacts = left
+            control.n_islands = label_islands(world, work, joints, left)
+    control.island = 0
     return 0
 
 
 @kernel(inline=True)
-def pose_island(
-    world: PackedWorld, work: Work, island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]
-) -> int:
-    """Stage 4: blocks, warm start and proposal of island control[ISLAND]. Returns 0 or NEED_SPACE."""
-    i = control[ISLAND]
+def pose_island(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> int:
+    """Stage 4: blocks, warm start and proposal of island control.island. Returns 0 or NEED_SPACE."""
+    i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
     nv = work.island_nv[i]
     if nc > island.r.shape[0] or nv > island.Mv.shape[0]:
-        control[WANT_ISLAND_CONTACTS] = nc
-        control[WANT_ISLAND_NV] = nv
+        control.want_island_contacts = nc
+        control.want_island_nv = nv
         return NEED_SPACE
-    control[ISLAND_CONTACTS] = nc
-    control[ISLAND_NV] = nv
-    h, v_min, erp, cfm = parameters[H], parameters[V_MIN], parameters[ERP], parameters[CFM]
-    control[ISLAND_N] = 2 * nc + 2 * nc * (control[EDGES] // 2)
-    build_blocks(world, work, island, i, h, v_min, erp, cfm, control[EDGES])
-    control[HAS_Z0] = 0
-    if control[WARM_START] != 0 and warm_vector(work, island, i, control[EDGES]):
-        control[HAS_Z0] = 1
+    control.nc = nc
+    control.nv = nv
+    h, v_min, erp, cfm = parameters.h, parameters.v_min, parameters.erp, parameters.cfm
+    control.n = 2 * nc + 2 * nc * (control.edges // 2)
+    build_blocks(world, work, island, i, h, v_min, erp, cfm, control.edges)
+    control.has_z0 = 0
+    if control.warm_start != 0 and warm_vector(work, island, i, control.edges):
+        control.has_z0 = 1
     propose_island(island, control, parameters)
     return 0
 
 
 @kernel(inline=True)
-def assemble_island(island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]) -> None:
+def assemble_island(island: Island, control: Control, parameters: Parameters) -> None:
     """The LCP of the island in progress, for a solver."""
-    nc = control[ISLAND_CONTACTS]
-    nv = control[ISLAND_NV]
-    nr = nc * (control[EDGES] // 2)
+    nc = control.nc
+    nv = control.nv
+    nr = nc * (control.edges // 2)
     m = nc + nr
     n = 2 * nc + 2 * nr
     complete_rows(island, m, nv)
     assemble_lcp(
-        parameters[H],
+        parameters.h,
         nc,
         nr,
         0,
@@ -160,41 +130,39 @@ def assemble_island(island: Island, control: NDArray[np.int64], parameters: NDAr
 
 
 @kernel(inline=True)
-def judge_island(
-    world: PackedWorld, work: Work, island: Island, control: NDArray[np.int64], parameters: NDArray[np.float64]
-) -> bool:
+def judge_island(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> bool:
     """Stage 5: decide on z by its residuals; where it solves the LCP recover forces and velocities and certify them."""
-    nc = control[ISLAND_CONTACTS]
-    nv = control[ISLAND_NV]
-    nr = nc * (control[EDGES] // 2)
+    nc = control.nc
+    nv = control.nv
+    nr = nc * (control.edges // 2)
     m = nc + nr
     n = 2 * nc + 2 * nr
     z = island.z[:n]
     q = island.q[:n]
-    if control[CONE] != 0:
-        if control[CONE_SOLVED] == 0:
+    if control.cone != 0:
+        if control.cone_solved == 0:
             return False
     else:
-        if control[PROPOSED] == 0:
+        if control.proposed == 0:
             lcp_residuals(rows_at(island.M, 0, n, n), q, z, island.w[:n], island.measures)
-        if not is_solved(island.measures, parameters[TOLERANCE]):
+        if not is_solved(island.measures, parameters.tolerance):
             return False
     # Solved without a pivot although z = 0 is no solution: the previous step's forces or basis did it.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])
-    control[WARM_HIT] = 1 if control[HAS_Z0] != 0 and control[PIVOTS] == 0 and least < 0.0 else 0
+    control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
 
-    h = parameters[H]
+    h = parameters.h
     J = rows_at(island.J, 0, m, nv)
     Y = rows_at(island.Y, 0, m, nv)
     v_free = island.v_free[:nv]
     f = island.f[:m]
     v_plus = island.v_plus[:nv]
     spans = island.spans[:m]
-    if control[PROPOSED] == 0:
+    if control.proposed == 0:
         recover(h, nc, nr, 0, z, Y, v_free, spans, f, v_plus)
-    if control[CONE] != 0:
+    if control.cone != 0:
         certify_with_cones(
             h,
             nc,
@@ -238,5 +206,5 @@ def judge_island(
             island.certificate_work[: nv + 1],
             island.certificate[:CERT_SIZE],
         )
-    scatter_velocity(world, work, island, control[ISLAND])
+    scatter_velocity(world, work, island, control.island)
     return True

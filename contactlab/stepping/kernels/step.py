@@ -12,9 +12,6 @@ contacts, kN, M and q are formed anew for it, and the rows of islands solved alr
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import integrate_configuration
 from contactlab.multibody.kernels.fill_frames import fill_frames
@@ -30,65 +27,34 @@ from contactlab.stepping.kernels.joint_island import (
 )
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
-    ADAPTIVE,
-    ASK_CONTACTS,
-    ASK_JOINTS,
     ASLEEP,
     BEGIN,
-    CHUNK_CONTACTS,
     CHUNK_FULL,
-    CHUNK_ISLANDS,
-    CHUNK_JOINTS,
-    CHUNK_STEPS,
     DETECT,
     DONE,
-    EDGES,
-    END,
     FAILURE_LCP,
     FAILURE_NONE,
     FAILURE_NOT_FINITE,
     FAILURE_PROJECTION,
     FINISH,
-    GROW,
-    H_MAX,
-    HAS_Z0,
-    ISLAND,
-    ISLAND_CONTACTS,
-    ISLAND_N,
-    ISLAND_NV,
     ISLANDS,
     JUDGE,
-    LAST_H,
-    N_CONTACTS,
-    N_ISLANDS,
-    N_PREVIOUS,
     NEED_CALLBACK,
     NEED_SOLVE,
     PAUSED,
     PIVOT_BUDGET,
-    PIVOTS,
-    PROGRAM,
     PROJECT,
-    PROJECTION,
-    PROPOSED,
     ROOM,
-    SLEEP,
     SOLVE,
-    SOLVER,
     SOLVER_EXTERNAL,
     SOLVER_LEMKE_FIRST,
-    STEP,
-    TARGET,
     TAU_CALLBACK,
-    TAU_MODE,
     TAU_ZERO,
-    TIME,
-    TOLERANCE,
-    WARM_HIT,
     Chunk,
-    H,
+    Control,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
 from contactlab.stepping.kernels.projection import pose_projection, shift_island
@@ -110,26 +76,26 @@ def run(
     work: Work,
     island: Island,
     chunk: Chunk,
-    control: NDArray[np.int64],
-    parameters: NDArray[np.float64],
+    control: Control,
+    parameters: Parameters,
     collision: Collision | None,
     joints: Joints | None,
 ) -> int:
-    """Step until control[TARGET] steps are finished or Python is needed; the reason (see `layout`) is returned.
+    """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
     ``joints`` is None where nothing acts on joints: the loop then knows contacts alone.
     """
-    h = parameters[H]
+    h = parameters.h
     while True:
-        place = control[PROGRAM]
+        place = control.place
         if place == BEGIN:
-            if control[STEP] >= control[TARGET] or parameters[TIME] >= parameters[END]:
+            if control.step >= control.target or parameters.time >= parameters.end:
                 return DONE
-            if control[CHUNK_STEPS] >= chunk.scalars.shape[0]:
+            if control.chunk_steps >= chunk.scalars.shape[0]:
                 return CHUNK_FULL
-            control[PROGRAM] = DETECT
-            asked = control[TAU_MODE] == TAU_CALLBACK or control[ASK_CONTACTS] + control[ASK_JOINTS] > 0
+            control.place = DETECT
+            asked = control.tau_mode == TAU_CALLBACK or control.ask_contacts + control.ask_joints > 0
             if asked or work.motion_pose.shape[0] > 0:
                 return NEED_CALLBACK
 
@@ -143,23 +109,23 @@ def run(
             reason = find_contacts(world, work, collision, joints, control, parameters)
             if reason != 0:
                 return reason
-            control[PROGRAM] = ROOM
+            control.place = ROOM
 
         elif place == ROOM:
             # All rows of a step go into one chunk.
-            contacts = control[CHUNK_CONTACTS] + control[N_CONTACTS]
-            islands = control[CHUNK_ISLANDS] + control[N_ISLANDS]
+            contacts = control.chunk_contacts + control.n_contacts
+            islands = control.chunk_islands + control.n_islands
             if contacts > chunk.contact_int.shape[0] or islands > chunk.island_int.shape[0]:
                 return CHUNK_FULL
             if joints is not None:
-                of_joints = control[CHUNK_JOINTS] + joints.row_start[control[N_ISLANDS]]
+                of_joints = control.chunk_joints + joints.row_start[control.n_islands]
                 if of_joints > joints.chunk_int.shape[0]:
                     return CHUNK_FULL
-            control[PROGRAM] = ISLANDS
+            control.place = ISLANDS
 
         elif place == ISLANDS:
-            if control[ISLAND] >= control[N_ISLANDS]:
-                control[PROGRAM] = FINISH
+            if control.island >= control.n_islands:
+                control.place = FINISH
                 continue
             if joints is None:
                 reason = pose_island(world, work, island, control, parameters)
@@ -167,24 +133,24 @@ def run(
                 reason = pose_joint_island(world, work, island, joints, control, parameters)
             if reason != 0:
                 return reason
-            if control[PROPOSED] != 0:
-                control[PROGRAM] = JUDGE
+            if control.proposed != 0:
+                control.place = JUDGE
                 continue
             if joints is None:
                 assemble_island(island, control, parameters)
-            if control[SOLVER] == SOLVER_EXTERNAL:
-                control[PROGRAM] = JUDGE
+            if control.solver == SOLVER_EXTERNAL:
+                control.place = JUDGE
                 return NEED_SOLVE
             island.info[LEMKE_STAGE] = LEMKE_START
-            control[PROGRAM] = SOLVE
+            control.place = SOLVE
 
         elif place == SOLVE:
-            n = control[ISLAND_N]
+            n = control.n
             code = lemke_drive(
                 rows_at(island.M, 0, n, n),
                 island.q[:n],
                 island.z0[:n],
-                control[HAS_Z0] != 0,
+                control.has_z0 != 0,
                 island.options,
                 island.float_work[: lemke_float_size(n)],
                 island.int_work[: lemke_int_size(n)],
@@ -194,13 +160,13 @@ def run(
             )
             if code == RUNNING:
                 return PAUSED
-            control[PIVOTS] = island.info[LEMKE_PIVOTS]
-            control[PROGRAM] = JUDGE
-            if code != SOLVED and control[SOLVER] == SOLVER_LEMKE_FIRST:
+            control.pivots = island.info[LEMKE_PIVOTS]
+            control.place = JUDGE
+            if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
                 return NEED_SOLVE
 
         elif place == JUDGE:
-            i = control[ISLAND]
+            i = control.island
             of_joints = 0
             if joints is None:
                 if not judge_island(world, work, island, control, parameters):
@@ -211,28 +177,28 @@ def run(
                     return failed(control, failure)
                 write_joint_rows(island, joints, control)
                 of_joints = joints.row_start[i + 1] - joints.row_start[i]
-            write_rows(world, work, island, chunk, i, control[STEP], h, control[EDGES], control[CHUNK_CONTACTS])
+            write_rows(world, work, island, chunk, i, control.step, h, control.edges, control.chunk_contacts)
             write_island(
                 island,
                 chunk,
-                control[CHUNK_ISLANDS] + i,
-                control[STEP],
+                control.chunk_islands + i,
+                control.step,
                 i,
-                control[ISLAND_CONTACTS],
-                control[PIVOTS],
-                control[WARM_HIT],
+                control.nc,
+                control.pivots,
+                control.warm_hit,
                 of_joints,
             )
-            nc, nv = control[ISLAND_CONTACTS], control[ISLAND_NV]
-            if control[PROJECTION] != 0 and pose_projection(world, work, island, i, nc, nv, h):
+            nc, nv = control.nc, control.nv
+            if control.projection != 0 and pose_projection(world, work, island, i, nc, nv, h):
                 island.info[LEMKE_STAGE] = LEMKE_START
-                control[PROGRAM] = PROJECT
+                control.place = PROJECT
                 continue
-            control[ISLAND] = i + 1
-            control[PROGRAM] = ISLANDS
+            control.island = i + 1
+            control.place = ISLANDS
 
         elif place == PROJECT:
-            n = control[ISLAND_CONTACTS]
+            n = control.nc
             M = rows_at(island.M, 0, n, n)
             code = lemke_drive(
                 M,
@@ -249,50 +215,50 @@ def run(
             if code == RUNNING:
                 return PAUSED
             lcp_residuals(M, island.q[:n], island.z[:n], island.w[:n], island.measures)
-            if code != SOLVED or not is_solved(island.measures, parameters[TOLERANCE]):
+            if code != SOLVED or not is_solved(island.measures, parameters.tolerance):
                 return failed(control, FAILURE_PROJECTION)
-            i = control[ISLAND]
-            shift_island(world, work, island, chunk, i, n, control[ISLAND_NV], control[CHUNK_CONTACTS])
-            control[ISLAND] = i + 1
-            control[PROGRAM] = ISLANDS
+            i = control.island
+            shift_island(world, work, island, chunk, i, n, control.nv, control.chunk_contacts)
+            control.island = i + 1
+            control.place = ISLANDS
 
         else:  # FINISH
             ints, floats, W = world.ints, world.floats, work.W
             motion = work.v_plus
-            if control[PROJECTION] != 0:
+            if control.projection != 0:
                 # Nobody needs the bias any more.
                 motion = work.bias
                 for j in range(motion.shape[0]):
                     motion[j] = work.v_plus[j] + work.shift[j] / h
             integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
-            if control[SLEEP] != 0:
+            if control.sleep != 0:
                 keep_asleep(world, work)
             code = fill_frames(
                 ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
             )
             if code != GOOD or not measure(world, W, work.q_plus, work.scratch[0:11], work.energy):
                 return failed(control, FAILURE_NOT_FINITE)
-            row = control[CHUNK_STEPS]
-            if control[TAU_MODE] != TAU_ZERO:
+            row = control.chunk_steps
+            if control.tau_mode != TAU_ZERO:
                 for j in range(work.tau.shape[0]):
                     chunk.tau[row, j] = work.tau[j]
-            if control[SLEEP] != 0:
-                count_rest(world, work, control[N_ISLANDS], parameters, h)
+            if control.sleep != 0:
+                count_rest(world, work, control.n_islands, parameters, h)
                 for k in range(work.rest.shape[0]):
                     chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0
                     chunk.rest[row, k] = work.rest[k]
-            commit(work, control[N_CONTACTS])
+            commit(work, control.n_contacts)
             if joints is not None:
-                keep_joints(joints, control, row, control[N_ISLANDS])
-            control[N_PREVIOUS] = control[N_CONTACTS]
-            parameters[TIME] += h
-            parameters[LAST_H] = h
-            write_state(work, chunk, row, parameters[TIME], h)
-            control[CHUNK_STEPS] = row + 1
-            control[CHUNK_CONTACTS] += control[N_CONTACTS]
-            control[CHUNK_ISLANDS] += control[N_ISLANDS]
-            control[STEP] += 1
-            if control[ADAPTIVE] != 0:
-                h = min(parameters[H_MAX], parameters[GROW] * h)
-                parameters[H] = h
-            control[PROGRAM] = BEGIN
+                keep_joints(joints, control, row, control.n_islands)
+            control.n_previous = control.n_contacts
+            parameters.time += h
+            parameters.last_h = h
+            write_state(work, chunk, row, parameters.time, h)
+            control.chunk_steps = row + 1
+            control.chunk_contacts += control.n_contacts
+            control.chunk_islands += control.n_islands
+            control.step += 1
+            if control.adaptive != 0:
+                h = min(parameters.h_max, parameters.grow * h)
+                parameters.h = h
+            control.place = BEGIN

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ FloatArray = NDArray[np.float64]
 _STOPPED = 1e-12
 _EPS = float(np.finfo(np.float64).eps)
 _MAX_SEGMENTS = 64
+_LANDINGS = 4
 
 
 class Phase(Enum):
@@ -249,13 +251,24 @@ def _slip_in_space(
     horizon = 1e6 / float(np.abs(W).max())
     scale = np.array([1.0, 1.0, 1.0, 1.0, 1e3, 1e3, 1.0])
     sizes = np.array([*[size / np.abs(W).max()] * 3, size, 1.0, 1.0, size**2 / np.abs(W).max()])
-    found = solve_ivp(
-        rates, (0.0, horizon), y0, method="DOP853", rtol=1e-12, atol=1e-14 * sizes * scale, events=(reached, stopped)
-    )
+    integrated = partial(solve_ivp, rates, method="DOP853", rtol=1e-12, atol=1e-14 * sizes * scale)
+    found = integrated((0.0, horizon), y0, events=(reached, stopped))
     if found.status != 1:
         raise Stopped(f"slip neither stops nor gets there: {found.message}")
-    states = [as_state(y) for y in found.y.T]
     halted = bool(found.t_events is not None and found.t_events[1].size)
+    # Events are found on an interpolant of lower order than the steps, up to 1e-7 away where these are long: the last
+    # stretch is integrated again, to where the quantity itself says that it ends.
+    before, tau = found.t[-2], found.t[-1]
+    at = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}[quantity]
+    for _ in range(_LANDINGS):
+        y = integrated((before, tau), found.y[:, -2]).y[:, -1] if tau > before else found.y[:, -2]
+        rate = float(rates(tau, y)[at])
+        missing = (end - quantity(as_state(y))) / rate if rate != 0.0 else 0.0
+        if halted or abs(missing) <= 4.0 * _EPS * tau:
+            break
+        tau += missing
+    found.y[:, -1] = y
+    states = [as_state(y) for y in found.y.T]
     if halted:
         last = states[-1]
         states[-1] = State(last.p, np.array([last.u[0], 0.0, 0.0]), last.work)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
 from lcp.problem import LCP
@@ -203,20 +204,9 @@ def _checked(
 
 
 def _array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    try:
-        given = np.asarray(value)
-        if np.iscomplexobj(given):
-            raise ProblemError(f"{name} is complex; a complementarity problem is real")
-        array = np.ascontiguousarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, ProblemError):
-            raise
-        raise ProblemError(f"{name} is not a real array: {error}") from None
-    if not np.isfinite(array).all():
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ProblemError(f"{name}{list(at)} = {array[at]} is not finite")
-    # A read-only array is another type to the kernels, which do not write to it.
-    return array if array.flags.writeable else array.copy()
+    array = real_array(name, value, owned=False)
+    check_finite(name, array)
+    return array
 
 
 def _run_lemke(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import bare_vector, checked_square, checked_vector, read_only, row_sizes
 from lcp.errors import ProblemError
-from lcp.problem import bare_vector, checked_square, checked_vector, read_only, row_sizes
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector, check_range, checked_vector
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
-from lcp.problem import LCP, check_range, checked_vector
+from lcp.problem import LCP
 
 P = TypeVar("P", LCP, MLCP)
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
 from lcp.errors import OutOfRangeError
@@ -22,8 +22,6 @@ from lcp.residuals import Problem, measure
 from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 #: Bytes up to which a sparse M may be made dense for a solver that does not keep it sparse (n = 8192).
 DENSE_LIMIT = 1 << 29

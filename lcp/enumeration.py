@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
@@ -21,7 +22,6 @@ from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified
 from lcp.scaling import balanced_scales
 
-Vector = NDArray[np.float64]
 _CHUNK = 4096
 _RANK_TOLERANCE = 1e-11
 # Linear programs spent on singular bases of two or more directions, and singular bases looked at.

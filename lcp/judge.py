@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import Vector
 from lcp.errors import ProblemError
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
@@ -17,8 +18,6 @@ from lcp.mixed import MLCP
 from lcp.residuals import Problem, Residuals, measure
 from lcp.result import Attempt, Claim, Measures, MLCPResult, Result
 from lcp.status import Status
-
-Vector = NDArray[np.float64]
 
 
 def unknowns(problem: Problem) -> int:

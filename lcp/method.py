@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lcp.arrays import Vector
 from lcp.options import Options
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim
 
-Vector = NDArray[np.float64]
 #: Kind of problem.
 P_contra = TypeVar("P_contra", contravariant=True)
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import checked_vector, dense_matrix, read_only
 from lcp.errors import ProblemError
-from lcp.problem import LCP, checked_vector, dense_matrix, kernel_arrays, read_only
+from lcp.problem import LCP, kernel_arrays
 
 
 def _block(name: str, value: Any, shape: tuple[int, int]) -> NDArray[np.float64]:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.problem import check_range
+from lcp.arrays import Vector, check_range
 
-Vector = NDArray[np.float64]
 _ZERO = 1e-9
 
 

@@ -2,118 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.errors import OutOfRangeError, ProblemError
-
-
-def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np.float64]:
-    """An owned, contiguous float64 vector of length ``n``, or a `ProblemError` naming what is wrong."""
-    vector = bare_vector(name, value, n)
-    if not np.isfinite(vector).all():
-        i = int(np.flatnonzero(~np.isfinite(vector))[0])
-        raise ProblemError(f"{name}[{i}] = {vector[i]} is not finite")
-    return vector
-
-
-def bare_vector(name: str, value: ArrayLike, n: int | None = None) -> NDArray[np.float64]:
-    """As `checked_vector`, infinities and NaN admitted."""
-    try:
-        given = np.asarray(value)
-        if np.iscomplexobj(given):
-            raise ProblemError(f"{name} is complex; a complementarity problem is real")
-        vector = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, ProblemError):
-            raise
-        raise ProblemError(f"{name} is not a real array: {error}") from None
-    if vector.ndim != 1:
-        raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")
-    if n is not None and vector.shape[0] != n:
-        raise ProblemError(f"{name} must have length {n}, got {vector.shape[0]}")
-    return vector
-
-
-def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
-    """An owned, contiguous, finite float64 matrix; a sparse one is made dense."""
-    if hasattr(value, "toarray"):
-        value = value.toarray()
-    try:
-        given = np.asarray(value)
-        if np.iscomplexobj(given):
-            raise ProblemError(f"{name} is complex; a complementarity problem is real")
-        matrix = np.array(given, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        if isinstance(error, ProblemError):
-            raise
-        raise ProblemError(f"{name} is not a real matrix: {error}") from None
-    if matrix.size == 0 and matrix.ndim < 2:
-        matrix = matrix.reshape((0, 0))
-    if matrix.ndim == 2 and not np.isfinite(matrix).all():
-        at = tuple(int(i) for i in np.argwhere(~np.isfinite(matrix))[0])
-        raise ProblemError(f"{name}[{at[0]}, {at[1]}] = {matrix[at]} is not finite")
-    return matrix
-
-
-def checked_square(name: str, value: Any) -> Any:
-    """An owned square matrix, sparse (CSR) if the given one is."""
-    if hasattr(value, "tocsr"):
-        matrix = _owned_csr(name, value)
-    else:
-        matrix = dense_matrix(name, value)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ProblemError(f"{name} must be square, got shape {matrix.shape}")
-    return matrix
-
-
-def _owned_csr(name: str, value: Any) -> Any:
-    """An owned, finite float64 CSR matrix without duplicates or stored zeros."""
-    if np.iscomplexobj(value):
-        raise ProblemError(f"{name} is complex; a complementarity problem is real")
-    try:
-        matrix = value.tocsr().astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ProblemError(f"{name} is not a real matrix: {error}") from None
-    if matrix is value:
-        matrix = value.copy()
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    bad = np.flatnonzero(~np.isfinite(matrix.data))
-    if matrix.ndim == 2 and bad.size:
-        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        raise ProblemError(f"{name}[{row}, {matrix.indices[bad[0]]}] = {matrix.data[bad[0]]} is not finite")
-    return matrix
-
-
-def read_only(array: Any) -> Any:
-    """A view, dense or sparse, of the same memory that cannot be written."""
-    if not isinstance(array, np.ndarray):
-        outer = copy.copy(array)
-        outer.data, outer.indices, outer.indptr = map(read_only, (array.data, array.indices, array.indptr))
-        return outer
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
-    """Raise `OutOfRangeError` where something formed of finite data is not finite."""
-    if not all(np.isfinite(array).all() for array in arrays):
-        raise OutOfRangeError(f"{what} is beyond double precision")
-
-
-def row_sizes(matrix: Any) -> NDArray[np.float64]:
-    """Largest |entry| of each row, dense or sparse."""
-    if isinstance(matrix, np.ndarray):
-        found: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
-        return found
-    return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.zeros(0)
-
+from lcp.arrays import checked_square, checked_vector, read_only, row_sizes
+from lcp.errors import ProblemError
 
 _NO_SIZES = np.zeros(0)
 

@@ -21,10 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import check_range, checked_vector
 from lcp.errors import ProblemError
 from lcp.farkas import Farkas
 from lcp.mixed import MLCP
-from lcp.problem import LCP, check_range, checked_vector
+from lcp.problem import LCP
 from lcp.scaling import scales
 
 Matrix = NDArray[np.float64]

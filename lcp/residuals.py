@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import checked_vector, row_sizes
 from lcp.box import BoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
-from lcp.problem import LCP, checked_vector, kernel_arrays, row_sizes
+from lcp.problem import LCP, kernel_arrays
 from lcp.rounding import summed_map
 
 DEFAULT_TOLERANCE = 1e-9

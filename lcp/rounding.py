@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
 
 _EPS = float(np.finfo(np.float64).eps)
 _ROUNDING = 64.0 * _EPS

@@ -9,6 +9,7 @@ from typing import Any, Protocol, overload, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import checked_vector
 from lcp.box import BoxLCP
 from lcp.conversions import check_kind
 from lcp.dispatch import Solver, claim_of
@@ -22,7 +23,7 @@ from lcp.judge import friction_result, result_of
 from lcp.method import Request
 from lcp.mixed import MLCP
 from lcp.options import check_solver
-from lcp.problem import LCP, checked_vector
+from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, Problem
 from lcp.result import MLCPResult, Result
 from lcp.solvers import Cascade

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,13 +31,13 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.analysis.forms import Form, form_of, point_of
 from lcp.analysis.interval import EPS, TINY, down, product, up, upper_norm, upper_product
 from lcp.analysis.verified import comparison, h_matrix_vector, least_eigenvalue, lower_image, solved
+from lcp.arrays import Vector
 from lcp.matrix_classes.floating import congruence
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.residuals import Problem
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
 
-Vector = NDArray[np.float64]
 _NONE = "none available"
 #: Largest dense matrix whose eigenvalues or blocks are looked at.
 _DENSE = 3000

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lcp.arrays import Vector, checked_vector
 from lcp.box import BoxLCP
 from lcp.conversions import check_kind
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
-from lcp.problem import LCP, checked_vector
+from lcp.problem import LCP
 from lcp.residuals import Problem
 from lcp.result import MLCPResult, Result
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
 
 #: Twice the unit of rounding.
 EPS = 2.0**-52

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.analysis.forms import Form, form_of, point_of
+from lcp.arrays import Vector, checked_square, checked_vector
 from lcp.errors import ProblemError
-from lcp.problem import checked_square, checked_vector
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
 from lcp.status import Status
 
-Vector = NDArray[np.float64]
 _CHOICES = ("strict", "weak")
 #: Reciprocal condition number, equilibrated, under which an active block counts as singular.
 LEAST_RCOND = 1e-14

@@ -6,11 +6,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.analysis.interval import EPS, TINY, down, product, up
-
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
 
 
 def least_eigenvalue(M: Vector) -> float:

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem, Indices
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

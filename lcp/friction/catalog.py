@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
 from lcp.status import Status
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
 
 
 def project(z: Vector, mu: Vector) -> Vector:

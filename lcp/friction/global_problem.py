@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lcp.arrays import Vector, checked_square, checked_vector, dense_matrix, read_only
 from lcp.errors import ProblemError
 from lcp.friction.problem import FrictionProblem, Indices, checked_dims, checked_mu
-from lcp.problem import checked_square, checked_vector, dense_matrix, read_only
-
-Vector = NDArray[np.float64]
 
 # Scaled residual of the equations up to which a factorisation is believed, and equations are called consistent.
 _CONSISTENT = 1e-9

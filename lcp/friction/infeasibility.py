@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
-
-Vector = NDArray[np.float64]
 
 # Contacts up to which the linear program is worth its time.
 _LARGEST = 3000

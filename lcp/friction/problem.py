@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lcp.arrays import Vector, checked_square, checked_vector, read_only
 from lcp.errors import ProblemError
-from lcp.problem import checked_square, checked_vector, read_only
 
-Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 #: What a contact may have: a normal alone, one tangent (planar), two tangents.

@@ -19,12 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.cone import natural_map
 from lcp.friction.problem import FrictionProblem
-
-Vector = NDArray[np.float64]
 
 #: Bound on both measures where none is given.
 DEFAULT_FRICTION_TOLERANCE = 1e-8

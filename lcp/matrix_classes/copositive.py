@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from lcp.analysis.exact import Integers, integers, signs
+from lcp.arrays import Vector
 from lcp.matrix_classes.definite import is_pd_matrix, is_psd_matrix
 from lcp.matrix_classes.floating import congruence
 from lcp.matrix_classes.principal_search import Find, Unfinished, violations
-from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_form, form_margin, square
+from lcp.matrix_classes.verdict import Verdict, Witness, broken_form, form_margin, square
 
 
 def is_copositive(M: Any, *, max_n: int = 16) -> Verdict:

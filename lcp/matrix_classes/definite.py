@@ -8,8 +8,9 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
 from lcp.analysis.verified import least_eigenvalue
+from lcp.arrays import Vector
 from lcp.matrix_classes.floating import congruence
-from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_form, form_margin, square, sub
+from lcp.matrix_classes.verdict import Verdict, Witness, broken_form, form_margin, square, sub
 
 _NAMES = {False: "PSD", True: "PD"}
 

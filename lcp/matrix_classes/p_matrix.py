@@ -8,8 +8,8 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, determinant, doubles, eliminated, gauss_jordan, integers
 from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
+from lcp.arrays import Vector
 from lcp.matrix_classes.verdict import (
-    Vector,
     Verdict,
     Witness,
     bits,

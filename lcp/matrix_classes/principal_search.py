@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, gauss_jordan, signs
-from lcp.matrix_classes.verdict import Vector, bits, extended, sub
+from lcp.arrays import Vector
+from lcp.matrix_classes.verdict import bits, extended, sub
 
 _CHUNK = 8192
 #: Blocks that are singular to rounding, and looked at in integers one by one.

@@ -8,8 +8,9 @@ import numpy as np
 
 from lcp.analysis.exact import integers
 from lcp.analysis.verified import h_matrix_vector, least_eigenvalue
+from lcp.arrays import Vector
 from lcp.matrix_classes.principal_search import Unfinished, violations
-from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_rows, rows_margin, square
+from lcp.matrix_classes.verdict import Verdict, Witness, broken_rows, rows_margin, square
 from lcp.scaling import scales
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, gauss_jordan, integers, signs
+from lcp.arrays import Vector
 from lcp.matrix_classes.definite import is_psd_matrix
 from lcp.matrix_classes.p_matrix import is_p_matrix
-from lcp.matrix_classes.verdict import Vector, Verdict, Witness, image_signs, rows_margin, square, sub
+from lcp.matrix_classes.verdict import Verdict, Witness, image_signs, rows_margin, square, sub
 
 
 def is_column_sufficient(M: Any, *, max_n: int = 10) -> Verdict:

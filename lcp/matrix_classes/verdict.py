@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from lcp.analysis.exact import Integers, integers
 from lcp.analysis.interval import EPS, TINY, product
-from lcp.problem import checked_square
-
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector, checked_square
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,8 @@ import numpy as np
 
 from lcp.analysis.exact import Integers, doubles, eliminated, gauss_jordan, integers
 from lcp.analysis.verified import comparison, h_matrix_vector
-from lcp.matrix_classes.verdict import Vector, Verdict, Witness, broken_rows, extended, rows_margin, square, sub
+from lcp.arrays import Vector
+from lcp.matrix_classes.verdict import Verdict, Witness, broken_rows, extended, rows_margin, square, sub
 from lcp.scaling import scales
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.mixed import MLCP, stacked
 from lcp.polish.active_set_boxed import refine_boxed
@@ -13,8 +14,6 @@ from lcp.polish.extended_rounding import settle
 from lcp.problem import LCP
 from lcp.residuals import Problem, measure, verified
 from lcp.scaling import scales
-
-Vector = NDArray[np.float64]
 
 # Scaled residual below which a basis is worth solving in more digits.
 _NEAR = 1e-6

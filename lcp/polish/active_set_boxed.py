@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.problem import LCP
 from lcp.residuals import verified
-
-Vector = NDArray[np.float64]
 
 
 def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int = 5) -> Vector | None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.residuals import measure
-
-Vector = NDArray[np.float64]
 
 
 def at_bounds(problem: BoxLCP, z: Vector, tolerance: float) -> Vector:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.mixed import MLCP, stacked
 from lcp.problem import LCP
 from lcp.scaling import balanced_scales
-
-Vector = NDArray[np.float64]
 
 # Steps of refinement with a float64 factor; each must take off at least this factor, or the factor is useless.
 _STEPS = 8

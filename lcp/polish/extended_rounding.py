@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
-
-Vector = NDArray[np.float64]
 
 # Rows whose w is within this part of their terms of zero must not be pushed below it.
 _TIGHT = 1e-12

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.options import positive, whole
 from lcp.result import Claim
 from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric, largest_curvature
 from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.method import Method, Request
 from lcp.options import positive, real, whole
@@ -19,8 +20,6 @@ from lcp.solvers.shared.active_blocks import ActiveBlocks
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Zero tolerances are sharpened by this factor, at most so often, when what they call feasible is not yet a solution.
 _SHARPER, _LEVELS = 1e-2, 2

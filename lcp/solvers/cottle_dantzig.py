@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas
 from lcp.kernels import codes
@@ -20,8 +20,6 @@ from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
 _BUDGET = 128

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.kernels import codes
 from lcp.method import Method, Request
 from lcp.options import positive, whole
@@ -23,8 +23,6 @@ from lcp.scaling import balanced_scales
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Table entries handled between two returns to Python, about a tenth of a second.
 _PORTION = 20_000_000

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.method import Method, Request
 from lcp.options import flag, positive, real, whole
@@ -27,8 +27,6 @@ from lcp.solvers.shared.progress import Progress
 from lcp.solvers.shared.scaled_box import ScaledBox, States, scaled_box
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Steps that may pass without halving the equations before the smoothing path gives another start, and after it.
 _PATIENCE, _LAST_PATIENCE = 15, 60

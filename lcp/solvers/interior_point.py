@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.farkas import infeasibility_proof
 from lcp.method import Method, Request
@@ -20,8 +21,6 @@ from lcp.solvers.shared.progress import Progress
 from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Distances of the start from the bounds, in units of a guess at the solution: a start inside enough is not known.
 _STARTS = (1.0, 1e3, 1e6)

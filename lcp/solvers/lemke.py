@@ -12,12 +12,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import checked_vector
 from lcp.errors import ProblemError
 from lcp.kernels import codes
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
 from lcp.options import positive, real, whole
-from lcp.problem import LCP, checked_vector, kernel_arrays
+from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import DEFAULT_TOLERANCE
 from lcp.result import Claim, Ray
 from lcp.solvers.shared.mixed_pivoting import solve_mixed

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.method import Method, Request
 from lcp.options import flag, positive, whole
@@ -19,8 +19,6 @@ from lcp.solvers.shared.progress import Progress
 from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox, scaled_box
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Damped steps that may pass without halving the natural map before the smoothing path takes over.
 _PATIENCE = 6

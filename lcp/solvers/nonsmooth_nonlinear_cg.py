@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
 from lcp.solvers.projected_gauss_seidel import SWEEPS
 from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
 from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Iterations of the shortest phase after which the objective is compared.
 _PHASE = 32

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.options import choice, positive, real, whole
 from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
 from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.solvers.shared.relaxation import Relaxation
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 SWEEPS = ("forward", "symmetric")
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.friction.cone import project
 from lcp.friction.problem import FrictionProblem
@@ -16,8 +15,6 @@ from lcp.method import Request
 from lcp.options import positive, real, whole
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Iterations between two looks, and between two changes of the weight.
 _LOOK = 5

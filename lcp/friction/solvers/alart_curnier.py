@@ -17,11 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
-
-Vector = NDArray[np.float64]
 
 # Unknowns up to which a linear system is dense whatever the density of W, and the density from which it always is.
 _SMALL = 400

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
@@ -22,8 +21,6 @@ from lcp.method import Request
 from lcp.options import positive
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Attempts after which it is asked whether there is a solution at all.
 _BEFORE_PROOF = 2

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.solvers.alart_curnier import AlartCurnier
-
-Vector = NDArray[np.float64]
 
 # Values of the merit that a step is compared with: the largest of the last few (Grippo, Lampariello, Lucidi 1986).
 _MEMORY = 6

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.blocks import Blocks, blocks_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
@@ -16,8 +16,6 @@ from lcp.method import Request
 from lcp.options import choice, positive, real, whole
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 SWEEPS = ("forward", "symmetric")
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lcp.arrays import Vector
 from lcp.friction.blocks import scaled
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure
 from lcp.friction.solvers.alart_curnier import AlartCurnier
-
-Vector = NDArray[np.float64]
 
 # Proximal weights (in units of W's median diagonal entry), tried in turn: contacts share a load that nothing decides as
 # they do now. Rounding of the equations comes back by its share of the weight in forces that W does not feel, so that a

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.alart_curnier import AlartCurnier
@@ -18,8 +18,6 @@ from lcp.method import Request
 from lcp.options import positive, whole
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 # Share of the error at its start to which a subproblem is solved, and that below which it is taken as it is.
 _INNER = 1e-3

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.alart_curnier import AlartCurnier
@@ -17,8 +14,6 @@ from lcp.method import Request
 from lcp.options import positive, whole
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.friction.blocks import Scaled, scaled
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals, measure
@@ -15,8 +15,6 @@ from lcp.method import Request
 from lcp.options import Options
 from lcp.status import Status
 from lcp.trace import TraceRecorder
-
-Vector = NDArray[np.float64]
 
 
 class FrictionMethod(Options):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
+
 Solve = Callable[[Vector], Vector]
 
 # A pivot below this part of the entries it came from is rounding.

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.result import Claim
 from lcp.solvers.shared.factors import solution
 from lcp.solvers.shared.progress import Progress
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
-
-Vector = NDArray[np.float64]
 
 # Solutions of 1e10 beside loads of one have to be right to the last bit. A step of refinement takes the condition times
 # the rounding off the error, of which little may be left: as many as help, and rarely more than two do.

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas
 from lcp.problem import LCP, csr_arrays
 from lcp.result import Claim
 from lcp.status import Status
-
-Vector = NDArray[np.float64]
 
 # Asymmetry admitted as rounding of the data, relative to the largest entry in units of equal diagonal entries.
 _ROUNDING = 1e-12

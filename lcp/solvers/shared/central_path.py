@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.solvers.shared.factors import Factors, factorized, shifted
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
-
-Vector = NDArray[np.float64]
 
 # The neighbourhood of the path: products of at least this fraction of their mean, and residuals that fall at least as
 # fast as this factor times the mean (Wright 1997, gamma and beta of his N_-infinity).

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.solvers.shared.basic_point import block, polished
 from lcp.solvers.shared.factors import solution
 from lcp.solvers.shared.progress import Progress
 from lcp.solvers.shared.scaled_box import ScaledBox, States
-
-Vector = NDArray[np.float64]
 
 _DECREASE = 1e-4
 _SHORTEST = 2.0**-40

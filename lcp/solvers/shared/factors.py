@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from lcp.arrays import Vector
 
 # A pivot below this fraction of the largest entry is rounding: the matrix handed in is expected in like units.
 _RANK = 1e-15

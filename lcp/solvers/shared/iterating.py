@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.method import Method, Request
 from lcp.problem import LCP
@@ -17,8 +17,6 @@ from lcp.result import Claim
 from lcp.solvers.shared.boxed_rows import BoxedRows, boxed_rows, opening
 from lcp.status import Status
 from lcp.trace import TraceRecorder
-
-Vector = NDArray[np.float64]
 
 #: Carries z, changed in place, through so many iterations.
 Advance = Callable[[Vector, int], None]

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.dispatch import claim_of
 from lcp.method import Request
 from lcp.mixed import MLCP
@@ -29,8 +30,6 @@ from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.scaling import scales
 from lcp.status import Status
-
-Vector = NDArray[np.float64]
 
 #: Largest growth of the dictionary that a pivot in A may bring before a pair is looked for instead.
 GROWTH_LIMIT = 1e6

@@ -5,14 +5,12 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.trace import TraceRecorder
-
-Vector = NDArray[np.float64]
 
 
 class PrincipalRun:

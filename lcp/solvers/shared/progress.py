@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.problem import LCP
 from lcp.residuals import measure
@@ -16,8 +16,6 @@ from lcp.result import Claim
 from lcp.solvers.shared.scaled_box import ScaledBox
 from lcp.status import Status
 from lcp.trace import TraceRecorder
-
-Vector = NDArray[np.float64]
 
 # What counts as accurate in equilibrated units, as a fraction of the tolerance or at the latest, and the iterations
 # after the first solution in which it may become so.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.method import Method, Request
@@ -19,8 +19,6 @@ from lcp.result import Claim
 from lcp.solvers.shared.quadratic_program import Program, center_of, program_of
 from lcp.status import Status
 from lcp.traits import Traits
-
-Vector = NDArray[np.float64]
 
 NOT_MONOTONE = (
     "M is not positive semidefinite: a QP solves symmetric positive semidefinite and monotone problems only; use "

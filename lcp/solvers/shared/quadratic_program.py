@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector, check_range
 from lcp.box import BoxLCP
 from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
-from lcp.problem import LCP, check_range
+from lcp.problem import LCP
 from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric, sparse_congruence
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

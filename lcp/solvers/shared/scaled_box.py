@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.matrix_classes import is_symmetric
 from lcp.problem import LCP
 from lcp.scaling import scales
 
-Vector = NDArray[np.float64]
 States = NDArray[np.int8]
 
 #: Where an unknown is: on its lower bound, between its bounds (its row then is an equation), on its upper bound.

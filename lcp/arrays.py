@@ -1,0 +1,119 @@
+"""Arrays of a problem: checked on the way in, with a text that names the entry at fault."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lcp.errors import OutOfRangeError, ProblemError
+
+Vector = NDArray[np.float64]
+
+
+def checked_vector(name: str, value: ArrayLike, n: int | None = None) -> Vector:
+    """An owned, contiguous float64 vector of length ``n``, or a `ProblemError` naming what is wrong."""
+    vector = bare_vector(name, value, n)
+    check_finite(name, vector)
+    return vector
+
+
+def bare_vector(name: str, value: ArrayLike, n: int | None = None) -> Vector:
+    """As `checked_vector`, infinities and NaN admitted."""
+    vector = real_array(name, value)
+    if vector.ndim != 1:
+        raise ProblemError(f"{name} must be a vector, got shape {vector.shape}")
+    if n is not None and vector.shape[0] != n:
+        raise ProblemError(f"{name} must have length {n}, got {vector.shape[0]}")
+    return vector
+
+
+def dense_matrix(name: str, value: Any) -> NDArray[np.float64]:
+    """An owned, contiguous, finite float64 matrix; a sparse one is made dense."""
+    matrix = real_array(name, value.toarray() if hasattr(value, "toarray") else value, "matrix")
+    if matrix.size == 0 and matrix.ndim < 2:
+        matrix = matrix.reshape((0, 0))
+    if matrix.ndim == 2:
+        check_finite(name, matrix)
+    return matrix
+
+
+def real_array(name: str, value: Any, kind: str = "array", *, owned: bool = True) -> NDArray[np.float64]:
+    """A contiguous, writable float64 array of any shape; the given one itself where that will do and need not be owned.
+
+    A read-only array would be another type to the kernels, which do not write to it.
+    """
+    try:
+        given = np.asarray(value)
+        if np.iscomplexobj(given):
+            raise ProblemError(f"{name} is complex; a complementarity problem is real")
+        array = np.asarray(given, dtype=np.float64, order="C")
+        return np.array(array) if owned or not array.flags.writeable else array
+    except (TypeError, ValueError, OverflowError) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{name} is not a real {kind}: {error}") from None
+
+
+def check_finite(name: str, array: NDArray[np.float64]) -> None:
+    """Refuse an array with an entry that is not finite, naming the first."""
+    if not np.isfinite(array).all():
+        at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        raise ProblemError(f"{name}[{', '.join(map(str, at))}] = {array[at]} is not finite")
+
+
+def checked_square(name: str, value: Any) -> Any:
+    """An owned square matrix, sparse (CSR) if the given one is."""
+    if hasattr(value, "tocsr"):
+        matrix = _owned_csr(name, value)
+    else:
+        matrix = dense_matrix(name, value)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ProblemError(f"{name} must be square, got shape {matrix.shape}")
+    return matrix
+
+
+def _owned_csr(name: str, value: Any) -> Any:
+    """An owned, finite float64 CSR matrix without duplicates or stored zeros."""
+    if np.iscomplexobj(value):
+        raise ProblemError(f"{name} is complex; a complementarity problem is real")
+    try:
+        matrix = value.tocsr().astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ProblemError(f"{name} is not a real matrix: {error}") from None
+    if matrix is value:
+        matrix = value.copy()
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    bad = np.flatnonzero(~np.isfinite(matrix.data))
+    if matrix.ndim == 2 and bad.size:
+        row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        raise ProblemError(f"{name}[{row}, {matrix.indices[bad[0]]}] = {matrix.data[bad[0]]} is not finite")
+    return matrix
+
+
+def read_only(array: Any) -> Any:
+    """A view, dense or sparse, of the same memory that cannot be written."""
+    if not isinstance(array, np.ndarray):
+        outer = copy.copy(array)
+        outer.data, outer.indices, outer.indptr = map(read_only, (array.data, array.indices, array.indptr))
+        return outer
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
+    """Raise `OutOfRangeError` where something formed of finite data is not finite."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise OutOfRangeError(f"{what} is beyond double precision")
+
+
+def row_sizes(matrix: Any) -> Vector:
+    """Largest |entry| of each row, dense or sparse."""
+    if isinstance(matrix, np.ndarray):
+        found: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
+        return found
+    return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.zeros(0)

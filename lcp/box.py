@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import bare_vector, checked_square, checked_vector, read_only, row_sizes
+from lcp.arrays import Vector, bare_vector, read_only
 from lcp.errors import ProblemError
+from lcp.problem import LCP, AffineRows
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class BoxLCP:
+class BoxLCP(AffineRows):
     """Find z with lo <= z <= hi and, for w = M z + q: w_i >= 0 at lo_i, w_i <= 0 at hi_i, w_i = 0 between them.
 
     Parameters
@@ -35,20 +36,12 @@ class BoxLCP:
     S. P. Dirkse, M. C. Ferris, The PATH solver, Optimization Methods and Software 5 (1995).
     """
 
-    M: Any
-    q: NDArray[np.float64]
-    lo: NDArray[np.float64]
-    hi: NDArray[np.float64]
-    _M: Any = field(repr=False)
-    _q: NDArray[np.float64] = field(repr=False)
-    _row_size: NDArray[np.float64] = field(repr=False)
+    lo: Vector
+    hi: Vector
 
     def __init__(self, M: Any, q: ArrayLike, lo: ArrayLike, hi: ArrayLike) -> None:
-        matrix = checked_square("M", M)
-        n = int(matrix.shape[0])
-        vector = checked_vector("q", q)
-        if vector.shape[0] != n:
-            raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
+        self._set_rows(M, q)
+        n = self.n
         low, high = _bound("lo", lo, n), _bound("hi", hi, n)
         for name, bound, wrong in (("lo", low, np.inf), ("hi", high, -np.inf)):
             bad = np.isnan(bound) | (bound == wrong)
@@ -58,21 +51,8 @@ class BoxLCP:
         if (low > high).any():
             i = int(np.flatnonzero(low > high)[0])
             raise ProblemError(f"lo[{i}] = {low[i]} exceeds hi[{i}] = {high[i]}")
-        for name, value in (("M", matrix), ("q", vector), ("lo", low), ("hi", high)):
-            object.__setattr__(self, name, read_only(value))
-        object.__setattr__(self, "_M", matrix)
-        object.__setattr__(self, "_q", vector)
-        object.__setattr__(self, "_row_size", row_sizes(matrix))
-
-    @property
-    def n(self) -> int:
-        """Number of unknowns."""
-        return int(self._q.shape[0])
-
-    @property
-    def sparse(self) -> bool:
-        """Whether M is stored sparse."""
-        return not isinstance(self._M, np.ndarray)
+        object.__setattr__(self, "lo", read_only(low))
+        object.__setattr__(self, "hi", read_only(high))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # As in `LCP`: copies are made anew.
@@ -88,3 +68,10 @@ def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
     if not isinstance(value, (list, tuple)) and np.ndim(value) == 0:
         value = np.full(n, value)
     return bare_vector(name, value, n)
+
+
+def bounds_of(problem: LCP | BoxLCP) -> tuple[Vector, Vector]:
+    """Lower and upper bounds of z: 0 and infinity of an `LCP`."""
+    if isinstance(problem, BoxLCP):
+        return problem.lo, problem.hi
+    return np.zeros(problem.n), np.full(problem.n, np.inf)

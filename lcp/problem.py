@@ -3,19 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import checked_square, checked_vector, read_only, row_sizes
+from lcp.arrays import Vector, checked_square, checked_vector, read_only, row_sizes
 from lcp.errors import ProblemError
-
-_NO_SIZES = np.zeros(0)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class LCP:
+class AffineRows:
+    """w = M z + q, the rows of a plain and of a boxed problem."""
+
+    M: Any
+    q: Vector
+    # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
+    _M: Any = field(repr=False)
+    _q: Vector = field(repr=False)
+
+    def _set_rows(self, M: Any, q: ArrayLike) -> None:
+        """Copy and check the data, at construction."""
+        matrix = checked_square("M", M)
+        vector = checked_vector("q", q)
+        if vector.shape[0] != matrix.shape[0]:
+            raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
+        for name, value in (("M", matrix), ("q", vector)):
+            object.__setattr__(self, name, read_only(value))
+            object.__setattr__(self, f"_{name}", value)
+
+    @cached_property
+    def _row_size(self) -> Vector:
+        """Largest |M_ij| of each row."""
+        return row_sizes(self._M)
+
+    @property
+    def n(self) -> int:
+        """Number of complementary pairs."""
+        return int(self._q.shape[0])
+
+    @property
+    def sparse(self) -> bool:
+        """Whether M is stored sparse."""
+        return not isinstance(self._M, np.ndarray)
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class LCP(AffineRows):
     """Find z with w = M z + q, z >= 0, w >= 0 and z . w = 0.
 
     Parameters
@@ -35,34 +70,8 @@ class LCP:
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), definition 1.1.1.
     """
 
-    M: Any
-    q: NDArray[np.float64]
-    # The same memory, writable: a read-only array is another type to the kernels and would compile them twice.
-    _M: Any = field(repr=False)
-    _q: NDArray[np.float64] = field(repr=False)
-    # Largest |M_ij| of each row of a sparse M, which every measurement needs; empty for a dense one.
-    _row_size: NDArray[np.float64] = field(repr=False)
-
     def __init__(self, M: Any, q: ArrayLike) -> None:
-        matrix = checked_square("M", M)
-        vector = checked_vector("q", q)
-        if vector.shape[0] != matrix.shape[0]:
-            raise ProblemError(f"q has length {vector.shape[0]} but M has shape {matrix.shape}")
-        object.__setattr__(self, "M", read_only(matrix))
-        object.__setattr__(self, "q", read_only(vector))
-        object.__setattr__(self, "_M", matrix)
-        object.__setattr__(self, "_q", vector)
-        object.__setattr__(self, "_row_size", row_sizes(matrix) if self.sparse else _NO_SIZES)
-
-    @property
-    def n(self) -> int:
-        """Number of complementary pairs."""
-        return int(self._q.shape[0])
-
-    @property
-    def sparse(self) -> bool:
-        """Whether M is stored sparse."""
-        return not isinstance(self._M, np.ndarray)
+        self._set_rows(M, q)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.

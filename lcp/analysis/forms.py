@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lcp.arrays import Vector, checked_vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.conversions import check_kind
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
@@ -40,20 +40,12 @@ class Form:
         """Number of unknowns."""
         return int(self.q.shape[0])
 
-    def row_sizes(self) -> Vector:
-        """Largest |m_ij| of each row."""
-        if not self.sparse or self.size == 0:
-            return np.asarray(np.abs(self.M).max(axis=1, initial=0.0)) if self.size else np.zeros(0)
-        return np.asarray(abs(self.M).max(axis=1).toarray()).ravel()
-
 
 def form_of(problem: Problem) -> Form:
     """The form of a problem, its arrays shared."""
     check_kind(problem)
-    if isinstance(problem, BoxLCP):
-        return Form(problem._M, problem._q, problem.lo, problem.hi)
-    if isinstance(problem, LCP):
-        return Form(problem._M, problem._q, np.zeros(problem.n), np.full(problem.n, np.inf))
+    if not isinstance(problem, MLCP):
+        return Form(problem._M, problem._q, *bounds_of(problem))
     lo = np.concatenate([np.full(problem.n_free, -np.inf), np.zeros(problem.n)])
     return Form(problem._K, problem._k, lo, np.full(lo.shape[0], np.inf))
 

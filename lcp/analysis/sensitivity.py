@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.analysis.forms import Form, form_of, point_of
-from lcp.arrays import Vector, checked_square, checked_vector
+from lcp.arrays import Vector, checked_square, checked_vector, row_sizes
 from lcp.errors import ProblemError
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
@@ -221,7 +221,7 @@ def _places(form: Form, x: Vector, threshold: float) -> tuple[Any, Any, Any]:
     """Masks: between the bounds; degenerate; at the upper bound (of those not between)."""
     w = np.asarray(form.M @ x + form.q)
     size = float(np.abs(x).max(initial=0.0))
-    unit = np.abs(form.q) + form.row_sizes() * size
+    unit = np.abs(form.q) + row_sizes(form.M) * size
     near_low, near_high = x - form.lo <= threshold * size, form.hi - x <= threshold * size
     small = np.abs(w) <= threshold * unit
     given = form.lo == form.hi

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.problem import LCP
 from lcp.residuals import verified
 
@@ -24,9 +24,7 @@ def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int
     if verified(problem, z, tolerance):
         return z
     M, q = problem._M, problem._q
-    lo, hi = np.zeros(problem.n), np.full(problem.n, np.inf)
-    if isinstance(problem, BoxLCP):
-        lo, hi = problem.lo, problem.hi
+    lo, hi = bounds_of(problem)
     row, column = _units(M)
     seen: set[bytes] = set()
     for _ in range(rounds):

@@ -19,7 +19,7 @@ from lcp.residuals import DEFAULT_TOLERANCE, measure
 from lcp.result import Claim
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
-from lcp.traits import Traits
+from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 # Rounds between two returns to Python, where Ctrl-C and the time limit are heeded.
 _BUDGET = 16
@@ -61,12 +61,7 @@ class ActiveSetPivoting(Method[LCP]):
     zero_tolerance: float = real(1e-11, least=0.0, most=1e-3)
     time_limit: float = positive(300.0)
 
-    traits: ClassVar[Traits] = (
-        Traits.SYMMETRIC_POSITIVE_DEFINITE
-        | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
-        | Traits.P_MATRIX
-        | Traits.WARM_START
-    )
+    traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.P_MATRIX | Traits.WARM_START
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
         """The options as the kernel takes them; see `lcp.kernels.active_set_pivoting`."""

@@ -13,7 +13,7 @@ from lcp.result import Claim
 from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric, largest_curvature
 from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.status import Status
-from lcp.traits import Traits
+from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,7 @@ class APGD(IterativeMethod):
     check_interval: int | None = whole(None, least=1)
 
     by_diagonal: ClassVar[bool] = False
-    traits: ClassVar[Traits] = (
-        Traits.SYMMETRIC_POSITIVE_DEFINITE
-        | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
-        | Traits.WARM_START
-        | Traits.SPARSE
-        | Traits.BOXED
-    )
+    traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _motion(self, rows: BoxedRows, start: Vector) -> Motion | Claim:
         if not is_symmetric(rows):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.problem import LCP
@@ -71,7 +71,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         """Exchange until a verified solution, a singular block, or a limit."""
         z0, tolerance, trace = request
         n, M, q = problem.n, problem._M, problem._q
-        lo, hi = (np.zeros(n), np.full(n, np.inf)) if isinstance(problem, LCP) else (problem.lo, problem.hi)
+        lo, hi = bounds_of(problem)
         recorder = TraceRecorder(trace)
         deadline = time.monotonic() + self.time_limit
         limit = min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations

@@ -19,7 +19,7 @@ from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import STATUS_OF_CODE, Status
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
 _BUDGET = 128
@@ -65,13 +65,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
     pivot_tolerance: float = real(1e-10, least=0.0, most=1e-3)
     time_limit: float = positive(300.0)
 
-    traits: ClassVar[Traits] = (
-        Traits.POSITIVE_DEFINITE
-        | Traits.POSITIVE_SEMIDEFINITE
-        | Traits.P_MATRIX
-        | Traits.WARM_START
-        | Traits.BOXED
-    )  # fmt: skip
+    traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.WARM_START | Traits.BOXED
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""

@@ -17,7 +17,7 @@ from lcp.problem import LCP
 from lcp.result import Claim
 from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 # Added to the diagonal, which is near one.
 _ROUNDING = 1e-12
@@ -58,7 +58,7 @@ class CVXPY(ProgramMethod):
     polish: bool = flag(True)
     time_limit: float = positive(300.0)
 
-    traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
+    traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
     def __post_init__(self) -> None:
         """Refuse what is no name."""

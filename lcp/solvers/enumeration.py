@@ -21,7 +21,7 @@ from lcp.reduction import reduce
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,7 @@ class Enumeration(Method[Problem]):
 
     max_n: int = whole(16, most=24)
 
-    traits: ClassVar[Traits] = (
-        Traits.POSITIVE_DEFINITE
-        | Traits.POSITIVE_SEMIDEFINITE
-        | Traits.P_MATRIX
-        | Traits.COPOSITIVE
-        | Traits.MIXED
-        | Traits.BOXED
-    )
+    traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.MIXED | Traits.BOXED
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
         """Try the bases until one is a solution; ``z0`` and ``trace`` are ignored."""

@@ -22,7 +22,7 @@ from lcp.result import Claim, Ray
 from lcp.scaling import balanced_scales
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 # Table entries handled between two returns to Python, about a tenth of a second.
 _PORTION = 20_000_000
@@ -99,13 +99,7 @@ class ExtendedLemke(Method[LCP]):
     time_limit: float = positive(300.0)
     max_size: int = whole(2000)
 
-    traits: ClassVar[Traits] = (
-        Traits.POSITIVE_DEFINITE
-        | Traits.POSITIVE_SEMIDEFINITE
-        | Traits.P_MATRIX
-        | Traits.COPOSITIVE
-        | Traits.WARM_START
-    )
+    traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START
 
     def _claim(self, problem: LCP, request: Request) -> Claim:
         """Follow one path after another until a verified solution, or a limit."""

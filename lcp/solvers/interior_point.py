@@ -20,7 +20,7 @@ from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, ste
 from lcp.solvers.shared.progress import Progress
 from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 # Distances of the start from the bounds, in units of a guess at the solution: a start inside enough is not known.
 _STARTS = (1.0, 1e3, 1e6)
@@ -70,7 +70,7 @@ class InteriorPoint(Method[LCP | BoxLCP]):
     polish: bool = flag(True)
     time_limit: float = positive(300.0)
 
-    traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
+    traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
     @np.errstate(all="ignore")
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:

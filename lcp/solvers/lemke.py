@@ -24,7 +24,7 @@ from lcp.result import Claim, Ray
 from lcp.solvers.shared.mixed_pivoting import solve_mixed
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 # Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
 _BUDGET = 256
@@ -76,14 +76,7 @@ class Lemke(Method[LCP | MLCP]):
     covering_vector: tuple[float, ...] | None = None
     time_limit: float = positive(300.0)
 
-    traits: ClassVar[Traits] = (
-        Traits.POSITIVE_DEFINITE
-        | Traits.POSITIVE_SEMIDEFINITE
-        | Traits.P_MATRIX
-        | Traits.COPOSITIVE
-        | Traits.WARM_START
-        | Traits.MIXED
-    )
+    traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START | Traits.MIXED
 
     def __post_init__(self) -> None:
         """Refuse options out of range."""

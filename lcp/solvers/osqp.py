@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lcp.options import flag, positive, real, whole
 from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,7 @@ class OSQP(ProgramMethod):
     polish: bool = flag(True)
     time_limit: float = positive(300.0)
 
-    traits: ClassVar[Traits] = (
-        Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
-    )
+    traits: ClassVar[Traits] = MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         import osqp

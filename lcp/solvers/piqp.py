@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lcp.options import flag, real, whole
 from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class PIQP(ProgramMethod):
     polish: bool = flag(True)
 
     package: ClassVar[str | None] = "piqp"
-    traits: ClassVar[Traits] = Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.SPARSE | Traits.BOXED
+    traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
     def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         import piqp

@@ -12,7 +12,7 @@ from lcp.options import choice, positive, real, whole
 from lcp.solvers.shared.boxed_rows import BoxedRows, is_symmetric
 from lcp.solvers.shared.iterating import IterativeMethod, Motion
 from lcp.solvers.shared.relaxation import Relaxation
-from lcp.traits import Traits
+from lcp.traits import SYMMETRIC_MONOTONE, Traits
 
 SWEEPS = ("forward", "symmetric")
 
@@ -57,14 +57,7 @@ class ProjectedGaussSeidel(IterativeMethod):
     check_interval: int | None = whole(None, least=1)
 
     by_diagonal: ClassVar[bool] = True
-    traits: ClassVar[Traits] = (
-        Traits.SYMMETRIC_POSITIVE_DEFINITE
-        | Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
-        | Traits.H_PLUS
-        | Traits.WARM_START
-        | Traits.SPARSE
-        | Traits.BOXED
-    )
+    traits: ClassVar[Traits] = SYMMETRIC_MONOTONE | Traits.H_PLUS | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _motion(self, rows: BoxedRows, start: Vector) -> Motion:
         from lcp.kernels import projected_gauss_seidel as k

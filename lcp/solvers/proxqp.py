@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lcp.options import flag, real, whole
 from lcp.solvers.shared.quadratic import Answer, ProgramMethod, usable
 from lcp.solvers.shared.quadratic_program import Program
-from lcp.traits import Traits
+from lcp.traits import MONOTONE, Traits
 
 # What ProxQP takes for infinite.
 _INFINITE = 1e20
@@ -45,9 +45,7 @@ class ProxQP(ProgramMethod):
     polish: bool = flag(True)
 
     package: ClassVar[str | None] = "proxsuite"
-    traits: ClassVar[Traits] = (
-        Traits.POSITIVE_DEFINITE | Traits.POSITIVE_SEMIDEFINITE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
-    )
+    traits: ClassVar[Traits] = MONOTONE | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
 
     def _answer(self, program: Program, start: NDArray[np.float64] | None) -> Answer:
         from proxsuite import proxqp

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, row_sizes
 
 Solve = Callable[[Vector], Vector]
 
@@ -24,12 +24,10 @@ class ActiveBlocks:
         self._dense = isinstance(M, np.ndarray)
         self._columns = M if self._dense else M.tocsc()
         self._rows = M
+        self.row_size = row_sizes(M)
         if self._dense:
-            self.row_size = np.abs(M).max(axis=1, initial=0.0)
             scale = np.sqrt(np.abs(np.diag(M)))
             self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())
-        else:
-            self.row_size = np.asarray(abs(M).max(axis=1).toarray()).ravel() if M.shape[0] else np.zeros(0)
 
     def fill(self, z: Vector, inside: NDArray[np.bool_], q: Vector) -> bool:
         """Give the entries of z inside their bounds the values at which their w vanish, refined once."""

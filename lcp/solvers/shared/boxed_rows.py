@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.arrays import Vector, row_sizes
+from lcp.box import BoxLCP, bounds_of
 from lcp.farkas import Farkas
 from lcp.problem import LCP, csr_arrays
 from lcp.result import Claim
@@ -78,14 +78,12 @@ class BoxedRows:
 
 def boxed_rows(problem: LCP | BoxLCP) -> BoxedRows:
     """The arrays of a problem; nothing dense is formed of a sparse one."""
-    n = problem.n
     M = problem._M
+    lo, hi = bounds_of(problem)
     none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
     if problem.sparse:
-        size = abs(M).max(axis=1).toarray().ravel() if n else none
         C, (indptr, indices, data) = np.empty((0, 0)), csr_arrays(problem)
     else:
-        size = np.abs(M).max(axis=1, initial=0.0)
         C = M if np.array_equal(M, M.T) else np.ascontiguousarray(M.T)
         indptr, indices, data = nowhere, nowhere, none
     return BoxedRows(
@@ -95,10 +93,10 @@ def boxed_rows(problem: LCP | BoxLCP) -> BoxedRows:
         data=data,
         q=problem._q,
         # Both kinds of bounds as ordinary writable arrays: read-only ones are another type to the kernels.
-        lo=problem.lo.copy() if isinstance(problem, BoxLCP) else np.zeros(n),
-        hi=problem.hi.copy() if isinstance(problem, BoxLCP) else np.full(n, np.inf),
+        lo=lo.copy(),
+        hi=hi.copy(),
         diagonal=np.array(M.diagonal(), dtype=np.float64),
-        row_size=np.ascontiguousarray(size),
+        row_size=np.ascontiguousarray(row_sizes(M)),
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.problem import LCP, kernel_arrays
 from lcp.residuals import measure
 from lcp.trace import TraceRecorder
@@ -24,12 +25,10 @@ class PrincipalRun:
         self.problem = problem
         self.recorder = TraceRecorder(trace)
         self.deadline = time.monotonic() + time_limit
-        if isinstance(problem, LCP):
-            self.M, self.q = kernel_arrays(problem)
-            self.lo, self.hi = np.zeros(n), np.full(n, np.inf)
-        else:
-            self.M, self.q = problem._M, problem._q
-            self.lo, self.hi = problem.lo.copy(), problem.hi.copy()
+        M, self.q = kernel_arrays(problem) if isinstance(problem, LCP) else (problem._M, problem._q)
+        self.M: NDArray[np.float64] = M
+        # Writable copies: read-only arrays are another type to the kernels.
+        self.lo, self.hi = (bound.copy() for bound in bounds_of(problem))
         self.row, self.column = np.empty(n), np.empty(n)
         self.work = np.empty(3 * n)
         equilibrate(self.M, self.row, self.column, 4, self.work)

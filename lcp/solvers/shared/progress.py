@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
@@ -47,8 +47,7 @@ class Progress:
         """Begin the clock, with the nearest point to zero as the candidate."""
         self.z = self.box.original(self.box.start(None))
         if not np.isfinite(self.z).all():
-            bounds = (self.problem.lo, self.problem.hi) if isinstance(self.problem, BoxLCP) else (0.0, np.inf)
-            self.z = np.clip(np.zeros(self.problem.n), *bounds)
+            self.z = np.clip(np.zeros(self.problem.n), *bounds_of(self.problem))
         self._recorder = TraceRecorder(self.trace)
         self._deadline = time.monotonic() + self.time_limit
 

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 from lcp.problem import LCP
 from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric, sparse_congruence
@@ -85,13 +85,6 @@ class Program:
         A = self.G[equal] if equal.any() else None
         C = self.G[~equal] if not equal.all() else None
         return A, self.low[equal], C, self.low[~equal], self.high[~equal]
-
-
-def bounds_of(problem: LCP | BoxLCP) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of z."""
-    if isinstance(problem, BoxLCP):
-        return problem.lo, problem.hi
-    return np.zeros(problem.n), np.full(problem.n, np.inf)
 
 
 def center_of(problem: LCP | BoxLCP) -> Vector:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.matrix_classes import is_symmetric
 from lcp.problem import LCP
 from lcp.scaling import scales
@@ -88,11 +88,7 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False) -> ScaledBox:
     do, which keeps P-matrices only.
     """
     M, q = problem._M, problem._q
-    n = problem.n
-    if isinstance(problem, BoxLCP):
-        lo, hi = problem.lo, problem.hi
-    else:
-        lo, hi = np.zeros(n), np.full(n, np.inf)
+    lo, hi = bounds_of(problem)
     if problem.sparse or congruent:
         row, column = _equilibrated(M, congruent)
     else:

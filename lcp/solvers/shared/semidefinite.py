@@ -6,14 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, row_sizes
 
 _TINY = float(np.finfo(np.float64).tiny)
-
-
-def row_sizes(M: Any) -> Vector:
-    """Largest |entry| of each row."""
-    return np.asarray(abs(M).max(axis=1).toarray(), dtype=np.float64).ravel() if M.shape[0] else np.zeros(0)
 
 
 def sparse_congruence(M: Any) -> Vector:

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from naive import enumerate_bases
+from naive import exact_solutions
 from newton_problems import random_box, random_problem
 
 import lcp
@@ -67,13 +67,18 @@ def test_shared_problems_of_the_promised_classes(solver: MinMapNewton, shared: P
 
 @each_solver
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 7))
+# Unknowns of 1e10 with an error of 1e-11 of them, which a plain residual does not show.
+@example(seed=870171, n=7)
+@example(seed=609299, n=7)
+# A basis whose solution breaks no sign by more than 1e-10 of its largest entry, and is none.
+@example(seed=38631, n=7)
 @settings(max_examples=60)
 def test_p_matrices_have_their_one_solution(solver: MinMapNewton, seed: int, n: int) -> None:
-    """Definite, dominant and triangular P-matrices with ties: the answer is the one enumeration finds."""
+    """Definite, dominant and triangular P-matrices with ties: the answer is the one that exact enumeration finds."""
     problem = random_problem(seed + (seed % 4 == 3 and solver == FischerNewton(polish=False)), n)
     result = lcp.solve(problem, solver)
     result.raise_for_status()
-    (only,) = enumerate_bases(problem.M, problem.q)
+    (only,) = exact_solutions(problem.M, problem.q)
     np.testing.assert_allclose(result.z, only, rtol=1e-6, atol=1e-7 * max(1.0, np.abs(only).max()))
 
 

@@ -59,11 +59,17 @@ def shifted(A: Any, shift: float | Vector) -> Any:
 
 
 def solution(
-    A: Any, b: Vector, *, symmetric_pattern: bool = False, shifts: bool = False, refinements: int = 1
+    A: Any,
+    b: Vector,
+    *,
+    symmetric_pattern: bool = False,
+    shifts: bool = False,
+    refinements: int = 1,
+    accurate: bool = False,
 ) -> Vector | None:
     """x with A x = b, refined as long as that helps, at most ``refinements`` times; None where A is singular.
 
-    Where the first correction shows that many digits are lost, residuals are summed in twice the working precision: x
+    Where the first correction shows that many digits are lost, or ``accurate`` says so, residuals are summed in twice the working precision: x
     is then right to its last bits for every A that its factors can tell from a singular one (N. J. Higham, Accuracy and
     Stability of Numerical Algorithms, 2nd ed., SIAM 2002, theorem 12.1), whatever the processor rounds on the way.
     With ``shifts`` a singular A is replaced by A + s I with the least s of a short list that makes it regular: for A =
@@ -75,7 +81,8 @@ def solution(
         factors = factorized(matrix, symmetric_pattern=symmetric_pattern)
         if factors is None:
             continue
-        x = refined(factors, matrix, factors.solve(b), b, refinements)
+        improve = _refined_accurately if accurate else refined
+        x = improve(factors, matrix, factors.solve(b), b, refinements)
         if np.isfinite(x).all():
             return x
     return None

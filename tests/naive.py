@@ -27,7 +27,7 @@ def enumerate_bases(
         w = M @ z + q
         solves = (z >= -tolerance * scale).all() and (w >= -tolerance * scale).all()
         if solves and not any(np.allclose(z, other, rtol=1e-8, atol=1e-10) for other in found):
-            solutions.append(z)
+            found.append(z)
     return found
 
 
@@ -50,7 +50,7 @@ def exact_solutions(M: NDArray[np.float64], q: NDArray[np.float64]) -> list[NDAr
         w = [b[0][i] + sum(A[i][j] * z[j] for j in range(n)) for i in range(n)]
         if min(w, default=0) >= 0 and z not in solutions:
             solutions.append(z)
-    return [np.array([float(value) for value in z]) for z in found]
+    return [np.array([float(value) for value in z]) for z in solutions]
 
 
 def _rational_solve(A: list[list[Fraction]], b: list[Fraction]) -> list[Fraction] | None:

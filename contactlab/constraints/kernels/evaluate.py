@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import GAMMA, MOVING, SCRATCH
-from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, VELOCITIES
 from contactlab.multibody.kernels.sizes import SCRATCH as HEAD_SCRATCH
 from contactlab.multibody.kernels.views import rows_at

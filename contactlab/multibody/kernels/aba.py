@@ -12,7 +12,6 @@ from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames
@@ -44,12 +43,11 @@ def aba(
     nl = t.parent.shape[0]
     nv = a.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    P = rows_at(W, start + 6 * nl, nl, 6)
-    B = rows_at(W, start + 12 * nl, nl, 10)
-    K = rows_at(W, start + 22 * nl, nl, 23)
-    U = rows_at(W, start + 45 * nl, nv, 6)
-    D = part_at(W, start + 45 * nl + 6 * nv, nv)
+    P = rows_at(W, f.start + 6 * nl, nl, 6)
+    B = rows_at(W, f.start + 12 * nl, nl, 10)
+    K = rows_at(W, f.start + 22 * nl, nl, 23)
+    U = rows_at(W, f.start + 45 * nl, nv, 6)
+    D = part_at(W, f.start + 45 * nl + 6 * nv, nv)
     world_inertias(t, f.R, f.p, B)
     for j in range(nv):
         a[j] = tau[j]

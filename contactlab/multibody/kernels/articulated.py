@@ -29,10 +29,7 @@ def articulate(
     for i in range(nl):
         Ki = K[i]
         Bi = B[i]
-        m = Bi[0]
-        x = Bi[1]
-        y = Bi[2]
-        z = Bi[3]
+        m, x, y, z = Bi[0], Bi[1], Bi[2], Bi[3]
         Ki[0] = Bi[4]
         Ki[1] = Bi[7]
         Ki[2] = Bi[8]
@@ -58,49 +55,19 @@ def articulate(
         Ki[22] = m
     for i in range(nl - 1, -1, -1):
         Ki = K[i]
-        k00 = Ki[0]
-        k01 = Ki[1]
-        k02 = Ki[2]
-        k03 = Ki[3]
-        k04 = Ki[4]
-        k05 = Ki[5]
-        k11 = Ki[6]
-        k12 = Ki[7]
-        k13 = Ki[8]
-        k14 = Ki[9]
-        k15 = Ki[10]
-        k22 = Ki[11]
-        k23 = Ki[12]
-        k24 = Ki[13]
-        k25 = Ki[14]
-        k33 = Ki[15]
-        k34 = Ki[16]
-        k35 = Ki[17]
-        k44 = Ki[18]
-        k45 = Ki[19]
+        k00, k01, k02, k03, k04, k05 = Ki[0], Ki[1], Ki[2], Ki[3], Ki[4], Ki[5]
+        k11, k12, k13, k14, k15 = Ki[6], Ki[7], Ki[8], Ki[9], Ki[10]
+        k22, k23, k24, k25 = Ki[11], Ki[12], Ki[13], Ki[14]
+        k33, k34, k35 = Ki[15], Ki[16], Ki[17]
+        k44, k45 = Ki[18], Ki[19]
         k55 = Ki[20]
-        p0 = 0.0
-        p1 = 0.0
-        p2 = 0.0
-        p3 = 0.0
-        p4 = 0.0
-        p5 = 0.0
+        p0 = p1 = p2 = p3 = p4 = p5 = 0.0
         if loaded:
             Pi = P[i]
-            p0 = Pi[0]
-            p1 = Pi[1]
-            p2 = Pi[2]
-            p3 = Pi[3]
-            p4 = Pi[4]
-            p5 = Pi[5]
+            p0, p1, p2, p3, p4, p5 = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             s = S[j]
-            a = s[0]
-            b = s[1]
-            c = s[2]
-            d = s[3]
-            e = s[4]
-            f = s[5]
+            a, b, c, d, e, f = s[0], s[1], s[2], s[3], s[4], s[5]
             u0 = k00 * a + k01 * b + k02 * c + (k03 * d + k04 * e + k05 * f)
             u1 = k01 * a + k11 * b + k12 * c + (k13 * d + k14 * e + k15 * f)
             u2 = k02 * a + k12 * b + k22 * c + (k23 * d + k24 * e + k25 * f)

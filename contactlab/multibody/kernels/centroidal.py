@@ -6,14 +6,13 @@ centre of mass, body by body, so that nothing is lost far from the world origin.
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.accelerations import accelerations
-from contactlab.multibody.kernels.body_forces import body_forces
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.velocities import velocities
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
@@ -25,9 +24,7 @@ from lcp.kernels import kernel
 def center_of_link(t: Tree, R: FloatArray, p: FloatArray, i: int) -> tuple[float, float, float]:
     """Centre of mass of link i in the world."""
     Ri = R[i]
-    x = t.com[i, 0]
-    y = t.com[i, 1]
-    z = t.com[i, 2]
+    x, y, z = t.com[i, 0], t.com[i, 1], t.com[i, 2]
     return (
         p[i, 0] + (Ri[0] * x + Ri[1] * y + Ri[2] * z),
         p[i, 1] + (Ri[3] * x + Ri[4] * y + Ri[5] * z),
@@ -38,10 +35,7 @@ def center_of_link(t: Tree, R: FloatArray, p: FloatArray, i: int) -> tuple[float
 @kernel(inner=True)
 def sum_masses(t: Tree, R: FloatArray, p: FloatArray, fixed: FloatArray, out: FloatArray) -> None:
     """Mass and centre of mass (zero without mass) into out[:4]."""
-    m = fixed[0]
-    x = fixed[1]
-    y = fixed[2]
-    z = fixed[3]
+    m, x, y, z = fixed[0], fixed[1], fixed[2], fixed[3]
     for i in range(t.parent.shape[0]):
         own = t.mass[i]
         if own != 0.0:
@@ -69,9 +63,7 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
         cx, cy, cz = center_of_link(t, R, p, i)
         root = t.root[i]
         Ri = R[i]
-        wx = V[i, 0]
-        wy = V[i, 1]
-        wz = V[i, 2]
+        wx, wy, wz = V[i, 0], V[i, 1], V[i, 2]
         dx = cx - p[root, 0]
         dy = cy - p[root, 1]
         dz = cz - p[root, 2]
@@ -103,6 +95,21 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
     out[8] = ly
     out[9] = lz
     out[10] = energy
+
+
+@kernel(inline=True)
+def energies(
+    t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, fixed: FloatArray, sums: FloatArray, out: FloatArray
+) -> None:
+    """Fill out (2,) with kinetic and potential energy [J], the numbers `kinetic_energy` and `potential_energy` give.
+
+    ``fixed`` (4,) is the mass of the bodies fixed to the world and its first moment, ``sums`` (11,) scratch.
+    """
+    sum_masses(t, R, p, fixed, sums)
+    sum_momenta(t, R, p, V, sums)
+    g = t.gravity
+    out[0] = sums[10]
+    out[1] = -sums[0] * (sums[1] * g[0] + sums[2] * g[1] + sums[3] * g[2])
 
 
 @kernel(inline=True)
@@ -153,18 +160,17 @@ def body_sums(
         if code != GOOD:
             return code
     if ready < VELOCITIES and order > 0:
-        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+        velocities(t, v, custom, f)
     sum_masses(t, f.R, f.p, fixed, out)
     last = 4
     if order > 0:
         sum_momenta(t, f.R, f.p, f.V, out)
         last = 11
     if order > 1:
-        start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-        A = rows_at(W, start, nl, 6)
-        B = rows_at(W, start + 6 * nl, nl, 6)
+        A = rows_at(W, f.start, nl, 6)
+        B = rows_at(W, f.start + 6 * nl, nl, 6)
         accelerations(t, f.S, f.C, a, 0.0, A)
-        body_forces(t, f.R, f.p, f.V, A, B)
+        body_forces(t, f, A, B)
         sum_rates(t, f.p, B, out)
         last = 17
     rest = 0.0
@@ -193,12 +199,11 @@ def centroidal_columns(
     nl = t.parent.shape[0]
     nv = A.shape[1]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
-    B = rows_at(W, start, nl, 10)
+    B = rows_at(W, f.start, nl, 10)
     total = f.scratch[:4]
     sum_masses(t, f.R, f.p, fixed, total)
     world_inertias(t, f.R, f.p, B)

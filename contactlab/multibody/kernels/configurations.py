@@ -24,10 +24,7 @@ def turn(q: FloatArray, at: int, a: float, b: float, c: float, out: FloatArray) 
     x = s * a
     y = s * b
     z = s * c
-    qw = q[at]
-    qx = q[at + 1]
-    qy = q[at + 2]
-    qz = q[at + 3]
+    qw, qx, qy, qz = q[at], q[at + 1], q[at + 2], q[at + 3]
     rw = qw * w - qx * x - qy * y - qz * z
     rx = qw * x + qx * w + qy * z - qz * y
     ry = qw * y - qx * z + qy * w + qz * x
@@ -46,10 +43,7 @@ def turn_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, to: i
     ax = -q0[at + 1]
     ay = -q0[at + 2]
     az = -q0[at + 3]
-    bw = q1[at]
-    bx = q1[at + 1]
-    by = q1[at + 2]
-    bz = q1[at + 3]
+    bw, bx, by, bz = q1[at], q1[at + 1], q1[at + 2], q1[at + 3]
     w = aw * bw - ax * bx - ay * by - az * bz
     x = aw * bx + ax * bw + ay * bz - az * by
     y = aw * by - ax * bz + ay * bw + az * bx

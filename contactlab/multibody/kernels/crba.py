@@ -8,7 +8,7 @@ from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
+from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -27,12 +27,11 @@ def crba(
     nl = t.parent.shape[0]
     nv = M.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
-    B = rows_at(W, start, nl, 10)
+    B = rows_at(W, f.start, nl, 10)
     world_inertias(t, f.R, f.p, B)
     return composite_matrix(t, f.S, t.dof_parent, B, 0, nl, M)
 

@@ -24,5 +24,5 @@ def fill_frames(
         if code != GOOD:
             return code
     if ready < VELOCITIES and until >= VELOCITIES:
-        velocities(t, v, custom, f.R, f.p, f.S, f.V, f.C)
+        velocities(t, v, custom, f)
     return GOOD

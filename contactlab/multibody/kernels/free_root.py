@@ -45,18 +45,13 @@ def project_on_free_root(
 @kernel
 def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> float:
     """Entries of M among the root's own, from its composite inertia B (10,); a sum that is finite where they are."""
-    m = B[0]
-    hx = B[1]
-    hy = B[2]
-    hz = B[3]
+    m, hx, hy, hz = B[0], B[1], B[2], B[3]
     total = 0.0
     for k in range(3):
         shifted = M[at + k]
         turned = M[at + 3 + k]
         s = S[at + k]
-        x = s[3]
-        y = s[4]
-        z = s[5]
+        x, y, z = s[3], s[4], s[5]
         a = hy * z - hz * y
         b = hz * x - hx * z
         c = hx * y - hy * x
@@ -71,9 +66,7 @@ def free_root_block(B: FloatArray, S: FloatArray, at: int, M: FloatArray) -> flo
             shifted[at + l] = value
             M[at + l, at + k] = value
         s = S[at + 3 + k]
-        x = s[0]
-        y = s[1]
-        z = s[2]
+        x, y, z = s[0], s[1], s[2]
         a = B[4] * x + B[7] * y + B[8] * z
         b = B[7] * x + B[5] * y + B[9] * z
         c = B[8] * x + B[9] * y + B[6] * z

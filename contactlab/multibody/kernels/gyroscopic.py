@@ -186,9 +186,7 @@ def turning_impulse(
     Ri = R[i]
     own = t.inertia[i]
     m = t.mass[i]
-    x = t.com[i, 0]
-    y = t.com[i, 1]
-    z = t.com[i, 2]
+    x, y, z = t.com[i, 0], t.com[i, 1], t.com[i, 2]
     a = t.iv[i]
     fx = fy = fz = 0.0
     for k in range(6):
@@ -217,9 +215,7 @@ def turning_impulse(
     qx = tau[a] + (y * bz - z * by)
     qy = tau[a + 1] + (z * bx - x * bz)
     qz = tau[a + 2] + (x * by - y * bx)
-    wx = v[a]
-    wy = v[a + 1]
-    wz = v[a + 2]
+    wx, wy, wz = v[a], v[a + 1], v[a + 2]
     lx, ly, lz = turned(inertia, wx, wy, wz)
     if spins:
         dx, dy, dz = midpoint_spin(inertia, qx, qy, qz, wx, wy, wz, h)

@@ -15,31 +15,16 @@ def world_inertias(t: Tree, R: FloatArray, p: FloatArray, B: FloatArray) -> None
     """
     for i in range(t.parent.shape[0]):
         Ri = R[i]
-        r0 = Ri[0]
-        r1 = Ri[1]
-        r2 = Ri[2]
-        r3 = Ri[3]
-        r4 = Ri[4]
-        r5 = Ri[5]
-        r6 = Ri[6]
-        r7 = Ri[7]
-        r8 = Ri[8]
+        r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ri[0], Ri[1], Ri[2], Ri[3], Ri[4], Ri[5], Ri[6], Ri[7], Ri[8]
         com = t.com[i]
         pi = p[i]
         po = p[t.root[i]]
-        x = com[0]
-        y = com[1]
-        z = com[2]
+        x, y, z = com[0], com[1], com[2]
         cx = r0 * x + r1 * y + r2 * z + (pi[0] - po[0])
         cy = r3 * x + r4 * y + r5 * z + (pi[1] - po[1])
         cz = r6 * x + r7 * y + r8 * z + (pi[2] - po[2])
         J = t.inertia[i]
-        xx = J[0]
-        yy = J[1]
-        zz = J[2]
-        xy = J[3]
-        xz = J[4]
-        yz = J[5]
+        xx, yy, zz, xy, xz, yz = J[0], J[1], J[2], J[3], J[4], J[5]
         # R J, row by row.
         a0 = r0 * xx + r1 * xy + r2 * xz
         a1 = r0 * xy + r1 * yy + r2 * yz
@@ -70,16 +55,8 @@ def world_inertias(t: Tree, R: FloatArray, p: FloatArray, B: FloatArray) -> None
 @kernel(inline=True)
 def inertia_times(B: FloatArray, s: FloatArray) -> tuple[float, float, float, float, float, float]:
     """B s for one row of ten numbers and a motion vector: (J w + h x v, m v - h x w)."""
-    m = B[0]
-    hx = B[1]
-    hy = B[2]
-    hz = B[3]
-    a = s[0]
-    b = s[1]
-    c = s[2]
-    d = s[3]
-    e = s[4]
-    f = s[5]
+    m, hx, hy, hz = B[0], B[1], B[2], B[3]
+    a, b, c, d, e, f = s[0], s[1], s[2], s[3], s[4], s[5]
     return (
         B[4] * a + B[7] * b + B[8] * c + (hy * f - hz * e),
         B[7] * a + B[5] * b + B[9] * c + (hz * d - hx * f),

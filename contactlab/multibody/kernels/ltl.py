@@ -164,9 +164,7 @@ def solve_three(dof_parent: IntArray, L: FloatArray, X: FloatArray, first: int) 
 
     Side by side: the operations of one vector would wait for each other.
     """
-    x = X[0]
-    y = X[1]
-    z = X[2]
+    x, y, z = X[0], X[1], X[2]
     n = L.shape[0]
     for i in range(n - 1, -1, -1):
         row = L[i]

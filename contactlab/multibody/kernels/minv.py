@@ -8,7 +8,7 @@ from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH
+from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.sweeps import inward, outward
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
@@ -25,13 +25,12 @@ def factor_inertia(
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     if ready < POSES:
         code = poses(I, F, q, custom, W)
         if code != GOOD:
             return code
-    B = rows_at(W, start, nl, 10)
-    K = rows_at(W, start + 10 * nl, nl, 23)
+    B = rows_at(W, f.start, nl, 10)
+    K = rows_at(W, f.start + 10 * nl, nl, 23)
     S = rows_at(factor, 0, nv, 6)
     for j in range(nv):
         for k in range(6):

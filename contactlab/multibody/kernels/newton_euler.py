@@ -1,15 +1,13 @@
-"""The outward pass of both algorithms: how the links move, and the forces they need for that."""
+"""Motion of the links and the forces they need for it: the outward pass (Featherstone 2008, section 5.3), world axes."""
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.accelerations import accelerations
-from contactlab.multibody.kernels.body_forces import body_forces, subtract_external
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.fill_frames import fill_frames
-from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.layout import Tree, tree
+from contactlab.multibody.kernels.sizes import VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.multibody.kernels.workspace import frames
+from contactlab.multibody.kernels.workspace import Frames, frames
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -45,10 +43,120 @@ def link_forces(I: IntArray, F: FloatArray, a: FloatArray, f_ext: FloatArray, W:
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    A = rows_at(W, start, nl, 6)
-    B = rows_at(W, start + 6 * nl, nl, 6)
+    A = rows_at(W, f.start, nl, 6)
+    B = rows_at(W, f.start + 6 * nl, nl, 6)
     accelerations(t, f.S, f.C, a, 1.0, A)
-    body_forces(t, f.R, f.p, f.V, A, B)
+    body_forces(t, f, A, B)
     if f_ext.shape[0] > 0:
         subtract_external(t, f.p, f_ext, B)
+
+
+@kernel(inner=True)
+def accelerations(t: Tree, S: FloatArray, C: FloatArray, a: FloatArray, g: float, A: FloatArray) -> None:
+    """Spatial accelerations A_i = A_parent + C_i + S_i a, (nl, 6).
+
+    The world accelerates by -g times gravity, so g = 1 adds the weights. ``a`` of length 0 stands for zeros.
+    """
+    moving = a.shape[0] > 0
+    x = -g * t.gravity[0]
+    y = -g * t.gravity[1]
+    z = -g * t.gravity[2]
+    for i in range(t.parent.shape[0]):
+        up = t.parent[i]
+        Ai = A[i]
+        Ci = C[i]
+        if up >= 0:
+            Au = A[up]
+            for k in range(6):
+                Ai[k] = Au[k] + Ci[k]
+        else:
+            Ai[0] = Ci[0]
+            Ai[1] = Ci[1]
+            Ai[2] = Ci[2]
+            Ai[3] = Ci[3] + x
+            Ai[4] = Ci[4] + y
+            Ai[5] = Ci[5] + z
+        if moving:
+            for j in range(t.iv[i], t.iv[i + 1]):
+                Sj = S[j]
+                rate = a[j]
+                for k in range(6):
+                    Ai[k] += Sj[k] * rate
+
+
+@kernel(inline=True)
+def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
+    """Fill F (nl, 6), spatial forces about the root's origin, by Newton's and Euler's laws about each centre of mass c.
+
+    f = m (a + dw x c + w x (v + w x c)), n = R (J dw_b + w_b x J w_b) + c x f, with w_b = R^T w: the rotational part in
+    link axes, where J is constant, saves turning J itself.
+    """
+    for i in range(t.parent.shape[0]):
+        Fi = F[i]
+        m = t.mass[i]
+        if m == 0.0:
+            for k in range(6):
+                Fi[k] = 0.0
+            continue
+        Ri = f.R[i]
+        r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ri[0], Ri[1], Ri[2], Ri[3], Ri[4], Ri[5], Ri[6], Ri[7], Ri[8]
+        com = t.com[i]
+        pi = f.p[i]
+        po = f.p[t.root[i]]
+        x, y, z = com[0], com[1], com[2]
+        cx = r0 * x + r1 * y + r2 * z + (pi[0] - po[0])
+        cy = r3 * x + r4 * y + r5 * z + (pi[1] - po[1])
+        cz = r6 * x + r7 * y + r8 * z + (pi[2] - po[2])
+        Vi = f.V[i]
+        wx, wy, wz = Vi[0], Vi[1], Vi[2]
+        Ai = A[i]
+        ax, ay, az = Ai[0], Ai[1], Ai[2]
+        # Velocity of the centre of mass, then its acceleration.
+        ux = Vi[3] + (wy * cz - wz * cy)
+        uy = Vi[4] + (wz * cx - wx * cz)
+        uz = Vi[5] + (wx * cy - wy * cx)
+        fx = m * (Ai[3] + (ay * cz - az * cy) + (wy * uz - wz * uy))
+        fy = m * (Ai[4] + (az * cx - ax * cz) + (wz * ux - wx * uz))
+        fz = m * (Ai[5] + (ax * cy - ay * cx) + (wx * uy - wy * ux))
+        # Link axes.
+        bx = r0 * wx + r3 * wy + r6 * wz
+        by = r1 * wx + r4 * wy + r7 * wz
+        bz = r2 * wx + r5 * wy + r8 * wz
+        dx = r0 * ax + r3 * ay + r6 * az
+        dy = r1 * ax + r4 * ay + r7 * az
+        dz = r2 * ax + r5 * ay + r8 * az
+        J = t.inertia[i]
+        xx, yy, zz, xy, xz, yz = J[0], J[1], J[2], J[3], J[4], J[5]
+        lx = xx * bx + xy * by + xz * bz
+        ly = xy * bx + yy * by + yz * bz
+        lz = xz * bx + yz * by + zz * bz
+        nx = xx * dx + xy * dy + xz * dz + (by * lz - bz * ly)
+        ny = xy * dx + yy * dy + yz * dz + (bz * lx - bx * lz)
+        nz = xz * dx + yz * dy + zz * dz + (bx * ly - by * lx)
+        Fi[0] = r0 * nx + r1 * ny + r2 * nz + (cy * fz - cz * fy)
+        Fi[1] = r3 * nx + r4 * ny + r5 * nz + (cz * fx - cx * fz)
+        Fi[2] = r6 * nx + r7 * ny + r8 * nz + (cx * fy - cy * fx)
+        Fi[3] = fx
+        Fi[4] = fy
+        Fi[5] = fz
+
+
+@kernel
+def subtract_external(t: Tree, p: FloatArray, f_ext: FloatArray, F: FloatArray) -> None:
+    """F_i -= what acts from outside on the bodies fixed to link i.
+
+    ``f_ext`` (nb, 6): moment about the world origin and force, world axes; what acts on bodies fixed to the world is
+    borne by the world.
+    """
+    for b in range(f_ext.shape[0]):
+        i = t.body_link[b]
+        if i >= 0:
+            o = p[t.root[i]]
+            f = f_ext[b]
+            Fi = F[i]
+            Fi[0] -= f[0] - (o[1] * f[5] - o[2] * f[4])
+            Fi[1] -= f[1] - (o[2] * f[3] - o[0] * f[5])
+            Fi[2] -= f[2] - (o[0] * f[4] - o[1] * f[3])
+            Fi[3] -= f[3]
+            Fi[4] -= f[4]
+            Fi[5] -= f[5]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.accelerations import accelerations
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import Tree, tree
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
+from contactlab.multibody.kernels.newton_euler import accelerations
+from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -133,12 +133,8 @@ def acceleration_at(
     velocity_at(t, p, V, link, x, out)
     if link < 0:
         return
-    ux = out[3]
-    uy = out[4]
-    uz = out[5]
-    wx = out[0]
-    wy = out[1]
-    wz = out[2]
+    ux, uy, uz = out[3], out[4], out[5]
+    wx, wy, wz = out[0], out[1], out[2]
     velocity_at(t, p, A, link, x, out)
     out[3] += wy * uz - wz * uy
     out[4] += wz * ux - wx * uz
@@ -172,9 +168,8 @@ def point_motion(
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    pose = W[start + 6 * nl : start + 6 * nl + 12]
-    x = W[start + 6 * nl + 12 : start + 6 * nl + 15]
+    pose = W[f.start + 6 * nl : f.start + 6 * nl + 12]
+    x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)
     link = t.body_link[body] if body >= 0 else -1
@@ -184,7 +179,7 @@ def point_motion(
     elif order == 1:
         velocity_at(t, f.p, f.V, link, x, out)
     else:
-        A = rows_at(W, start, nl, 6)
+        A = rows_at(W, f.start, nl, 6)
         accelerations(t, f.S, f.C, a, 0.0, A)
         acceleration_at(t, f.p, f.V, A, link, x, out)
     return GOOD
@@ -212,8 +207,7 @@ def point_columns(
     nl = t.parent.shape[0]
     nv = t.dof_parent.shape[0]
     f = frames(W, nl, nv)
-    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
-    x = W[start + 6 * nl + 12 : start + 6 * nl + 15]
+    x = W[f.start + 6 * nl + 12 : f.start + 6 * nl + 15]
     body_pose(t, f.R, f.p, body, pose)
     world_point(pose, point, x)
     jacobian_at(t, f.p, f.S, t.body_link[body] if body >= 0 else -1, x, first, J)

@@ -35,10 +35,7 @@ UNIT = 2e-6
 @kernel
 def quaternion_matrix(q: FloatArray, at: int, B: FloatArray) -> bool:
     """Rotation matrix (9,) by rows of the quaternion q[at:at + 4], its length divided out; False where it has none."""
-    w = q[at]
-    x = q[at + 1]
-    y = q[at + 2]
-    z = q[at + 3]
+    w, x, y, z = q[at], q[at + 1], q[at + 2], q[at + 3]
     squared = w * w + x * x + y * y + z * z
     if not abs(squared - 1.0) <= UNIT:
         return False
@@ -74,9 +71,7 @@ def axis_matrix(x: float, y: float, z: float, c: float, s: float, B: FloatArray)
 def times(A: FloatArray, B: FloatArray, out: FloatArray) -> None:
     """out = A B for flat matrices (9,); out is neither of them."""
     for row in range(0, 9, 3):
-        x = A[row]
-        y = A[row + 1]
-        z = A[row + 2]
+        x, y, z = A[row], A[row + 1], A[row + 2]
         out[row] = x * B[0] + y * B[3] + z * B[6]
         out[row + 1] = x * B[1] + y * B[4] + z * B[7]
         out[row + 2] = x * B[2] + y * B[5] + z * B[8]
@@ -90,7 +85,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
     every array that a compiled function takes is one more word to push, 250 of them for a `Tree`.
     """
     t = tree(I, F)
-    R, p, S, _, _, scratch, angles = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    R, p, S, _, _, scratch, angles, _ = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
     A = part_at(scratch, 0, 9)
     B = part_at(scratch, 9, 9)
     cosines = turns(t, q, angles)
@@ -119,9 +114,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             revolute_pose(kind, c, s, Ru, pu, X, t.p[i], p[root], Ri, pi, S[iv])
             turning += 1
             continue
-        px = t.p[i, 0]
-        py = t.p[i, 1]
-        pz = t.p[i, 2]
+        px, py, pz = t.p[i, 0], t.p[i, 1], t.p[i, 2]
         # A: the joint's axes in the world; pi: its origin.
         if up >= 0:
             Ru = R[up]
@@ -138,16 +131,12 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
         if kind == PRISMATIC:
             for k in range(9):
                 Ri[k] = A[k]
-            x = t.axis[i, 3]
-            y = t.axis[i, 4]
-            z = t.axis[i, 5]
+            x, y, z = t.axis[i, 3], t.axis[i, 4], t.axis[i, 5]
             moving_column(S[iv], A, x, y, z)
             for k in range(3):
                 pi[k] += S[iv, 3 + k] * q[iq]
         elif kind in (REVOLUTE, SCREW):
-            x = t.axis[i, 0]
-            y = t.axis[i, 1]
-            z = t.axis[i, 2]
+            x, y, z = t.axis[i, 0], t.axis[i, 1], t.axis[i, 2]
             axis_matrix(x, y, z, angles[cosines + turning], angles[turning], B)
             turning += 1
             times(A, B, Ri)
@@ -156,9 +145,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
             wz = A[6] * x + A[7] * y + A[8] * z
             if kind == SCREW:
                 moving_column(S[iv], A, t.axis[i, 3], t.axis[i, 4], t.axis[i, 5])
-                sx = S[iv, 3]
-                sy = S[iv, 4]
-                sz = S[iv, 5]
+                sx, sy, sz = S[iv, 3], S[iv, 4], S[iv, 5]
                 pi[0] += sx * q[iq]
                 pi[1] += sy * q[iq]
                 pi[2] += sz * q[iq]
@@ -206,9 +193,7 @@ def poses(I: IntArray, F: FloatArray, q: FloatArray, custom: FloatArray, W: Floa
 @kernel
 def shift(A: FloatArray, d: FloatArray, at: int, pi: FloatArray) -> None:
     """pi += A d[at:at + 3]."""
-    x = d[at]
-    y = d[at + 1]
-    z = d[at + 2]
+    x, y, z = d[at], d[at + 1], d[at + 2]
     pi[0] += A[0] * x + A[1] * y + A[2] * z
     pi[1] += A[3] * x + A[4] * y + A[5] * z
     pi[2] += A[6] * x + A[7] * y + A[8] * z

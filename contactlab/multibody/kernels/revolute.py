@@ -30,15 +30,7 @@ def revolute_pose(
     ``Ru`` and ``pu`` are the parent's pose, ``X`` and ``x`` that of the joint in the parent; c and s are cosine and
     sine of the joint's angle.
     """
-    r0 = Ru[0]
-    r1 = Ru[1]
-    r2 = Ru[2]
-    r3 = Ru[3]
-    r4 = Ru[4]
-    r5 = Ru[5]
-    r6 = Ru[6]
-    r7 = Ru[7]
-    r8 = Ru[8]
+    r0, r1, r2, r3, r4, r5, r6, r7, r8 = Ru[0], Ru[1], Ru[2], Ru[3], Ru[4], Ru[5], Ru[6], Ru[7], Ru[8]
     px = pu[0] + r0 * x[0] + r1 * x[1] + r2 * x[2]
     py = pu[1] + r3 * x[0] + r4 * x[1] + r5 * x[2]
     pz = pu[2] + r6 * x[0] + r7 * x[1] + r8 * x[2]

@@ -15,12 +15,7 @@ def inward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, 
     """x (nv,) := E (x - S^T p), the links needing the forces p = P (nl, 6), which is used up."""
     for i in range(t.parent.shape[0] - 1, -1, -1):
         Pi = P[i]
-        a = Pi[0]
-        b = Pi[1]
-        c = Pi[2]
-        d = Pi[3]
-        e = Pi[4]
-        f = Pi[5]
+        a, b, c, d, e, f = Pi[0], Pi[1], Pi[2], Pi[3], Pi[4], Pi[5]
         for j in range(t.iv[i + 1] - 1, t.iv[i] - 1, -1):
             s = S[j]
             u = U[j]
@@ -52,12 +47,7 @@ def outward(t: Tree, S: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray,
         up = t.parent[i]
         if up >= 0:
             Pu = P[up]
-            a = Pu[0]
-            b = Pu[1]
-            c = Pu[2]
-            d = Pu[3]
-            e = Pu[4]
-            f = Pu[5]
+            a, b, c, d, e, f = Pu[0], Pu[1], Pu[2], Pu[3], Pu[4], Pu[5]
         else:
             a = b = c = d = e = f = 0.0
         for j in range(t.iv[i], t.iv[i + 1]):

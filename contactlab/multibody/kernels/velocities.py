@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, PRISMATIC, SCREW, SPHERICAL
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.multibody.kernels.workspace import Frames
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -11,15 +12,9 @@ from lcp.kernels import kernel
 @kernel
 def add_cross_motion(v: FloatArray, s: FloatArray, factor: float, out: FloatArray) -> None:
     """out += factor v x s for motion vectors (6,), angular part first (Featherstone 2008, equation 2.31)."""
-    a = v[0] * factor
-    b = v[1] * factor
-    c = v[2] * factor
-    d = v[3] * factor
-    e = v[4] * factor
-    f = v[5] * factor
-    x = s[0]
-    y = s[1]
-    z = s[2]
+    a, b, c = v[0] * factor, v[1] * factor, v[2] * factor
+    d, e, f = v[3] * factor, v[4] * factor, v[5] * factor
+    x, y, z = s[0], s[1], s[2]
     out[0] += b * z - c * y
     out[1] += c * x - a * z
     out[2] += a * y - b * x
@@ -43,43 +38,25 @@ def add_shift_of_axis(at: FloatArray, about: FloatArray, s: FloatArray, rate: fl
 
 
 @kernel(inline=True)
-def velocities(
-    t: Tree,
-    v: FloatArray,
-    custom: FloatArray,
-    R: FloatArray,
-    p: FloatArray,
-    S: FloatArray,
-    V: FloatArray,
-    C: FloatArray,
-) -> None:
-    """Fill V (nl, 6) and C (nl, 6), the sum of (dS/dt) v over each link's own degrees of freedom.
+def velocities(t: Tree, v: FloatArray, custom: FloatArray, at: Frames) -> None:
+    """Fill V (nl, 6) and C (nl, 6) of ``at``, the sum of (dS/dt) v over each link's own degrees of freedom.
 
     World axes, about the origin of the tree's root link taken as a fixed point of space.
     """
     for i in range(t.parent.shape[0]):
         up = t.parent[i]
-        Vi = V[i]
-        Ci = C[i]
+        Vi = at.V[i]
+        Ci = at.C[i]
         first = t.iv[i]
         kind = t.kind[i]
         if up >= 0 and kind <= PRISMATIC:
             # By far the most frequent case, in scalars: v_i = v_up + s rate, c_i = v_up x s rate.
             rate = v[first]
-            s = S[first]
-            a = s[0] * rate
-            b = s[1] * rate
-            c = s[2] * rate
-            d = s[3] * rate
-            e = s[4] * rate
-            f = s[5] * rate
-            Vu = V[up]
-            x = Vu[0]
-            y = Vu[1]
-            z = Vu[2]
-            l = Vu[3]
-            m = Vu[4]
-            n = Vu[5]
+            s = at.S[first]
+            a, b, c = s[0] * rate, s[1] * rate, s[2] * rate
+            d, e, f = s[3] * rate, s[4] * rate, s[5] * rate
+            Vu = at.V[up]
+            x, y, z, l, m, n = Vu[0], Vu[1], Vu[2], Vu[3], Vu[4], Vu[5]
             Vi[0] = x + a
             Vi[1] = y + b
             Vi[2] = z + c
@@ -94,12 +71,12 @@ def velocities(
             Ci[5] = x * e - y * d + l * b - m * a
             continue
         for k in range(6):
-            Vi[k] = V[up, k] if up >= 0 else 0.0
+            Vi[k] = at.V[up, k] if up >= 0 else 0.0
             Ci[k] = 0.0
         last = t.iv[i + 1]
         for j in range(first, last):
             for k in range(6):
-                Vi[k] += S[j, k] * v[j]
+                Vi[k] += at.S[j, k] * v[j]
         # Directions carried along by the parent come first, those that turn with the link itself after them.
         if kind in (SPHERICAL, CUSTOM):
             carried = first
@@ -109,22 +86,22 @@ def velocities(
             carried = last
         if up >= 0:
             for j in range(first, carried):
-                add_cross_motion(V[up], S[j], v[j], Ci)
+                add_cross_motion(at.V[up], at.S[j], v[j], Ci)
         for j in range(carried, last):
-            add_cross_motion(Vi, S[j], v[j], Ci)
+            add_cross_motion(Vi, at.S[j], v[j], Ci)
         if kind == SCREW:
-            add_shift_of_axis(p[i], p[t.root[i]], S[first], v[first], Ci)
+            add_shift_of_axis(at.p[i], at.p[t.root[i]], at.S[first], v[first], Ci)
         elif kind == CUSTOM:
             # S is constant in the child's axes but for c, its own velocity product, which is turned to world axes.
             row = custom[t.custom[i]]
-            Ri = R[i]
-            root = p[t.root[i]]
+            Ri = at.R[i]
+            root = at.p[t.root[i]]
             ax = Ri[0] * row[48] + Ri[1] * row[49] + Ri[2] * row[50]
             ay = Ri[3] * row[48] + Ri[4] * row[49] + Ri[5] * row[50]
             az = Ri[6] * row[48] + Ri[7] * row[49] + Ri[8] * row[50]
-            dx = p[i, 0] - root[0]
-            dy = p[i, 1] - root[1]
-            dz = p[i, 2] - root[2]
+            dx = at.p[i, 0] - root[0]
+            dy = at.p[i, 1] - root[1]
+            dz = at.p[i, 2] - root[2]
             Ci[0] += ax
             Ci[1] += ay
             Ci[2] += az

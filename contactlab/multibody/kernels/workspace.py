@@ -26,6 +26,7 @@ class Frames(NamedTuple):
     C: FloatArray  # (nl, 6) sums of (dS/dt) v
     scratch: FloatArray  # (18,)
     turns: FloatArray  # (2 nl + 14,) sines and cosines of the joints, while poses are computed
+    start: int  # where in the workspace what an algorithm needs besides begins
 
 
 @kernel
@@ -41,4 +42,5 @@ def frames(W: FloatArray, nl: int, nv: int) -> Frames:
         rows_at(W, b + 18 * nl, nl, 6),
         part_at(W, 0, MATRICES),
         part_at(W, MATRICES, a - MATRICES),
+        b + 24 * nl,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from contactlab.multibody.kernels.energies import energies
+from contactlab.multibody.kernels.centroidal import energies
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.stepping.kernels.layout import (

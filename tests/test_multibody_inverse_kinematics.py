@@ -10,7 +10,6 @@ from urdf_texts import joint as urdf_joint
 from urdf_texts import link, robot
 
 from contactlab.multibody import joints
-from contactlab.multibody.bounded_step import damped_step
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.center_of_mass import center_of_mass
 from contactlab.multibody.errors import MultibodyError
@@ -19,6 +18,7 @@ from contactlab.multibody.inverse_kinematics import (
     OrientationTarget,
     PointTarget,
     PoseTarget,
+    damped_step,
     inverse_kinematics,
 )
 from contactlab.multibody.joint_data import apply_mimic

@@ -19,7 +19,7 @@ from contactlab.constraints.kernels.wanted import (
     VELOCITY_ERROR,
     rows_size,
 )
-from contactlab.multibody.failures import failure
+from contactlab.multibody.arguments import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kinematics import Instant, Kinematics, at_configuration, at_state
 from contactlab.multibody.model import Model

@@ -33,9 +33,8 @@ from contactlab.constraints.quick import (
 from contactlab.constraints.solve.solution import KKTSolution
 from contactlab.constraints.solve.square import LinearSolver, check_linear_solver
 from contactlab.constraints.system import constrained_system
-from contactlab.multibody.arguments import check_finite, checked, checked_vector
+from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK
-from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kinematics import Instant, at_state

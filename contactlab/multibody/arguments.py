@@ -1,4 +1,4 @@
-"""The edge between users' vectors and kernels, at a fraction of a microsecond each."""
+"""The edge between users and kernels: arrays checked at a fraction of a microsecond each, codes made errors."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.outcomes import NOT_FINITE, SINGULAR
 from contactlab.spatial.arrays import FloatArray, finite_array
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
 
-__all__ = ["bad_configuration", "checked", "check_finite", "checked_vector"]
+__all__ = ["bad_configuration", "check_finite", "checked", "checked_vector", "failure", "singular_joint"]
 
 _FLOAT64 = np.dtype(np.float64)
 
@@ -71,3 +73,31 @@ def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
     return MultibodyError(
         "q", f"entries [{at}:{at + 4}], the quaternion of {owner!r}, have length {length:.9g}, not 1 (see normalize)"
     )
+
+
+def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArray]) -> MultibodyError:
+    """Error for a kernel's code: the first entry that is not finite, a bad quaternion, or a joint without inertia."""
+    for name, array in (("q", q), *others):
+        try:
+            check_finite(name, array)
+        except MultibodyError as error:
+            return error
+    if code >= 0:
+        return bad_configuration(model, q, code)
+    if code in (GOOD, NOT_FINITE):
+        return MultibodyError("q", "the entries are finite but so large that the result is not")
+    return singular_joint(model, SINGULAR - code)
+
+
+def singular_joint(model: Model, dof: int) -> MultibodyError:
+    """Error for a degree of freedom along which nothing resists."""
+    for body in model.bodies:
+        place = model.v_slice(body.name)
+        if place.start <= dof < place.stop:
+            joint = type(body.joint).__name__
+            hint = "; Euler angles at their singularity? Spherical has none" if joint.startswith("Euler") else ""
+            return MultibodyError(
+                "q",
+                f"the mass matrix is singular: v[{dof}], of the {joint} joint of {body.name!r}, moves no mass{hint}",
+            )
+    return MultibodyError("q", f"the mass matrix is singular at v[{dof}]")

@@ -6,20 +6,20 @@ are those of the functions for one instant, to the last bit, whatever the number
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import Instants, operand, optional, velocity
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
-from contactlab.multibody.world_mass import world_mass
+from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
 
 __all__ = [
@@ -40,13 +40,6 @@ __all__ = [
     "point_motion_batch",
     "solve_mass_matrix_batch",
 ]
-
-
-@functools.cache
-def _kernels() -> Any:
-    from contactlab.multibody.kernels import batch
-
-    return batch
 
 
 def inverse_dynamics_batch(
@@ -86,7 +79,7 @@ def inverse_dynamics_batch(
         optional("a", a, nv),
         optional("f_ext", f_ext, model.nb, 6),
     )
-    return _filled(many, _kernels().inverse_dynamics, rnea_size, threads, nv)
+    return _filled(many, kernels().batch.inverse_dynamics, rnea_size, threads, nv)
 
 
 def nonlinear_effects_batch(
@@ -114,19 +107,19 @@ def forward_dynamics_batch(
         operand("tau", tau, nv),
         optional("f_ext", f_ext, model.nb, 6),
     )
-    return _filled(many, _kernels().forward_dynamics, aba_size, threads, nv)
+    return _filled(many, kernels().batch.forward_dynamics, aba_size, threads, nv)
 
 
 def mass_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
     """Mass matrices (..., nv, nv) of configurations q (..., nq)."""
     many = Instants.of(model, operand("q", q, model.nq))
-    return _filled(many, _kernels().mass_matrix, crba_size, threads, model.nv, model.nv)
+    return _filled(many, kernels().batch.mass_matrix, crba_size, threads, model.nv, model.nv)
 
 
 def solve_mass_matrix_batch(model: Model, q: Instant, tau: ArrayLike, *, threads: int | None = None) -> FloatArray:
     """M(q)^-1 tau for configurations q (..., nq) and one vector tau (..., nv) each."""
     many = Instants.of(model, operand("q", q, model.nq), operand("tau", tau, model.nv))
-    return _filled(many, _kernels().solve_mass_matrix, _solve_size, threads, model.nv)
+    return _filled(many, kernels().batch.solve_mass_matrix, _solve_size, threads, model.nv)
 
 
 def _solve_size(nl: int, nv: int) -> int:
@@ -167,7 +160,7 @@ def point_motion_batch(
     speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
     many = Instants.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
     last = (model.index(body), order)
-    out = _filled(many, _kernels().point_motions, point_size, threads, 3 if order == 0 else 6, last=last)
+    out = _filled(many, kernels().batch.point_motions, point_size, threads, 3 if order == 0 else 6, last=last)
     _check_finite(many, out)
     return out
 
@@ -208,7 +201,7 @@ def _columns(
     operands = (*many.rows, many.custom(), model.index(body), first)
     poses, J = np.zeros((many.count, 12)), np.zeros((many.count, 6 - first, model.nv))
     size = point_size(model.packed.nl, model.nv)
-    many.fill(_kernels().point_jacobians, size, threads, operands, (poses, J))
+    many.fill(kernels().batch.point_jacobians, size, threads, operands, (poses, J))
     _check_finite(many, poses)
     return many.shaped(poses[:, :9].reshape(-1, 3, 3)), many.shaped(poses[:, 9:].copy()), many.shaped(J)
 
@@ -221,13 +214,13 @@ def body_sums_batch(
     speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
     rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)
     many = Instants.of(model, operand("q", q, model.nq), speed, rates)
-    return _filled(many, _kernels().sums_over_bodies, rnea_size, threads, 17, last=(world_mass(model), order))
+    return _filled(many, kernels().batch.sums_over_bodies, rnea_size, threads, 17, last=(world_mass(model), order))
 
 
 def centroidal_momentum_matrix_batch(model: Model, q: Instant, *, threads: int | None = None) -> FloatArray:
     """`centroidal_momentum_matrix` (..., 6, nv) of configurations q (..., nq)."""
     many = Instants.of(model, operand("q", q, model.nq))
-    kernel = _kernels().centroidal_momentum_matrix
+    kernel = kernels().batch.centroidal_momentum_matrix
     return _filled(many, kernel, crba_size, threads, 6, model.nv, last=(world_mass(model),))
 
 
@@ -252,7 +245,7 @@ def integrate_batch(
     """`integrate` (..., nq) for many configurations, velocities and times dt (...,) [s]."""
     many = Instants.of(model, operand("q", q, model.nq), operand("v", v, model.nv), operand("dt", dt))
     out = np.zeros((many.count, model.nq))
-    many.fill(_kernels().integrate, 0, threads, many.rows, out)
+    many.fill(kernels().batch.integrate, 0, threads, many.rows, out)
     for b in range(many.count if model.packed.custom else 0):
         custom_step(model, many.row(0, b), many.row(1, b), float(many.row(2, b)), out[b])
     _check_finite(many, out)
@@ -263,7 +256,7 @@ def difference_batch(model: Model, q0: ArrayLike, q1: ArrayLike, *, threads: int
     """`difference` (..., nv) between many configurations."""
     many = Instants.of(model, operand("q0", q0, model.nq), operand("q1", q1, model.nq))
     out = np.zeros((many.count, model.nv))
-    many.fill(_kernels().difference, 0, threads, many.rows, out)
+    many.fill(kernels().batch.difference, 0, threads, many.rows, out)
     for b in range(many.count if model.packed.custom else 0):
         custom_difference(model, many.row(0, b), many.row(1, b), out[b])
     _check_finite(many, out)

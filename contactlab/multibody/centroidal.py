@@ -5,22 +5,19 @@ Every function takes leading axes, q (..., nq), v (..., nv), and gives results t
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector
+from contactlab.multibody.arguments import checked_vector, failure
 from contactlab.multibody.batch import body_sums_batch, centroidal_momentum_matrix_batch
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import crba_size, rnea_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
 from contactlab.multibody.model import Model
-from contactlab.multibody.world_mass import world_mass
+from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = [
@@ -32,13 +29,6 @@ __all__ = [
 ]
 
 _NONE = np.zeros(0)
-
-
-@functools.cache
-def _kernels() -> Any:
-    from contactlab.multibody.kernels import centroidal
-
-    return centroidal
 
 
 def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray:
@@ -92,7 +82,7 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
     q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
     A = np.zeros((6, nv))
     fixed = world_mass(model)
-    code = _kernels().centroidal_columns(packed.ints, packed.floats, q_, fixed, custom, work, ready, A)
+    code = kernels().centroidal.centroidal_columns(packed.ints, packed.floats, q_, fixed, custom, work, ready, A)
     if code != GOOD:
         raise failure(model, code, q_)
     return A
@@ -113,7 +103,7 @@ def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None
         raise MultibodyError("a", "is needed")
     rates = _NONE if a is None else checked_vector("a", a, model.nv)
     out = np.empty(17)
-    code = _kernels().body_sums(
+    code = kernels().centroidal.body_sums(
         packed.ints, packed.floats, q_, v_, rates, world_mass(model), custom, work, ready, order, out
     )
     if code != GOOD:

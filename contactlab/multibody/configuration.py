@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import bad_configuration, check_finite, checked
 from contactlab.multibody.batch import custom_difference, custom_step, difference_batch, integrate_batch
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import batched
 from contactlab.multibody.joints import CustomJoint
@@ -64,14 +65,12 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
     Quaternions are multiplied from the right by the exponential of dt times their angular velocity, which is in body
     axes, and renormalised.
     """
-    from contactlab.multibody.kernels.configurations import integrate_configuration
-
     if batched(q, v) or np.ndim(dt) > 0:
         return integrate_batch(model, q, v, dt)
     q_, v_ = checked("q", q, model.nq), checked("v", v, model.nv)
     time = float(finite_array(dt, "dt", (), MultibodyError))
     out = np.zeros(model.nq)
-    integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, time, out)
+    kernels().configurations.integrate_configuration(model.packed.ints, model.packed.floats, q_, v_, time, out)
     custom_step(model, q_, v_, time, out)
     if not np.isfinite(out).all():
         check_finite("v", v_)
@@ -81,13 +80,11 @@ def integrate(model: Model, q: ArrayLike, v: ArrayLike, dt: ArrayLike) -> FloatA
 
 def difference(model: Model, q0: ArrayLike, q1: ArrayLike) -> FloatArray:
     """The velocity (nv,) that takes q0 to q1 in unit time, orientations by the shorter turn: inverse of `integrate`."""
-    from contactlab.multibody.kernels.configurations import configuration_difference
-
     if batched(q0, q1):
         return difference_batch(model, q0, q1)
     a, b = checked("q0", q0, model.nq), checked("q1", q1, model.nq)
     out = np.zeros(model.nv)
-    configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
+    kernels().configurations.configuration_difference(model.packed.ints, model.packed.floats, a, b, out)
     custom_difference(model, a, b, out)
     if not np.isfinite(out).all():
         check_finite("q0", a)

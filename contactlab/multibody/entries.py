@@ -1,17 +1,36 @@
-"""Compiled entries that take arrays of exactly the right kind, and refuse others instead of compiling for them."""
+"""Kernels as Python calls them: imported late, and for the usual call refusing what they were not compiled for."""
 
 from __future__ import annotations
 
+import functools
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-__all__ = ["ON_STACK", "Entry", "strict"]
+__all__ = ["ON_STACK", "Entry", "kernels", "quick"]
 
 #: In place of a workspace: the kernel takes its own, on the stack; for models that are ``compact``.
 ON_STACK = np.empty(0)
+
+
+@functools.cache
+def kernels() -> Any:
+    """`contactlab.multibody.kernels` with the modules that Python calls; numba comes with them."""
+    import contactlab.multibody.kernels.aba
+    import contactlab.multibody.kernels.batch
+    import contactlab.multibody.kernels.centroidal
+    import contactlab.multibody.kernels.configurations
+    import contactlab.multibody.kernels.crba
+    import contactlab.multibody.kernels.fill_frames
+    import contactlab.multibody.kernels.ltl
+    import contactlab.multibody.kernels.minv
+    import contactlab.multibody.kernels.points
+    import contactlab.multibody.kernels.quick
+    import contactlab.multibody.kernels.rnea
+
+    return contactlab.multibody.kernels
 
 
 class Entry:
@@ -36,7 +55,12 @@ class Entry:
         return self.call(*arguments)
 
 
-def strict(function: Any, ndims: tuple[int, ...]) -> Any:
+def quick(name: str, *ndims: int) -> Entry:
+    """A kernel of `kernels.quick`, compiled for (ints, floats, float64 arrays of ``ndims``) when it is first called."""
+    return Entry(lambda: _strict(getattr(kernels().quick, name), (1, *ndims)))
+
+
+def _strict(function: Any, ndims: tuple[int, ...]) -> Any:
     """``function`` compiled for (ints, contiguous writable float64 arrays of ``ndims``) and a `TypeError` for others.
 
     Looking at an array's type, layout and flags from Python costs 0.1 us each; the compiled function's own dispatch has

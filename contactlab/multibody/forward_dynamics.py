@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked, checked_vector
+from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.batch import forward_dynamics_batch
-from contactlab.multibody.entries import ON_STACK, Entry, strict
+from contactlab.multibody.entries import ON_STACK, kernels, quick
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import Instants, batched, operand, velocity
 from contactlab.multibody.inverse_dynamics import nonlinear_effects
 from contactlab.multibody.kernels.codes import GOOD
@@ -34,21 +32,7 @@ _SINGULAR = 4.0 * np.finfo(np.float64).eps
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 
-
-def _load() -> Any:
-    from contactlab.multibody.kernels.quick import quick_aba
-
-    return strict(quick_aba, (1, 1, 1, 1, 1, 1))
-
-
-_quick = Entry(_load)
-
-
-@functools.cache
-def _aba() -> Any:
-    from contactlab.multibody.kernels.aba import aba
-
-    return aba
+_quick = quick("quick_aba", 1, 1, 1, 1, 1)
 
 
 def forward_dynamics(
@@ -89,7 +73,7 @@ def forward_dynamics(
     force = checked_vector("tau", tau, nv)
     q_, v_, custom, work, ready = at_state(model, q, v, aba_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    code = _aba()(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
+    code = kernels().aba.aba(packed.ints, packed.floats, q_, v_, force, forces, custom, work, ready, a)
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("tau", force), ("f_ext", forces))
     return a

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.custom_rows import custom_rows
+from contactlab.multibody.arguments import failure
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW
-from contactlab.multibody.kinematics import Kinematics
+from contactlab.multibody.kinematics import Kinematics, custom_rows
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:

@@ -5,16 +5,12 @@ Every function takes leading axes, q (..., nq), v (..., nv), f_ext (..., nb, 6),
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked, checked_vector
+from contactlab.multibody.arguments import checked, checked_vector, failure
 from contactlab.multibody.batch import inverse_dynamics_batch
-from contactlab.multibody.entries import ON_STACK, Entry, strict
-from contactlab.multibody.failures import failure
+from contactlab.multibody.entries import ON_STACK, kernels, quick
 from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import rnea_size
@@ -30,21 +26,7 @@ _NO_ACCELERATION = np.zeros(0)
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 
-
-def _load() -> Any:
-    from contactlab.multibody.kernels.quick import quick_rnea
-
-    return strict(quick_rnea, (1, 1, 1, 1, 1, 1))
-
-
-_quick = Entry(_load)
-
-
-@functools.cache
-def _rnea() -> Any:
-    from contactlab.multibody.kernels.rnea import rnea
-
-    return rnea
+_quick = quick("quick_rnea", 1, 1, 1, 1, 1)
 
 
 def inverse_dynamics(
@@ -106,7 +88,7 @@ def _forces(model: Model, q: Instant, v: ArrayLike | None, a: FloatArray, f_ext:
     q_, v_, custom, work, ready = at_state(model, q, v, rnea_size(packed.nl, nv))
     forces = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
     tau = np.empty(nv)
-    code = _rnea()(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
+    code = kernels().rnea.rnea(packed.ints, packed.floats, q_, v_, a, forces, custom, work, ready, tau)
     if code != GOOD:
         raise failure(model, code, q_, ("v", v_), ("a", a), ("f_ext", forces))
     return tau

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector
+from contactlab.multibody.arguments import checked_vector, failure
 from contactlab.multibody.batch import body_spatial_jacobian_batch, point_jacobian_batch
-from contactlab.multibody.failures import failure
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import point_size
@@ -18,16 +15,10 @@ from contactlab.multibody.kinematics import Instant, at_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["body_spatial_jacobian", "point_jacobian", "point_jacobian_6d"]
+__all__ = ["ORIGIN", "body_spatial_jacobian", "columns", "point_jacobian", "point_jacobian_6d"]
 
-_ORIGIN = np.zeros(3)
-
-
-@functools.cache
-def _columns() -> Any:
-    from contactlab.multibody.kernels.points import point_columns
-
-    return point_columns
+#: The origin of a body, in its own coordinates.
+ORIGIN = np.zeros(3)
 
 
 def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
@@ -46,30 +37,33 @@ def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     """
     if batched(q, point):
         return point_jacobian_batch(model, q, body, point, angular=False)
-    return _filled(model, q, body, checked_vector("point", point, 3), 3)[0]
+    return columns(model, q, body, checked_vector("point", point, 3), 3)[0]
 
 
 def point_jacobian_6d(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
     """J (6, nv): rows 0 to 2 give the body's angular velocity, 3 to 5 the velocity of its point; world axes."""
     if batched(q, point):
         return point_jacobian_batch(model, q, body, point)
-    return _filled(model, q, body, checked_vector("point", point, 3), 0)[0]
+    return columns(model, q, body, checked_vector("point", point, 3), 0)[0]
 
 
 def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
     """J (6, nv): J v is the body's angular velocity and its origin's velocity, both in body axes."""
     if batched(q):
         return body_spatial_jacobian_batch(model, q, body)
-    J, pose = _filled(model, q, body, _ORIGIN, 0)
+    J, pose = columns(model, q, body, ORIGIN, 0)
     R = pose[:9].reshape(3, 3)
     return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
 
 
-def _filled(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
+def columns(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
+    """Jacobian (6 - first, nv) of a point, and the body's pose: R by rows and p, (12,)."""
     index, packed = model.index(body), model.packed
     q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
-    code = _columns()(packed.ints, packed.floats, q_, custom, work, ready, index, point, first, pose, J)
+    code = kernels().points.point_columns(
+        packed.ints, packed.floats, q_, custom, work, ready, index, point, first, pose, J
+    )
     if code != GOOD or not (np.isfinite(pose).all() and np.isfinite(point).all()):
         raise failure(model, code, q_, ("point", point))
     return J, pose

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import checked_vector
-from contactlab.multibody.custom_rows import custom_rows
+from contactlab.multibody.arguments import check_finite, checked_vector, failure
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.failures import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, POSES, VELOCITIES, head_size
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.transform import Transform
 
-__all__ = ["Instant", "Kinematics", "at_configuration", "at_state", "kinematics"]
+__all__ = ["Instant", "Kinematics", "at_configuration", "at_state", "custom_rows", "kinematics"]
 
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 
@@ -55,13 +54,6 @@ class Kinematics:
 Instant: TypeAlias = ArrayLike | Kinematics
 
 
-@functools.cache
-def _fill() -> Any:
-    from contactlab.multibody.kernels.fill_frames import fill_frames
-
-    return fill_frames
-
-
 def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinematics:
     """Poses at q and, with v, velocities: once, for all functions of the same instant.
 
@@ -86,7 +78,7 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
     packed = model.packed
     head = np.zeros(head_size(packed.nl, model.nv))
     until = POSES if v is None else VELOCITIES
-    code = _fill()(packed.ints, packed.floats, own, speed, custom, NOTHING, until, head)
+    code = kernels().fill_frames.fill_frames(packed.ints, packed.floats, own, speed, custom, NOTHING, until, head)
     if code != GOOD:
         raise failure(model, code, own, ("v", speed))
     return Kinematics(model, read_only(own), None if v is None else read_only(speed), own, speed, custom, head)
@@ -134,3 +126,27 @@ def _copied(model: Model, kin: Kinematics, size: int) -> FloatArray:
     work = np.empty(size)
     work[: kin._head.shape[0]] = kin._head
     return work
+
+
+def custom_rows(model: Model, q: FloatArray, v: FloatArray | None = None) -> FloatArray:
+    """R (9), p (3), columns of S (36) and c (6) of every custom joint, one row each; c is zero without v."""
+    joints = model.packed.custom
+    if not joints:
+        return _NO_ROWS
+    # Before the joint sees them: what it makes of a NaN would be blamed on the joint.
+    check_finite("q", q)
+    if v is not None:
+        check_finite("v", v)
+    rows = np.zeros((len(joints), CUSTOM_ROW))
+    for row, (joint, iq, iv) in zip(rows, joints, strict=True):
+        name = type(joint).__name__
+        pose = joint.transform(q[iq])
+        if not isinstance(pose, Transform):
+            raise MultibodyError(f"{name}.transform", f"must return a Transform, got {type(pose).__name__}")
+        subspace = finite_array(joint.motion_subspace(q[iq]), f"{name}.motion_subspace", (6, joint.nv), MultibodyError)
+        row[:9], row[9:12] = pose.R.ravel(), pose.p
+        row[12 : 12 + 6 * joint.nv] = subspace.T.ravel()
+        if v is not None:
+            product = joint.velocity_product(q[iq], v[iv])
+            row[48:] = finite_array(product, f"{name}.velocity_product", (6,), MultibodyError)
+    return rows

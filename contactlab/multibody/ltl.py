@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.arguments import check_finite, checked, singular_joint
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.failures import singular_joint
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.outcomes import SINGULAR
 from contactlab.multibody.model import Model
@@ -19,13 +17,6 @@ from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
 __all__ = ["LTLFactor", "factorize_ltl"]
-
-
-@functools.cache
-def _kernels() -> Any:
-    from contactlab.multibody.kernels import ltl
-
-    return ltl
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +53,17 @@ class LTLFactor:
         x = checked("b", given, *shape).copy()
         if not np.isfinite(x).all():
             check_finite("b", x)
-        kernels = _kernels()
+        ltl = kernels().ltl
         if given.ndim == 2:
             if transposed:
-                kernels.solve_lt(self._parents, self._L, x)
+                ltl.solve_lt(self._parents, self._L, x)
             if plain:
-                kernels.solve_l(self._parents, self._L, x)
+                ltl.solve_l(self._parents, self._L, x)
         else:
             if transposed:
-                kernels.solve_vector_lt(self._parents, self._dense, self._L, x)
+                ltl.solve_vector_lt(self._parents, self._dense, self._L, x)
             if plain:
-                kernels.solve_vector_l(self._parents, self._dense, self._L, x)
+                ltl.solve_vector_l(self._parents, self._dense, self._L, x)
         return x
 
 
@@ -104,14 +95,14 @@ def factorize_ltl(model: Model, H: ArrayLike) -> LTLFactor:
     L = np.empty((model.nv, model.nv))
     dense = model.packed.chain
     parents = dof_parents(model)
-    kernels = _kernels()
-    if not kernels.copy_lower(given, L):
+    ltl = kernels().ltl
+    if not ltl.copy_lower(given, L):
         check_finite("H", L)
-    at = kernels.off_branch(parents, L)
+    at = ltl.off_branch(parents, L)
     if at >= 0:
         i, j = divmod(at, model.nv)
         raise MultibodyError("H", f"entry [{i}, {j}] is {L[i, j]:g}, but no branch of the tree holds both")
-    code = kernels.factor_ltl(parents, dense, np.empty(model.nv), L)
+    code = ltl.factor_ltl(parents, dense, np.empty(model.nv), L)
     if code != GOOD:
         raise MultibodyError("H", f"is not positive definite: {singular_joint(model, SINGULAR - code).detail}")
     return LTLFactor(read_only(L), L, parents, dense)

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked
+from contactlab.multibody.arguments import check_finite, checked, failure
 from contactlab.multibody.batch import mass_matrix_batch, solve_mass_matrix_batch
-from contactlab.multibody.entries import ON_STACK, Entry, strict
+from contactlab.multibody.entries import ON_STACK, kernels, quick
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.failures import failure
 from contactlab.multibody.instants import batched
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import crba_size, factor_size
@@ -26,28 +23,7 @@ __all__ = ["MassMatrixFactor", "factorize_mass_matrix", "mass_matrix", "solve_ma
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 
-
-def _load() -> Any:
-    from contactlab.multibody.kernels.quick import quick_crba
-
-    return strict(quick_crba, (1, 1, 1, 2))
-
-
-_quick = Entry(_load)
-
-
-@functools.cache
-def _crba() -> Any:
-    from contactlab.multibody.kernels.crba import crba
-
-    return crba
-
-
-@functools.cache
-def _minv() -> Any:
-    from contactlab.multibody.kernels import minv
-
-    return minv
+_quick = quick("quick_crba", 1, 1, 2)
 
 
 def mass_matrix(model: Model, q: Instant) -> FloatArray:
@@ -75,7 +51,7 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
         return mass_matrix_batch(model, q)
     q_, custom, work, ready = at_configuration(model, q, crba_size(packed.nl, nv))
     M = np.zeros((nv, nv))
-    code = _crba()(packed.ints, packed.floats, q_, custom, work, ready, M)
+    code = kernels().crba.crba(packed.ints, packed.floats, q_, custom, work, ready, M)
     if code != GOOD:
         raise failure(model, code, q_)
     return M
@@ -96,7 +72,7 @@ class MassMatrixFactor:
             rows = checked("tau", given, model.nv, given.shape[1]).T.copy()
         else:
             rows = checked("tau", given, model.nv).reshape(1, model.nv).copy()
-        code = _minv().solve_inertia(packed.ints, packed.floats, self._factor, np.empty((packed.nl, 6)), rows)
+        code = kernels().minv.solve_inertia(packed.ints, packed.floats, self._factor, np.empty((packed.nl, 6)), rows)
         if code != GOOD:
             check_finite("tau", np.asarray(given, dtype=np.float64))
             raise MultibodyError("tau", "the entries are finite but so large that the result is not")
@@ -121,7 +97,7 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
     packed = model.packed
     q_, custom, work, ready = at_configuration(model, q, factor_size(packed.nl, model.nv))
     factor = np.empty(13 * model.nv)
-    code = _minv().factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
+    code = kernels().minv.factor_inertia(packed.ints, packed.floats, q_, custom, work, ready, factor)
     if code != GOOD:
         raise failure(model, code, q_)
     return MassMatrixFactor(model, factor)

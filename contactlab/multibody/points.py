@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.multibody.arguments import check_finite, checked_vector
+from contactlab.multibody.arguments import check_finite, checked_vector, failure
 from contactlab.multibody.batch import point_in_body_batch, point_motion_batch
-from contactlab.multibody.failures import failure
+from contactlab.multibody.entries import kernels
 from contactlab.multibody.instants import batched
+from contactlab.multibody.jacobians import ORIGIN, columns
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import point_size
 from contactlab.multibody.kinematics import Instant, at_configuration, at_state
@@ -32,21 +30,6 @@ __all__ = [
 ]
 
 _NONE = np.zeros(0)
-_ORIGIN = np.zeros(3)
-
-
-@functools.cache
-def _motion() -> Any:
-    from contactlab.multibody.kernels.points import point_motion
-
-    return point_motion
-
-
-@functools.cache
-def _columns() -> Any:
-    from contactlab.multibody.kernels.points import point_columns
-
-    return point_columns
 
 
 def body_pose(model: Model, q: Instant, body: str) -> Transform:
@@ -61,19 +44,8 @@ def body_pose(model: Model, q: Instant, body: str) -> Transform:
     body
         Name of a body, fixed ones included, or "world".
     """
-    pose = pose_entries(model, q, body)
+    _, pose = columns(model, q, body, ORIGIN, 3)
     return Transform(pose[:9].reshape(3, 3), pose[9:])
-
-
-def pose_entries(model: Model, q: Instant, body: str) -> FloatArray:
-    """R by rows and p, (12,)."""
-    index, packed = model.index(body), model.packed
-    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
-    pose, none = np.empty(12), np.zeros((3, model.nv))
-    code = _columns()(packed.ints, packed.floats, q_, custom, work, ready, index, _ORIGIN, 3, pose, none)
-    if code != GOOD or not np.isfinite(pose).all():
-        raise failure(model, code, q_)
-    return pose
 
 
 def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
@@ -96,7 +68,9 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     at = checked_vector("point", point, 3)
     q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     out = np.empty(3)
-    code = _motion()(packed.ints, packed.floats, q_, _NONE, _NONE, custom, work, ready, index, at, 0, out)
+    code = kernels().points.point_motion(
+        packed.ints, packed.floats, q_, _NONE, _NONE, custom, work, ready, index, at, 0, out
+    )
     if code != GOOD or not np.isfinite(out).all():
         raise failure(model, code, q_, ("point", at))
     return out
@@ -108,7 +82,7 @@ def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> F
         return point_in_body_batch(model, q, body, position)
     at = checked_vector("position", position, 3)
     check_finite("position", at)
-    pose = pose_entries(model, q, body)
+    _, pose = columns(model, q, body, ORIGIN, 3)
     return np.asarray(pose[:9].reshape(3, 3).T @ (at - pose[9:]))
 
 
@@ -161,7 +135,9 @@ def _moved(
     at = checked_vector("point", point, 3)
     q_, v_, custom, work, ready = at_state(model, q, v, point_size(packed.nl, model.nv))
     out = np.empty(6)
-    code = _motion()(packed.ints, packed.floats, q_, v_, a_, custom, work, ready, index, at, order, out)
+    code = kernels().points.point_motion(
+        packed.ints, packed.floats, q_, v_, a_, custom, work, ready, index, at, order, out
+    )
     if code != GOOD or not np.isfinite(out).all():
         raise failure(model, code, q_, ("v", v_), ("a", a_), ("point", at))
     return out

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import IntArray
+import numpy as np
 
-__all__ = ["Structure", "structure"]
+from contactlab.multibody.model import Model
+from contactlab.spatial.arrays import FloatArray, IntArray
+
+__all__ = ["Structure", "structure", "world_mass"]
+
+_NO_MASS = np.zeros(4)
 
 
 class Structure(NamedTuple):
@@ -33,3 +37,19 @@ def structure(model: Model) -> Structure:
         dof_link=ints[dofs + nv : dofs + 2 * nv],
         body_link=ints[dofs + 2 * nv : dofs + 2 * nv + nb],
     )
+
+
+def world_mass(model: Model) -> FloatArray:
+    """Mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
+    nb = model.nb
+    links = structure(model).body_link.tolist()
+    if -1 not in links:
+        return _NO_MASS
+    floats = model.packed.floats[-12 * nb :]  # `body_R` and `body_p`, last in theirs
+    R, p = floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
+    out = np.zeros(4)
+    for i, body in enumerate(model.bodies):
+        if links[i] < 0 and body.inertia is not None:
+            out[0] += body.inertia.mass
+            out[1:] += body.inertia.mass * (R[i] @ body.inertia.com + p[i])
+    return out

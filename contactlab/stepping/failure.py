@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import problem_data
-from contactlab.multibody.failures import singular_joint
+from contactlab.multibody.arguments import singular_joint
 from contactlab.stepping.errors import SimulationError
 from contactlab.stepping.kernels import layout
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import combine
-from contactlab.multibody.structure import structure
-from contactlab.multibody.world_mass import world_mass
+from contactlab.multibody.structure import structure, world_mass
 from contactlab.stepping.collision_packing import may_touch_half_space
 from contactlab.stepping.compliance import compliance_tables
 from contactlab.stepping.errors import SimulationConfigError

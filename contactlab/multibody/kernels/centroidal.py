@@ -7,13 +7,13 @@ centre of mass, body by body, so that nothing is lost far from the world origin.
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.multibody.kernels.newton_euler import accelerations, body_forces
 from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES, VELOCITIES
-from contactlab.multibody.kernels.velocities import velocities
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -151,16 +151,12 @@ def body_sums(
     energy (out[4:11]); 2: also the rates of both momenta at the accelerations ``a`` (out[11:17]), without gravity.
     ``fixed`` (4,) is the mass of the bodies fixed to the world and its first moment.
     """
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if order > 0 else POSES, W)
+    if code != GOOD:
+        return code
     t = tree(I, F)
     nl = t.parent.shape[0]
-    nv = t.dof_parent.shape[0]
-    f = frames(W, nl, nv)
-    if ready < POSES:
-        code = poses(I, F, q, custom, W)
-        if code != GOOD:
-            return code
-    if ready < VELOCITIES and order > 0:
-        velocities(t, v, custom, f)
+    f = frames(W, nl, t.dof_parent.shape[0])
     sum_masses(t, f.R, f.p, fixed, out)
     last = 4
     if order > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab.multibody.kernels.codes import CUSTOM, FLOATING, SPHERICAL
-from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.layout import Tree, tree
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -60,6 +60,14 @@ def turn_between(q0: FloatArray, q1: FloatArray, at: int, out: FloatArray, to: i
     out[to + 2] = factor * z
 
 
+@kernel(inline=True)
+def coordinates(t: Tree, i: int) -> int:
+    """Number of entries of joint i in q whose rates are those in v; a quaternion stands behind them."""
+    if t.kind[i] == FLOATING:
+        return 3
+    return 0 if t.kind[i] in (SPHERICAL, CUSTOM) else t.iv[i + 1] - t.iv[i]
+
+
 @kernel
 def integrate_configuration(
     I: IntArray, F: FloatArray, q: FloatArray, v: FloatArray, dt: float, out: FloatArray
@@ -69,18 +77,13 @@ def integrate_configuration(
     for i in range(t.parent.shape[0]):
         a = t.iq[i]
         b = t.iv[i]
-        kind = t.kind[i]
-        if kind == CUSTOM:
-            continue
-        if kind == SPHERICAL:
+        plain = coordinates(t, i)
+        for k in range(plain):
+            out[a + k] = q[a + k] + v[b + k] * dt
+        if t.kind[i] in (SPHERICAL, FLOATING):
+            a += plain
+            b += plain
             turn(q, a, v[b] * dt, v[b + 1] * dt, v[b + 2] * dt, out)
-        elif kind == FLOATING:
-            for k in range(3):
-                out[a + k] = q[a + k] + v[b + k] * dt
-            turn(q, a + 3, v[b + 3] * dt, v[b + 4] * dt, v[b + 5] * dt, out)
-        else:
-            for k in range(t.iv[i + 1] - b):
-                out[a + k] = q[a + k] + v[b + k] * dt
 
 
 @kernel
@@ -90,15 +93,8 @@ def configuration_difference(I: IntArray, F: FloatArray, q0: FloatArray, q1: Flo
     for i in range(t.parent.shape[0]):
         a = t.iq[i]
         b = t.iv[i]
-        kind = t.kind[i]
-        if kind == CUSTOM:
-            continue
-        if kind == SPHERICAL:
-            turn_between(q0, q1, a, out, b)
-        elif kind == FLOATING:
-            for k in range(3):
-                out[b + k] = q1[a + k] - q0[a + k]
-            turn_between(q0, q1, a + 3, out, b + 3)
-        else:
-            for k in range(t.iv[i + 1] - b):
-                out[b + k] = q1[a + k] - q0[a + k]
+        plain = coordinates(t, i)
+        for k in range(plain):
+            out[b + k] = q1[a + k] - q0[a + k]
+        if t.kind[i] in (SPHERICAL, FLOATING):
+            turn_between(q0, q1, a + plain, out, b + plain)

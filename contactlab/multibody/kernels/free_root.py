@@ -15,31 +15,16 @@ def project_on_free_root(
     a: float, b: float, c: float, d: float, e: float, g: float, S: FloatArray, at: int, j: int, M: FloatArray
 ) -> None:
     """Entries of M between degree of freedom j, moved by the force (a, b, c, d, e, g), and the root's, ``at`` on."""
-    s = S[at]
-    shift_x = s[3] * d + s[4] * e + s[5] * g
-    s = S[at + 1]
-    shift_y = s[3] * d + s[4] * e + s[5] * g
-    s = S[at + 2]
-    shift_z = s[3] * d + s[4] * e + s[5] * g
-    s = S[at + 3]
-    turn_x = s[0] * a + s[1] * b + s[2] * c
-    s = S[at + 4]
-    turn_y = s[0] * a + s[1] * b + s[2] * c
-    s = S[at + 5]
-    turn_z = s[0] * a + s[1] * b + s[2] * c
     row = M[j]
-    row[at] = shift_x
-    row[at + 1] = shift_y
-    row[at + 2] = shift_z
-    row[at + 3] = turn_x
-    row[at + 4] = turn_y
-    row[at + 5] = turn_z
-    M[at, j] = shift_x
-    M[at + 1, j] = shift_y
-    M[at + 2, j] = shift_z
-    M[at + 3, j] = turn_x
-    M[at + 4, j] = turn_y
-    M[at + 5, j] = turn_z
+    for k in range(3):
+        s = S[at + k]
+        shift = s[3] * d + s[4] * e + s[5] * g
+        row[at + k] = shift
+        M[at + k, j] = shift
+        s = S[at + 3 + k]
+        turn = s[0] * a + s[1] * b + s[2] * c
+        row[at + 3 + k] = turn
+        M[at + 3 + k, j] = turn
 
 
 @kernel

@@ -23,9 +23,6 @@ NV: Final = 2
 BODIES: Final = 3
 HEAD: Final = 8
 
-# Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
-CUSTOM_ROW: Final = 54
-
 
 class Tree(NamedTuple):
     """Views into the buffers of a model with nl links, nb added bodies."""

@@ -1,4 +1,4 @@
-"""Motion of the links and the forces they need for it: the outward pass (Featherstone 2008, section 5.3), world axes."""
+"""Motion of the links and the forces they need for it, outward (Featherstone 2008, section 5.3), in world axes."""
 
 from __future__ import annotations
 

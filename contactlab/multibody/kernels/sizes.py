@@ -26,7 +26,7 @@ PER_DOF: Final = 6
 # Places that kernels called from Python have on the stack, for models of up to about 50 links; 32 KiB.
 STACK: Final = 4096
 
-# Row of a custom joint, as `contactlab.multibody.kernels.layout` has it.
+# Length of the row that a custom joint's numbers take: R (9), p (3), S as up to six columns of six (36), c (6).
 CUSTOM_ROW: Final = 54
 
 

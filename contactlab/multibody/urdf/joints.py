@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from contactlab.multibody.joint_data import Calibration, Mimic, SafetyController
+from contactlab.multibody.joint_data import Calibration, JointData, Mimic, SafetyController
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
 from contactlab.multibody.urdf.numbers import number, origin, vector
 from contactlab.multibody.urdf.reading import Element, shown
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["KINDS", "Limits", "UrdfJoint", "joint_of", "planar"]
+__all__ = ["KINDS", "UrdfJoint", "joint_of", "planar"]
 
 #: Joint types of the format.
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-
-
-@dataclass(frozen=True)
-class Limits:
-    """<limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>; see `JointData` for the units."""
-
-    lower: float = -math.inf
-    upper: float = math.inf
-    effort: float = math.inf
-    velocity: float = math.inf
-    damping: float = 0.0
-    friction: float = 0.0
-    mimic: Mimic | None = None
-    safety: SafetyController | None = None
-    calibration: Calibration | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +29,18 @@ class UrdfJoint:
     ----------
     element
         For messages.
-    name, kind, parent, child
-        As written.
+    data
+        What is kept of it; its places in q and v, yet empty, are those of the model.
     placement
         Pose of the joint frame in the parent link.
     joint
         How the child moves.
-    limits
-        Everything that is kept as data.
     """
 
     element: Element
-    name: str
-    kind: str
-    parent: str
-    child: str
+    data: JointData
     placement: Transform
     joint: Joint
-    limits: Limits
 
 
 def joint_of(element: Element) -> UrdfJoint:
@@ -70,9 +49,10 @@ def joint_of(element: Element) -> UrdfJoint:
     if kind not in KINDS:
         raise element.error(f"has the unknown type {shown(kind)}; there are {', '.join(KINDS)}")
     parent, child = element.need("parent").text("link"), element.need("child").text("link")
-    return UrdfJoint(
-        element, name, kind, parent, child, origin(element), _motion(element, kind), _limits(element, kind)
-    )
+    placement, joint = origin(element), _motion(element, kind)
+    data = JointData(name, kind, parent, child, slice(0, 0), slice(0, 0))
+    # Of a fixed joint, what files carry over from one that moved is not kept.
+    return UrdfJoint(element, data if kind == "fixed" else _with_limits(data, element), placement, joint)
 
 
 def _motion(element: Element, kind: str) -> Joint:
@@ -111,35 +91,34 @@ def planar(axis: FloatArray) -> Composite:
     return Composite([Prismatic(e1), Prismatic(np.cross(n, e1)), Revolute(n)])
 
 
-def _limits(element: Element, kind: str) -> Limits:
-    if kind == "fixed":  # nothing moves: what files carry over from a joint that did is not kept
-        return Limits()
-    lower, upper = -math.inf, math.inf
-    effort = velocity = math.inf
+def _with_limits(data: JointData, element: Element) -> JointData:
+    """``data`` with <limit>, <dynamics>, <mimic>, <safety_controller> and <calibration>."""
+    lower, upper, effort, velocity = data.lower, data.upper, data.effort, data.velocity
     limit = element.only("limit")
     if limit is not None:
         effort, velocity = (_limit(limit, name, math.inf) for name in ("effort", "velocity"))
-        if kind in ("revolute", "prismatic"):
+        if data.kind in ("revolute", "prismatic"):
             # The format's default is zero, for either.
             lower, upper = _limit(limit, "lower", 0.0), _limit(limit, "upper", 0.0)
             if lower > upper:
                 raise limit.error(f"lower {lower:g} exceeds upper {upper:g}")
         _not_negative(limit, (("effort", effort), ("velocity", velocity)))
-    damping = friction = 0.0
+    damping, friction = data.damping, data.friction
     dynamics = element.only("dynamics")
     if dynamics is not None:
         damping, friction = number(dynamics, "damping", 0.0), number(dynamics, "friction", 0.0)
         _not_negative(dynamics, (("damping", damping), ("friction", friction)))
-    return Limits(
-        lower,
-        upper,
-        effort,
-        velocity,
-        damping,
-        friction,
-        _mimic(element, kind),
-        _safety(element),
-        _calibration(element),
+    return replace(
+        data,
+        lower=lower,
+        upper=upper,
+        effort=effort,
+        velocity=velocity,
+        damping=damping,
+        friction=friction,
+        mimic=_mimic(element, data.kind),
+        safety=_safety(element),
+        calibration=_calibration(element),
     )
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from os import PathLike
 
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
-from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.errors import UrdfWarning
 from contactlab.multibody.urdf.geometry import geometry_of
 from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of, oddity
-from contactlab.multibody.urdf.joints import Limits, UrdfJoint, joint_of
+from contactlab.multibody.urdf.joints import UrdfJoint, joint_of
 from contactlab.multibody.urdf.model import UrdfModel
 from contactlab.multibody.urdf.packages import PackageRoots, Packages
 from contactlab.multibody.urdf.reading import Element, read, shown
@@ -56,14 +55,14 @@ def load_urdf(
     else:
         builder.add_body(root, joint=FloatingBase() if floating_base else Fixed(), inertia=inertias[root])
     for joint in order:
-        if joint.child == WORLD:
+        if joint.data.body == WORLD:
             raise links[WORLD].error("a link called 'world' is the world itself and must be the root")
         builder.add_body(
-            joint.child,
-            parent=joint.parent,
+            joint.data.body,
+            parent=joint.data.parent,
             joint=joint.joint,
             placement=joint.placement,
-            inertia=inertias[joint.child],
+            inertia=inertias[joint.data.body],
         )
     model = builder.build()
     if odd:
@@ -75,15 +74,11 @@ def load_urdf(
         **{item.name: getattr(model, item.name) for item in fields(Model)},
         robot=robot.attributes.get("name", ""),
         root=root,
-        joints=tuple(_data(model, joint) for joint in order),
+        joints=tuple(
+            replace(joint.data, q=model.q_slice(joint.data.body), v=model.v_slice(joint.data.body)) for joint in order
+        ),
         geometry=tuple(shape for element in links.values() for shape in geometry_of(element, packages)),
     )
-
-
-def _data(model: Model, joint: UrdfJoint) -> JointData:
-    place = model.q_slice(joint.child), model.v_slice(joint.child)
-    kept = {item.name: getattr(joint.limits, item.name) for item in fields(Limits)}
-    return JointData(joint.name, joint.kind, joint.parent, joint.child, *place, **kept)
 
 
 def _check_motion(
@@ -105,13 +100,13 @@ def _check_motion(
     carriers: dict[str, UrdfJoint] = {}
     names = [root]
     for joint in order:
-        names.append(joint.child)
-        if joint.kind == "fixed":
-            heads[joint.child] = heads[joint.parent]
-            frames[joint.child] = frames[joint.parent] @ joint.placement
+        names.append(joint.data.body)
+        if joint.data.kind == "fixed":
+            heads[joint.data.body] = heads[joint.data.parent]
+            frames[joint.data.body] = frames[joint.data.parent] @ joint.placement
         else:
-            heads[joint.child], frames[joint.child] = joint.child, Transform()
-            groups[joint.child], carriers[joint.child] = RigidGroup(), joint
+            heads[joint.data.body], frames[joint.data.body] = joint.data.body, Transform()
+            groups[joint.data.body], carriers[joint.data.body] = RigidGroup(), joint
     for name in names:
         own, group = inertias[name], groups[heads[name]]
         if own is None or (heads[name] == root and not floating_base):
@@ -121,13 +116,13 @@ def _check_motion(
         group.add(own, frames[name].R, frames[name].p)
     carried = {name: group.mass for name, group in groups.items()}
     for joint in reversed(order):
-        if joint.kind != "fixed":
-            carried[heads[joint.parent]] += carried[joint.child]
+        if joint.data.kind != "fixed":
+            carried[heads[joint.data.parent]] += carried[joint.data.body]
     for head, group in groups.items():
         if head == root and not floating_base:
             continue
         if carried[head] == 0.0:
-            above = f"moves by joint {shown(carriers[head].name)}" if head in carriers else "floats"
+            above = f"moves by joint {shown(carriers[head].data.name)}" if head in carriers else "floats"
             raise links[head].error(f"{above} but neither it nor what it carries has mass")
         low = group.negative_moment()
         if low is not None:

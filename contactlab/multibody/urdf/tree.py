@@ -37,17 +37,17 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
     above: dict[str, UrdfJoint] = {}
     below: dict[str, list[UrdfJoint]] = {name: [] for name in links}
     for joint in joints:
-        for role, link in (("parent", joint.parent), ("child", joint.child)):
+        for role, link in (("parent", joint.data.parent), ("child", joint.data.body)):
             if link not in links:
                 raise joint.element.error(f"its {role} link {shown(link)} is not there{_close(link, links)}")
-        if joint.parent == joint.child:
-            raise joint.element.error(f"connects {shown(joint.child)} with itself")
-        if joint.child in above:
-            other = above[joint.child]
-            place = f"joint {shown(other.name)} (line {other.element.line})"
-            raise joint.element.error(f"its child link {shown(joint.child)} hangs on {place} already")
-        above[joint.child] = joint
-        below[joint.parent].append(joint)
+        if joint.data.parent == joint.data.body:
+            raise joint.element.error(f"connects {shown(joint.data.body)} with itself")
+        if joint.data.body in above:
+            other = above[joint.data.body]
+            place = f"joint {shown(other.data.name)} (line {other.element.line})"
+            raise joint.element.error(f"its child link {shown(joint.data.body)} hangs on {place} already")
+        above[joint.data.body] = joint
+        below[joint.data.parent].append(joint)
     roots = [name for name in links if name not in above]
     if not links:
         raise robot.error("has no link")
@@ -59,10 +59,10 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
     while waiting:
         joint = waiting.pop()
         order.append(joint)
-        waiting.extend(reversed(below[joint.child]))
+        waiting.extend(reversed(below[joint.data.body]))
     if len(order) < len(joints):
-        reached = {joint.name for joint in order}
-        start = next(joint for joint in joints if joint.name not in reached)
+        reached = {joint.data.name for joint in order}
+        start = next(joint for joint in joints if joint.data.name not in reached)
         raise start.element.error(f"belongs to a cycle: {_cycle(start, above)}")
     return roots[0], order
 
@@ -70,31 +70,31 @@ def ordered(robot: Element, links: Mapping[str, Element], joints: Sequence[UrdfJ
 def _cycle(start: UrdfJoint, above: Mapping[str, UrdfJoint]) -> str:
     """The links of the cycle above a joint that no root reaches."""
     seen: dict[str, int] = {}
-    link = start.child
+    link = start.data.body
     while link not in seen:
         seen[link] = len(seen)
-        link = above[link].parent
+        link = above[link].data.parent
     links = [link, *reversed(list(seen)[seen[link] :])]
     return " -> ".join(shown(name) for name in links[:8]) + (" ..." if len(links) > 8 else "")
 
 
 def check_mimics(joints: Sequence[UrdfJoint]) -> None:
     """Every mimic must follow a one-axis joint that is there, and none may follow itself through others."""
-    known = {joint.name: joint for joint in joints}
+    known = {joint.data.name: joint for joint in joints}
     settled: set[str] = set()
     for joint in joints:
         path: dict[str, None] = {}
         at = joint
-        while at.limits.mimic is not None and at.name not in settled:
-            if at.name in path:
+        while at.data.mimic is not None and at.data.name not in settled:
+            if at.data.name in path:
                 raise at.element.error(
-                    "mimics itself: " + " -> ".join(shown(name) for name in [*list(path)[:8], at.name])
+                    "mimics itself: " + " -> ".join(shown(name) for name in [*list(path)[:8], at.data.name])
                 )
-            path[at.name] = None
-            followed = at.limits.mimic.joint
+            path[at.data.name] = None
+            followed = at.data.mimic.joint
             if followed not in known:
                 raise at.element.error(f"mimics joint {shown(followed)}, which is not there{_close(followed, known)}")
-            if known[followed].kind not in ("revolute", "continuous", "prismatic"):
-                raise at.element.error(f"mimics joint {shown(followed)}, which is {known[followed].kind}")
+            if known[followed].data.kind not in ("revolute", "continuous", "prismatic"):
+                raise at.element.error(f"mimics joint {shown(followed)}, which is {known[followed].data.kind}")
             at = known[followed]
         settled.update(path)

@@ -6,11 +6,8 @@ matrix where it is known, its inverse where not. A tag in it tells which kind of
 
 from __future__ import annotations
 
+import errno
 import os
-import tokenize
-import uuid
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -27,30 +24,12 @@ from problem_data.members import (
     velocity_members,
     velocity_problem,
 )
+from problem_data.npz_files import NpzFile, Source, write_npz
 from problem_data.velocity import ConstraintVelProblemData
 
 ACCELERATION_FORMAT = "problem_data.ConstraintAccelProblemData"
 VELOCITY_FORMAT = "problem_data.ConstraintVelProblemData"
 VERSION = 1
-
-# What numpy and zipfile raise for a file that is cut short, is not a zip, is encrypted, holds pickles or has a
-# garbled array header (which numpy parses as Python text). Found by changing every byte of a good file.
-_UNREADABLE = (
-    ValueError,
-    TypeError,
-    EOFError,
-    KeyError,
-    RuntimeError,
-    MemoryError,
-    OverflowError,
-    SyntaxError,
-    OSError,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-# The two that numpy writes; decoders of other methods have errors of their own.
-_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | ConstraintAccelProblemData) -> None:
@@ -74,16 +53,7 @@ def save(path: str | os.PathLike[str], data: ConstraintVelProblemData | Constrai
         **members,
         **inertia_members(data.M, data.solve_inertia, data.nv),
     }
-    final = Path(path)
-    partial = final.with_name(f".{final.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("xb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(final)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_npz(Path(path), {name: Source.of(np.asarray(array)) for name, array in arrays.items()}, compress=False)
 
 
 def load(path: str | os.PathLike[str]) -> ConstraintVelProblemData | ConstraintAccelProblemData:
@@ -105,32 +75,17 @@ def load(path: str | os.PathLike[str]) -> ConstraintVelProblemData | ConstraintA
     FileNotFoundError
         There is no such file.
     """
-    arrays = _read(Path(path))
+    if not Path(path).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    arrays = NpzFile(Path(path), _unreadable).read_all()
     try:
         return _problem(arrays)
     except ProblemDataError as error:
         raise ProblemDataError(error.field, f"{error.message} (in {os.fspath(path)})") from error
 
 
-def _read(path: Path) -> Members:
-    with path.open("rb") as file:
-        try:
-            # Looked into as a zip first: numpy tells what is not one from its first bytes alone.
-            with zipfile.ZipFile(file) as archive:
-                odd = [info.filename for info in archive.infolist() if info.compress_type not in _COMPRESSIONS]
-            if odd:
-                raise ProblemDataError("path", f"{path} is not an .npz file: {odd[0]!r} is packed by another method")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as arrays:
-                members = {name: arrays[name] for name in arrays.files}
-        except ProblemDataError:
-            raise
-        except _UNREADABLE as error:
-            raise ProblemDataError(
-                "path", f"{path} cannot be read as an .npz file ({type(error).__name__}: {error})"
-            ) from error
-    # numpy hands out a member that is not an array as bytes.
-    return {name: member for name, member in members.items() if isinstance(member, np.ndarray)}
+def _unreadable(path: Path, field: str, detail: str) -> ProblemDataError:
+    return ProblemDataError(field or "path", f"{path} {detail}")
 
 
 def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProblemData:

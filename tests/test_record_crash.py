@@ -17,11 +17,11 @@ import pytest
 import simulation_scenes as scenes
 from record_runs import STEPPER, same
 
-from contactlab.recording import npz_files
 from contactlab.recording.record import row_lengths
 from contactlab.recording.record_io import chunk_files, chunk_folder, pack
 from contactlab.recording.record_writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
+from problem_data import npz_files
 
 LONG = 10_000_000
 
@@ -177,7 +177,7 @@ def test_every_array_is_read_against_its_checksum(compress, tmp_path):
     arrays |= {"single": np.array("text"), "whole": np.arange(7), "flags": np.array([True, False])}
     sources = {name: npz_files.Source.of(array) for name, array in arrays.items()}
     npz_files.write_npz(path, sources, compress=compress)
-    file = npz_files.NpzFile(path)
+    file = npz_files.NpzFile(path, RecordError)
     with np.load(path) as plain:
         for name, array in arrays.items():
             found = file.read(name)

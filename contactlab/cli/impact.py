@@ -52,13 +52,13 @@ def add_parser(commands: kinds.Commands) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
     from contactlab.lab.datasets.fetching import data_path
-    from contactlab.lab.datasets.npz import read_arrays
+    from contactlab.lab.datasets.npz import files_with
     from contactlab.lab.datasets.planar_impacts import find_planar_impacts
     from contactlab.lab.datasets.square_drops import find_square_drops
 
     data = data_path(arguments.data)
     drops = find_square_drops(data)
-    single = data.is_dir() and any("jac_normal" in read_arrays(file) for file in data.glob("*.npz"))
+    single = data.is_dir() and bool(files_with(data, "jac_normal"))
     document: dict[str, object] = {}
     failed = False
     if arguments.plots is not None:

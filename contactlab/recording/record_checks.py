@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.npz_files import NpzFile
 from contactlab.stepping.errors import RecordError
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, field_tail
+from problem_data.npz_files import NpzFile
 
 __all__ = ["check_files"]
 

@@ -11,6 +11,7 @@ is not, so that opening it takes no memory: its arrays are mapped, and read wher
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,18 +21,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.recording.npz_files import NpzFile, Source, write_npz
 from contactlab.recording.record import Recording, row_lengths
 from contactlab.recording.record_checks import check_files
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
-from contactlab.stepping.errors import RecordError
+from contactlab.stepping.errors import RecordError, RecordWriteError
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail
+from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["META_FILE", "chunk_files", "chunk_folder", "meta_text", "open_recording", "pack", "read_meta"]
+__all__ = ["META_FILE", "chunk_files", "chunk_folder", "meta_text", "open_recording", "pack", "read_meta", "writing"]
 
 FORMAT = "contactlab.Recording"
 META = "meta"
@@ -76,18 +77,28 @@ def chunk_files(folder: Path) -> list[Path]:
     return files
 
 
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Tell what the disk refuses as a `RecordWriteError`."""
+    try:
+        yield
+    except OSError as error:
+        raise RecordWriteError(path, error) from error
+
+
 def save_recording(path: Path, recording: Recording, *, compress: bool | None = None) -> None:
     """Write a record to exactly this path, as one ``.npz``; whole or not at all."""
     meta = meta_text(recording.world, recording.stepper, dict(recording.environment), recording.solver_description)
     arrays = {**recording.rows, **recording.timings}
     small = sum(array.nbytes for array in arrays.values()) <= LOAD_BYTES
     sources = {META: Source.of(np.array(meta)), **{name: Source.of(array) for name, array in arrays.items()}}
-    write_npz(path, sources, compress=small if compress is None else compress)
+    with writing(path):
+        write_npz(path, sources, compress=small if compress is None else compress)
 
 
 def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, int]) -> None:
     """Write the packed record of a run from its chunks; in memory is a part of one array at a time."""
-    files = [NpzFile(chunk) for chunk in chunks]
+    files = [NpzFile(chunk, RecordError) for chunk in chunks]
     sources = {META: Source.of(np.array(meta))}
     for name, field in (FIELDS | TIMINGS).items():
         holders = [file for file in files if name in file.members]
@@ -95,7 +106,8 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
         shape = (rows, *field_tail(field, lengths))
         sources[name] = Source(np.dtype(field.dtype), shape, _parts(holders, name))
     size = sum(member.nbytes for file in files for member in file.members.values())
-    write_npz(path, sources, compress=size <= LOAD_BYTES)
+    with writing(path):
+        write_npz(path, sources, compress=size <= LOAD_BYTES)
 
 
 def open_recording(path: Path) -> Recording:
@@ -107,7 +119,7 @@ def open_recording(path: Path) -> Recording:
         return _open_folder(folder)
     if not path.is_file():
         raise RecordError(path, "", "there is no such record")
-    file = NpzFile(path)
+    file = NpzFile(path, RecordError)
     meta = read_meta(path)
     world, stepper = _world_and_stepper(path, meta)
     check_files([file], row_lengths(world, stepper), path)
@@ -125,7 +137,7 @@ def open_recording(path: Path) -> Recording:
 def _open_folder(folder: Path) -> Recording:
     meta = read_meta(folder)
     world, stepper = _world_and_stepper(folder / META_FILE, meta)
-    files, lengths = [NpzFile(file) for file in chunk_files(folder)], row_lengths(world, stepper)
+    files, lengths = [NpzFile(file, RecordError) for file in chunk_files(folder)], row_lengths(world, stepper)
     check_files(files, lengths, folder)
     rows, timings = (_joined(files, fields, lengths) for fields in (FIELDS, TIMINGS))
     if _size(files) <= LOAD_BYTES:
@@ -182,7 +194,7 @@ def read_meta(path: Path) -> dict[str, Any]:
         except (OSError, UnicodeDecodeError) as error:
             raise RecordError(path.parent, META_FILE, f"cannot be read ({error})") from error
     else:
-        file = NpzFile(path)
+        file = NpzFile(path, RecordError)
         if META not in file.members:
             raise RecordError(path, META, "is missing: the file is not a record")
         text = str(file.read(META))

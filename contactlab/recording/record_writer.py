@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.environment import changes, environment
-from contactlab.recording.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
 from contactlab.recording.record import Recording, row_lengths
 from contactlab.recording.record_checks import check_files
 from contactlab.recording.record_io import (
@@ -25,11 +24,13 @@ from contactlab.recording.record_io import (
     open_recording,
     pack,
     read_meta,
+    writing,
 )
 from contactlab.stepping.errors import RecordError
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
 from contactlab.stepping.state import StepperState
+from problem_data.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -87,7 +88,8 @@ class RecordWriter:
         meta = meta_text(world, stepper, {**environment(), **stamp}, repr(stepper.lcp_solver))
         writer = cls(_file_path(path), world, stepper, meta, 0, flush_seconds)
         _prepare(path)
-        write_whole(writer.folder / META_FILE, meta.encode())
+        with writing(writer.folder / META_FILE):
+            write_whole(writer.folder / META_FILE, meta.encode())
         writer.add(start_rows(world, start, writer._lengths))
         writer.flush()
         writer.start = writer.state = start
@@ -118,7 +120,7 @@ class RecordWriter:
             meta = read_meta(folder)
             _sweep(path)
         _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
-        files = [NpzFile(file) for file in chunk_files(folder)]
+        files = [NpzFile(file, RecordError) for file in chunk_files(folder)]
         check_files(files, row_lengths(world, stepper), folder)
         done = sum(file.members["h"].shape[0] for file in files)
         if done and with_tau != any(file.members["tau"].shape[0] for file in files):
@@ -127,7 +129,8 @@ class RecordWriter:
         meta["environment"] = _resumed(meta["environment"], done)
         text = json.dumps(meta, indent=1, allow_nan=False)
         # Last of all: with the description the folder is the record.
-        write_whole(folder / META_FILE, text.encode())
+        with writing(folder / META_FILE):
+            write_whole(folder / META_FILE, text.encode())
         writer = cls(path, world, stepper, text, len(files), flush_seconds)
         writer.done = done
         writer.start = _last_state(files[0].mapped(FIELDS), 0)
@@ -151,7 +154,9 @@ class RecordWriter:
         if not pieces:
             return
         joined = {name: Source.of(array) for name, array in join_rows(pieces, self._lengths, FIELDS | TIMINGS).items()}
-        write_npz(self.folder / f"chunk_{files:06d}.npz", joined, compress=False)
+        chunk = self.folder / f"chunk_{files:06d}.npz"
+        with writing(chunk):
+            write_npz(chunk, joined, compress=False)
         self._held = (files + 1, [])
         self._last = time.monotonic()
 

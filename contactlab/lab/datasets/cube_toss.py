@@ -28,19 +28,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.npz import entry, read_arrays, require_array, require_finite
+from contactlab.lab.datasets.npz import Arrays, entry
 from contactlab.lab.errors import DatasetError
 
 __all__ = ["CubeTosses", "Toss", "load_cube_tosses", "save_cube_tosses"]
 
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
 
-_PER_TOSS_INTEGERS = ("toss_id", "eval_start")
 _OPTIONAL_PER_TOSS_INTEGERS = ("duplicate_group", "contactnets_id", "eval_ic_fitted")
 _SCALARS = ("dt", "half_width", "mass", "inertia", "gravity")
 
@@ -121,42 +119,35 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
         a wrong shape or dtype, NaN or infinity, a quaternion that is not of unit length, offsets that do not rise
         from 0 to the number of rows, a window that starts outside its toss, a physical constant that is not positive.
     """
-    path = Path(path)
-    arrays = read_arrays(path)
-
-    def floats(name: str, *shape: int | None) -> Any:
-        value = require_array(path, arrays, name, shape)
-        require_finite(path, name, value)
-        return value
-
-    def integers(name: str, *shape: int | None) -> Any:
-        return require_array(path, arrays, name, shape, integer=True)
-
-    pos = floats("pos", None, 3)
+    arrays = Arrays(path)
+    path = arrays.path
+    pos = arrays.floats("pos", None, 3)
     n_rows = pos.shape[0]
-    quaternions = floats("quat_wxyz", n_rows, 4)
+    quaternions = arrays.floats("quat_wxyz", n_rows, 4)
     _require_unit(path, "quat_wxyz", quaternions)
     for name in ("lin_vel_world", "ang_vel_body"):
         if name in arrays:
-            floats(name, n_rows, 3)
-
-    offsets = integers("offsets", None)
+            arrays.floats(name, n_rows, 3)
+    offsets = arrays.integers("offsets", None)
     _require_offsets(path, offsets, n_rows)
     n_tosses = offsets.size - 1
-    per_toss = {name: integers(name, n_tosses) for name in _PER_TOSS_INTEGERS}
+    toss_id, eval_start = arrays.integers("toss_id", n_tosses), arrays.integers("eval_start", n_tosses)
     for name in _OPTIONAL_PER_TOSS_INTEGERS:
         if name in arrays:
-            integers(name, n_tosses)
-    _require_start_inside(path, per_toss["eval_start"], np.diff(offsets))
-    initial = floats("eval_ic", n_tosses, 13)
+            arrays.integers(name, n_tosses)
+    _require_start_inside(path, eval_start, np.diff(offsets))
+    initial = arrays.floats("eval_ic", n_tosses, 13)
     _require_unit(path, "eval_ic", initial[:, 3:7])
-
-    scalars: dict[str, Any] = {name: float(floats(name)) for name in _SCALARS}
-    for name, value in scalars.items():
-        if value <= 0.0:
-            raise DatasetError(path, name, f"{value} is not positive")
+    scalars = {name: arrays.positive(name) for name in _SCALARS}
     return CubeTosses(
-        path=path, pos=pos, quat_wxyz=quaternions, offsets=offsets, eval_ic=initial, **per_toss, **scalars
+        path=path,
+        pos=pos,
+        quat_wxyz=quaternions,
+        offsets=offsets,
+        toss_id=toss_id,
+        eval_start=eval_start,
+        eval_ic=initial,
+        **scalars,
     )
 
 

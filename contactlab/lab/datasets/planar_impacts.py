@@ -20,12 +20,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.npz import entry, read_arrays, require_array, require_finite
+from contactlab.lab.datasets.npz import Arrays, entry, files_with
 from contactlab.lab.errors import DatasetError
 
 __all__ = ["PlanarImpacts", "find_planar_impacts", "load_planar_impacts"]
@@ -74,7 +73,7 @@ def find_planar_impacts(path: str | Path) -> Path:
     path = Path(path)
     if not path.is_dir():
         return path
-    found = [file for file in sorted(path.glob("*.npz")) if "jac_normal" in read_arrays(file)]
+    found = files_with(path, "jac_normal")
     if len(found) != 1:
         names = ", ".join(file.name for file in found) or "none"
         raise DatasetError(path, "", f"expected one .npz with the array jac_normal, found {names}")
@@ -91,17 +90,11 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
         dtype, NaN or infinity, a mass that is not positive, a row that is not (0, 1, lever) or (1, 0, lever),
         an impact that does not move before it, fewer than two impacts of good quality.
     """
-    path = Path(path)
-    arrays = read_arrays(path)
-
-    def floats(name: str, *shape: int | None) -> Any:
-        value = require_array(path, arrays, name, shape)
-        require_finite(path, name, value)
-        return value
-
-    before = floats("pre_vel", None, 3)
+    arrays = Arrays(path)
+    path = arrays.path
+    before = arrays.floats("pre_vel", None, 3)
     n = len(before)
-    after, normal, tangent = (floats(name, n, 3) for name in ("post_vel", "jac_normal", "jac_tangent"))
+    after, normal, tangent = (arrays.floats(name, n, 3) for name in ("post_vel", "jac_normal", "jac_tangent"))
     for name, rows, unit in (("jac_normal", normal, (0.0, 1.0)), ("jac_tangent", tangent, (1.0, 0.0))):
         bad = np.flatnonzero(np.any(rows[:, :2] != unit, axis=1))
         if bad.size:
@@ -110,11 +103,8 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
     still = np.flatnonzero(~np.any(before, axis=1))
     if still.size:
         raise DatasetError(path, entry("pre_vel", (int(still[0]),)), "no motion before the impact")
-    scalars = {name: float(floats(name)) for name in ("mass", "inertia")}
-    for name, value in scalars.items():
-        if value <= 0.0:
-            raise DatasetError(path, name, f"{value} is not positive")
-    good = ~np.any(require_array(path, arrays, "flags", (n, None), integer=True), axis=1)
+    mass, inertia = arrays.positive("mass"), arrays.positive("inertia")
+    good = ~np.any(arrays.integers("flags", n, None), axis=1)
     if np.count_nonzero(good) < 2:
         raise DatasetError(path, "flags", f"{np.count_nonzero(good)} of {n} impacts without a mark: two are needed")
     return PlanarImpacts(
@@ -123,6 +113,6 @@ def load_planar_impacts(path: str | Path) -> PlanarImpacts:
         after=after[good],
         normal=normal[good],
         tangent=tangent[good],
-        mass=np.array([scalars["mass"], scalars["mass"], scalars["inertia"]]),
+        mass=np.array([mass, mass, inertia]),
         left_out=int(n - np.count_nonzero(good)),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import zipfile
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,7 +22,7 @@ from contactlab.lab.datasets.captured import (
 )
 from contactlab.lab.datasets.fclib import load_fclib
 from contactlab.lab.datasets.fetching import data_path
-from contactlab.lab.datasets.npz import read_arrays, require_array
+from contactlab.lab.datasets.npz import Arrays, array_names
 from contactlab.lab.datasets.siconos import file_text, load_siconos, mixed_problem
 from contactlab.lab.datasets.siconos_friction import friction_problem
 from contactlab.lab.errors import DatasetError
@@ -177,15 +178,11 @@ def _is_record(path: Path) -> bool:
     return (path.is_dir() and path.name.endswith(CHUNKS)) or "meta" in _members(path)
 
 
-def _members(path: Path) -> set[str]:
+def _members(path: Path) -> AbstractSet[str]:
     """Return the names of the arrays of an ``.npz``; none of another file."""
-    if path.suffix != ".npz" or not path.is_file():
-        return set()
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {name.removesuffix(".npy") for name in archive.namelist()}
-    except (zipfile.BadZipFile, NotImplementedError, OSError):
-        return set()
+    with contextlib.suppress(DatasetError):
+        return array_names(path) if path.suffix == ".npz" else frozenset()
+    return frozenset()
 
 
 def _of_npz(path: Path, h: float) -> Named:
@@ -193,38 +190,34 @@ def _of_npz(path: Path, h: float) -> Named:
     if "format" in members:
         yield "", load_problem_data(path, h)
         return
-    arrays = read_arrays(path)
-    if "n" in arrays and "M" in arrays and arrays["M"].ndim == 1:
-        yield from _sequence(path, arrays)
+    arrays = Arrays(path)
+    if "n" in arrays and arrays.ndim("M") == 1:
+        yield from _sequence(arrays)
         return
-    M = require_array(path, arrays, "M", (None, None))
-    q = require_array(path, arrays, "q", (M.shape[0],))
-    yield "", _made(path, lambda: _problem(path, arrays, np.asarray(M, dtype=float), np.asarray(q, dtype=float)))
+    M = arrays.numbers("M", None, None)
+    q = arrays.numbers("q", M.shape[0])
+    yield "", _made(path, lambda: _problem(arrays, M, q))
 
 
-def _problem(
-    path: Path, arrays: dict[str, NDArray[np.generic]], M: NDArray[np.float64], q: NDArray[np.float64]
-) -> Problem:
+def _problem(arrays: Arrays, M: NDArray[np.float64], q: NDArray[np.float64]) -> Problem:
     if "lo" in arrays or "hi" in arrays:
-        bounds = [np.asarray(require_array(path, arrays, name, (q.size,)), dtype=float) for name in ("lo", "hi")]
-        return lcp.BoxLCP(M, q, *bounds)
-    n_free = int(np.asarray(require_array(path, arrays, "n_free", (), integer=True))) if "n_free" in arrays else 0
+        return lcp.BoxLCP(M, q, arrays.numbers("lo", q.size), arrays.numbers("hi", q.size))
+    n_free = int(arrays.integers("n_free")) if "n_free" in arrays else 0
     if not 0 <= n_free <= q.size:
-        raise DatasetError(path, "n_free", f"{n_free} of {q.size} rows")
+        raise DatasetError(arrays.path, "n_free", f"{n_free} of {q.size} rows")
     return mixed_problem(M, q, n_free) if n_free else lcp.LCP(M, q)
 
 
-def _sequence(path: Path, arrays: dict[str, NDArray[np.generic]]) -> Named:
-    sizes = np.asarray(require_array(path, arrays, "n", (None,), integer=True), dtype=np.int64)
+def _sequence(arrays: Arrays) -> Named:
+    sizes = arrays.integers("n", None)
     if (sizes < 0).any():
-        raise DatasetError(path, "n", f"{sizes.min()} is negative")
-    M = np.asarray(require_array(path, arrays, "M", (int((sizes**2).sum()),)), dtype=float)
-    q = np.asarray(require_array(path, arrays, "q", (int(sizes.sum()),)), dtype=float)
+        raise DatasetError(arrays.path, "n", f"{sizes.min()} is negative")
+    M, q = arrays.numbers("M", int((sizes**2).sum())), arrays.numbers("q", int(sizes.sum()))
     at = row = 0
     for i, n in enumerate(map(int, sizes)):
         block, vector = M[at : at + n * n].reshape(n, n), q[row : row + n]
         at, row = at + n * n, row + n
-        yield f"{i:06d}", _made(path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
+        yield f"{i:06d}", _made(arrays.path, lambda block=block, vector=vector: lcp.LCP(block, vector))  # type: ignore[misc]
 
 
 def _made(path: Path, make: Callable[[], Problem]) -> Problem:

@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.lab.datasets.npz import read_arrays, require_array, require_finite
+from contactlab.lab.datasets.npz import Arrays, files_with
 from contactlab.lab.errors import DatasetError
 
 __all__ = ["SquareDrops", "find_square_drops", "load_square_drops"]
@@ -67,8 +67,7 @@ def find_square_drops(path: str | Path) -> Path | None:
         Not an `.npz`; a folder with several files of drops.
     """
     path = Path(path)
-    files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
-    found = [file for file in files if {*_PATHS, "half_width"} <= read_arrays(file).keys()]
+    found = files_with(path, *_PATHS, "half_width")
     if len(found) > 1:
         names = ", ".join(file.name for file in found)
         raise DatasetError(path, "", f"expected one .npz of square drops, found {names}")
@@ -84,19 +83,11 @@ def load_square_drops(path: str | Path) -> SquareDrops:
         Naming the file, the array and its first offending entry: not an `.npz`, a missing array, a wrong shape or
         dtype, NaN or infinity, a time step or side that is not positive, no drop, or fewer than ten samples.
     """
-    path = Path(path)
-    arrays = read_arrays(path)
-    shape = require_array(path, arrays, "x", (None, None)).shape
+    arrays = Arrays(path)
+    shape = arrays.numbers("x", None, None).shape
     if shape[0] < 1 or shape[1] < LEAST_SAMPLES:
-        raise DatasetError(path, "x", f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed")
-    paths = [require_array(path, arrays, name, shape) for name in _PATHS]
-    scalars = [require_array(path, arrays, name, ()) for name in ("dt", "half_width")]
-    for name, value in zip((*_PATHS, "dt", "half_width"), (*paths, *scalars), strict=True):
-        require_finite(path, name, value)
-    dt, half_width = (float(value) for value in scalars)
-    for name, number in (("dt", dt), ("half_width", half_width)):
-        if number <= 0.0:
-            raise DatasetError(path, name, f"{number} is not positive")
-    traj_id = require_array(path, arrays, "traj_id", (shape[0],), integer=True)
-    x, z, theta = (np.asarray(a, dtype=np.float64) for a in paths)
-    return SquareDrops(path, x, z, theta, traj_id.astype(np.int64), dt, half_width)
+        detail = f"shape {shape}: at least one drop of {LEAST_SAMPLES} samples is needed"
+        raise DatasetError(arrays.path, "x", detail)
+    x, z, theta = (arrays.floats(name, *shape) for name in _PATHS)
+    dt, half_width = arrays.positive("dt"), arrays.positive("half_width")
+    return SquareDrops(arrays.path, x, z, theta, arrays.integers("traj_id", shape[0]), dt, half_width)

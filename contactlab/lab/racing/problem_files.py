@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.racing.kinds import KINDS, kind_of
+from problem_data.npz_files import NpzFile, Source, write_npz
 
 __all__ = ["keep_problem", "read_problem"]
 
@@ -35,11 +35,7 @@ def keep_problem(folder: Path, problem: Any) -> Path:
     file = folder / f"{digest.hexdigest()[:32]}.npz"
     if not file.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, **arrays)
-        unfinished = file.with_suffix(".part")
-        unfinished.write_bytes(buffer.getvalue())
-        unfinished.replace(file)
+        write_npz(file, {name: Source.of(np.asarray(array)) for name, array in arrays.items()}, compress=True)
     return file
 
 
@@ -52,11 +48,7 @@ def read_problem(file: str) -> Any:
     DatasetError
         For another file, or one whose contents no problem has.
     """
-    try:
-        with np.load(file, allow_pickle=False) as data:
-            arrays = {name: data[name] for name in data.files}
-    except (OSError, ValueError, KeyError) as error:
-        raise DatasetError(file, "", f"is no problem of a race: {error}") from error
+    arrays = NpzFile(Path(file), DatasetError).read_all()
     if int(arrays.get("format", 0)) != _FORMAT:
         raise DatasetError(file, "format", f"must be {_FORMAT}; the file is of another version")
     kinds = {kind.name: kind.problem for kind in KINDS}

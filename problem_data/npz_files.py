@@ -1,4 +1,8 @@
-"""``.npz`` files written and read piece by piece, so that neither takes memory for the whole.
+"""``.npz`` files: the one reader, for files that nobody vouches for, and a writer, both piece by piece.
+
+A file is believed as far as it proves itself. Nothing is unpickled; its members are arrays, stored or deflated; memory
+is taken for as many numbers as a member has bytes for, and none is handed out before its checksum is met. What is wrong
+is told by the error of who reads: of the path, the array at fault (empty for the whole file) and what is wrong with it.
 
 What is written here is what ``numpy.savez`` writes, and `numpy.load` reads it; members that are not compressed begin
 at multiples of 64 bytes, so that they can be mapped into memory and handed to kernels as they are.
@@ -11,19 +15,21 @@ import io
 import math
 import os
 import struct
+import tokenize
+import uuid
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.stepping.errors import RecordError, RecordWriteError
+__all__ = ["ErrorOf", "Member", "NpzFile", "Source", "partial_files", "write_npz", "write_whole"]
 
-__all__ = ["Member", "NpzFile", "Source", "partial_files", "write_npz", "write_whole"]
+ErrorOf: TypeAlias = Callable[[Path, str, str], Exception]
 
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 24
@@ -32,8 +38,25 @@ BLOCK_BYTES = 1 << 24
 _LOCAL_HEADER, _ZIP64_EXTRA = 30, 20
 _PADDING_ID = 0xD935
 
-# What numpy and zipfile raise for a file that is cut short, is no zip, holds pickles or lies about its sizes.
-_UNREADABLE = (ValueError, EOFError, KeyError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+# What numpy and zipfile raise for a file that is cut short, is no zip, is encrypted, holds pickles, lies about its
+# sizes or has a garbled array header (which numpy parses as Python text). Found by changing every byte of a good file.
+_UNREADABLE = (
+    ValueError,
+    TypeError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+    OverflowError,
+    SyntaxError,
+    OSError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+# The two that numpy writes; decoders of other methods have errors of their own.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_DENSEST = 1032  # bytes that one deflated byte can stand for
 
 
 class Source(NamedTuple):
@@ -53,11 +76,13 @@ class Source(NamedTuple):
 class Member:
     """An array of a file: type, shape, where its numbers begin (-1: compressed), and what guards them.
 
-    ``head`` is the length of its own header, which ends at ``start``; ``crc`` the checksum of header and numbers.
+    ``columns`` says that they stand column by column. ``head`` is the length of its own header, which ends at
+    ``start``; ``crc`` the checksum of header and numbers.
     """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    columns: bool
     start: int
     head: int
     crc: int
@@ -73,60 +98,54 @@ class NpzFile:
 
     The zip's directory is read once: what is not compressed is then read from its known place.
 
-    Raises
-    ------
-    RecordError
-        Not there, truncated, damaged or foreign; here and from every method.
+    Parameters
+    ----------
+    path
+        The file.
+    error
+        What to raise, here and from every method: not there, truncated, damaged or foreign.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, error: ErrorOf) -> None:
         self.path = path
-        try:
+        self._error = error
+        with self._reading():
             if not zipfile.is_zipfile(path):
-                raise RecordError(path, "", "is not an .npz file, or is cut short")
+                raise _Flaw("", "is not an .npz file, or is cut short")
             with path.open("rb") as file, zipfile.ZipFile(file) as archive:
                 self.members = {
                     info.filename.removesuffix(".npy"): _member(file, archive, info) for info in archive.infolist()
                 }
-        except RecordError:
-            raise
-        except _UNREADABLE as error:
-            raise self._unreadable(error) from error
 
     def read(self, name: str) -> NDArray[Any]:
-        """Return an array as a copy in memory, checked against its checksum."""
+        """Return an array as a copy in memory, row by row, checked against its checksum."""
         member = self.members[name]
-        if member.start >= 0:
-            return self._read_stored(name, member)
-        try:
-            with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as file:
-                array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
-                # The checksum is compared where the end is met.
-                file.read(1)
-                return array
-        except _UNREADABLE as error:
-            raise self._unreadable(error) from error
-
-    def _read_stored(self, name: str, member: Member) -> NDArray[Any]:
-        """Read an array that is not compressed where it is known to stand."""
-        try:
-            array = np.empty(member.shape, member.dtype)
+        with self._reading():
+            array = np.empty(member.shape[::-1] if member.columns else member.shape, member.dtype)
             numbers = array.reshape(-1).view(np.uint8)
-            with self.path.open("rb", buffering=0) as file:
-                file.seek(member.start - member.head)
-                crc = zlib.crc32(file.read(member.head))
-                if _fill(file, numbers) != member.nbytes:
-                    raise RecordError(self.path, name, "is cut short")
-        except _UNREADABLE as error:
-            raise self._unreadable(error) from error
-        if zlib.crc32(numbers.data, crc) != member.crc:
-            raise RecordError(self.path, name, "is damaged: its checksum is another")
-        return array
+            if member.start >= 0:
+                with self.path.open("rb", buffering=0) as file:
+                    file.seek(member.start - member.head)
+                    crc = zlib.crc32(file.read(member.head))
+                    _fill(file, numbers, name)
+                if zlib.crc32(numbers.data, crc) != member.crc:
+                    raise _Flaw(name, "is damaged: its checksum is another")
+            else:
+                with zipfile.ZipFile(self.path) as archive, archive.open(f"{name}.npy") as stream:
+                    stream.read(member.head)
+                    _fill(stream, numbers, name)
+                    # The checksum is compared where the end is met.
+                    stream.read(1)
+        return np.ascontiguousarray(array.T) if member.columns else array
+
+    def read_all(self) -> dict[str, NDArray[Any]]:
+        """Return every array as `read` does."""
+        return {name: self.read(name) for name in self.members}
 
     def parts(self, name: str) -> Iterator[NDArray[Any]]:
         """Yield an array in parts of some megabytes along its first axis, in order."""
         member = self.members[name]
-        if member.nbytes <= BLOCK_BYTES or member.start < 0:
+        if member.nbytes <= BLOCK_BYTES or member.start < 0 or member.columns:
             yield self.read(name)
             return
         row = member.nbytes // member.shape[0]
@@ -137,28 +156,38 @@ class NpzFile:
                 rows = min(count, member.shape[0] - first)
                 part = np.fromfile(file, member.dtype, rows * (row // member.dtype.itemsize))
                 if part.nbytes != rows * row:
-                    raise RecordError(self.path, name, "is cut short")
+                    raise self._error(self.path, name, "is cut short")
                 yield part.reshape(rows, *member.shape[1:])
 
     def mapped(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
         """Return arrays that read the file when they are looked at; those that are compressed as copies in memory."""
         arrays = {}
-        try:
+        with self._reading():
             # What is mapped stays readable when another file takes this one's place.
             whole = np.memmap(self.path, np.uint8, "r")
-        except _UNREADABLE as error:
-            raise self._unreadable(error) from error
         for name in names:
             member = self.members[name]
-            if member.nbytes and member.start >= 0 and member.start % ALIGNMENT == 0:
+            if member.nbytes and member.start >= 0 and member.start % ALIGNMENT == 0 and not member.columns:
                 flat = whole[member.start : member.start + member.nbytes].view(member.dtype)
                 arrays[name] = np.asarray(flat).reshape(member.shape)
             else:
                 arrays[name] = self.read(name)
         return arrays
 
-    def _unreadable(self, error: BaseException) -> RecordError:
-        return RecordError(self.path, "", f"cannot be read as an .npz file ({type(error).__name__}: {error})")
+    @contextlib.contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Tell what is found wrong by the error of who reads."""
+        try:
+            yield
+        except _Flaw as flaw:
+            raise self._error(self.path, *flaw.args) from None
+        except _UNREADABLE as failure:
+            detail = f"cannot be read as an .npz file ({type(failure).__name__}: {failure})"
+            raise self._error(self.path, "", detail) from failure
+
+
+class _Flaw(Exception):
+    """What is wrong with a file: the array at fault, and the words for it."""
 
 
 def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> None:
@@ -166,7 +195,7 @@ def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> N
 
     Raises
     ------
-    RecordWriteError
+    OSError
         The disk refuses; what stood at ``path`` stands as it was.
     """
 
@@ -194,15 +223,13 @@ def _escaped(name: str) -> str:
 
 
 def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
-        with partial.open("wb") as file:
+        with partial.open("xb") as file:
             fill(file)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
-    except OSError as error:
-        raise RecordWriteError(path, error) from error
     finally:
         # A disk that refuses to write may refuse this, too, and the first refusal is the one to tell.
         with contextlib.suppress(OSError):
@@ -211,25 +238,33 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
     """Read an array's header."""
+    if not info.filename.endswith(".npy"):
+        raise _Flaw(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
+    if info.compress_type not in _COMPRESSIONS:
+        raise ValueError(f"{info.filename} is packed by another method than numpy's")
     with archive.open(info) as stream:
-        shape, fortran, dtype, length = _array_header(stream)
-    if dtype.hasobject or fortran:
-        raise ValueError(f"{info.filename} holds Python objects or columns, not rows of numbers")
+        shape, columns, dtype, length = _array_header(stream)
+    if dtype.hasobject:
+        raise ValueError(f"{info.filename} holds Python objects, which allow_pickle alone would read")
     if info.file_size != length + dtype.itemsize * math.prod(shape):
         raise ValueError(f"{info.filename} has not the size its header says")
+    if info.file_size > _DENSEST * (info.compress_size + 1):
+        raise ValueError(f"{info.filename} says it has more numbers than {info.compress_size} bytes can hold")
     start = -1
     if info.compress_type == zipfile.ZIP_STORED:
         file.seek(info.header_offset + _LOCAL_HEADER - 4)
         start = info.header_offset + _LOCAL_HEADER + sum(struct.unpack("<HH", file.read(4))) + length
-    return Member(dtype, shape, start, length, info.CRC)
+    return Member(dtype, shape, columns, start, length, info.CRC)
 
 
-def _fill(file: io.FileIO, into: NDArray[np.uint8]) -> int:
-    """Read bytes until an array is full or the file ends; return how many."""
+def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
+    """Read bytes until an array is full."""
     done = 0
-    while done < into.size and (got := file.readinto(into[done:].data)):
+    while done < into.size:
+        got = file.readinto(into[done:].data)
+        if not got:
+            raise _Flaw(name, "is cut short")
         done += got
-    return done
 
 
 def _array_header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 import contactlab
 from contactlab.cli import demo, explain, impact, race, replay, run, sweep, toss, verify, warmup
-from contactlab.lab.errors import DatasetError, RaceError
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import DatasetError, RaceError, SweepError
 from contactlab.simulation import RecordError
 from contactlab.simulation.scene import SceneError
 from problem_data import ProblemDataError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DatasetError", "RaceError"]
+__all__ = ["DatasetError", "RaceError", "SweepError"]
 
 
 class DatasetError(ValueError):
@@ -34,3 +34,10 @@ class DatasetError(ValueError):
 
 class RaceError(ValueError):
     """A race that cannot begin: a solver's name or setting, a problem, a limit. The text names what would do."""
+
+
+class SweepError(ValueError):
+    """A sweep that cannot begin or go on: the function, a task, the folder or the cluster is at fault, not one run.
+
+    Rows finished before it stand in the folder; the same call goes on from there.
+    """

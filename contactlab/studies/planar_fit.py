@@ -126,11 +126,11 @@ def fit_planar(data: PlanarImpacts, model: PlanarModel, start: FloatArray | None
     best = None
     for x in starts:
         simplex = np.vstack((x, x + (1.0 if start is None else 0.2) * steps))
-        found = minimize(
+        minimum = minimize(
             objective, x, method="Nelder-Mead", options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-6}
         )
-        if best is None or found.fun < best.fun:
-            best = found
+        if best is None or minimum.fun < best.fun:
+            best = minimum
     assert best is not None
     return np.asarray(best.x, dtype=np.float64)
 

@@ -45,8 +45,8 @@ def load_fclib(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProb
         with h5py.File(path, "r") as file:
             kinds = [name for name in (LOCAL, GLOBAL) if isinstance(file.get(name), h5py.Group)]
             if len(kinds) != 1:
-                found = ", ".join(kinds) or ", ".join(sorted(file)[:5]) or "nothing"
-                raise DatasetError(path, "", f"wanted one group {LOCAL} or {GLOBAL}, found {found}")
+                groups = ", ".join(kinds) or ", ".join(sorted(file)[:5]) or "nothing"
+                raise DatasetError(path, "", f"wanted one group {LOCAL} or {GLOBAL}, found {groups}")
             return _problem(_Group(path, file[kinds[0]], kinds[0]), kinds[0] == LOCAL)
     except (OSError, RuntimeError, KeyError) as error:
         raise DatasetError(path, "", f"not a readable HDF5 file ({error})") from error
@@ -99,9 +99,9 @@ class _Group:
 
         where = f"{self.name}/{name}"
         m, n, nz = (self.whole(f"{name}/{key}") for key in ("m", "n", "nz"))
-        for wanted, found, what in ((rows, m, "rows"), (columns, n, "columns")):
-            if found != wanted:
-                raise DatasetError(self.path, where, f"{found} {what}, wanted {wanted}")
+        for wanted, size, what in ((rows, m, "rows"), (columns, n, "columns")):
+            if size != wanted:
+                raise DatasetError(self.path, where, f"{size} {what}, wanted {wanted}")
         p, i, x = (self.array(f"{name}/{key}", integer=key != "x") for key in "pix")
         if nz >= 0:
             if min(p.size, i.size, x.size) < nz:

@@ -42,9 +42,9 @@ def fetch(name: str, *, cache: str | os.PathLike[str] | None = None, sources: Ma
         hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sources)}"
         raise DatasetError(name, "", f"no data set of this name; {hint}")
     source = sources[name]
-    found = _own(source)
-    if found is not None:
-        return found
+    place = _in_own_folder(source)
+    if place is not None:
+        return place
     if not source.url:
         raise DatasetError(
             name,
@@ -65,13 +65,13 @@ def only_file(path: Path, suffix: str = ".npz") -> Path:
     """Return a file, or the only one with this ending in a folder."""
     if not path.is_dir():
         return path
-    found = sorted(path.glob(f"*{suffix}"))
-    if len(found) != 1:
-        raise DatasetError(path, "", f"expected one {suffix}, found {', '.join(file.name for file in found) or 'none'}")
-    return found[0]
+    files = sorted(path.glob(f"*{suffix}"))
+    if len(files) != 1:
+        raise DatasetError(path, "", f"expected one {suffix}, found {', '.join(file.name for file in files) or 'none'}")
+    return files[0]
 
 
-def _own(source: Source) -> Path | None:
+def _in_own_folder(source: Source) -> Path | None:
     """Return where the data set stands in the folder of one's own."""
     named = os.environ.get(VARIABLE)
     if not named:
@@ -90,9 +90,9 @@ def _own(source: Source) -> Path | None:
 
 def _require_checksum(path: Path, sha256: str) -> None:
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != sha256:
-        raise DatasetError(path, "", f"is not the known file: its SHA-256 is {found}, wanted {sha256}")
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != sha256:
+        raise DatasetError(path, "", f"is not the known file: its SHA-256 is {digest}, wanted {sha256}")
 
 
 def _retrieved(name: str, source: Source, cache: str | os.PathLike[str] | None) -> Path:

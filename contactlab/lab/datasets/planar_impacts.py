@@ -73,11 +73,11 @@ def find_planar_impacts(path: str | Path) -> Path:
     path = Path(path)
     if not path.is_dir():
         return path
-    found = files_with(path, "jac_normal")
-    if len(found) != 1:
-        names = ", ".join(file.name for file in found) or "none"
+    files = files_with(path, "jac_normal")
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files) or "none"
         raise DatasetError(path, "", f"expected one .npz with the array jac_normal, found {names}")
-    return found[0]
+    return files[0]
 
 
 def load_planar_impacts(path: str | Path) -> PlanarImpacts:

@@ -59,17 +59,17 @@ def load_problem(
     file = Path(path)
     if step is not None and _is_record(file):
         return recorded_problem(file, open_record(file), step, island)
-    found = _of_file(file, h, MOST_STEPS)
+    problems = _of_file(file, h, MOST_STEPS)
     if step is not None:
         wanted = f"{step:06d}"
-        for name, problem in found:
+        for name, problem in problems:
             if name == wanted:
                 return problem
         raise DatasetError(file, "", f"holds no sequence with a problem {step}")
-    first = next(found, None)
+    first = next(problems, None)
     if first is None:
         raise DatasetError(file, "", "holds no problem")
-    if next(found, None) is not None:
+    if next(problems, None) is not None:
         raise DatasetError(file, "", "holds several problems: say which by step, or use load_problems")
     return first[1]
 
@@ -126,13 +126,13 @@ def load_problems(
 
 def _files(root: Path) -> list[tuple[str, Path]]:
     """Return names and files of a folder in the order of their names, each name once."""
-    found = []
+    files = []
     for folder, folders, names in os.walk(root):
         here = Path(folder)
-        found += [here / name for name in folders if name.endswith(CHUNKS)]
+        files += [here / name for name in folders if name.endswith(CHUNKS)]
         folders[:] = [name for name in folders if not name.endswith(CHUNKS) and not name.startswith(".")]
-        found += [here / name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")]
-    relative = sorted((file.relative_to(root).as_posix(), file) for file in found)
+        files += [here / name for name in names if name.endswith(SUFFIXES) and not name.startswith(".")]
+    relative = sorted((file.relative_to(root).as_posix(), file) for file in files)
     bare = [_bare(name) for name, _ in relative]
     return [
         (short if bare.count(short) == 1 else name, file) for short, (name, file) in zip(bare, relative, strict=True)

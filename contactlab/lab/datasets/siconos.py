@@ -80,9 +80,9 @@ class Numbers:
 
     def look(self, n: int) -> list[float]:
         """Return the next n without taking them."""
-        at, found = self._at, self.floats("head", n).tolist()
+        at, values = self._at, self.floats("head", n).tolist()
         self._at = at
-        return [float(x) for x in found]
+        return [float(x) for x in values]
 
     def floats(self, name: str, n: int) -> FloatArray:
         """Take n finite numbers."""
@@ -152,9 +152,9 @@ def matrix(numbers: Numbers) -> FloatArray:
     M = np.zeros((rows, columns))
     blocks, down, along = (numbers.count("blocks of M") for _ in range(3))
     edges = [np.append(0, numbers.whole("blocks of M", n, MOST_ROWS)) for n in (down, along)]
-    for found, wanted in zip(edges, (rows, columns), strict=True):
-        if (np.diff(found) <= 0).any() or found[-1] != wanted:
-            numbers.fail("blocks of M", f"ends {found[1:].tolist()}, wanted them rising to {wanted}")
+    for ends, wanted in zip(edges, (rows, columns), strict=True):
+        if (np.diff(ends) <= 0).any() or ends[-1] != wanted:
+            numbers.fail("blocks of M", f"ends {ends[1:].tolist()}, wanted them rising to {wanted}")
     starts_length, columns_length = numbers.count("blocks of M"), numbers.count("blocks of M")
     starts = numbers.whole("blocks of M", starts_length, blocks)
     places = numbers.whole("blocks of M", columns_length, max(along - 1, 0))

@@ -73,10 +73,10 @@ def _matrix(numbers: Numbers, printed: list[Any]) -> Any:
     numbers.count("origin")
     if not printed:
         numbers.fail("matrix", "storage 2 (sparse), but no printed matrix follows")
-    found = printed.pop(0)
-    if found.shape != shape:
-        numbers.fail("matrix", f"shape {found.shape} printed, {shape} announced")
-    return found
+    sparse_matrix = printed.pop(0)
+    if sparse_matrix.shape != shape:
+        numbers.fail("matrix", f"shape {sparse_matrix.shape} printed, {shape} announced")
+    return sparse_matrix
 
 
 def _printed_matrices(path: Path, text: str) -> tuple[str, list[Any]]:
@@ -86,7 +86,7 @@ def _printed_matrices(path: Path, text: str) -> tuple[str, list[Any]]:
     from scipy import sparse
 
     kept: list[str] = []
-    found: list[Any] = []
+    matrices: list[Any] = []
     entries: list[tuple[int, int, float]] = []
     shape: tuple[int, int] | None = None
     column: int | None = None
@@ -99,7 +99,7 @@ def _printed_matrices(path: Path, text: str) -> tuple[str, list[Any]]:
         x = np.array([entry[2] for entry in entries], dtype=np.float64)
         if max(shape) > 50 * MOST_ROWS or (at >= np.array(shape)).any():
             raise DatasetError(path, "matrix", f"entries outside a matrix of shape {shape}, or one too large")
-        found.append(sparse.coo_matrix((x, (at[:, 0], at[:, 1])), shape=shape).tocsr())
+        matrices.append(sparse.coo_matrix((x, (at[:, 0], at[:, 1])), shape=shape).tocsr())
         shape, entries = None, []
 
     for line in text.splitlines():
@@ -119,7 +119,7 @@ def _printed_matrices(path: Path, text: str) -> tuple[str, list[Any]]:
             close()
             kept.append(line)
     close()
-    return "\n".join(kept), found
+    return "\n".join(kept), matrices
 
 
 def _number(path: Path, word: str) -> float:

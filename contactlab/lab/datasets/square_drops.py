@@ -67,11 +67,11 @@ def find_square_drops(path: str | Path) -> Path | None:
         Not an `.npz`; a folder with several files of drops.
     """
     path = Path(path)
-    found = files_with(path, *_PATHS, "half_width")
-    if len(found) > 1:
-        names = ", ".join(file.name for file in found)
+    files = files_with(path, *_PATHS, "half_width")
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
         raise DatasetError(path, "", f"expected one .npz of square drops, found {names}")
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 def load_square_drops(path: str | Path) -> SquareDrops:

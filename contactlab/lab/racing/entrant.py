@@ -78,16 +78,16 @@ def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Ent
         For an unknown one, for none, and for one named twice.
     """
     parts = split_list(solvers) if isinstance(solvers, str) else list(solvers)
-    found: list[Entrant] = []
+    entrants: list[Entrant] = []
     for part in parts:
         if isinstance(part, str) and part.lower() == "all":
             ours = dict.fromkeys(solver for kind in kinds for solver in kind.solvers)
-            found += [entrant_of(solver) for solver in ours]
+            entrants += [entrant_of(solver) for solver in ours]
         else:
-            found.append(entrant_of(part))
-    if not found:
+            entrants.append(entrant_of(part))
+    if not entrants:
         raise RaceError("no solver is named; write all, or names such as Lemke,OSQP")
-    return list({entrant.label: entrant for entrant in found}.values())
+    return list({entrant.label: entrant for entrant in entrants}.values())
 
 
 def peers_of(peers: str | Iterable[str], kinds: Iterable[Kind]) -> tuple[list[Entrant], list[str]]:

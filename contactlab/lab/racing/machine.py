@@ -7,9 +7,9 @@ import os
 import platform
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 import contactlab
+from contactlab.recording.environment import environment
 
 __all__ = ["Machine", "load_average", "this_machine"]
 
@@ -50,7 +50,9 @@ def this_machine(peers: Iterable[str] = ()) -> Machine:
             versions.append((distribution, importlib.metadata.version(distribution)))
         except importlib.metadata.PackageNotFoundError:
             continue
-    return Machine(_processor(), os.cpu_count() or 1, f"{platform.system()} {platform.machine()}", tuple(versions))
+    return Machine(
+        environment()["cpu"], os.cpu_count() or 1, f"{platform.system()} {platform.machine()}", tuple(versions)
+    )
 
 
 def load_average() -> float | None:
@@ -59,12 +61,3 @@ def load_average() -> float | None:
         return os.getloadavg()[0]
     except (AttributeError, OSError):
         return None
-
-
-def _processor() -> str:
-    information = Path("/proc/cpuinfo")
-    if information.is_file():
-        for line in information.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return " ".join(line.partition(":")[2].split())
-    return platform.processor() or platform.machine()

@@ -56,8 +56,8 @@ def read_problem(file: str) -> Any:
     if name not in kinds:
         raise DatasetError(file, "kind", f"{name!r} is none of {', '.join(kinds)}")
     arguments: list[Any] = []
-    while (found := _argument(arrays, f"argument{len(arguments)}")) is not None:
-        arguments.append(found)
+    while (argument := _argument(arrays, f"argument{len(arguments)}")) is not None:
+        arguments.append(argument)
     try:
         return kinds[name](*arguments)
     except (TypeError, ValueError) as error:

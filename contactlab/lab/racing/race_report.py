@@ -70,15 +70,15 @@ class RaceReport:
 
     def growth(self, field: Field, *, families: bool = False) -> list[tuple[str, str, Growth]]:
         """(solver, family, fit) of time against n over what it solved; family "" for all together."""
-        found = []
+        fits = []
         for label in field.labels:
             rows = [row for (_, name), row in field.rows.items() if name == label and row.solved]
             for family in sorted({row.family for row in rows}) if families else [""]:
                 some = [row for row in rows if family in ("", row.family)]
                 fit = fit_growth([row.n for row in some], [row.time for row in some])
                 if fit is not None:
-                    found.append((label, family, fit))
-        return found
+                    fits.append((label, family, fit))
+        return fits
 
     def __str__(self) -> str:
         """The summary as a table of text."""

@@ -101,7 +101,7 @@ def race(
         result = sweep(
             run_trial, tasks, out=folder / "trials", jobs=jobs, cluster=cluster, time_limit=patience, progress=progress
         )
-        rows = tuple(_row(found, known[found["problem"], found["text"]], time_limit) for found in result.rows)
+        rows = tuple(_row(entries, known[entries["problem"], entries["text"]], time_limit) for entries in result.rows)
         picked = pick_problems(named, rows, curves)
         drawn = curves_of(picked, files, entrants, tolerance, time_limit, folder / "curves", jobs, cluster, patience)
         report = RaceReport(
@@ -213,10 +213,10 @@ def _source(entrant: Entrant) -> str:
     return hashlib.sha256(Path(place).read_bytes()).hexdigest() if place.endswith(".py") else ""
 
 
-def _row(found: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
+def _row(entries: dict[str, Any], otherwise: Row, time_limit: float) -> Row:
     """The row of a task; of one whose process was ended or died, what is known of it."""
-    if found["outcome"] == "done":
-        return Row(**{field.name: found[field.name] for field in fields(Row)})
-    status = TIMEOUT if found["outcome"] == "timeout" else CRASHED
-    detail = " ".join(str(found.get("error", "")).split())[:500]
+    if entries["outcome"] == "done":
+        return Row(**{field.name: entries[field.name] for field in fields(Row)})
+    status = TIMEOUT if entries["outcome"] == "timeout" else CRASHED
+    detail = " ".join(str(entries.get("error", "")).split())[:500]
     return replace(otherwise, status=status, time=time_limit, detail=detail)

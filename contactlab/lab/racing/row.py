@@ -100,7 +100,7 @@ _FAMILY = re.compile(r"[A-Za-z]+(?:[_-][A-Za-z]{2,}(?![A-Za-z0-9]))*")
 
 def family_of(name: str) -> str:
     """Family a problem's name begins with: ``contact_random_k2_d8_s502`` is one of ``contact_random``."""
-    parts = [found.group() for part in name.split("/") if (found := _FAMILY.match(part))]
+    parts = [match.group() for part in name.split("/") if (match := _FAMILY.match(part))]
     return parts[-1] if parts else name
 
 

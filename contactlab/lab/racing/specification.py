@@ -65,7 +65,7 @@ def solver_from(text: str) -> Any:
     if bracket and not rest.endswith(")"):
         raise RaceError(f"{text!r}: the bracket is not closed")
     if ":" in name:
-        made = _made(_own(name.strip()), _arguments(rest[:-1], text) if bracket else ([], {}), text)
+        made = _made(_users_own(name.strip()), _arguments(rest[:-1], text) if bracket else ([], {}), text)
     else:
         made = _built(_parsed(text, text), text)
     if not callable(getattr(made, "solve", None)):
@@ -111,10 +111,10 @@ def _built(node: ast.expr, text: str) -> Any:
     if not isinstance(head, ast.Name):
         raise RaceError(f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name")
     known = known_solvers()
-    found = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
-    if found is None:
+    solver_class = {name.lower(): solver for name, solver in known.items()}.get(head.id.lower())
+    if solver_class is None:
         raise RaceError(f"no solver {head.id!r}; there are: {', '.join(known)}; or your own as path.py:Name")
-    return _made(found, _values(node, text) if isinstance(node, ast.Call) else ([], {}), text)
+    return _made(solver_class, _values(node, text) if isinstance(node, ast.Call) else ([], {}), text)
 
 
 def _made(maker: Any, arguments: tuple[list[Any], dict[str, Any]], text: str) -> Any:
@@ -134,7 +134,7 @@ def _made(maker: Any, arguments: tuple[list[Any], dict[str, Any]], text: str) ->
         raise RaceError(f"{text!r}: {error}") from error
 
 
-def _own(where: str) -> Any:
+def _users_own(where: str) -> Any:
     """What ``module:Name`` or ``path.py:Name`` names."""
     place, _, name = where.rpartition(":")
     if not name.isidentifier():

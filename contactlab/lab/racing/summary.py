@@ -132,11 +132,11 @@ def summaries(field: Field, time_limit: float) -> list[SolverSummary]:
     least = times.min(axis=1, initial=math.inf, keepdims=True)
     best = ((times <= NEAR * least) & np.isfinite(times)).sum(axis=0)
     worked = field.times("cpu")
-    found = [
+    lines = [
         _summary(field, label, times[:, j], worked[:, j], int(best[j]), time_limit)
         for j, label in enumerate(field.labels)
     ]
-    return sorted(found, key=lambda one: (-one.solved, -one.proved, one.mean if math.isfinite(one.mean) else math.inf))
+    return sorted(lines, key=lambda one: (-one.solved, -one.proved, one.mean if math.isfinite(one.mean) else math.inf))
 
 
 def _summary(

@@ -26,21 +26,21 @@ def measured(problem: Any, result: Any) -> tuple[float, float, bool]:
     z, u = (result.y, result.u) if isinstance(problem, lcp.MLCP) else (result.z, None)
     if not (np.isfinite(z).all() and (u is None or np.isfinite(u).all())):
         return math.inf, math.inf, False
-    found = lcp.residuals(problem, z, u)
-    residual, natural = max(found.scaled, found.equations_scaled), max(found.natural_map, found.equations)
-    return residual, natural, found.solved(result.tolerance)
+    residuals = lcp.residuals(problem, z, u)
+    residual = max(residuals.scaled, residuals.equations_scaled)
+    return residual, max(residuals.natural_map, residuals.equations), residuals.solved(result.tolerance)
 
 
 def _measured_friction(problem: Any, result: Any) -> tuple[float, float, bool]:
     if isinstance(problem, lcp.GlobalFrictionProblem):
         reduction = problem.reduce()
         _, _, u, equations = reduction.motion(result.r)
-        found, _ = measure(reduction.problem, result.r, u, equations)
-        solved = reduction.consistent and found.solved(result.tolerance)
+        residuals, _ = measure(reduction.problem, result.r, u, equations)
+        solved = reduction.consistent and residuals.solved(result.tolerance)
     else:
-        found, _ = measure(problem, result.r)
-        solved = found.solved(result.tolerance)
-    return max(found.error, found.equations), found.fclib, solved
+        residuals, _ = measure(problem, result.r)
+        solved = residuals.solved(result.tolerance)
+    return max(residuals.error, residuals.equations), residuals.fclib, solved
 
 
 def verdict(problem: Any, result: Any) -> tuple[str, float, float]:

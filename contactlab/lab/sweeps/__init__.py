@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.problem_runs import problem_sweep
 from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.scene_runs import scene_sweep

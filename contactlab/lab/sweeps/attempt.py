@@ -47,7 +47,7 @@ def attempt(function: Callable[[dict[str, Any]], Any], text: str) -> Answer:
         seconds = time.perf_counter() - started
         values = _checked(returned)
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a task raises is its row, and stops nothing
-        return Answer("failed", {}, _told(error), time.perf_counter() - started)
+        return Answer("failed", {}, _described(error), time.perf_counter() - started)
     return Answer("done", values, "", seconds)
 
 
@@ -73,7 +73,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a row holds JSON values, not {type(value).__name__}")
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     """Return type, message and the innermost frames, from the function's own on."""
     frames = traceback.extract_tb(error.__traceback__)[1:][-FRAMES:]
     try:

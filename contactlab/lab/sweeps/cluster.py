@@ -21,8 +21,8 @@ from dataclasses import asdict
 from typing import Any
 
 import contactlab
+from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.attempt import Answer
-from contactlab.lab.sweeps.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 from contactlab.lab.sweeps.remote import end_run, run_remote
 from contactlab.lab.sweeps.tasks import Item
@@ -87,8 +87,10 @@ def run_on_cluster(
                 if deaths[item.key] <= retries:
                     submit(item)
                     continue
-                told = f"the worker died in each of {deaths[item.key]} tries, the last time {error.last_worker.address}"
-                answer = Answer("lost", {}, told)
+                last = error.last_worker.address
+                answer = Answer(
+                    "lost", {}, f"the worker died in each of {deaths[item.key]} tries, the last time {last}"
+                )
             except TimeoutError:
                 # Its worker died with the result, and another computes it again.
                 finished.put((item, future))

@@ -153,23 +153,23 @@ def _leaves(root: Table, key: str, *, lists: bool) -> dict[str, Any]:
     """Return the values of a table by dotted path: ``stepper.h = ...`` and ``"stepper.h" = ...`` are the same."""
     if key not in root:
         return {}
-    found: dict[str, Any] = {}
-    _collect(root.table(key, None), "", lists, found)
-    return found
+    leaves: dict[str, Any] = {}
+    _collect(root.table(key, None), "", lists, leaves)
+    return leaves
 
 
-def _collect(table: Table, prefix: str, lists: bool, found: dict[str, Any]) -> None:
+def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> None:
     for key, value in table.values.items():
         # A key that was quoted in the file is a path already, or a name with spaces.
         name = f"{prefix}{_quoted(key) if prefix else key}"
         if isinstance(value, dict):
-            _collect(table.table(key, None), f"{name}.", lists, found)
+            _collect(table.table(key, None), f"{name}.", lists, leaves)
         elif lists and (not isinstance(value, list) or not value):
             raise table.error(key, f"must be a list of values, got {value!r}")
-        elif name in found:
+        elif name in leaves:
             raise table.error(key, f"'{name}' is given twice")
         else:
-            found[name] = value
+            leaves[name] = value
 
 
 def _quoted(key: str) -> str:

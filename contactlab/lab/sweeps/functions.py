@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import SweepError
 
 __all__ = ["WORKER_VARIABLE", "FunctionName", "load_function", "name_of"]
 
@@ -64,14 +64,14 @@ def name_of(function: Callable[..., Any], task_class: type | None = None) -> Fun
         if not os.path.isfile(script):
             raise SweepError(f"function {name} was typed in, not read from a file: put it into a module or a script")
         return FunctionName(Path(script).stem, name, script, _class_name(task_class))
-    found = FunctionName(module, name, "", _class_name(task_class))
+    address = FunctionName(module, name, "", _class_name(task_class))
     try:
         leads_to = getattr(importlib.import_module(module), name, None)
     except ImportError as error:
-        raise SweepError(f"function {found.qualified} cannot be imported: {error}") from error
+        raise SweepError(f"function {address.qualified} cannot be imported: {error}") from error
     if leads_to is not function:
-        raise SweepError(f"{found.qualified} is not the function given but {leads_to!r}")
-    return found
+        raise SweepError(f"{address.qualified} is not the function given but {leads_to!r}")
+    return address
 
 
 def _class_name(task_class: type | None) -> str:
@@ -88,13 +88,13 @@ def load_function(function: FunctionName) -> Callable[[dict[str, Any]], Any]:
         space: Mapping[str, Any] = runpy.run_path(function.script, run_name=_SCRIPT)
     else:
         space = vars(importlib.import_module(function.module))
-    found: Callable[[Any], Any] = space[function.name]
+    loaded: Callable[[Any], Any] = space[function.name]
     if not function.task_class:
-        return found
+        return loaded
     module, _, name = function.task_class.partition(":")
     home = vars(importlib.import_module(module)) if module else space
-    return functools.partial(_on_dataclass, found, home[name])
+    return functools.partial(_on_dataclass, loaded, home[name])
 
 
-def _on_dataclass(found: Callable[[Any], Any], task_class: Callable[..., Any], entries: dict[str, Any]) -> Any:
-    return found(task_class(**entries))
+def _on_dataclass(function: Callable[[Any], Any], task_class: Callable[..., Any], entries: dict[str, Any]) -> Any:
+    return function(task_class(**entries))

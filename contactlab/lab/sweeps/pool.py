@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from contactlab.lab.sweeps.attempt import Answer, attempt
 from contactlab.lab.sweeps.functions import FunctionName, load_function
-from contactlab.lab.sweeps.process import ONE_THREAD
 from contactlab.lab.sweeps.tasks import Item
-from contactlab.lab.sweeps.worker import Worker
+from contactlab.lab.sweeps.worker import ONE_THREAD, Worker
 
 __all__ = ["all_cores", "run_here", "run_on_processes"]
 
@@ -25,10 +24,10 @@ def all_cores() -> int:
 
 def run_here(function: FunctionName, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
     """Yield every task with its answer, one after the other, in this process, BLAS on one thread as in workers."""
-    found = load_function(function)
+    loaded = load_function(function)
     with _one_blas_thread():
         for item in items:
-            yield item, attempt(found, item.text)
+            yield item, attempt(loaded, item.text)
 
 
 def _one_blas_thread() -> contextlib.AbstractContextManager[object]:

@@ -16,8 +16,7 @@ from typing import Any
 import lcp
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.problems import Problem, load_problems
-from contactlab.lab.errors import DatasetError
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import DatasetError, SweepError
 from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.scene_runs import grid
 from contactlab.lab.sweeps.sweeping import sweep

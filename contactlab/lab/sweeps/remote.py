@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import contactlab
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 from contactlab.lab.sweeps.worker import Worker
 

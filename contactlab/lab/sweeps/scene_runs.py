@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName, load_function, name_of
 from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.sweeping import sweep

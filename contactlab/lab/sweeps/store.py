@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import SweepError
 
 __all__ = ["ROWS", "Store"]
 

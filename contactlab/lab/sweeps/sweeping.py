@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from contactlab.lab.errors import SweepError
 from contactlab.lab.progress import Progress
 from contactlab.lab.sweeps.attempt import Answer
-from contactlab.lab.sweeps.errors import SweepError
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName, name_of
 from contactlab.lab.sweeps.pool import all_cores, run_here, run_on_processes
 from contactlab.lab.sweeps.result import SweepResult, write_csv

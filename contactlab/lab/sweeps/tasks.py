@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.lab.sweeps.errors import SweepError
+from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 
 __all__ = ["RESERVED", "Item", "items_of", "whole"]
@@ -34,12 +34,6 @@ class Item:
 
     key: str
     text: str
-
-    @property
-    def entries(self) -> dict[str, Any]:
-        """The task's own entries, which open its row."""
-        entries: dict[str, Any] = json.loads(self.text)
-        return entries
 
 
 def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[Item]:

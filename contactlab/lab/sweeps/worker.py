@@ -1,23 +1,38 @@
-"""A worker process as its owner sees it: one task at a time, ended and replaced when it hangs or dies."""
+"""A worker process as its owner sees it: one task at a time, ended and replaced when it hangs or dies.
+
+No library's pool does what a sweep promises. `concurrent.futures` and loky count all their workers as broken when one
+dies, tell neither its signal nor its last words, and end no task that has run too long; `multiprocessing` runs the
+user's script again in every worker, and a worker at a task outlives an owner that was killed. Hence plain child
+processes, which run `contactlab.lab.sweeps.child` and are spoken to in lines.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import asdict
+from typing import IO
 
+from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.attempt import Answer
-from contactlab.lab.sweeps.errors import SweepError
-from contactlab.lab.sweeps.functions import FunctionName
-from contactlab.lab.sweeps.process import Process
+from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName
 
-__all__ = ["Worker"]
+__all__ = ["ONE_THREAD", "Worker"]
 
 #: Signals that come from outside: the owner of the machine, or its kernel when memory runs out. What else ends a
 #: process in the middle of a task is the task's own doing.
 FOREIGN = ("SIGKILL", "SIGTERM", "SIGHUP")
+TAIL = 1500  # bytes kept of what it says on standard error
+PATIENCE = 5.0  # s, for what it said before it died to arrive
+#: What tells BLAS how many threads it may use.
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from contactlab.lab.sweeps.child import main; main()"
 
 
 class Worker:
@@ -34,7 +49,7 @@ class Worker:
     def __init__(self, function: FunctionName, retries: int) -> None:
         self.function = function
         self._retries = retries
-        self._process: Process | None = None
+        self._process: _Process | None = None
         self._closed = False
         self._lock = threading.Lock()
 
@@ -46,15 +61,15 @@ class Worker:
         SweepError
             The process cannot be started, or does not find the function.
         """
-        tries, told = 0, ""
+        tries, cause = 0, ""
         while tries <= self._retries and not self._closed:
             tries += 1
             answer = self._try(text, time_limit)
             if isinstance(answer, Answer):
                 return answer
-            told = answer
+            cause = answer
         times = f"in each of {tries} tries" if tries > 1 else "in its only try"
-        return Answer("lost", {}, f"the worker process died {times}, the last time of {told}")
+        return Answer("lost", {}, f"the worker process died {times}, the last time of {cause}")
 
     def kill(self) -> None:
         """End the process now; a task under way is lost, and no other is begun."""
@@ -73,9 +88,9 @@ class Worker:
         process = self._fresh()
         if process is None:
             return "an end of the sweep"
-        if not process.greeted and (told := self._greet(process)):
-            return told
-        process.forget_output()
+        if not process.greeted and (cause := self._greet(process)):
+            return cause
+        process.tail.clear()  # it belongs to the task before
         started = time.monotonic()
         expired = threading.Event()
 
@@ -94,15 +109,15 @@ class Worker:
         # An answer may come when the time is just over: it counts, and the process is replaced at the next task.
         if line.endswith(b"\n"):
             return Answer(**json.loads(line))
-        ended, output = process.ended_by(), process.output()
+        end, output = process.end()
         self._forget()
         if expired.is_set():
             return Answer("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
-        if ended in FOREIGN:
-            return f"{ended}, which came from outside or for want of memory"
-        return Answer("failed", {}, "\n".join(filter(None, [f"the worker process ended in the task: {ended}", output])))
+        if end in FOREIGN:
+            return f"{end}, which came from outside or for want of memory"
+        return Answer("failed", {}, "\n".join(filter(None, [f"the worker process ended in the task: {end}", output])))
 
-    def _fresh(self) -> Process | None:
+    def _fresh(self) -> _Process | None:
         """Return the living process, started where there is none; None once the worker is closed."""
         with self._lock:
             if self._process is not None and not self._process.alive():
@@ -111,10 +126,10 @@ class Worker:
             if self._closed:
                 return None
             if self._process is None:
-                self._process = Process()
+                self._process = _Process()
             return self._process
 
-    def _greet(self, process: Process) -> str:
+    def _greet(self, process: _Process) -> str:
         """Tell a new process its function; return what it died of, if it did so through no fault of its own."""
         line = process.ask(json.dumps(asdict(self.function)))
         answer = {}
@@ -125,14 +140,101 @@ class Worker:
         if "ready" in answer:
             process.greeted = True
             return ""
-        ended, output = process.ended_by(), process.output()
+        end, output = process.end()
         self._forget()
-        if ended in FOREIGN or self._closed:
-            return ended
-        raise SweepError(f"a worker process ended while it loaded {self.function.qualified}: {ended}\n{output}".strip())
+        if end in FOREIGN or self._closed:
+            return end
+        raise SweepError(f"a worker process ended while it loaded {self.function.qualified}: {end}\n{output}".strip())
 
     def _forget(self) -> None:
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
             process.close()
+
+
+class _Process:
+    """A running process; raises a `SweepError` where the machine gives none.
+
+    Attributes
+    ----------
+    greeted
+        Whether it has loaded its function.
+    tail
+        The end of what it said on standard output and error.
+    """
+
+    def __init__(self) -> None:
+        # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
+        threads = {} if any(name in os.environ for name in ONE_THREAD) else dict.fromkeys(ONE_THREAD, "1")
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START, json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**os.environ, **threads, WORKER_VARIABLE: "1"},
+                # Ctrl-C is for the sweep, which ends its workers itself.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SweepError(f"a worker process cannot be started: {error}") from error
+        self.greeted = False
+        self.tail = bytearray()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._listener = threading.Thread(target=_listen, args=(self._process.stderr, self.tail), daemon=True)
+        self._listener.start()
+
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def ask(self, text: str) -> bytes:
+        """Send a line; return the one that comes back, or what there is of it where the process ends."""
+        try:
+            self._stdin.write(text.encode() + b"\n")
+            self._stdin.flush()
+        except OSError:
+            return b""
+        return self._stdout.readline()
+
+    def kill(self) -> None:
+        """End it, with what it has started."""
+        if self.alive():
+            with contextlib.suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                else:
+                    self._process.kill()
+
+    def end(self) -> tuple[str, str]:
+        """Wait for the end; return the signal's name, or the exit status in words, and its last words."""
+        code = self._process.wait()
+        self._listener.join(PATIENCE)
+        output = self.tail.decode("utf-8", "replace").strip()
+        if code >= 0:
+            return f"exit status {code}", output
+        try:
+            return signal.Signals(-code).name, output
+        except ValueError:
+            return f"signal {-code}", output
+
+    def close(self) -> None:
+        """End it and free what it holds."""
+        self.kill()
+        self._process.wait()
+        self._listener.join(PATIENCE)
+        for stream in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):  # a line that was never read
+                stream.close()
+
+
+def _listen(stream: IO[bytes], tail: bytearray) -> None:
+    """Keep the end of what a process says, for as long as somebody may say something."""
+    with stream:
+        while chunk := os.read(stream.fileno(), 1 << 16):
+            tail.extend(chunk)
+            del tail[:-TAIL]

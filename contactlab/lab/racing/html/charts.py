@@ -130,7 +130,7 @@ def _svg(figure: Figure, order: Sequence[str], name: str) -> str:
     # Within a page an SVG needs no addresses of name spaces.
     text = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text[text.index("<svg") :])
 
-    def group(found: re.Match[str]) -> str:
-        return f'<g class="series"><title>{escape(order[int(found[1])])}</title>' if found[1] else "<g>"
+    def group(match: re.Match[str]) -> str:
+        return f'<g class="series"><title>{escape(order[int(match[1])])}</title>' if match[1] else "<g>"
 
     return _GROUP.sub(group, text).replace("<svg", f'<svg role="img" aria-label="{escape(name, quote=True)}"', 1)

@@ -16,32 +16,32 @@ _NAMED = 8
 def limitations(report: RaceReport) -> list[str]:
     """Sentences, plain text."""
     bounds = " and ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)
-    said = [
+    sentences = [
         f"Solved means: scaled residual at most {bounds} on the problem's own data, and a natural map "
         "within its bound, both measured after the solve, not by the solver. At another tolerance the order may "
         "differ: methods that end in a basis gain little from a looser one, first-order methods much."
     ]
-    said.append(
+    sentences.append(
         f"Every solver had {seconds_text(report.time_limit)} per problem. A failure counts as that in the means, so "
         "their order depends on it. Those that take no time limit were ended from outside, later; what they would have "
         "found is not known."
     )
-    said.append(_load(report))
-    said.append(
+    sentences.append(_load(report))
+    sentences.append(
         f"Times are the least of up to {report.repeats} solves of the same problem from nothing (no warm start), after "
         "a warm-up on problems of three unknowns; solves in which something was compiled do not count. They hold the "
         "solver's set-up, any conversion of the data, and for peers the passage from Python. Solves of more than a "
         "second were timed once or twice."
     )
     for field in report.fields:
-        said += _of_field(report, field)
+        sentences += _of_field(report, field)
     if report.skipped:
-        said.append("Left out: " + "; ".join(report.skipped) + ".")
-    said.append(
+        sentences.append("Left out: " + "; ".join(report.skipped) + ".")
+    sentences.append(
         "The problems are those that were given: no random sample of anything. Problems of one family resemble one "
         "another, and a family with many members weighs more in every total."
     )
-    return said
+    return sentences
 
 
 def _load(report: RaceReport) -> str:
@@ -73,7 +73,7 @@ def _waiting(report: RaceReport) -> str:
 def _of_field(report: RaceReport, field: Field) -> list[str]:
     sizes = sorted({row.n for row in field.rows.values()})
     kinds = sorted({row.kind for row in field.rows.values()})
-    said = [
+    sentences = [
         f"{field.league.capitalize()} ({', '.join(kinds)}): {len(field.problems)} problems with n from {sizes[0]} to "
         f"{sizes[-1]}; nothing is said about other sizes."
     ]
@@ -87,25 +87,25 @@ def _of_field(report: RaceReport, field: Field) -> list[str]:
             parts.append(f"{len(none)} shown to have no solution ({_listed(none)})")
         if open_ones:
             parts.append(f"{len(open_ones)} that nobody solved ({_listed(open_ones)})")
-        said.append(f"Profiles, means and medians leave out {' and '.join(parts)}.")
+        sentences.append(f"Profiles, means and medians leave out {' and '.join(parts)}.")
     times = field.times()
     if times.size:
         least = times.min(axis=1, keepdims=True)
         ties = int(((times <= NEAR * least).sum(axis=1) > 1).sum())
-        said.append(
+        sentences.append(
             f"On {ties} of {len(field.decided)} problems two or more solvers lie within {NEAR - 1:.0%} of the least "
             f"time; all of them count as best there. Below {seconds_text(SHIFT)} (the shift of the means) differences "
             "hardly count."
         )
     crashed = sorted({row.label for row in field.rows.values() if row.status == "CRASHED"})
     if crashed:
-        said.append(f"Crashes (exceptions, or processes that died) count as failures: {_listed(crashed)}.")
+        sentences.append(f"Crashes (exceptions, or processes that died) count as failures: {_listed(crashed)}.")
     converted = sorted({row.kind for row in field.rows.values()} - {"LCP"})
     if converted and field.league == "complementarity":
-        said.append(
+        sentences.append(
             f"Solvers of plain problems met {', '.join(converted)} reduced or converted, which is part of their time."
         )
-    return said
+    return sentences
 
 
 def _listed(names: Sequence[str]) -> str:

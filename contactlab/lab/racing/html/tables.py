@@ -13,11 +13,16 @@ from contactlab.lab.racing.summary import Field, SolverSummary, failures_text, s
 __all__ = ["facts_table", "family_table", "growth_table", "rows_table", "summary_table"]
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]], kind: str = "") -> str:
+def _table(head: Sequence[str], lines: Iterable[Iterable[str]], kind: str = "") -> str:
     heading = "".join(f"<th>{escape(one)}</th>" for one in head)
     body = "".join("<tr>" + "".join(line) + "</tr>" for line in lines)
     table = f'<table class="{kind}"><thead><tr>{heading}</tr></thead><tbody>{body}</tbody></table>'
     return f'<div class="wide">{table}</div>'
+
+
+def _table_of(lines: Sequence[dict[str, str]], kind: str) -> str:
+    """A table of cells by their heads."""
+    return _table(list(lines[0]) if lines else [], (line.values() for line in lines), kind)
 
 
 def _text(value: object) -> str:
@@ -31,39 +36,24 @@ def _number(value: object, *, good: bool = False, bad: bool = False) -> str:
 
 def summary_table(field: Field, lines: Sequence[SolverSummary]) -> str:
     """One line per solver."""
-    most = max((one.solved for one in lines), default=0)
+    most, best = (max((getattr(one, name) for one in lines), default=0) for name in ("solved", "best"))
     means = [one.mean for one in lines if math.isfinite(one.mean)]
-    head = (
-        "solver",
-        "from",
-        "solved",
-        "no solution",
-        "wrong claims",
-        "mean",
-        "cpu mean",
-        "median",
-        "best on",
-        "failures",
-    )
-    return _table(
-        head,
-        (
-            (
-                _text(one.label),
-                _text(one.origin),
-                _number(f"{one.solved} / {one.met}", good=one.solved == most and most > 0),
-                _number(one.proved),
-                _number(one.wrong, bad=one.wrong > 0),
-                _number(seconds_text(one.mean), good=bool(means) and one.mean == min(means)),
-                _number(seconds_text(one.cpu_mean)),
-                _number(seconds_text(one.median)),
-                _number(one.best, good=one.best == max(two.best for two in lines) and one.best > 0),
-                _text(failures_text(one)),
-            )
-            for one in lines
-        ),
-        "summary",
-    )
+    cells = [
+        {
+            "solver": _text(one.label),
+            "from": _text(one.origin),
+            "solved": _number(f"{one.solved} / {one.met}", good=one.solved == most and most > 0),
+            "no solution": _number(one.proved),
+            "wrong claims": _number(one.wrong, bad=one.wrong > 0),
+            "mean": _number(seconds_text(one.mean), good=bool(means) and one.mean == min(means)),
+            "cpu mean": _number(seconds_text(one.cpu_mean)),
+            "median": _number(seconds_text(one.median)),
+            "best on": _number(one.best, good=one.best == best and best > 0),
+            "failures": _text(failures_text(one)),
+        }
+        for one in lines
+    ]
+    return _table_of(cells, "summary")
 
 
 def family_table(field: Field, order: Sequence[str]) -> str:
@@ -95,47 +85,30 @@ def growth_table(report: RaceReport, field: Field) -> str:
             cells.append(_number("" if fit is None else f"{fit.exponent:.2f}{error}"))
         lines.append((_text(label), *cells))
     ranges = {family: (fit.least_n, fit.largest_n, fit.points) for _, family, fit in fits}
-    said = "; ".join(f"{escape(f)}: n = {low} to {high}, {k} problems" for f, (low, high, k) in ranges.items())
-    return _table(("solver", *families), lines, "many") + f'<p class="small">Widest fits: {said}.</p>'
+    widest = "; ".join(f"{escape(f)}: n = {low} to {high}, {k} problems" for f, (low, high, k) in ranges.items())
+    return _table(("solver", *families), lines, "many") + f'<p class="small">Widest fits: {widest}.</p>'
 
 
 def rows_table(rows: Sequence[Row]) -> str:
     """Every row, with the attributes by which the page filters."""
-    head = (
-        "problem",
-        "solver",
-        "status",
-        "residual",
-        "iterations",
-        "time",
-        "cpu",
-        "n",
-        "kind",
-        "runs",
-        "claim",
-        "detail",
-    )
-    lines = []
-    for row in rows:
-        wrong = row.wrong
-        status = f'<td class="{"good" if row.solved else "bad"}">{escape(row.status)}</td>'
-        lines.append(
-            (
-                _text(row.problem),
-                _text(row.label),
-                status,
-                _number(f"{row.residual:.1e}"),
-                _number(row.iterations),
-                _number(seconds_text(row.time) if row.runs else "-"),
-                _number(seconds_text(row.cpu) if row.runs else "-"),
-                _number(row.n),
-                _text(row.kind),
-                _number(row.runs),
-                f'<td class="bad">{escape(row.claim)}</td>' if wrong else _text(row.claim),
-                f'<td class="detail">{escape(row.detail)}</td>',
-            )
-        )
-    return _table(head, lines, "rows")
+    cells = [
+        {
+            "problem": _text(row.problem),
+            "solver": _text(row.label),
+            "status": f'<td class="{"good" if row.solved else "bad"}">{escape(row.status)}</td>',
+            "residual": _number(f"{row.residual:.1e}"),
+            "iterations": _number(row.iterations),
+            "time": _number(seconds_text(row.time) if row.runs else "-"),
+            "cpu": _number(seconds_text(row.cpu) if row.runs else "-"),
+            "n": _number(row.n),
+            "kind": _text(row.kind),
+            "runs": _number(row.runs),
+            "claim": f'<td class="bad">{escape(row.claim)}</td>' if row.wrong else _text(row.claim),
+            "detail": f'<td class="detail">{escape(row.detail)}</td>',
+        }
+        for row in rows
+    ]
+    return _table_of(cells, "rows")
 
 
 def facts_table(facts: Sequence[tuple[str, str]]) -> str:

@@ -42,5 +42,5 @@ class QuantEconLemke:
         from quantecon.optimize import lcp_lemke
 
         most = 20 * problem.n + 1000 if self.max_iter is None else self.max_iter
-        found = lcp_lemke(problem._M, problem._q, max_iter=most)
-        return lcp.Claim(found.z, _STATUS.get(int(found.status), lcp.Status.STALLED), int(found.num_iter))
+        outcome = lcp_lemke(problem._M, problem._q, max_iter=most)
+        return lcp.Claim(outcome.z, _STATUS.get(int(outcome.status), lcp.Status.STALLED), int(outcome.num_iter))

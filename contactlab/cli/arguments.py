@@ -1,4 +1,4 @@
-"""What commands share: how they are added, argument types that say what they wanted, and what is said of pictures."""
+"""Argument types that commands share, each of which says what it wanted; and what is said of pictures."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import argparse
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 __all__ = [
-    "Commands",
-    "add_command",
     "cone_list",
     "even",
     "frictions",
@@ -24,29 +22,7 @@ __all__ = [
     "whole",
 ]
 
-Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Number = TypeVar("Number", int, float)
-
-
-def add_command(
-    commands: Commands,
-    name: str,
-    run: Callable[[argparse.Namespace], int],
-    *,
-    help: str,
-    description: str | None,
-    epilog: str = "",
-) -> argparse.ArgumentParser:
-    """Return the parser of a new command, which calls ``run``; the epilog is printed as it is written."""
-    parser = commands.add_parser(
-        name,
-        help=help,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter if epilog else argparse.HelpFormatter,
-    )
-    parser.set_defaults(run=run)
-    return parser
 
 
 def report_written(missing: str, write: Callable[[], Path]) -> None:

@@ -15,20 +15,15 @@ from contactlab.lab.progress import Progress
 if TYPE_CHECKING:
     from contactlab.simulation import Recording
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
 NAME = "contactlab_demo"
+HELP = "throw cubes and balls; write a replay, a plot and the record"
+EPILOG = f"Writes {NAME}.npz, {NAME}.html and {NAME}.png."
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "demo",
-        run,
-        help="throw cubes and balls; write a replay, a plot and the record",
-        description=f"{__doc__} Writes {NAME}.npz, {NAME}.html and {NAME}.png.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument(
         "--out", type=Path, default=Path(), metavar="DIR", help="folder to write into (default: this one)"
     )

@@ -12,8 +12,9 @@ from contactlab.cli.verify import stamp_text
 if TYPE_CHECKING:
     from contactlab.simulation.explanation import Explanation
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
+HELP = "explain a step that failed, from the files it left"
 EPILOG = """\
 FILE is what a failed run leaves, <record>_failed_step<i>.npz, or the record itself; with the record beside it the
 problem's step, time and contacts are told, too. The solver is asked again.
@@ -21,16 +22,8 @@ Exit status: 0 it is solved this time; 1 it is not; 2 unreadable.
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "explain",
-        run,
-        help="explain a step that failed, from the files it left",
-        description=__doc__,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the dumped problem, or the record")
     parser.add_argument("--h", type=kinds.positive, help="step [s] of a problem without its record (default 1e-3)")
     parser.add_argument(

@@ -11,8 +11,9 @@ import numpy as np
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
+HELP = "score impact laws and simulations on recorded planar impacts"
 EPILOG = """\
 DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
 whole drops of a square (x, z, theta, traj_id, dt, half_width), or a folder that holds one of either, or of both.
@@ -23,16 +24,8 @@ file is given; --fit fits them again to this one (minutes), with cross-validatio
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "impact",
-        run,
-        help="score impact laws and simulations on recorded planar impacts",
-        description=__doc__,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("data", type=Path, metavar="DATA", help="the recordings: .npz, a folder, or planar_impacts")
     parser.add_argument("--folds", type=kinds.positive_integer, default=2, help="folds (default %(default)s: halves)")
     parser.add_argument("--seed", type=kinds.whole, default=0, help="of the folds and the resamples (default 0)")

@@ -27,8 +27,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contactlab {contactlab.__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, metavar="COMMAND")
-    for module in (run, verify, explain, replay, demo, toss, impact, race, sweep, warmup):
-        module.add_parser(commands)
+    for command in (run, verify, explain, replay, demo, toss, impact, race, sweep, warmup):
+        part = commands.add_parser(
+            command.__name__.rpartition(".")[2],
+            help=command.HELP,
+            description=command.__doc__,
+            epilog=command.EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(part)
+        part.set_defaults(run=command.run)
     return parser
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
+HELP = "race solvers on files of problems; rows, profiles, one-file report"
 EPILOG = """\
 NAMES are separated by commas, capitals or not, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all` stands
 for our solvers that suit each problem's kind; peers are named apart. A solver of your own is path.py:Name or
@@ -19,16 +20,8 @@ no failure of the command: the exit status is 1 only if nobody solved anything.
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "race",
-        run,
-        help="race solvers on files of problems; rows, profiles, one-file report",
-        description=__doc__,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files or folders of problems")
     parser.add_argument("--solvers", default="all", metavar="NAMES", help="names, or all (default)")
     parser.add_argument("--peers", default="", metavar="NAMES", help="solvers of other projects: names, or all")

@@ -13,18 +13,14 @@ from contactlab.lab.progress import Progress
 if TYPE_CHECKING:
     from contactlab.simulation import Recording
 
-__all__ = ["add_parser", "run", "write_html", "write_plots"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run", "write_html", "write_plots"]
+
+HELP = "look at a record: live in the browser, as HTML, as a picture, as plots"
+EPILOG = "Without --html, --picture and --plots it is served to this machine alone, until Ctrl-C."
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "replay",
-        run,
-        help="look at a record: live in the browser, as HTML, as a picture, as plots",
-        description=f"{__doc__} Without any of the three it is served to this machine alone, until Ctrl-C.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the record, .npz")
     parser.add_argument("--html", type=kinds.output_file, metavar="OUT", help="write one HTML file that opens offline")
     parser.add_argument(

@@ -10,8 +10,9 @@ from pathlib import Path
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
+HELP = "simulate a scene file and write its record"
 EPILOG = """\
 SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
 contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
@@ -22,16 +23,8 @@ refuses; 130 interrupted.
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "run",
-        run,
-        help="simulate a scene file and write its record",
-        description=__doc__,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("scene", type=Path, metavar="SCENE", help="the scene, .toml")
     parser.add_argument("--out", type=kinds.output_file, required=True, metavar="FILE", help="the record, .npz")
     parser.add_argument("--duration", type=kinds.positive, help="simulated seconds, in place of the scene's")

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
+HELP = "run a scene over parameters and seeds, or solvers over problems"
 EPILOG = """\
 EXPERIMENT is a TOML file; docs/sweeps.md has its sections. DIR/rows.jsonl grows by a line per finished run and
 DIR/rows.csv is the table at the end. The same command goes on where it was stopped, and runs nothing twice.
@@ -18,16 +19,8 @@ cluster that cannot be used; 130 interrupted.
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "sweep",
-        run,
-        help="run a scene over parameters and seeds, or solvers over problems",
-        description=__doc__,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("experiment", type=Path, metavar="EXPERIMENT", help="the experiment, .toml")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder of the rows")
     where = parser.add_mutually_exclusive_group()

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from contactlab.lab.datasets import CubeTosses
     from contactlab.studies import TossReport, TossSettings
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
+HELP = "simulate real cube tosses and score them"
 EPILOG = """\
 FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,
 gravity), or the data set cube_toss in the folder that CONTACTLAB_DATA names. A toss whose simulation fails is counted,
@@ -28,20 +29,12 @@ listed and left out of the means; the exit status is then 1.
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     # The defaults are those of the settings; reading them costs nothing heavy.
     from contactlab.studies import MODELS
 
     default = MODELS["rigid"]
-    parser = kinds.add_command(
-        commands,
-        "toss",
-        run,
-        help="simulate real cube tosses and score them",
-        description=__doc__,
-        epilog=EPILOG,
-    )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
     source.add_argument("--data", type=Path, metavar="FILE", help="the same")

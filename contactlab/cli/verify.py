@@ -9,8 +9,9 @@ from pathlib import Path
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 
-__all__ = ["add_parser", "run", "stamp_text"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run", "stamp_text"]
 
+HELP = "check every step of a record again, independently"
 EPILOG = """\
 FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows
 and the complementarity problem of each step are formed again in plain numpy; no kernel of the simulation is used.
@@ -19,16 +20,8 @@ Exit status: 0 everything holds; 1 something does not (step, island and contact 
 """
 
 
-def add_parser(commands: kinds.Commands) -> None:
-    """Add the command to the parser."""
-    parser = kinds.add_command(
-        commands,
-        "verify",
-        run,
-        help="check every step of a record again, independently",
-        description=__doc__,
-        epilog=EPILOG,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("file", type=Path, metavar="FILE", help="the record")
     parser.add_argument(
         "--every", type=kinds.positive_integer, default=1, metavar="K", help="every K-th step (default: all)"

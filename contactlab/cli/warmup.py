@@ -9,9 +9,10 @@ from functools import partial
 from contactlab.cli import side_compiler
 from contactlab.cli.side_compiler import compile_part
 
-__all__ = ["add_parser", "run"]
+__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
 
+HELP = "compile the kernels once, ahead of the first run"
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
 that is stops, dry friction, drives and loops, of bodies that touch the ground alone and of bodies that touch one
@@ -20,17 +21,10 @@ all. What is compiled is kept on disk, once per machine and version.
 """
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command to the parser."""
-    parser = commands.add_parser(
-        "warmup",
-        help="compile the kernels once, ahead of the first run",
-        description=__doc__,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command to its parser."""
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (default: all)")
-    parser.set_defaults(run=run, usage_error=parser.error)
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:

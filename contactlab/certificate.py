@@ -10,8 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = [
     "ACCELERATION_FORMULAS",
@@ -130,9 +129,9 @@ class Certificate:
     @classmethod
     def from_kernel(
         cls,
-        cert: NDArray[np.float64],
+        cert: FloatArray,
         bilateral: Check | None = None,
-        boxed: NDArray[np.float64] | None = None,
+        boxed: FloatArray | None = None,
         *,
         formulas: Mapping[str, str] = FORMULAS,
         not_enforced: tuple[str, ...] = (),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import lcp
 from contactlab.certificate import Certificate
@@ -33,6 +33,7 @@ from contactlab.formulation.solution import (
     StepSolution,
 )
 from contactlab.formulation.verdict import certify_accelerations, certify_cone_forces, certify_forces
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 __all__ = [
@@ -45,7 +46,6 @@ __all__ = [
     "certify_forces",
 ]
 
-FloatArray = NDArray[np.float64]
 
 #: What the friction rows of the data span.
 FRICTION = ("pyramid", "cone")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraints.baumgarte import Baumgarte, baumgarte_of
 from contactlab.constraints.contact import ContactConstraint
@@ -18,7 +17,7 @@ from contactlab.constraints.groups import ConstraintGroup, find_group, grouped
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.constraints.packing import PackedConstraints, pack_rows
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["AnyConstraint", "ConstraintSet"]
 
@@ -79,7 +78,7 @@ class ConstraintSet:
     _places: tuple[slice, ...] = field(repr=False)
     # For the usual calls, in one look-up: the model (None where there is something of the user's own), its buffers with
     # the set's behind, nv, number of rows, and the length of test forces' workspace as in `packed`.
-    _quick: tuple[Model | None, NDArray[np.int64], FloatArray, int, int, int] = field(repr=False)
+    _quick: tuple[Model | None, IntArray, FloatArray, int, int, int] = field(repr=False)
 
     def __init__(self, model: Model, constraints: Iterable[AnyConstraint | Any]) -> None:
         if not isinstance(model, Model):
@@ -134,7 +133,7 @@ class ConstraintSet:
         """The group of a name or of a row's id; an unknown one raises, with the close ones."""
         return self.groups[find_group(self._keys, key)]
 
-    def rows(self, key: str | int) -> slice | NDArray[np.int64]:
+    def rows(self, key: str | int) -> slice | IntArray:
         """Rows of a group: a slice where they stand together, else their indices; either picks from any (nc,) array."""
         return self.group(key).slice
 

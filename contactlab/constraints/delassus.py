@@ -57,13 +57,7 @@ def delassus(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> 
 
 
 def solve_by_test_forces(
-    model: Model,
-    q: Instant,
-    H: FloatArray,
-    G: FloatArray,
-    c: ArrayLike,
-    gamma: FloatArray,
-    linear_solver: LinearSolver,
+    model: Model, q: Instant, H: FloatArray, G: FloatArray, c: ArrayLike, gamma: FloatArray, linear_solver: LinearSolver
 ) -> KKTSolution:
     """The range-space method with M^-1 from the articulated bodies and a factorisation of the caller's choice."""
     load = np.asarray(c, dtype=np.float64)

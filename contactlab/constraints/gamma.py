@@ -53,13 +53,7 @@ def with_accelerations(cs: ConstraintSet, gamma: FloatArray, accelerations: Arra
 
 
 def baumgarte_term(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    cs: ConstraintSet,
-    *,
-    group: str | int | None = None,
-    t: float = 0.0,
+    model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
     """-2 alpha phid - beta^2 phi (nc,), or of one group's rows: what stabilisation adds to gamma.
 

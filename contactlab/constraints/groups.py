@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraints.baumgarte import Baumgarte, baumgarte_of
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.loop import LoopConstraint
+from contactlab.spatial.arrays import IntArray
 
 __all__ = ["ConstraintGroup", "Kind", "find_group", "grouped", "kind_of"]
 
@@ -39,7 +39,7 @@ class ConstraintGroup:
     """
 
     name: str
-    rows: NDArray[np.int64]
+    rows: IntArray
     kind: Kind
     id: int | None
     baumgarte: Baumgarte | None
@@ -48,7 +48,7 @@ class ConstraintGroup:
         return int(self.rows.shape[0])
 
     @property
-    def slice(self) -> slice | NDArray[np.int64]:
+    def slice(self) -> slice | IntArray:
         """The rows as a slice where they stand together, else ``rows``."""
         first, last = int(self.rows[0]), int(self.rows[-1])
         return slice(first, last + 1) if last - first + 1 == len(self) else self.rows

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraints.baumgarte import Baumgarte
 from contactlab.constraints.contact import ContactConstraint
@@ -18,7 +17,7 @@ from contactlab.constraints.loop import LoopConstraint
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.sizes import STACK
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
 __all__ = ["PackedConstraints", "pack_rows"]
 
@@ -52,9 +51,9 @@ class PackedConstraints:
         contact's, or more of them than degrees of freedom.
     """
 
-    ints: NDArray[np.int64]
+    ints: IntArray
     floats: FloatArray
-    model_ints: NDArray[np.int64]
+    model_ints: IntArray
     model_floats: FloatArray
     n: int
     groups: int

@@ -40,13 +40,7 @@ def constraint_position_error(
 
 
 def constraint_velocity_error(
-    model: Model,
-    q: Instant,
-    v: ArrayLike | None,
-    cs: ConstraintSet,
-    *,
-    group: str | int | None = None,
-    t: float = 0.0,
+    model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
 ) -> FloatArray:
     """Velocity errors (nc,), or of one group's rows: G v, and phi_t where a custom constraint depends on time.
 

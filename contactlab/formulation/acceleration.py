@@ -27,15 +27,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
 from contactlab.formulation.discretized import recover_forces
+from contactlab.spatial.arrays import FloatArray
 from problem_data import AccelerationBlocks, ConstraintAccelProblemData
 
 __all__ = ["AccelerationLCP", "form_acceleration_lcp", "full_slack"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,11 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["BilateralRows", "factor_bilateral_rows"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class BilateralRows:
         project_velocity(self.G, self.Y, self.W_pinv, kG, out, np.empty(len(kG)))
         return out
 
-    def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, NDArray[np.int64]]:
+    def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, IntArray]:
         """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each; 0 where only rounding is left, and 1 for those."""
         from contactlab.formulation.kernels.bilateral import project_rows
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_rows
+from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import AccelerationBlocks, VelocityBlocks
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "without_bilateral",
 ]
 
-FloatArray = NDArray[np.float64]
 
 #: The spans of rows that are dense: see `contactlab.formulation.kernels.spans`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
@@ -57,7 +56,7 @@ class UnilateralRows:
     J: FloatArray
     Y: FloatArray
     responses: FloatArray
-    locked: NDArray[np.int64]
+    locked: IntArray
     bilateral: BilateralRows | None
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:

@@ -6,13 +6,11 @@ The kinds of rows and their variables x and y are tabled in `kernels.boxed_rows`
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from contactlab.spatial.arrays import FloatArray
 from problem_data import VelocityBlocks
 
 __all__ = ["lcp_size", "lcp_size_text", "zero_force_vector"]
-
-FloatArray = NDArray[np.float64]
 
 
 def lcp_size(blocks: VelocityBlocks) -> int:

@@ -16,10 +16,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
+from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
 __all__ = [
@@ -32,8 +32,6 @@ __all__ = [
     "pyramid_vector",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Cosine above which two tangents of a contact span nothing.
 _PARALLEL = 1.0 - 1e-9

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation.generalized import ProblemData, packed_forces
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ProblemDataError
 
 __all__ = ["contact_forces_in_frames"]
 
-FloatArray = NDArray[np.float64]
 
 # How far columns may be from unit length, and their product from zero.
 _ORTHONORMAL = float(np.sqrt(np.finfo(np.float64).eps))

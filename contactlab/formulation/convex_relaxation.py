@@ -30,10 +30,9 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, judge
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["ConvexRelaxation"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

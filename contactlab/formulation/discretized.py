@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation.blocks import (
     ALL_COLUMNS,
@@ -38,6 +38,7 @@ from contactlab.formulation.blocks import (
 )
 from contactlab.formulation.boxed import lcp_size, lcp_size_text, zero_force_vector
 from contactlab.formulation.step import check_step
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
 __all__ = [
@@ -50,8 +51,6 @@ __all__ = [
     "recover_forces",
     "update_discretized_time_lcp",
 ]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

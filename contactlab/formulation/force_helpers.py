@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation import generalized
 from contactlab.formulation.contact_frames import contact_forces_in_frames
@@ -22,11 +21,10 @@ from contactlab.formulation.discretized import (
     update_discretized_time_lcp,
 )
 from contactlab.formulation.generalized import ProblemData
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 __all__ = ["ForceHelpers", "check_level"]
-
-FloatArray = NDArray[np.float64]
 
 
 def check_level(data: object, wanted: type) -> None:

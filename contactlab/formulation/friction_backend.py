@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
 __all__ = ["ContactLayout", "FrictionAnswer", "FrictionBackend", "check_qp", "judge", "refuse"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

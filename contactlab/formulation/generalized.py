@@ -7,10 +7,11 @@ row of (N - mu_s Q)', fF has no entry for that contact, and there is no fB.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation.blocks import force_responses
 from contactlab.formulation.step import check_step
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 __all__ = [
@@ -21,7 +22,6 @@ __all__ = [
     "total_acceleration",
 ]
 
-FloatArray = NDArray[np.float64]
 ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
 
 

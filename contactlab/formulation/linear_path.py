@@ -16,16 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.blocks import UnilateralRows, force_responses, free_motion, unilateral_rows
 from contactlab.formulation.discretized import add_bilateral_forces
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
 __all__ = ["NOT_ENFORCED", "LinearResult", "solve_linear_path"]
 
-FloatArray = NDArray[np.float64]
 
 #: Conditions of the certificate that nothing in the linear path imposes.
 NOT_ENFORCED = ("cone", "force_sign")

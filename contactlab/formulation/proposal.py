@@ -6,15 +6,13 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.blocks import ALL_COLUMNS
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["Proposal", "proposed"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

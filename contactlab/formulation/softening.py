@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.step import check_step
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
 __all__ = [
@@ -31,8 +32,6 @@ __all__ = [
     "spring_damper",
     "spring_damper_from_impulse",
 ]
-
-FloatArray = NDArray[np.float64]
 
 
 class Softening(NamedTuple):

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 import lcp
 from contactlab.certificate import Certificate
 from contactlab.formulation.linear_path import LinearResult
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
 
 __all__ = [
@@ -21,8 +19,6 @@ __all__ = [
     "Solution",
     "StepSolution",
 ]
-
-FloatArray = NDArray[np.float64]
 
 
 class CoulombError(NamedTuple):

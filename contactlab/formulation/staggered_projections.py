@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, judge
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
 __all__ = ["StaggeredProjections"]
 
-FloatArray = NDArray[np.float64]
 
 # The bound of lcp.solve: up to here an answer is one of Coulomb's problem.
 _VERIFIED = 1e-9

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
 from contactlab.formulation.acceleration import full_slack
 from contactlab.formulation.blocks import ALL_COLUMNS, Blocks, bilateral_part, force_responses
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
 
 __all__ = ["certify_accelerations", "certify_cone_forces", "certify_forces"]
-
-FloatArray = NDArray[np.float64]
 
 
 def certify_forces(

@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
 from contactlab.formulation.discretized import add_bilateral_forces
 from contactlab.impact.errors import ImpactError
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
 __all__ = ["Collision", "ImpactProblem"]
 
-FloatArray = NDArray[np.float64]
 
 # Rows of a pyramid may be off the regular one by rounding of the pose they come from.
 _REGULAR = 1e-9

@@ -19,11 +19,11 @@ from enum import Enum
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["Phase", "Segment", "State", "Stopped", "impulse_path"]
 
-FloatArray = NDArray[np.float64]
 
 # Slip below this part of the contact's speed before the impact has stopped; rounding leaves about 1e-16.
 _STOPPED = 1e-12

@@ -6,17 +6,15 @@ import operator
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.impact.restitution import Restitution, check_restitution, coefficients
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["ImpactLaw", "check_law", "with_newtons_terms", "with_normal_terms"]
-
-FloatArray = NDArray[np.float64]
 
 
 @runtime_checkable

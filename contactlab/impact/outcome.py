@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.certificate import Certificate
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.single import SingleImpact
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces
 
 __all__ = ["ImpactOutcome", "ImpactStatus"]
 
-FloatArray = NDArray[np.float64]
 
 # Growth of the energy that rounding explains, relative to the energy before.
 _GROWTH = 1e-12

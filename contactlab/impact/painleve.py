@@ -14,17 +14,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 import lcp
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.impact.errors import ImpactError
-from contactlab.spatial.arrays import finite_array, finite_number
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 
 __all__ = ["PainleveMap", "painleve_scan", "painleve_threshold"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +43,7 @@ class PainleveMap:
 
     angles: FloatArray
     mus: FloatArray
-    solutions: NDArray[np.int64]
+    solutions: IntArray
     kappa: float
     spin: float
     gravity: float

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.impact.errors import ImpactError
-from contactlab.spatial.arrays import finite_number
+from contactlab.spatial.arrays import FloatArray, finite_number
 
 __all__ = ["PowerLaw", "Restitution", "RestitutionLaw", "coefficients"]
-
-FloatArray = NDArray[np.float64]
 
 
 @runtime_checkable

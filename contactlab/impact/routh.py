@@ -9,18 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending, SingleImpact, single_impact
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["RouthDiagram", "routh_diagram"]
 
-FloatArray = NDArray[np.float64]
 
 _ENDINGS: tuple[Ending, ...] = ("newton", "poisson", "stronge")
 

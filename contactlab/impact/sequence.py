@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import SingleImpact
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["solve_in_sequence"]
 
-FloatArray = NDArray[np.float64]
 
 # Speed of approach below this part of the first one counts as rest: a ball between two others comes to rest only in
 # infinitely many collisions.

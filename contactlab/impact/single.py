@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.impact.collision import Collision
 from contactlab.impact.impulse_path import (
@@ -17,10 +16,10 @@ from contactlab.impact.impulse_path import (
     normal_velocity,
     normal_work,
 )
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["Ending", "SingleImpact", "single_impact"]
 
-FloatArray = NDArray[np.float64]
 
 #: What restitution is a ratio of: normal velocities, normal impulses, or the root of the ratio of normal works.
 Ending = Literal["newton", "poisson", "stronge"]

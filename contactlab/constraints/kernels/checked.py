@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.constraint_residual import constraint_residual
 from contactlab.constraints.kernels.kkt_codes import BROKEN
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def checked(
-    G: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    a: NDArray[np.float64],
-    alone: NDArray[np.float64],
-    terms: NDArray[np.float64],
-) -> float:
+def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, terms: FloatArray) -> float:
     """The residual of a solve that went through, `BROKEN` where it is not finite.
 
     alone (nv,): sizes of the accelerations that the load would give each degree of freedom by itself.

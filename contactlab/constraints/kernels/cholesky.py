@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
@@ -20,7 +20,7 @@ SMALL: Final = 20
 
 
 @kernel
-def factor(A: NDArray[np.float64], first: int, n: int, least: NDArray[np.float64], columns: NDArray[np.float64]) -> int:
+def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatArray) -> int:
     """The lower triangle of rows and columns ``first`` to n - 1 := L; -1, or the first k with a pivot <= least[k].
 
     ``columns`` (4 n,) is scratch.
@@ -87,7 +87,7 @@ def factor(A: NDArray[np.float64], first: int, n: int, least: NDArray[np.float64
 
 
 @kernel
-def solve_lower(L: NDArray[np.float64], first: int, n: int, x: NDArray[np.float64]) -> None:
+def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
     """x := L^-1 x, in entries ``first`` to n - 1."""
     own = x[first:n]
     for i in range(n - first):
@@ -97,7 +97,7 @@ def solve_lower(L: NDArray[np.float64], first: int, n: int, x: NDArray[np.float6
 
 
 @kernel
-def solve_upper(L: NDArray[np.float64], first: int, n: int, x: NDArray[np.float64]) -> None:
+def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
     """x := L^-T x, in entries ``first`` to n - 1."""
     own = x[first:n]
     for i in range(n - first - 1, -1, -1):
@@ -110,9 +110,7 @@ def solve_upper(L: NDArray[np.float64], first: int, n: int, x: NDArray[np.float6
 
 
 @kernel
-def solve_small(
-    A: NDArray[np.float64], least: NDArray[np.float64], inverse: NDArray[np.float64], x: NDArray[np.float64]
-) -> int:
+def solve_small(A: FloatArray, least: FloatArray, inverse: FloatArray, x: FloatArray) -> int:
     """x := A^-1 x by A = L D L^T, in plain loops; -1, or the first k with a pivot <= least[k].
 
     Half the time of `factor` and its solves at four rows, two thirds at twelve: no roots, and short loops cost less

@@ -5,9 +5,6 @@ By the mass matrix (direct, range-space and null-space methods); without it see 
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.checked import checked
 from contactlab.constraints.kernels.kkt import solve_kkt
 from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, RANK_TOLERANCE
@@ -22,19 +19,20 @@ from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def constraint_data(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    W: NDArray[np.float64],
-    given: NDArray[np.float64],
-    scratch: NDArray[np.float64],
-    G: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    errors: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    W: FloatArray,
+    given: FloatArray,
+    scratch: FloatArray,
+    G: FloatArray,
+    gamma: FloatArray,
+    errors: FloatArray,
 ) -> None:
     """G (m, nv) and gamma (m,), stabilisation included, the links' accelerations in W holding the weights.
 
@@ -57,18 +55,18 @@ def constraint_data(
 
 @kernel(inline=True)
 def by_mass_matrix(
-    I: NDArray[np.int64],
-    order: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    given: NDArray[np.float64],
-    W: NDArray[np.float64],
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    I: IntArray,
+    order: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    given: FloatArray,
+    W: FloatArray,
+    a: FloatArray,
+    forces: FloatArray,
     ready: int,
     dense: int,
     method: int,
@@ -130,15 +128,15 @@ def by_mass_matrix(
 
 @kernel
 def quick_mass_matrix(
-    I: NDArray[np.int64],
-    order: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    W: NDArray[np.float64],
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    I: IntArray,
+    order: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    W: FloatArray,
+    a: FloatArray,
+    forces: FloatArray,
     dense: int,
     method: int,
 ) -> tuple[int, float]:
@@ -150,18 +148,18 @@ def quick_mass_matrix(
 
 @kernel
 def full_mass_matrix(
-    I: NDArray[np.int64],
-    order: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    given: NDArray[np.float64],
-    W: NDArray[np.float64],
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    I: IntArray,
+    order: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    given: FloatArray,
+    W: FloatArray,
+    a: FloatArray,
+    forces: FloatArray,
     ready: int,
     dense: int,
     method: int,

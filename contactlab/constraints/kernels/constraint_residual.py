@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.kkt_codes import RESIDUAL_FLOOR
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel
-def constraint_residual(
-    G: NDArray[np.float64],
-    x: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    size: NDArray[np.float64],
-    terms: NDArray[np.float64],
-) -> float:
+def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: FloatArray, terms: FloatArray) -> float:
     """The largest |G_i x - gamma_i| / s_i over the rows; not a number where x is none.
 
     s_i = |gamma_i| + sum_j |G_ij| (|x_j| + size_j), but at least `RESIDUAL_FLOOR` times the largest of them. size (n,)

@@ -7,9 +7,6 @@ rows. `DEPENDENT`, where rows depend on each other or there is no free motion to
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.checked import checked
 from contactlab.constraints.kernels.cholesky import SMALL, factor, solve_lower, solve_small, solve_upper
 from contactlab.constraints.kernels.contact_responses import add_contact_forces, contact_climbs, contact_products
@@ -28,22 +25,23 @@ from contactlab.multibody.kernels.stack import stack
 from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
 def by_test_forces(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    a: FloatArray,
+    forces: FloatArray,
 ) -> float:
     """Fill a (nv,) and forces (m,); W of `test_forces_size`. I and F hold the model and a set of contacts."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
@@ -114,14 +112,14 @@ def by_test_forces(
 
 @kernel
 def quick_test_forces(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    W: NDArray[np.float64],
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    W: FloatArray,
+    a: FloatArray,
+    forces: FloatArray,
 ) -> float:
     """`by_test_forces` in as few arguments as the usual call needs: no external forces, no joints of the user's own.
 
@@ -134,17 +132,17 @@ def quick_test_forces(
 
 @kernel
 def full_test_forces(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    f_ext: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    tau: FloatArray,
+    f_ext: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
-    a: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    a: FloatArray,
+    forces: FloatArray,
 ) -> float:
     """`by_test_forces` in all arguments."""
     return by_test_forces(I, F, q, v, tau, f_ext, custom, W, ready, a, forces)

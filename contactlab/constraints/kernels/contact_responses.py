@@ -7,11 +7,9 @@ without a row hold zeros.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, TIP, Rows
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
@@ -19,14 +17,14 @@ from lcp.kernels import kernel
 def contact_climbs(
     t: Tree,
     r: Rows,
-    S: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    G: NDArray[np.float64],
-    u: NDArray[np.float64],
-    P: NDArray[np.float64],
-    X: NDArray[np.float64],
-    free: NDArray[np.float64],
+    S: FloatArray,
+    U: FloatArray,
+    D: FloatArray,
+    G: FloatArray,
+    u: FloatArray,
+    P: FloatArray,
+    X: FloatArray,
+    free: FloatArray,
 ) -> None:
     """Along its path, four columns of X (nv, 4 groups) := E g for each group; ``free`` (4 groups,) := X^T D^-1 u.
 
@@ -138,12 +136,7 @@ def contact_climbs(
 
 @kernel(inline=True)
 def contact_products(
-    parents: NDArray[np.int64],
-    D: NDArray[np.float64],
-    X: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    P: NDArray[np.float64],
-    K: NDArray[np.float64],
+    parents: IntArray, D: FloatArray, X: FloatArray, groups: IntArray, P: FloatArray, K: FloatArray
 ) -> None:
     """Lower triangle of K := X^T D^-1 X (m, m), in the order of the list; blocks of its diagonal are filled entirely.
 
@@ -228,13 +221,7 @@ def contact_products(
 
 
 @kernel(inline=True)
-def add_contact_forces(
-    parents: NDArray[np.int64],
-    X: NDArray[np.float64],
-    groups: NDArray[np.int64],
-    load: NDArray[np.float64],
-    u: NDArray[np.float64],
-) -> None:
+def add_contact_forces(parents: IntArray, X: FloatArray, groups: IntArray, load: FloatArray, u: FloatArray) -> None:
     """u (nv,) += X times the forces ``load`` (m,), in the order of the list."""
     for group in range(groups.shape[0] // GROUP_INTS):
         first = groups[GROUP_INTS * group + START]

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.test_forces import last_entries, responses_of, test_forces
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def delassus_matrix(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    articulated: NDArray[np.float64],
-    G: NDArray[np.float64],
-    W: NDArray[np.float64],
-    K: NDArray[np.float64],
+    I: IntArray, F: FloatArray, articulated: FloatArray, G: FloatArray, W: FloatArray, K: FloatArray
 ) -> None:
     """Fill K (m, m); ``articulated`` (13 nv,) is from `factor_inertia`, W has nv (m + 6) + 2 m + 24 places."""
     t = tree(I, F)

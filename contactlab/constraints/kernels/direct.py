@@ -12,20 +12,18 @@ pivot of e^2 or two of e, and e^2 of the digits are lost both ways. The matrix o
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.cholesky import factor
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT
 from contactlab.constraints.kernels.null_space import unit_columns
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
 from lcp.kernels.reductions import dot
 
 
 @kernel
-def independent(A: NDArray[np.float64], n: int, m: int, K: NDArray[np.float64], w: NDArray[np.float64]) -> bool:
+def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> bool:
     """Whether the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
     products = rows_at(K, 0, m, m)
     for i in range(m):
@@ -38,14 +36,14 @@ def independent(A: NDArray[np.float64], n: int, m: int, K: NDArray[np.float64], 
 
 @kernel
 def solve_direct(
-    H: NDArray[np.float64],
-    G: NDArray[np.float64],
-    c: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    W: NDArray[np.float64],
-    order: NDArray[np.int64],
-    x: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    H: FloatArray,
+    G: FloatArray,
+    c: FloatArray,
+    gamma: FloatArray,
+    W: FloatArray,
+    order: IntArray,
+    x: FloatArray,
+    forces: FloatArray,
 ) -> int:
     """Fill x (n,) and forces (m,); m, or `DEPENDENT` where a pivot is too small to be trusted.
 

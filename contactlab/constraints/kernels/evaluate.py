@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import GAMMA, MOVING, SCRATCH
 from contactlab.multibody.kernels.codes import GOOD
@@ -15,23 +12,24 @@ from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, VELOCIT
 from contactlab.multibody.kernels.sizes import SCRATCH as HEAD_SCRATCH
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def evaluate_rows(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    q: NDArray[np.float64],
-    v: NDArray[np.float64],
-    custom: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
     ready: int,
     want: int,
-    G: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    phi: NDArray[np.float64],
-    phid: NDArray[np.float64],
+    G: FloatArray,
+    gamma: FloatArray,
+    phi: FloatArray,
+    phid: FloatArray,
 ) -> int:
     """`constraint_rows` at q and v, I and F holding the model and the set; `GOOD`, or where a quaternion is not one."""
     code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)

@@ -6,20 +6,14 @@ Golub and Van Loan, Matrix Computations (2013), sections 5.1 and 5.4.2, for the 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
 
 @kernel
-def factor_rows(
-    A: NDArray[np.float64],
-    order: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    length: NDArray[np.float64],
-    floor: float,
-) -> int:
+def factor_rows(A: FloatArray, order: FloatArray, tau: FloatArray, length: FloatArray, floor: float) -> int:
     """Factorise A (m, n) in place; returns the rank r, that is how many rows were longer than ``floor`` in their turn.
 
     With a negative ``floor`` rows are taken as they come. On return row i of A holds row order[i] of L in its first
@@ -71,7 +65,7 @@ def factor_rows(
 
 
 @kernel
-def reflect(A: NDArray[np.float64], tau: NDArray[np.float64], k: int, x: NDArray[np.float64]) -> None:
+def reflect(A: FloatArray, tau: FloatArray, k: int, x: FloatArray) -> None:
     """x := the k-th reflection of x (n,)."""
     row = A[k]
     tail = row[k + 1 :]
@@ -83,14 +77,7 @@ def reflect(A: NDArray[np.float64], tau: NDArray[np.float64], k: int, x: NDArray
 
 
 @kernel
-def reflect_both(
-    A: NDArray[np.float64],
-    tau: NDArray[np.float64],
-    k: int,
-    v: NDArray[np.float64],
-    w: NDArray[np.float64],
-    H: NDArray[np.float64],
-) -> None:
+def reflect_both(A: FloatArray, tau: FloatArray, k: int, v: FloatArray, w: FloatArray, H: FloatArray) -> None:
     """H := P H P for the symmetric H (n, n) and the k-th reflection P, as an update of rank two; v, w are scratch (n,).
 
     With w = tau H v and w -= (tau / 2) (w.v) v it is H - v w^T - w v^T (Golub and Van Loan 2013, section 8.3.1).

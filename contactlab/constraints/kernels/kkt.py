@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.direct import solve_direct
 from contactlab.constraints.kernels.kkt_codes import DEPENDENT, DIRECT, RANGE_SPACE
 from contactlab.constraints.kernels.null_space import solve_null_space
 from contactlab.constraints.kernels.range_space import restored, solve_range_space
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
 def solve_kkt(
     method: int,
-    parents: NDArray[np.int64],
+    parents: IntArray,
     dense: int,
-    H: NDArray[np.float64],
-    G: NDArray[np.float64],
-    c: NDArray[np.float64],
-    gamma: NDArray[np.float64],
+    H: FloatArray,
+    G: FloatArray,
+    c: FloatArray,
+    gamma: FloatArray,
     tolerance: float,
-    W: NDArray[np.float64],
-    order: NDArray[np.int64],
-    x: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    W: FloatArray,
+    order: IntArray,
+    x: FloatArray,
+    forces: FloatArray,
 ) -> int:
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import BODIES, LINKS, NV
 from contactlab.multibody.kernels.layout import HEAD as MODEL_HEAD
 from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 # Places in the head of the integer buffer.
@@ -60,15 +58,15 @@ ROW_FLOATS: Final = 9
 class Rows(NamedTuple):
     """Views into the buffers of n rows in nb blocks."""
 
-    block: NDArray[np.int64]  # (5 nb,) integers of the blocks, one after the other
-    order: NDArray[np.int64]  # (listed,) rows, block by block
-    group: NDArray[np.int64]  # (3 groups,)
-    frame: NDArray[np.float64]  # (nb, 24)
-    row: NDArray[np.float64]  # (n, 9)
+    block: IntArray  # (5 nb,) integers of the blocks, one after the other
+    order: IntArray  # (listed,) rows, block by block
+    group: IntArray  # (3 groups,)
+    frame: FloatArray  # (nb, 24)
+    row: FloatArray  # (n, 9)
 
 
 @kernel(inline=True)
-def rows_view(I: NDArray[np.int64], F: NDArray[np.float64]) -> Rows:
+def rows_view(I: IntArray, F: FloatArray) -> Rows:
     """The views, the buffers standing behind the model's in the same two arrays.
 
     Order and sizes are those of `contactlab.constraints.packing.pack_rows`.

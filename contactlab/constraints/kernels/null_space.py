@@ -15,19 +15,19 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
 from contactlab.constraints.kernels.householder import reflect, reflect_both
 from contactlab.constraints.kernels.kkt_codes import LOOSE
 from contactlab.constraints.kernels.row_space import multipliers, reduce_rows, row_space, targets
 from contactlab.multibody.kernels.outcomes import PIVOT
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot
 
 
 @kernel
-def unit_columns(H: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+def unit_columns(H: FloatArray, scale: FloatArray) -> None:
     """scale (n,): about 1 / sqrt(H_jj), powers of two; where there is no inertia, that of the largest."""
     n = H.shape[0]
     largest = 0.0
@@ -48,14 +48,14 @@ def unit_columns(H: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
 
 @kernel
 def solve_null_space(
-    H: NDArray[np.float64],
-    G: NDArray[np.float64],
-    c: NDArray[np.float64],
-    gamma: NDArray[np.float64],
+    H: FloatArray,
+    G: FloatArray,
+    c: FloatArray,
+    gamma: FloatArray,
     tolerance: float,
-    W: NDArray[np.float64],
-    x: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    W: FloatArray,
+    x: FloatArray,
+    forces: FloatArray,
 ) -> int:
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
 

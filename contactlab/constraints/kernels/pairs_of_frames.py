@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.multibody.kernels.points import acceleration_at
 from contactlab.multibody.kernels.workspace import Frames
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel
-def frame_at(f: Frames, link: int, X: NDArray[np.float64], R: NDArray[np.float64], x: NDArray[np.float64]) -> None:
+def frame_at(f: Frames, link: int, X: FloatArray, R: FloatArray, x: FloatArray) -> None:
     """R (9,) and x (3,) in the world of a frame X (12,) given in a link; link -1 is the world itself."""
     if link < 0:
         for k in range(9):
@@ -33,14 +31,7 @@ def frame_at(f: Frames, link: int, X: NDArray[np.float64], R: NDArray[np.float64
 
 @kernel
 def fill_row(
-    t: Tree,
-    f: Frames,
-    one: int,
-    two: int,
-    xs: NDArray[np.float64],
-    xp: NDArray[np.float64],
-    a: NDArray[np.float64],
-    row: NDArray[np.float64],
+    t: Tree, f: Frames, one: int, two: int, xs: FloatArray, xp: FloatArray, a: FloatArray, row: FloatArray
 ) -> None:
     """row (nv,) := a^T (J_s - J_p) for links ``one`` and ``two`` (-1 is the world) and their points xs and xp.
 
@@ -90,15 +81,7 @@ def fill_row(
 
 
 @kernel
-def bias_at(
-    t: Tree,
-    f: Frames,
-    A: NDArray[np.float64],
-    weight: float,
-    link: int,
-    x: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def bias_at(t: Tree, f: Frames, A: FloatArray, weight: float, link: int, x: FloatArray, out: FloatArray) -> None:
     """out (6,): accelerations of a link and of its point at x, the world at rest."""
     acceleration_at(t, f.p, f.V, A, link, x, out)
     if link >= 0:
@@ -107,13 +90,7 @@ def bias_at(
 
 
 @kernel
-def relative_pose(
-    Rs: NDArray[np.float64],
-    xs: NDArray[np.float64],
-    Rp: NDArray[np.float64],
-    xp: NDArray[np.float64],
-    e: NDArray[np.float64],
-) -> None:
+def relative_pose(Rs: FloatArray, xs: FloatArray, Rp: FloatArray, xp: FloatArray, e: FloatArray) -> None:
     """e (6,) := sin(angle) axis of D = R_p^T R_s, then R_p^T (x_s - x_p)."""
     for i in range(3):
         # D[j, k] - D[k, j], each column of R_p times each of R_s.
@@ -130,7 +107,7 @@ def relative_pose(
 
 
 @kernel(inline=True)
-def turned(R: NDArray[np.float64], v: NDArray[np.float64], at: int, out: NDArray[np.float64]) -> None:
+def turned(R: FloatArray, v: FloatArray, at: int, out: FloatArray) -> None:
     """out[at:at + 3] := R v[at:at + 3]."""
     for i in range(3):
         out[at + i] = R[3 * i] * v[at] + R[3 * i + 1] * v[at + 1] + R[3 * i + 2] * v[at + 2]

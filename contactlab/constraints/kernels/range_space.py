@@ -11,24 +11,17 @@ chains, H = L L^T is a dense factorisation and L^-T and L^-1 change places.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
-def responses(
-    parents: NDArray[np.int64],
-    L: NDArray[np.float64],
-    touched: NDArray[np.float64],
-    Y: NDArray[np.float64],
-) -> None:
+def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArray) -> None:
     """Y := L^-T Y (n, m + 1) along the branches; only its last column is not zero where ``touched`` is 0.0."""
     m = Y.shape[1] - 1
     for i in range(L.shape[0] - 1, -1, -1):
@@ -56,7 +49,7 @@ def responses(
 
 
 @kernel
-def dense_responses(L: NDArray[np.float64], Y: NDArray[np.float64]) -> None:
+def dense_responses(L: FloatArray, Y: FloatArray) -> None:
     """Y := L^-1 Y (n, m + 1) for the triangle of `cholesky.factor`."""
     w = Y.shape[1]
     for i in range(L.shape[0]):
@@ -82,7 +75,7 @@ def dense_responses(L: NDArray[np.float64], Y: NDArray[np.float64]) -> None:
 
 
 @kernel
-def gram(Y: NDArray[np.float64], touched: NDArray[np.float64], K: NDArray[np.float64]) -> None:
+def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
     """Lower triangle of K := Y^T Y (m + 1, m + 1), its last entry apart."""
     m = K.shape[0] - 1
     for i in range(m + 1):
@@ -106,15 +99,15 @@ def gram(Y: NDArray[np.float64], touched: NDArray[np.float64], K: NDArray[np.flo
 
 @kernel
 def solve_range_space(
-    parents: NDArray[np.int64],
+    parents: IntArray,
     dense: int,
-    H: NDArray[np.float64],
-    G: NDArray[np.float64],
-    c: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    W: NDArray[np.float64],
-    x: NDArray[np.float64],
-    forces: NDArray[np.float64],
+    H: FloatArray,
+    G: FloatArray,
+    c: FloatArray,
+    gamma: FloatArray,
+    W: FloatArray,
+    x: FloatArray,
+    forces: FloatArray,
 ) -> int:
     """Fill x (n,) and forces (m,); m, or `DEPENDENT` where H or the responses are not clearly definite.
 
@@ -189,7 +182,7 @@ def solve_range_space(
 
 
 @kernel
-def restored(H: NDArray[np.float64], diagonal: NDArray[np.float64]) -> None:
+def restored(H: FloatArray, diagonal: FloatArray) -> None:
     """Both triangles of H as they were: the upper one still stands."""
     n = H.shape[0]
     for i in range(n):

@@ -11,29 +11,29 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.constraints.kernels.householder import factor_rows, reflect
 from contactlab.constraints.kernels.kkt_codes import ZERO_ROW
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 class RowSpace(NamedTuple):
     """Memory for m rows of length n."""
 
-    A: NDArray[np.float64]  # (m, n) L and the reflections of Q
-    tau: NDArray[np.float64]  # (m,)
-    order: NDArray[np.float64]  # (m,) which row of G is row i of L, as floats
-    size: NDArray[np.float64]  # (m,) lengths of the rows, 0 for zero rows
-    B: NDArray[np.float64]  # (m n,) where r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
-    tau2: NDArray[np.float64]  # (m,)
-    other: NDArray[np.float64]  # (m,) scratch
-    x: NDArray[np.float64]  # (m,) scratch
+    A: FloatArray  # (m, n) L and the reflections of Q
+    tau: FloatArray  # (m,)
+    order: FloatArray  # (m,) which row of G is row i of L, as floats
+    size: FloatArray  # (m,) lengths of the rows, 0 for zero rows
+    B: FloatArray  # (m n,) where r < m: (D^-1 P^T L)^T = L_2 Q_2 by rows
+    tau2: FloatArray  # (m,)
+    other: FloatArray  # (m,) scratch
+    x: FloatArray  # (m,) scratch
 
 
 @kernel(inline=True)
-def row_space(W: NDArray[np.float64], n: int, m: int) -> RowSpace:
+def row_space(W: FloatArray, n: int, m: int) -> RowSpace:
     """The views: 2 m n + 7 m places of W."""
     b = 2 * m * n
     return RowSpace(
@@ -49,7 +49,7 @@ def row_space(W: NDArray[np.float64], n: int, m: int) -> RowSpace:
 
 
 @kernel
-def reduce_rows(G: NDArray[np.float64], column: NDArray[np.float64], tolerance: float, s: RowSpace) -> int:
+def reduce_rows(G: FloatArray, column: FloatArray, tolerance: float, s: RowSpace) -> int:
     """Fill s from G (m, n), its columns multiplied by ``column`` (n,); returns the rank."""
     m, n = G.shape
     A = s.A
@@ -92,7 +92,7 @@ def reduce_rows(G: NDArray[np.float64], column: NDArray[np.float64], tolerance: 
 
 
 @kernel
-def targets(s: RowSpace, rank: int, gamma: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def targets(s: RowSpace, rank: int, gamma: FloatArray, y: FloatArray) -> None:
     """y (rank,): where the orthonormal rows have to be for G x = gamma, or nearest to it."""
     m = s.size.shape[0]
     if rank == m:
@@ -117,7 +117,7 @@ def targets(s: RowSpace, rank: int, gamma: NDArray[np.float64], y: NDArray[np.fl
 
 
 @kernel
-def multipliers(s: RowSpace, rank: int, mu: NDArray[np.float64], forces: NDArray[np.float64]) -> None:
+def multipliers(s: RowSpace, rank: int, mu: FloatArray, forces: FloatArray) -> None:
     """forces (m,): the shortest with G^T forces = Q_1^T mu; mu (rank,) is used up."""
     m = s.size.shape[0]
     if rank == m:

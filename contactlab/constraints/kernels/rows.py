@@ -31,9 +31,6 @@ Rows of a point are computed together, by `contact_rows`: all its directions see
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.constraints.kernels.layout import (
     ACCELERATION,
     ALPHA,
@@ -55,19 +52,20 @@ from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def contact_rows(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    W: FloatArray,
     weight: float,
     want: int,
-    G: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    phid: NDArray[np.float64],
+    G: FloatArray,
+    gamma: FloatArray,
+    phid: FloatArray,
 ) -> None:
     """`constraint_rows` of contacts alone, all but their position errors, which are zero."""
     t = tree(I, F)
@@ -137,16 +135,16 @@ def contact_rows(
 
 @kernel
 def constraint_rows(
-    I: NDArray[np.int64],
-    F: NDArray[np.float64],
-    W: NDArray[np.float64],
+    I: IntArray,
+    F: FloatArray,
+    W: FloatArray,
     weight: float,
     want: int,
-    w: NDArray[np.float64],
-    G: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    phi: NDArray[np.float64],
-    phid: NDArray[np.float64],
+    w: FloatArray,
+    G: FloatArray,
+    gamma: FloatArray,
+    phi: FloatArray,
+    phid: FloatArray,
 ) -> None:
     """Fill what is wanted of the rows of contacts and loops; see the head of this file."""
     contact_rows(I, F, W, weight, want, G, gamma, phid)

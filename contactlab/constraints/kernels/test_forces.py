@@ -11,26 +11,24 @@ constraints for animating articulated figures"; the sweeps are Featherstone's (2
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.multibody.kernels.layout import Tree
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel
 def climb(
     t: Tree,
-    S: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    G: NDArray[np.float64],
+    S: FloatArray,
+    U: FloatArray,
+    D: FloatArray,
+    G: FloatArray,
     first: int,
     count: int,
     tip: int,
-    taken: NDArray[np.float64],
-    P: NDArray[np.float64],
-    X: NDArray[np.float64],
+    taken: FloatArray,
+    P: FloatArray,
+    X: FloatArray,
 ) -> None:
     """Carry rows ``first`` to ``first`` + count - 1 of G, at most four, from ``tip`` to the root, into X (nv, m + 3).
 
@@ -134,16 +132,16 @@ def climb(
 @kernel
 def test_forces(
     t: Tree,
-    S: NDArray[np.float64],
-    U: NDArray[np.float64],
-    D: NDArray[np.float64],
-    G: NDArray[np.float64],
-    tips: NDArray[np.float64],
+    S: FloatArray,
+    U: FloatArray,
+    D: FloatArray,
+    G: FloatArray,
+    tips: FloatArray,
     single: int,
-    X: NDArray[np.float64],
-    reached: NDArray[np.float64],
-    taken: NDArray[np.float64],
-    P: NDArray[np.float64],
+    X: FloatArray,
+    reached: FloatArray,
+    taken: FloatArray,
+    P: FloatArray,
 ) -> None:
     """Fill X (nv, m + 3) with E G^T; ``reached`` (nv,) is 0.0 where its rows are zero.
 
@@ -186,7 +184,7 @@ def test_forces(
 
 
 @kernel
-def last_entries(G: NDArray[np.float64], tips: NDArray[np.float64]) -> None:
+def last_entries(G: FloatArray, tips: FloatArray) -> None:
     """tips (m,) := place of the last entry of each row that is not zero; -1.0."""
     for i in range(G.shape[0]):
         row = G[i]
@@ -198,12 +196,7 @@ def last_entries(G: NDArray[np.float64], tips: NDArray[np.float64]) -> None:
 
 @kernel
 def responses_of(
-    D: NDArray[np.float64],
-    X: NDArray[np.float64],
-    reached: NDArray[np.float64],
-    u: NDArray[np.float64],
-    K: NDArray[np.float64],
-    b: NDArray[np.float64],
+    D: FloatArray, X: FloatArray, reached: FloatArray, u: FloatArray, K: FloatArray, b: FloatArray
 ) -> None:
     """Lower triangle of K := X^T D^-1 X (m, m), and b -= X^T D^-1 u; D holds the inverses."""
     m = b.shape[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT
@@ -21,7 +21,7 @@ from contactlab.constraints.solve.square import LinearSolver, check_linear_solve
 from contactlab.multibody.kernels.outcomes import PIVOT
 from contactlab.multibody.ltl import dof_parents
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["range_space_sparse"]
 
@@ -79,10 +79,10 @@ def range_space_sparse(
     return solved("range_space_sparse", system, limit, parents, dense=False)
 
 
-def _parents(tree: Model | ArrayLike, n: int) -> NDArray[np.int64]:
+def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
     """The branches, as the kernels take them."""
     if isinstance(tree, Model):
-        parents: NDArray[np.int64] = dof_parents(tree)
+        parents: IntArray = dof_parents(tree)
         if parents.shape[0] != n:
             raise ConstraintError("tree", f"has {parents.shape[0]} degrees of freedom, H has {n}")
         return parents

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, kkt_size
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 
 __all__ = ["KKTSolution", "System", "finished", "read_system", "read_tolerance", "residual_of", "solved"]
 
@@ -85,7 +85,7 @@ def read_tolerance(tolerance: float | None) -> float:
 
 
 def solved(
-    method: str, system: System, tolerance: float, parents: NDArray[np.int64] | None = None, dense: bool = True
+    method: str, system: System, tolerance: float, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
     """By the compiled solvers; H is used up."""
     H, G, c, gamma = system

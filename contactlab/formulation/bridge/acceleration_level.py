@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
 from contactlab.formulation.bridge.errors import BridgeError
@@ -20,8 +19,6 @@ from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
 __all__ = ["acceleration_level"]
-
-IntArray = NDArray[np.int64]
 
 
 def acceleration_level(p: Posed) -> Level[ConstraintAccelProblemData]:

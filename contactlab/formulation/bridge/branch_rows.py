@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.bridge.branches import Instantaneous
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["SparseRows", "pair_rows", "sparse_rows", "turning_rows", "unit_rows"]
 
-IntArray = NDArray[np.int64]
 #: A scipy ``csr_array`` of float64; to a type checker its products are of every kind at once.
 SparseRows: TypeAlias = Any
 

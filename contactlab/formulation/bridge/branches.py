@@ -10,16 +10,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.multibody.kernels.sizes import columns_start, head_size
 from contactlab.multibody.kinematics import Kinematics, at_state
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["Branches", "Instantaneous", "instantaneous"]
 
-IntArray = NDArray[np.int64]
 
 # Length of the head of the integer buffer; its module belongs to the compiler, which is not imported for this.
 _HEAD = 8

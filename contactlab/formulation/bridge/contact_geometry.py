@@ -24,11 +24,9 @@ from contactlab.formulation.bridge.branches import Instantaneous
 from contactlab.formulation.bridge.contact_point import ContactPoint
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["ContactGeometry", "contact_geometry"]
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.formulation.bridge.branch_rows import SparseRows
 from contactlab.formulation.bridge.branches import Branches
@@ -26,14 +26,12 @@ from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
 __all__ = ["Delassus", "delassus"]
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from contactlab.multibody.inverse_dynamics import nonlinear_effects
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 __all__ = ["Level", "Posed", "contact_rows", "place"]
@@ -106,7 +106,7 @@ class Level(Generic[Data]):
 
     data: Data
     rows: RowTable
-    contacts: NDArray[np.int64]
+    contacts: IntArray
 
 
 def place(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:
@@ -118,10 +118,10 @@ def contact_rows(
     p: Posed,
     rows: dict[Operator, list[Row]],
     operator: Operator,
-    contacts: NDArray[np.int64],
+    contacts: IntArray,
     directions: FloatArray,
     kind: str,
-    edges: NDArray[np.int64] | None = None,
+    edges: IntArray | None = None,
 ) -> None:
     """Name one row for each of the contacts (m,) along its direction (m, 3)."""
     fixed = directions.view()

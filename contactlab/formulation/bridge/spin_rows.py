@@ -19,14 +19,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact.friction_pyramid import tangent_frame
 from contactlab.formulation.bridge.arguments import at_least_zero, close_names
 from contactlab.formulation.bridge.branch_rows import SparseRows, turning_rows
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.rows import Row
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from contactlab.formulation.bridge.contact_point import ContactPoint
@@ -77,7 +76,7 @@ def spin_rows(p: Posed) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
                 found.append((c, d, row, bound))
     if not found:
         return None, []
-    places: NDArray[np.int64] = np.array([c for c, *_ in found], dtype=np.int64)
+    places: IntArray = np.array([c for c, *_ in found], dtype=np.int64)
     directions = [d for _, d, *_ in found]
     J = turning_rows(g.at, np.array(directions), g.link_a[places], g.link_b[places], g.nv)
     return J, [(row, bound) for *_, row, bound in found]

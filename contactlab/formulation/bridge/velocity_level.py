@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
 from contactlab.formulation.bridge.inertia import factor_inertia
@@ -25,8 +24,6 @@ from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["velocity_level"]
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

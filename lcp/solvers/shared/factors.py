@@ -69,9 +69,10 @@ def solution(
 ) -> Vector | None:
     """x with A x = b, refined as long as that helps, at most ``refinements`` times; None where A is singular.
 
-    Where the first correction shows that many digits are lost, or ``accurate`` says so, residuals are summed in twice the working precision: x
-    is then right to its last bits for every A that its factors can tell from a singular one (N. J. Higham, Accuracy and
-    Stability of Numerical Algorithms, 2nd ed., SIAM 2002, theorem 12.1), whatever the processor rounds on the way.
+    Where the first correction shows that many digits are lost, or ``accurate`` says so, residuals are summed in twice
+    the working precision: x is then right to its last bits for every A that its factors can tell from a singular one
+    (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, theorem 12.1), whatever the
+    processor rounds on the way.
     With ``shifts`` a singular A is replaced by A + s I with the least s of a short list that makes it regular: for A =
     D_a + D_b M with M a P0-matrix and D_a, D_b >= 0 every s > 0 does (F. Facchinei and C. Kanzow, Beyond monotonicity
     in regularization methods for nonlinear complementarity problems, SIAM J. Control Optim. 37, 1999).

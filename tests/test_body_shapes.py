@@ -21,6 +21,7 @@ from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute
 from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import Transform
+from contactlab.stepping import arrays_of
 
 G = 9.81
 REST = (0, 0, 0.1, 1, 0, 0, 0)
@@ -104,7 +105,7 @@ def test_filters():
     for builder in (ignoring, balls(body_contacts=False)):
         meets, world = touching(builder)
         assert not meets
-        assert world.collision is None
+        assert arrays_of(world).collision is None
     with pytest.raises(SimulationConfigError, match="'c'"):
         ignoring.ignore("a", "c")
 
@@ -123,7 +124,7 @@ def test_bodies_that_hang_together_do_not_touch(joints, meet):
     builder.add_model(model.build())
     for name in "ab":
         builder.add_shape(name, Sphere(0.1), ROUGH)
-    assert builder.build().collision is None
+    assert arrays_of(builder.build()).collision is None
     builder.add_free_body("c", BALL, Sphere(0.1), ROUGH, (0.05, 0.15, 0, 1, 0, 0, 0))
     world = builder.build()
     rows = TimeStepping(1e-3, edges=4).step(world, world.initial_state()).contacts
@@ -141,7 +142,7 @@ def test_a_shape_of_the_users_own_touches_half_spaces_alone():
     builder.add_half_space("ground", HalfSpace(), ROUGH)
     builder.add_free_body("own", BALL, Own(), ROUGH, REST)
     builder.add_free_body("ball", BALL, Sphere(0.1), ROUGH, REST)
-    assert builder.build().collision is None
+    assert arrays_of(builder.build()).collision is None
 
 
 def test_reduced_contacts_carry_the_same_load():
@@ -209,6 +210,6 @@ def test_worlds_that_need_no_detection_have_none():
     builder = WorldBuilder()
     builder.add_half_space("ground", HalfSpace(), ROUGH)
     builder.add_free_body("one", CUBE, Box.cube(0.1), ROUGH, REST)
-    assert builder.build().collision is None
-    assert two_balls(0.0).collision is not None
-    assert all(make().collision is not None for make, _ in SCENES.values())
+    assert arrays_of(builder.build()).collision is None
+    assert arrays_of(two_balls(0.0)).collision is not None
+    assert all(arrays_of(make()).collision is not None for make, _ in SCENES.values())

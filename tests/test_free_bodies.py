@@ -25,6 +25,7 @@ from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, quaternion
+from contactlab.stepping import arrays_of
 
 GRAVITY = np.array([0.3, -0.2, -9.81])
 
@@ -70,7 +71,7 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     from contactlab.stepping.memory import new_record, new_work
 
     world = alone(model)
-    packed, work = world.packed, new_work(world, 1, 4)
+    packed, work = arrays_of(world).packed, new_work(world, 1, 4)
     work.q[:], work.v[:], work.tau[:] = q, v, tau
     fill_frames(packed.ints, packed.floats, work.q, work.v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, work.W)
     assert free_motion(packed, work, None, h, new_record(Control)) == FAILURE_NONE

@@ -12,6 +12,7 @@ import simulation_scenes as scenes
 import lcp
 from contactlab.recording.record_io import chunk_folder
 from contactlab.simulation import RecordError, Recording, TimeStepping, WorldBuilder, simulate
+from contactlab.stepping import arrays_of
 
 
 def same(a, b):
@@ -33,7 +34,7 @@ def test_save_and_open(tumble, tmp_path):
     assert (opened.stepper.h, opened.stepper.edges) == (tumble.stepper.h, tumble.stepper.edges)
     assert opened.environment == tumble.environment
     assert opened.world.model.names == ("cube", "ball", "tetrahedron")
-    for a, b in zip(opened.world.packed, tumble.world.packed, strict=True):
+    for a, b in zip(arrays_of(opened.world).packed, arrays_of(tumble.world).packed, strict=True):
         assert np.array_equal(a, b)
 
 
@@ -182,7 +183,7 @@ def test_shapes_of_users_survive_as_support_points(tmp_path):
     recording = simulate(builder.build(), TimeStepping(1e-3), steps=3)
     recording.save(tmp_path / "a.npz")
     opened = Recording.open(tmp_path / "a.npz")
-    assert np.array_equal(opened.world.packed.radii, [0.05, 0.05])
+    assert np.array_equal(arrays_of(opened.world).packed.radii, [0.05, 0.05])
     assert np.array_equal(opened.problem(2).blocks().J, recording.problem(2).blocks().J)
 
 

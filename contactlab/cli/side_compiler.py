@@ -79,11 +79,12 @@ def _end() -> None:
 
     from contactlab.formulation.kernels.certify import certify
     from contactlab.multibody.kernels.configurations import integrate_configuration
+    from contactlab.stepping import arrays_of
     from contactlab.stepping.kernels import finish, projection, rows, sleeping
     from lcp.kernels.compiling import compile_inner
 
     whole, _, driver = _demo()
-    world, work, island, chunk = whole.packed, driver.work, driver.island, driver.chunk
+    world, work, island, chunk = arrays_of(whole).packed, driver.work, driver.island, driver.chunk
     place = (world, work, island)
     compile_inner(sleeping.count_rest, world, work, 0, driver.parameters, 1.0)
     compile_inner(finish.measure, world, work.W, work.q, work.scratch, work.energy)

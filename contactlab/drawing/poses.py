@@ -17,11 +17,12 @@ __all__ = ["center_of_mass", "poses_at"]
 
 def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
+    from contactlab.stepping import arrays_of
     from contactlab.stepping.kernels.poses import state_poses
 
     flat = np.zeros((1, world.model.nb, 12))
     # A copy: to the compiler a read-only array is of another type.
-    state_poses(world.packed, workspace(world.model), np.array(q)[None], flat)
+    state_poses(arrays_of(world).packed, workspace(world.model), np.array(q)[None], flat)
     return flat[:, :, :9].reshape(1, -1, 3, 3), flat[:, :, 9:].copy()
 
 

@@ -27,7 +27,8 @@ from contactlab.multibody import (
     point_velocity_6d,
 )
 from contactlab.multibody.structure import structure
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.touching import touching_shapes
 from contactlab.world.world import World
 
 __all__ = ["BallOnBall", "Candidate", "Local", "OnHalfSpace", "edges_in_tangents", "find_candidates"]
@@ -212,7 +213,7 @@ def _refuse_what_is_not_rigid(world: World) -> None:
 
 
 def _balls(world: World, link: NDArray[np.int64]) -> list[Candidate]:
-    if world.collision is None:
+    if touching_shapes(world) is None:
         return []
     names = world.model.names
     ignored = {frozenset(pair) for pair in world.ignored}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.event_driven.candidates import Candidate, find_candidates
 from contactlab.multibody import difference, integrate
-from contactlab.stepping.state import StepperState
+from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 __all__ = ["Event", "EventKind", "EventRecording"]

@@ -15,8 +15,8 @@ from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
-from contactlab.stepping.errors import SimulationConfigError
-from contactlab.stepping.state import StepperState
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 if TYPE_CHECKING:

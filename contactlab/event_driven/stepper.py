@@ -12,8 +12,8 @@ from contactlab.contact import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
 from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.errors import SimulationConfigError
-from contactlab.stepping.state import StepperState
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Tau

@@ -1,1 +1,23 @@
-"""Records of runs: in memory and on disk, whole or in chunks, and what is read from them."""
+"""Records of runs: written while they last, opened, read, and continued."""
+
+from __future__ import annotations
+
+from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
+from contactlab.recording.errors import RecordError, RecordWriteError, SimulationError
+from contactlab.recording.events import ContactEvent, SolverStatistics
+from contactlab.recording.failure import simulation_error
+from contactlab.recording.motion_io import ForgottenMotion
+from contactlab.recording.record import Recording
+
+__all__ = [
+    "ENTRIES",
+    "ContactEvent",
+    "EnergyLedger",
+    "ForgottenMotion",
+    "RecordError",
+    "RecordWriteError",
+    "Recording",
+    "SimulationError",
+    "SolverStatistics",
+    "simulation_error",
+]

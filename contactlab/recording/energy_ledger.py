@@ -53,10 +53,9 @@ from numpy.typing import NDArray
 from contactlab.recording.joint_work import JOINT_ENTRIES, joint_entries
 from contactlab.recording.record_portion import portions
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.compliance import contact_compliance
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
-from contactlab.stepping.kinematic import surface_velocities
 from contactlab.stepping.memory import new_record, new_work
+from contactlab.stepping.prepared import arrays_of
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Recording
@@ -202,7 +201,7 @@ def _entries(recording: Recording) -> dict[str, FloatArray]:
     asleep = _asleep_dofs(recording)
     mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
-    told = surface_velocities(recording)
+    told = _surface_velocities(recording)
     table = recording.contacts
     carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, told), minlength=recording.n_steps)
     projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
@@ -238,7 +237,7 @@ def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArra
     control.gyroscopic = GYROSCOPIC_CODES[recording.stepper.gyroscopic]
     step, point = np.array(table.step), np.array(table.point)
     work = new_work(world, 1, 4)
-    account(world.packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
+    account(arrays_of(world).packed, work, control, q, v, tau, h, step, pairs, point, bias, kinetic, u, u_plus)
     return bias, kinetic, u, u_plus
 
 
@@ -257,7 +256,7 @@ def _fallen_asleep(recording: Recording, asleep: NDArray[np.bool_]) -> FloatArra
     lost, still = np.zeros(recording.n_steps), np.where(asleep, 0.0, recording.v[:-1])
     at = np.flatnonzero(np.any(still != recording.v[:-1], axis=1))
     energies, work = np.zeros((at.size, 2)), new_work(recording.world, 1, 4)
-    energies_unmoved(recording.world.packed, work, recording.q[at], still[at], np.zeros(at.size), energies)
+    energies_unmoved(arrays_of(recording.world).packed, work, recording.q[at], still[at], np.zeros(at.size), energies)
     lost[at] = energies[:, 0] - recording.kinetic[at]
     return lost
 
@@ -268,7 +267,7 @@ def _projected(recording: Recording) -> FloatArray:
 
     without, work = np.zeros((recording.n_steps, 2)), new_work(recording.world, 1, 4)
     q, v, h = (np.array(one) for one in (recording.q, recording.v[1:], recording.h))
-    energies_unmoved(recording.world.packed, work, q, v, h, without)
+    energies_unmoved(arrays_of(recording.world).packed, work, q, v, h, without)
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 
@@ -281,7 +280,7 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
 
     # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
     e = table.restitution
-    rigid = np.isinf(contact_compliance(recording.world, table)[0])
+    rigid = _is_rigid(recording)
     left = un_plus + stepper.cfm * table.impulse_normal / recording.h[step]
     by_gap = -np.where(table.gap > 0.0, 1.0, stepper.erp) * table.gap / recording.h[step]
     bounced = (un < -stepper.v_min) & (np.abs(left + e * un) <= np.abs(left - by_gap))
@@ -301,6 +300,28 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
         "stabilisation": by_step(0.5 * push * (un_plus - un_star)),
         "compliance": by_step(0.5 * spring * (un + un_plus)),
     }
+
+
+def _is_rigid(recording: Recording) -> NDArray[np.bool_]:
+    """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
+    packed, table = arrays_of(recording.world).packed, recording.contacts
+    a = np.where(table.half_space >= 0, len(recording.world.surfaces) + table.half_space, table.shape_a)
+    known = (a >= 0) & (table.shape_b >= 0)
+    rigid = np.ones(a.size, dtype=np.bool_)
+    rigid[known] = np.isinf(packed.stiffness[packed.material[a[known]], packed.material[table.shape_b[known]]])
+    return rigid
+
+
+def _surface_velocities(recording: Recording) -> FloatArray:
+    """Return (n, 3), the velocity of body A's surface at every contact: 0 but for kinematic bodies."""
+    table = recording.contacts
+    out = np.zeros((len(table), 3))
+    for row, (body, _) in enumerate(recording.world.motions):
+        own = np.flatnonzero(table.body_a == body)
+        step = table.step[own]
+        twist, origin = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"][step, row, 9:]
+        out[own] = twist[:, 3:] + np.cross(twist[:, :3], table.point[own] - origin)
+    return out
 
 
 def _path_means(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ from typing import Any
 from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive, VelocityDrive
 from contactlab.spatial import Transform
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
 
 __all__ = ["actions_from_json", "actions_to_json"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from contactlab.multibody import joints
 from contactlab.spatial.arrays import read_only
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 __all__ = ["joint_from_json", "joint_to_json"]
 

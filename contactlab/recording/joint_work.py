@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels import joint_layout as layout
+from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Recording
@@ -22,13 +22,13 @@ __all__ = ["JOINT_ENTRIES", "implicit_forces", "joint_entries"]
 JOINT_ENTRIES = ("limits", "joint_friction", "joint_damping", "drives", "loops")
 
 _ENTRY_OF = {
-    layout.STOP: "limits",
-    layout.HOLD: "drives",
-    layout.FOLLOW: "loops",
-    layout.LOOP: "loops",
-    layout.FRICTION: "joint_friction",
-    layout.SPEED: "drives",
-    layout.SERVO: "drives",
+    RowKind.STOP: "limits",
+    RowKind.HOLD: "drives",
+    RowKind.FOLLOW: "loops",
+    RowKind.LOOP: "loops",
+    RowKind.FRICTION: "joint_friction",
+    RowKind.SPEED: "drives",
+    RowKind.SERVO: "drives",
 }
 
 
@@ -47,11 +47,11 @@ def joint_entries(recording: Recording) -> dict[str, FloatArray]:
     for number, row in enumerate(world.joint_rows):
         chosen = np.flatnonzero(table.row == number)
         step = table.step[chosen]
-        if row.kind == layout.LOOP:
+        if row.kind == RowKind.LOOP:
             rate = loop_rates[step, row.loop_row]
         else:
-            rate = (row.sign if row.kind == layout.STOP else 1.0) * mean[step, row.dof]
-            if row.kind == layout.FOLLOW:
+            rate = (row.sign if row.kind == RowKind.STOP else 1.0) * mean[step, row.dof]
+            if row.kind == RowKind.FOLLOW:
                 rate = rate - row.factor * mean[step, row.other]
         np.add.at(entries[_ENTRY_OF[row.kind]], step, h[step] * table.force[chosen] * rate)
     return entries

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from contactlab.multibody import workspace
 from contactlab.recording.recorded_island import forces_of, of_step, posed, solution_of, trees_of
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_pair import ContactScope
-from contactlab.stepping.contact_table import CertificateTable, ContactTable, IntArray, WorstCertificate
+from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.memory import lcp_width
+from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
 from contactlab.stepping.sleep import sleepers
-from contactlab.stepping.state import StepperState
+from contactlab.world.state import StepperState
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ class Recording:
     @cached_property
     def contacts(self) -> ContactTable:
         """All contacts of all steps."""
-        return ContactTable.from_rows(self.rows, scope_of(self.world, self.h))
+        return ContactTable.from_rows(self.rows, ContactScope.of(self.world, self.h))
 
     def contacts_at(self, i: int) -> ContactTable:
         """Return the contacts of step ``i``."""
@@ -291,7 +291,7 @@ class Recording:
 
         flat = np.zeros((self.n_steps + 1, self.world.model.nb, 12))
         # A copy: to the compiler the read-only arrays of a record are of another type.
-        state_poses(self.world.packed, workspace(self.world.model), self.q.copy(), flat)
+        state_poses(arrays_of(self.world).packed, workspace(self.world.model), self.q.copy(), flat)
         for row, (body, _) in enumerate(self.world.motions):
             flat[:, body] = self.rows["motion_pose"][:, row]
         return flat[:, :, :9].reshape(*flat.shape[:2], 3, 3), flat[:, :, 9:].copy()
@@ -319,8 +319,3 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
         "sleepers": sleepers(world, stepper),
         "sleeping_nv": 0 if stepper.sleep is None else world.nv,
     }
-
-
-def scope_of(world: World, h: FloatArray) -> ContactScope:
-    """Return what the numbers of a contact table refer to: a table of the steps 0 .. n of sizes ``h`` (n,)."""
-    return ContactScope(world.model.names, world.half_space_names, 0, h)

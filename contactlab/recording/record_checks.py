@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.stepping.errors import RecordError
+from contactlab.recording.errors import RecordError
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, field_tail
 from problem_data.npz_files import NpzFile
 

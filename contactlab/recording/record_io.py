@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.record import Recording, row_lengths
 from contactlab.recording.record_checks import check_files
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
-from contactlab.stepping.errors import RecordError, RecordWriteError
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail
 from problem_data.npz_files import NpzFile, Source, write_npz
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.environment import changes, environment
+from contactlab.recording.errors import RecordError
 from contactlab.recording.record import Recording, row_lengths
 from contactlab.recording.record_checks import check_files
 from contactlab.recording.record_io import (
@@ -26,10 +27,9 @@ from contactlab.recording.record_io import (
     read_meta,
     writing,
 )
-from contactlab.stepping.errors import RecordError
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
-from contactlab.stepping.state import StepperState
+from contactlab.world.state import StepperState
 from problem_data.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
 
 if TYPE_CHECKING:

@@ -26,13 +26,13 @@ from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.recording.joint_action_io import actions_from_json, actions_to_json
 from contactlab.recording.joint_io import joint_from_json, joint_to_json
+from contactlab.recording.motion_io import motion_from_json, motion_to_json
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
-from contactlab.stepping.errors import SimulationConfigError
-from contactlab.stepping.kinematic import motion_from_json, motion_to_json
 from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.surface import ALL, Surface
 from contactlab.world.world import World
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from contactlab.recording.record import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping.driver import Tau
-from contactlab.stepping.errors import SimulationConfigError
-from contactlab.stepping.state import StepperState
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 if TYPE_CHECKING:

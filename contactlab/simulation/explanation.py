@@ -16,10 +16,10 @@ import problem_data
 from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.multibody.model import WORLD
+from contactlab.recording.errors import RecordError, SimulationError
 from contactlab.recording.record import Recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.errors import RecordError, SimulationError
 from contactlab.stepping.kernels import layout
 from problem_data import ConstraintVelProblemData, ProblemDataError
 

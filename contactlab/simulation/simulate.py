@@ -7,24 +7,21 @@ import operator
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.event_driven import EventDriven
-from contactlab.recording.record import Recording, scope_of
+from contactlab.recording.failure import simulation_error
+from contactlab.recording.record import Recording
 from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.contact_table import CertificateTable, ContactTable
 from contactlab.stepping.driver import Driver, Targets, Tau
-from contactlab.stepping.errors import SimulationConfigError
 from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.failure import simulation_error
-from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
-from contactlab.stepping.state import StepperState
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.recording.record_writer import RecordWriter
@@ -147,14 +144,14 @@ def simulate(
         if progress is not None:
             progress(driver.step, _expected(driver, stepper, end) if total is None else total)
         if watch is not None and rows["time"].size:
-            watch(_last_step(world, driver, rows))
+            watch(StepResult.of_rows(world, rows, driver.state(), driver.step - 1))
 
     if target is None:
         pieces: list[Rows] = []
         _run(driver, pieces.append, report, portion)
         recording = Recording.of_run(world, stepper, start, pieces, stamp)
         if driver.failed:
-            raise simulation_error(driver, world, stepper, recording, path=None)
+            raise simulation_error(driver, recording)
         return recording
 
     from contactlab.recording.record_io import open_recording
@@ -168,7 +165,7 @@ def simulate(
     finally:
         writer.flush()
     if driver.failed:
-        raise simulation_error(driver, world, stepper, open_recording(writer.folder), path=target)
+        raise simulation_error(driver, open_recording(writer.folder), path=target)
     return writer.pack()
 
 
@@ -198,23 +195,6 @@ def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], 
             # Within a factor of two of what was measured: the next steps may have more contacts.
             wanted = steps * max(0.5, min(2.0, PORTION_SECONDS / max(seconds, 1e-9)))
             steps = max(1, min(MOST_STEPS, int(wanted)))
-
-
-def _last_step(world: World, driver: Driver, rows: Rows) -> StepResult:
-    """Return the last step of a portion."""
-    from contactlab.stepping.time_stepping import StepResult
-
-    scope = replace(scope_of(world, rows["h"][-1:]), first=driver.step - 1)
-    contacts, certificate = ContactTable.from_rows(rows, scope), CertificateTable.from_rows(rows)
-    joint_rows = JointTable.from_rows(rows)
-    return StepResult(
-        state=driver.state(),
-        contacts=contacts.rows(contacts.step == driver.step - 1),
-        joint_rows=joint_rows.rows(joint_rows.step == driver.step - 1),
-        certificate=certificate.rows(certificate.step == driver.step - 1),
-        kinetic=float(rows["kinetic"][-1]),
-        potential=float(rows["potential"][-1]),
-    )
 
 
 def _length(

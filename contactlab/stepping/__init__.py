@@ -1,1 +1,37 @@
 """Time stepping: one step after the other, in compiled form, resumable wherever Python has a word."""
+
+from __future__ import annotations
+
+from contactlab.stepping.contact_table import (
+    OPEN,
+    SLIDE,
+    STICK,
+    CertificateTable,
+    ContactPair,
+    ContactTable,
+    WorstCertificate,
+)
+from contactlab.stepping.external_contacts import EXTERNAL_ID, ExternalContact
+from contactlab.stepping.joint_table import JointTable
+from contactlab.stepping.prepared import Prepared, arrays_of, prepare
+from contactlab.stepping.sleep import Sleep
+from contactlab.stepping.time_stepping import StepResult, TimeStepping
+
+__all__ = [
+    "EXTERNAL_ID",
+    "OPEN",
+    "SLIDE",
+    "STICK",
+    "CertificateTable",
+    "ContactPair",
+    "ContactTable",
+    "ExternalContact",
+    "JointTable",
+    "Prepared",
+    "Sleep",
+    "StepResult",
+    "TimeStepping",
+    "WorstCertificate",
+    "arrays_of",
+    "prepare",
+]

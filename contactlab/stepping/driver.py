@@ -11,18 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.collision_packing import grow_collision, new_collision
-from contactlab.stepping.errors import SimulationConfigError
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_cones import IslandCones
 from contactlab.stepping.island_inertia import IslandInertia
 from contactlab.stepping.joint_packing import grow_joints, new_joint_chunk, new_joints
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kinematic import Motions, motions_of
+from contactlab.stepping.kinematic import Motions
 from contactlab.stepping.memory import grow_contacts, lcp_width, new_chunk, new_island, new_record, new_work
+from contactlab.stepping.prepared import prepare
 from contactlab.stepping.record_schema import chunk_rows
-from contactlab.stepping.sleep import sleepers
-from contactlab.stepping.state import StepperState
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.state import StepperState
 from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
@@ -86,27 +86,28 @@ class Driver:
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
-        stepper.check_world(world)
-        edges = stepper.edges_in(world)
+        prepared = prepare(world, stepper)
+        arrays, edges = prepared.arrays, prepared.edges
         width = lcp_width(edges)
         if state.contact_ids.size and state.z.shape[1] != width:
             detail = (
                 f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
             )
             raise SimulationConfigError("state.z", detail)
+        self._prepared = prepared
         self._world = world
         self._stepper = stepper
         self._edges = edges
         self._solver = stepper.lcp_solver
         self._tau = tau
         self._supply = supply
-        self._motions = motions_of(world) if motions is None else motions
+        self._motions = prepared.motions if motions is None else motions
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
 
-        points = world.packed.radii.size * world.packed.offsets.size
-        self.collision = None if world.collision is None else new_collision(world.collision)
+        points = arrays.packed.radii.size * arrays.packed.offsets.size
+        self.collision = None if arrays.collision is None else new_collision(arrays.collision)
         if self.collision is not None:
             points = max(points, FIRST_CONTACTS)
         contacts = max(state.contact_ids.size, min(points, FIRST_CONTACTS), 1)
@@ -139,7 +140,7 @@ class Driver:
         self.control.projection = stepper.projection
         self.control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
         self._service = JointService(world, targets)
-        self.joints = None if world.joints is None else new_joints(world.joints, self.work.parent.size)
+        self.joints = None if arrays.joints is None else new_joints(arrays.joints, self.work.parent.size)
         if self.joints is not None:
             rows = len(world.joint_rows)
             if np.any((state.row_ids < 0) | (state.row_ids >= rows)):
@@ -195,7 +196,7 @@ class Driver:
         from contactlab.stepping.kernels.step import run
 
         work, chunk = self.work, self.chunk
-        world, control, parameters = self._world.packed, self.control, self.parameters
+        world, control, parameters = self._prepared.arrays.packed, self.control, self.parameters
         return int(run(world, work, self.island, chunk, control, parameters, self.collision, self.joints))
 
     def advance(self, steps: int | None = None) -> int:
@@ -240,7 +241,7 @@ class Driver:
             z=self.work.previous_z[:count],
             row_ids=row_ids,
             row_z=np.zeros((0, 2)) if self.joints is None else self.joints.previous_z[row_ids],
-            rest=self.work.rest[: sleepers(self._world, self._stepper)],
+            rest=self.work.rest[: self._prepared.sleepers],
             tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
         )
 
@@ -358,7 +359,7 @@ class Driver:
         return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
 
     def _inertia(self) -> IslandInertia:
-        starts, packed = self._world.tree_starts, self._world.packed
+        starts, packed = self._world.tree_starts, self._prepared.arrays.packed
         parts = []
         for tree in self.island_trees():
             n = int(starts[tree + 1] - starts[tree])
@@ -438,5 +439,5 @@ class Driver:
             max(trees, self._chunk_steps * min(trees, 8)),
             self._edges,
             with_tau=self._tau is not None,
-            sleepers=sleepers(self._world, self._stepper),
+            sleepers=self._prepared.sleepers,
         )

@@ -15,13 +15,13 @@ from contactlab.contact import ContactError, Material
 from contactlab.contact.shapes.half_space import unit_vector
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.stepping.errors import SimulationConfigError
 from contactlab.stepping.kernels import layout
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["Contacts", "ExternalContact", "Supply", "supply_of"]
+__all__ = ["EXTERNAL_ID", "Contacts", "ExternalContact", "Supply", "supply_of"]
 
 #: Contacts of a step: a function of (time, q, v), asked once per step.
 Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]] | None
@@ -29,7 +29,10 @@ Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]
 #: The same as rows of `layout`, CONTACT_INTS and CONTACT_FLOATS, ascending in id.
 Supply = Callable[[float, FloatArray, FloatArray], tuple[NDArray[np.int64], FloatArray]]
 
-LARGEST_ID = layout.EXTERNAL_ID - 1
+#: Ids of contacts from outside the loop begin here.
+EXTERNAL_ID = layout.EXTERNAL_ID
+
+LARGEST_ID = EXTERNAL_ID - 1
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -144,7 +147,7 @@ def supply_of(world: World, contacts: Contacts) -> Supply | None:
             turned = not moves[contact.body_b]
             a, b = (contact.body_b, contact.body_a) if turned else (contact.body_a, contact.body_b)
             ints[row, [layout.BODY_A, layout.BODY_B]] = numbers[a], numbers[b]
-            ints[row, layout.CONTACT_ID] = layout.EXTERNAL_ID + number
+            ints[row, layout.CONTACT_ID] = EXTERNAL_ID + number
             floats[row, layout.POINT : layout.POINT + 3] = contact.point
             floats[row, layout.NORMAL : layout.NORMAL + 3] = 0.0 - contact.normal if turned else contact.normal
             floats[row, [layout.GAP, layout.MU]] = contact.gap, contact.material.mu

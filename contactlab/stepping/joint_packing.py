@@ -1,181 +1,22 @@
-"""What acts on the joints of a world as rows, by name and as the arrays that the compiled loop takes."""
+"""The rows that act on the joints of a world as the arrays that the compiled loop takes."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.constraints.kernels.wanted import SCRATCH
 from contactlab.formulation.bridge.joint_actions import PositionDrive
-from contactlab.multibody.model import WORLD
-from contactlab.stepping.custom_loops import trees_acted_on
 from contactlab.stepping.kernels import joint_layout as layout
 from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.world.joint_actions import Loop
+from contactlab.world.joint_rows import coordinate_of
 
 if TYPE_CHECKING:
-    from contactlab.constraints.custom_values import CustomRows
     from contactlab.world.world import World
 
-__all__ = ["KINDS", "JointRow", "grow_joints", "joint_rows", "new_joint_chunk", "new_joints", "pack_joints"]
-
-#: Names of the kinds of rows, by their codes.
-KINDS = ("limit", "velocity drive", "mimic", "loop", "friction", "velocity drive", "position drive")
-
-
-@dataclass(frozen=True)
-class JointRow:
-    """One row.
-
-    Attributes
-    ----------
-    kind
-        Code of `contactlab.stepping.kernels.joint_layout`; `KINDS` names them.
-    label
-        What it is, and of which joint.
-    trees
-        Numbers of the trees it acts on, ascending.
-    dof, place
-        Degree of freedom, and where its position stands in q; -1 for none.
-    sign
-        +1 for the lower end of a range, -1 for the upper one, 0 for what is no stop.
-    bound
-        Position of a stop [rad, m]; of others the largest force [N m, N].
-    factor, offset
-        Restitution of a stop; multiplier and offset of a follower.
-    stiffness, dissipation
-        Of a stop that gives way.
-    erp
-        Share of the error taken back in a step, NaN for the stepper's.
-    other, other_place
-        Degree of freedom and position of the joint that is followed.
-    drive
-        Number of the drive; of a stop, of one on the same coordinate; -1 for none.
-    loop_row
-        Number of the row among those of the loops.
-    """
-
-    kind: int
-    label: str
-    trees: tuple[int, ...]
-    dof: int = -1
-    place: int = -1
-    sign: float = 0.0
-    bound: float = math.inf
-    factor: float = 0.0
-    offset: float = 0.0
-    stiffness: float = 0.0
-    dissipation: float = 0.0
-    erp: float = math.nan
-    other: int = -1
-    other_place: int = -1
-    drive: int = -1
-    loop_row: int = -1
-
-    @property
-    def kind_name(self) -> str:
-        """What kind of row it is, in words."""
-        return KINDS[self.kind]
-
-
-def joint_rows(world: World) -> tuple[JointRow, ...]:
-    """Return the rows of a world in the order of their numbers."""
-    actions = world.joint_actions
-    drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
-    stops, holds, followers, boxed, servos = [], [], [], [], []
-    for limit in actions.limits:
-        dof, place, trees, name = _coordinate(world, limit.joint, limit.coordinate)
-        for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
-            if math.isfinite(bound):
-                stops.append(
-                    JointRow(
-                        layout.STOP,
-                        f"{end} limit of {name}",
-                        trees,
-                        dof,
-                        place,
-                        sign,
-                        bound,
-                        limit.restitution,
-                        stiffness=limit.stiffness,
-                        dissipation=limit.dissipation,
-                        drive=drives.get(dof, -1),
-                    )
-                )
-    frictions = []
-    for one in actions.friction:
-        dof, place, trees, name = _coordinate(world, one.body, one.coordinate)
-        frictions.append(JointRow(layout.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
-    for i, drive in enumerate(actions.drives):
-        dof, place, trees, _ = _coordinate(world, drive.joint, drive.coordinate)
-        bound, label = drive.max_force, str(drive.name)
-        if isinstance(drive, PositionDrive):
-            if math.isfinite(bound):
-                servos.append(JointRow(layout.SERVO, label, trees, dof, place, bound=bound, drive=i))
-        elif math.isfinite(bound):
-            boxed.append(JointRow(layout.SPEED, label, trees, dof, place, bound=bound, drive=i))
-        else:
-            holds.append(JointRow(layout.HOLD, label, trees, dof, place, drive=i))
-    for follower in actions.followers:
-        dof, place, trees, name = _coordinate(world, follower.body, 0)
-        other, other_place, more, _ = _coordinate(world, follower.followed, 0)
-        followers.append(
-            JointRow(
-                layout.FOLLOW,
-                f"mimic of {name}",
-                tuple(sorted({*trees, *more})),
-                dof,
-                place,
-                factor=follower.multiplier,
-                offset=follower.offset,
-                other=other,
-                other_place=other_place,
-            )
-        )
-    return (*stops, *holds, *followers, *_loop_rows(world), *frictions, *boxed, *servos)
-
-
-def _loop_rows(world: World) -> list[JointRow]:
-    found = []
-    cs, loops = world.loops, world.joint_actions.loops
-    customs = {custom.rows.start: custom for custom in cs.packed.custom}
-    for loop, place in zip(loops, cs._places, strict=True):
-        trees = _trees(world, loop, customs.get(place.start))
-        if trees:  # between bodies that do not move there is nothing to hold
-            erp = math.nan if loop.erp is None else loop.erp
-            found += [
-                JointRow(layout.LOOP, cs.labels[row], trees, erp=erp, loop_row=row)
-                for row in range(place.start, place.stop)
-            ]
-    return found
-
-
-def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
-    """Return the trees that a loop joins."""
-    one = loop.constraint
-    if isinstance(one, LoopConstraint):
-        named: tuple[str, ...] | None = (one.predecessor, one.successor)
-    elif isinstance(one, ContactConstraint):
-        named = (one.body,)
-    else:
-        named = loop.bodies
-    if named is None:
-        assert custom is not None
-        return trees_acted_on(world, custom)
-    trees = {int(world.body_trees[world.model.index(name)]) for name in named if name != WORLD}
-    return tuple(sorted(trees - {-1}))
-
-
-def _coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
-    """Degree of freedom, place in q (-1), tree and name of a coordinate."""
-    dof, place = world.place_of(body, coordinate)
-    v = world.model.v_slice(body)
-    name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"
-    return dof, place, (int(world.body_trees[world.model.index(body)]),), name
+__all__ = ["grow_joints", "new_joint_chunk", "new_joints", "pack_joints"]
 
 
 def pack_joints(world: World) -> Joints | None:
@@ -196,7 +37,7 @@ def pack_joints(world: World) -> Joints | None:
             continue
         drives.append((drive.stiffness, drive.damping, drive.target_velocity))
         if math.isinf(drive.max_force):
-            dof, place, _, _ = _coordinate(world, drive.joint, drive.coordinate)
+            dof, place, _, _ = coordinate_of(world, drive.joint, drive.coordinate)
             springs.append((dof, place, i))
     packed, none = world.loops.packed, np.zeros(0)
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contactlab.formulation.bridge.arguments import close_names
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
-from contactlab.stepping.custom_loops import CustomReach
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
+    from contactlab.constraints.custom_values import CustomRows
     from contactlab.stepping.kernels.joint_layout import Joints
     from contactlab.world.world import World
 
@@ -80,3 +81,24 @@ class JointService:
                 continue
             joints.loop_error[custom.rows] = custom.position_error(model, at, time)
             joints.loop_rate[custom.rows] = custom.velocity_error(model, at, speed, time) - G @ v
+
+
+class CustomReach:
+    """The columns in which the rows of a custom constraint must be 0: those of trees that they are not about."""
+
+    def __init__(self, world: World, custom: CustomRows) -> None:
+        self._world, self._custom = world, custom
+        own = {tree for row in world.joint_rows if row.loop_row == custom.rows.start for tree in row.trees}
+        self._others = np.ones(world.nv, dtype=np.bool_)
+        for tree in own:
+            self._others[world.tree_starts[tree] : world.tree_starts[tree + 1]] = False
+
+    def check(self, G: FloatArray, time: float) -> None:
+        """Raise where the rows act on another tree: it would not be solved together with them."""
+        acts: NDArray[np.bool_] = np.any(G != 0.0, axis=0) & self._others
+        if not acts.any():
+            return
+        model, dof = self._world.model, int(np.flatnonzero(acts)[0])
+        body = next(name for name in model.names if model.v_slice(name).start <= dof < model.v_slice(name).stop)
+        detail = f"{self._custom.label} acts on {body!r} at time {time:.9g}, whose tree it was not known to be about"
+        raise SimulationConfigError("bodies", f"{detail}: name all its bodies, add_loop(..., bodies=)")

@@ -10,6 +10,7 @@ from contactlab.multibody import workspace
 from contactlab.multibody.kernels.sizes import columns_start
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Chunk, Control, Island, Parameters, Work
+from contactlab.stepping.prepared import arrays_of
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -42,7 +43,7 @@ def lcp_width(edges: int) -> int:
 
 def new_work(world: World, contacts: int, edges: int) -> Work:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width, packed = lcp_width(edges), world.packed
+    width, packed = lcp_width(edges), arrays_of(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     nl, W = world.model.packed.nl, workspace(world.model)
     columns = columns_start(nl)

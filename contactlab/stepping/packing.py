@@ -2,53 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import combine
+from contactlab.contact import Material, combine, combine_compliance
 from contactlab.multibody.structure import structure, world_mass
-from contactlab.stepping.collision_packing import may_touch_half_space
-from contactlab.stepping.compliance import compliance_tables
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import BODY_INTS, PackedWorld
+from contactlab.world.touching import may_touch_half_space
+from contactlab.world.trees import body_trees, first_dofs
 
 if TYPE_CHECKING:
-    from contactlab.multibody import Model
     from contactlab.world.world import World
 
-__all__ = ["body_trees", "check_model", "first_dofs", "pack_world"]
+__all__ = ["material_pairs", "pack_world"]
 
 IntArray = NDArray[np.int64]
-
-
-def check_model(model: Model) -> None:
-    """Refuse a model that the loop cannot step; a `SimulationConfigError` says why."""
-    for body in model.bodies:
-        if any(joint is body.joint for joint, _, _ in model.packed.custom):
-            detail = f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
-            raise SimulationConfigError("model", detail)
-    root, iv = structure(model).root, structure(model).iv
-    apart = np.flatnonzero(np.diff(root) < 0)
-    if apart.size:
-        dof = int(iv[apart[0] + 1])
-        name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
-        detail = f"bodies of one tree must stand together, {name!r} does not; `WorldBuilder.add_model` puts them so"
-        raise SimulationConfigError("model", detail)
-
-
-def first_dofs(model: Model) -> IntArray:
-    """Where the velocities of each tree begin (nt + 1,); nv at the end."""
-    parent, _, iv, *_ = structure(model)
-    return np.append(iv[:-1][parent < 0], model.nv).astype(np.int64)
-
-
-def body_trees(model: Model) -> IntArray:
-    """Tree of each body (nb,), -1 for one that is fixed to the world."""
-    parent, root, _, _, _, body_link = structure(model)
-    number = np.cumsum(parent < 0) - 1
-    return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)
 
 
 def _motion_rows(world: World) -> IntArray:
@@ -74,7 +46,7 @@ def pack_world(world: World) -> PackedWorld:
     counts = np.zeros(nb, dtype=np.int64)
     np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
     pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
-    material, stiffness, dissipation = compliance_tables(world)
+    material, (stiffness, dissipation) = material_pairs(world, combine_compliance)
     pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
     for i, s in np.ndindex(pair_array.shape[:2]):
         if not may_touch_half_space(world, i, s):
@@ -101,3 +73,18 @@ def pack_world(world: World) -> PackedWorld:
         stiffness=stiffness,
         dissipation=dissipation,
     )
+
+
+def material_pairs(
+    world: World, combined: Callable[[Material, Material], tuple[float, float]]
+) -> tuple[IntArray, FloatArray]:
+    """Number the different materials; return that of each surface, half-spaces last, and two numbers (2, n, n) by pair.
+
+    ``combined`` is the rule that makes the two of a pair of materials.
+    """
+    materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
+    different = list(dict.fromkeys(materials))
+    number = {material: i for i, material in enumerate(different)}
+    numbers = np.array([number[material] for material in materials], dtype=np.int64)
+    pairs = np.array([combined(a, b) for a in different for b in different]).reshape(*2 * (len(different),), 2)
+    return numbers, np.ascontiguousarray(np.moveaxis(pairs, 2, 0))

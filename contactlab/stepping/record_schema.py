@@ -18,7 +18,8 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.stepping.kernels import joint_layout, layout
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kinematic import motion_poses
-from contactlab.stepping.state import StepperState
+from contactlab.stepping.prepared import arrays_of
+from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -151,7 +152,7 @@ def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) ->
     from contactlab.multibody.kernels.fill_frames import fill_frames
     from contactlab.stepping.kernels.finish import measure
 
-    packed, W, energy = world.packed, workspace(world.model), np.zeros(2)
+    packed, W, energy = arrays_of(world).packed, workspace(world.model), np.zeros(2)
     q, v = state.q.copy(), state.v.copy()
     fill_frames(packed.ints, packed.floats, q, v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, W)
     measure(packed, W, q, np.zeros(11), energy)

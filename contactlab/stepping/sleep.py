@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from contactlab.spatial.arrays import finite_number
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping

@@ -11,18 +11,17 @@ import numpy as np
 import lcp
 from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
-from contactlab.recording.record import Recording, scope_of
 from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.stepping.contact_table import CertificateTable, ContactTable
+from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver, Targets, Tau
-from contactlab.stepping.errors import SimulationConfigError
 from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.failure import simulation_error
 from contactlab.stepping.joint_table import JointTable, row_classes
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.sleep import Sleep
-from contactlab.stepping.state import StepperState
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
+from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -61,6 +60,20 @@ class StepResult:
     certificate: CertificateTable
     kinetic: float
     potential: float
+
+    @classmethod
+    def of_rows(cls, world: World, rows: Rows, state: StepperState, step: int) -> StepResult:
+        """Return what the last of some steps, the one of this number, left in the rows of a chunk."""
+        contacts = ContactTable.from_rows(rows, ContactScope.of(world, rows["h"][-1:], step))
+        joint_rows, certificate = JointTable.from_rows(rows), CertificateTable.from_rows(rows)
+        return cls(
+            state=state,
+            contacts=contacts.rows(contacts.step == step),
+            joint_rows=joint_rows.rows(joint_rows.step == step),
+            certificate=certificate.rows(certificate.step == step),
+            kinetic=float(rows["kinetic"][-1]),
+            potential=float(rows["potential"][-1]),
+        )
 
 
 @dataclass(frozen=True)
@@ -264,19 +277,15 @@ class TimeStepping:
         driver.advance()
         rows = driver.take()
         if driver.failed:
-            raise simulation_error(driver, world, self, Recording.of_run(world, self, state, [rows]), path=None)
-        return StepResult(
-            state=driver.state(),
-            contacts=ContactTable.from_rows(rows, scope_of(world, rows["h"])),
-            joint_rows=JointTable.from_rows(rows),
-            certificate=CertificateTable.from_rows(rows),
-            kinetic=float(rows["kinetic"][0]),
-            potential=float(rows["potential"][0]),
-        )
+            # The one import against the order of rooms: the error carries a record.
+            from contactlab.recording import Recording, simulation_error
+
+            raise simulation_error(driver, Recording.of_run(world, self, state, [rows]))
+        return StepResult.of_rows(world, rows, driver.state(), driver.step - 1)
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"`` has no place for."""
-        if self.friction != "cone" or world.joints is None:
+        if self.friction != "cone" or world.joint_actions.none:
             return
         classes = row_classes(world, self, np.arange(len(world.joint_rows)))
         if np.any(classes == "B"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from contactlab.contact import Material, combine
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.layout import EXTERNAL_ID
+from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.motion import Body
 
 if TYPE_CHECKING:

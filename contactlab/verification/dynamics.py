@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import Body, moving_bodies, tree_roots
 
@@ -98,7 +97,7 @@ def free_momentum(
         spec = model.bodies[[body.name for body in model.bodies].index(names[0])]
         body, at = state.bodies[spec.name], model.v_slice(spec.name).stop - 3
         own = slice(at, at + 3)
-        about = _inertia_about(model, state, names, floating=spec.joint.chain()[0].kind == codes.FLOATING)
+        about = _inertia_about(model, state, names, floating=spec.joint.chain()[0].nq == 7)
         # In the body's axes, which the joint's velocities are in.
         I = body.R.T @ about @ body.R
         w = v[own]
@@ -120,8 +119,8 @@ def _single_links(model: Model) -> list[list[str]]:
     for name, root in tree_roots(model).items():
         trees.setdefault(root, []).append(name)
     chains = {spec.name: spec.joint.chain() for spec in model.bodies}
-    kinds = {root: [motion.kind for name in names for motion in chains[name]] for root, names in trees.items()}
-    return [trees[root] for root in trees if kinds[root] in ([codes.FLOATING], [codes.SPHERICAL])]
+    lengths = {root: [motion.nq for name in names for motion in chains[name]] for root, names in trees.items()}
+    return [trees[root] for root in trees if lengths[root] in ([7], [4])]
 
 
 def _inertia_about(model: Model, state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels import joint_layout as layout
 from contactlab.verification.contacts import normal_terms
 from contactlab.verification.island import FAINT
 from contactlab.verification.motion import Body
+from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Recording
@@ -100,12 +100,12 @@ def joint_laws(recording: Recording, i: int, bodies: dict[str, Body], M: FloatAr
     J = _rows(world, G)
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp
-        if row.kind == layout.LOOP:
+        if row.kind == RowKind.LOOP:
             error[number] = phi[row.loop_row]
             k[number] = (rate[row.loop_row] + erp * phi[row.loop_row] / h,)
             gamma[number], lo[number] = stepper.cfm, -math.inf
             continue
-        if row.kind == layout.STOP:
+        if row.kind == RowKind.STOP:
             gap = row.sign * (q[row.place] - row.bound)
             before, after = row.sign * v[row.dof], row.sign * free[row.dof]
             error[number] = gap
@@ -124,10 +124,10 @@ def joint_laws(recording: Recording, i: int, bodies: dict[str, Body], M: FloatAr
                     wanted = (wanted - q[row.place]) / h + drive.target_velocity
                 approach = max(approach, -row.sign * wanted)
             expected[number] = stepper.margin + h * approach - gap
-        elif row.kind == layout.FOLLOW:
+        elif row.kind == RowKind.FOLLOW:
             error[number] = q[row.place] - (row.factor * q[row.other_place] + row.offset)
             k[number], gamma[number], lo[number] = (erp * error[number] / h,), stepper.cfm, -math.inf
-        elif row.kind == layout.SERVO:
+        elif row.kind == RowKind.SERVO:
             drive = actions.drives[row.drive]
             assert isinstance(drive, PositionDrive)
             error[number] = q[row.place] - targets[row.drive]
@@ -135,7 +135,7 @@ def joint_laws(recording: Recording, i: int, bodies: dict[str, Body], M: FloatAr
             law = drive.stiffness * error[number] - drive.damping * drive.target_velocity
             k[number], lo[number], hi[number] = (gamma[number] * law,), -row.bound, row.bound
         else:
-            wanted = 0.0 if row.kind == layout.FRICTION else targets[row.drive]
+            wanted = 0.0 if row.kind == RowKind.FRICTION else targets[row.drive]
             k[number], lo[number], hi[number] = (-wanted,), -row.bound, row.bound
     return JointLaws(J, error, tuple(k), gamma, lo, hi, expected, drag, stiffness, push)
 
@@ -144,11 +144,11 @@ def _rows(world: World, G: FloatArray) -> FloatArray:
     """Return all rows of a world, those of its loops being G."""
     J = np.zeros((len(world.joint_rows), world.nv))
     for number, row in enumerate(world.joint_rows):
-        if row.kind == layout.LOOP:
+        if row.kind == RowKind.LOOP:
             J[number] = G[row.loop_row]
             continue
-        J[number, row.dof] = row.sign if row.kind == layout.STOP else 1.0
-        if row.kind == layout.FOLLOW:
+        J[number, row.dof] = row.sign if row.kind == RowKind.STOP else 1.0
+        if row.kind == RowKind.FOLLOW:
             J[number, row.other] -= row.factor
     return J
 
@@ -230,7 +230,7 @@ def joint_measures(
         rate_off = abs(rows["joint_rate"][c] - J @ v_plus) / _unit(max(least, float(np.abs(J) @ speed)))
         yield "rows", float(np.maximum(off, min(rate_off, abs(rows["joint_rate"][c] - J @ v_plus) / 1e-12)))
         response = h * own + gamma
-        equation = row.kind == layout.HOLD or (row.kind in (layout.FOLLOW, layout.LOOP) and not soft)
+        equation = row.kind == RowKind.HOLD or (row.kind in (RowKind.FOLLOW, RowKind.LOOP) and not soft)
         found = []
         for k in laws.k[number]:
             give = 0.0 if equation else gamma * f

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray
 
@@ -86,24 +85,27 @@ def moving_bodies(model: Model, q: FloatArray, v: FloatArray) -> dict[str, Body]
         at_q, at_v = model.q_slice(spec.name).start, model.v_slice(spec.name).start
         for motion in spec.joint.chain():
             own_q, own_v = q[at_q : at_q + motion.nq], v[at_v : at_v + motion.nv]
-            _step_along(frame, motion.kind, motion.w, motion.t, own_q, own_v, at_v)
+            _step_along(frame, motion.w, motion.t, own_q, own_v, at_v)
             at_q, at_v = at_q + motion.nq, at_v + motion.nv
         frames[spec.name] = frame
     return frames
 
 
-def _step_along(frame: Body, kind: int, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
-    """Take a frame through one elementary motion."""
-    if kind in (codes.TRANSLATION, codes.FLOATING):
+def _step_along(frame: Body, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
+    """Take a frame through one elementary motion.
+
+    The length of q tells which: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
+    """
+    if q.size in (3, 7):
         frame.carry(frame.R @ q[:3])
         frame.slide(frame.R, at, v[:3])
-    if kind in (codes.SPHERICAL, codes.FLOATING):
+    if q.size in (4, 7):
         frame.R = frame.R @ rotation(q[-4:])
         frame.spin(frame.R, at + v.size - 3, v[-3:])
-    if kind in (codes.PRISMATIC, codes.SCREW):
+    if q.size == 1 and t.any():
         frame.carry(frame.R @ t * q[0])
         frame.slide((frame.R @ t)[:, None], at, v)
-    if kind in (codes.REVOLUTE_X, codes.REVOLUTE_Y, codes.REVOLUTE_Z, codes.REVOLUTE, codes.SCREW):
+    if q.size == 1 and w.any():
         frame.spin((frame.R @ w)[:, None], at, v)
         frame.R = frame.R @ rotation(np.append(np.cos(0.5 * q[0]), np.sin(0.5 * q[0]) * w))
 
@@ -132,7 +134,7 @@ def moved(model: Model, q: FloatArray, v: FloatArray, h: float) -> FloatArray:
     for spec in model.bodies:
         i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
         for motion in spec.joint.chain():
-            turning = motion.kind in (codes.SPHERICAL, codes.FLOATING)
+            turning = motion.nq in (4, 7)
             straight = motion.nv - 3 if turning else motion.nv
             out[i : i + straight] += h * v[j : j + straight]
             if turning:

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape
+from contactlab.recording.motion_io import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.stepping.errors import SimulationConfigError
-from contactlab.stepping.kinematic import ForgottenMotion
 from contactlab.verification.contacts import ContactRows, contact_rows, frame_of, pair_of
 from contactlab.verification.coverage import uncovered
 from contactlab.verification.dynamics import Dynamics, dynamics, free_momentum
@@ -34,6 +33,7 @@ from contactlab.verification.report import (
     VerificationReport,
 )
 from contactlab.verification.sleeping import sleeping_dofs, sleeps_rightly
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Recording

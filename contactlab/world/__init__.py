@@ -1,1 +1,29 @@
 """Worlds as descriptions: bodies, shapes, joints and what acts on them, and the foreign files they are read from."""
+
+from __future__ import annotations
+
+from contactlab.world.builder import AnyShape, WorldBuilder
+from contactlab.world.errors import SimulationConfigError
+from contactlab.world.joint_actions import JointActions
+from contactlab.world.joint_rows import JointRow, RowKind
+from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
+from contactlab.world.state import StepperState
+from contactlab.world.surface import Surface
+from contactlab.world.world import World
+
+__all__ = [
+    "AnyShape",
+    "ConstantVelocity",
+    "Conveyor",
+    "JointActions",
+    "JointRow",
+    "Motion",
+    "Oscillation",
+    "PrescribedMotion",
+    "RowKind",
+    "SimulationConfigError",
+    "StepperState",
+    "Surface",
+    "World",
+    "WorldBuilder",
+]

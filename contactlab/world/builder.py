@@ -7,21 +7,20 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, Material, Mesh, Placed, Shape
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Mesh, Placed, Shape
 from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.arrays import finite_array, read_only
-from contactlab.stepping.collision_packing import pack_collision
-from contactlab.stepping.errors import SimulationConfigError
-from contactlab.world.body_order import by_trees, model_of, renamed
-from contactlab.world.builder_checks import check_moves, check_name, check_type
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
 from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter, is_ground
+from contactlab.world.touching import touching_shapes
+from contactlab.world.trees import by_trees, model_of, renamed
 from contactlab.world.world import World
 
 __all__ = ["AnyShape", "WorldBuilder"]
@@ -76,9 +75,9 @@ class WorldBuilder(JointBuilder):
         self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
     ) -> None:
         """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
-        check_name(name, self._half_spaces)
-        check_type("half_space", half_space, HalfSpace)
-        check_type("material", material, Material)
+        _check_name(name, self._half_spaces)
+        _check_type("half_space", half_space, HalfSpace)
+        _check_type("material", material, Material)
         if self._plane is not None:
             check_in_plane("half_space", half_space.normal, self._plane)
         if len(self._half_spaces) >= LIMIT:
@@ -114,8 +113,8 @@ class WorldBuilder(JointBuilder):
         category, mask
             What it may touch, as in `add_shape`.
         """
-        check_name(name, self._bodies)
-        check_type("inertia", inertia, RigidInertia)
+        _check_name(name, self._bodies)
+        _check_type("inertia", inertia, RigidInertia)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         if self._plane is None:
             one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
@@ -135,7 +134,7 @@ class WorldBuilder(JointBuilder):
         mask: int = ALL,
     ) -> None:
         """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
-        check_name(name, self._bodies)
+        _check_name(name, self._bodies)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
         self._add(one.bodies, one, None, None)
@@ -164,11 +163,11 @@ class WorldBuilder(JointBuilder):
         category, mask
             What it may touch, as in `add_shape`.
         """
-        check_name(name, self._bodies)
+        _check_name(name, self._bodies)
         if not isinstance(motion, PrescribedMotion):
             raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
-        check_moves(surfaces)
+        _check_moves(surfaces)
         finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
         self._add(one.bodies, one, None, None)
@@ -208,8 +207,8 @@ class WorldBuilder(JointBuilder):
         The world's model holds the bodies in the order added, tree by tree: where the model mixes the bodies of several
         trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
         """
-        check_type("model", model, Model)
-        check_type("prefix", prefix, str)
+        _check_type("model", model, Model)
+        _check_type("prefix", prefix, str)
         if not np.array_equal(model.gravity, self._gravity):
             detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
             raise SimulationConfigError("model", detail)
@@ -220,7 +219,7 @@ class WorldBuilder(JointBuilder):
         # A body that the prefix makes "world" would be taken for what the roots hang on.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
-            check_name(prefix + body.name, taken)
+            _check_name(prefix + body.name, taken)
         before = (self._bodies.copy(), self._joints.copy(), self._actions)
         try:
             self._add([renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
@@ -247,7 +246,7 @@ class WorldBuilder(JointBuilder):
         self._check_body(body)
         added = as_surfaces(shape, material, placement, LIMIT, category, mask)
         if body in self._motions:
-            check_moves(added)
+            _check_moves(added)
         self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
 
     def ignore(self, a: str, b: str) -> None:
@@ -286,7 +285,7 @@ class WorldBuilder(JointBuilder):
         )
         if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
             # Meshes that cannot meet one another are found here, not in the first step.
-            pack_collision(world)
+            touching_shapes(world)
         return world
 
     def _model_so_far(self) -> Model:
@@ -305,3 +304,23 @@ class WorldBuilder(JointBuilder):
         for spec, body in zip(specs, model.bodies, strict=True):
             own_q, own_v = start_q[model.q_slice(body.name)], start_v[model.v_slice(body.name)]
             self._bodies[spec.name] = (spec, own_q, own_v)
+
+
+def _check_name(name: object, taken: Iterable[str]) -> None:
+    """Refuse a name that is no name, or is taken."""
+    if not isinstance(name, str) or not name:
+        raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
+    if name in taken:
+        raise SimulationConfigError("name", f"{name!r} is used already")
+
+
+def _check_type(field: str, value: object, wanted: type) -> None:
+    """Refuse a value of another type."""
+    if not isinstance(value, wanted):
+        raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}")
+
+
+def _check_moves(surfaces: Iterable[Surface]) -> None:
+    """Refuse shapes that a kinematic body cannot have."""
+    if any(isinstance(surface.shape, HeightField) for surface in surfaces):
+        raise SimulationConfigError("shape", "a HeightField must stand still")

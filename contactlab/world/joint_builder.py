@@ -17,7 +17,7 @@ from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, Posit
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop, positions
 
 __all__ = ["Coefficients", "JointBuilder", "Limits"]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 __all__ = ["ConstantVelocity", "Conveyor", "Motion", "Oscillation", "PrescribedMotion"]
 

@@ -9,7 +9,7 @@ from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
 from contactlab.multibody.jacobians import point_jacobian_6d
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 __all__ = ["PLANAR_EDGES", "check_in_plane", "check_moves_in_plane", "plane_axes", "plane_normal", "planar_body"]
 

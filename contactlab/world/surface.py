@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Placed, Shape
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 __all__ = ["ALL", "Surface", "as_surfaces", "check_filter", "is_ground"]
 

@@ -27,8 +27,8 @@ from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import UrdfBox, UrdfCapsule, UrdfCylinder, UrdfGeometry, UrdfSphere
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.errors import SimulationConfigError
 from contactlab.world.builder import WorldBuilder
+from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
     from contactlab.world.world import World

@@ -15,16 +15,12 @@ from contactlab.multibody import Model
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.collision_packing import pack_collision
-from contactlab.stepping.joint_packing import JointRow, joint_rows, pack_joints
-from contactlab.stepping.kernels.collision import Collision
-from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import PackedWorld
-from contactlab.stepping.packing import body_trees, check_model, first_dofs, pack_world
-from contactlab.stepping.state import StepperState
 from contactlab.world.joint_actions import JointActions, positions
+from contactlab.world.joint_rows import JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
+from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
+from contactlab.world.trees import body_trees, check_model, first_dofs
 
 __all__ = ["World"]
 
@@ -192,16 +188,6 @@ class World:
         return body_trees(self.model)
 
     @cached_property
-    def packed(self) -> PackedWorld:
-        """The arrays the kernels take. They are writable only for the compiler's sake: never modify them."""
-        return pack_world(self)
-
-    @cached_property
-    def collision(self) -> Collision | None:
-        """The shapes that can touch one another, None where none can; not to be modified either."""
-        return pack_collision(self)
-
-    @cached_property
     def loops(self) -> ConstraintSet:
         """The loops as a set of constraints of the model, in their order."""
         return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])
@@ -216,11 +202,6 @@ class World:
     def joint_rows(self) -> tuple[JointRow, ...]:
         """What acts on joints through rows of the contact problem; their order is that of their numbers."""
         return joint_rows(self)
-
-    @cached_property
-    def joints(self) -> Joints | None:
-        """What acts on joints as the kernels take it, None where nothing does; not to be modified either."""
-        return pack_joints(self)
 
     def __repr__(self) -> str:
         return f"World(bodies={list(self.model.names)}, half_spaces={list(self.half_space_names)})"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.stepping.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError
 
 __all__ = ["StepperState"]
 

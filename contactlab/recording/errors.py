@@ -1,4 +1,4 @@
-"""Errors of worlds, steppers, runs and records."""
+"""Errors of runs and records."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import functools
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contactlab.spatial.errors import FieldError
-
 if TYPE_CHECKING:
     import lcp
     from contactlab.recording.record import Recording
     from problem_data import ConstraintVelProblemData
 
-__all__ = ["RecordError", "RecordWriteError", "SimulationConfigError", "SimulationError"]
-
-
-class SimulationConfigError(FieldError):
-    """A world, stepper, state or argument of a run that cannot be used; names the field and the offending value."""
+__all__ = ["RecordError", "RecordWriteError", "SimulationError"]
 
 
 class RecordError(ValueError):

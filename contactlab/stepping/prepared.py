@@ -1,0 +1,86 @@
+"""A world and a stepper as the compiled loop takes them: checked, and packed once for each world."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
+
+from contactlab.stepping.collision_packing import pack_collision
+from contactlab.stepping.joint_packing import pack_joints
+from contactlab.stepping.kernels.collision import Collision
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import PackedWorld
+from contactlab.stepping.kinematic import Motions, motions_of
+from contactlab.stepping.packing import pack_world
+from contactlab.stepping.sleep import sleepers
+
+if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
+    from contactlab.world.world import World
+
+__all__ = ["Prepared", "WorldArrays", "arrays_of", "prepare"]
+
+
+class WorldArrays(NamedTuple):
+    """What the kernels take of a world. Writable for the compiler's sake alone: never to be modified.
+
+    Attributes
+    ----------
+    packed
+        Trees, support points, half-spaces, materials.
+    collision
+        The shapes that can touch one another, None where none can.
+    joints
+        What acts on joints, None where nothing does.
+    """
+
+    packed: PackedWorld
+    collision: Collision | None
+    joints: Joints | None
+
+
+# A world never changes, so that its arrays are made once, and go with it.
+_ARRAYS: WeakKeyDictionary[World, WorldArrays] = WeakKeyDictionary()
+
+
+def arrays_of(world: World) -> WorldArrays:
+    """Return the arrays of a world, those of the last call where there was one."""
+    arrays = _ARRAYS.get(world)
+    if arrays is None:
+        arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world))
+        _ARRAYS[world] = arrays
+    return arrays
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Everything of a run that does not depend on where it starts; made by `prepare`.
+
+    Attributes
+    ----------
+    world, stepper
+        What is stepped, and how.
+    arrays
+        Of the world.
+    motions
+        What moves the kinematic bodies, None where there are none.
+    edges
+        Edges of the friction pyramid, of a cone those of its tangents.
+    sleepers
+        How many trees may sleep: all, or none.
+    """
+
+    world: World
+    stepper: TimeStepping
+    arrays: WorldArrays
+    motions: Motions | None
+    edges: int
+    sleepers: int
+
+
+def prepare(world: World, stepper: TimeStepping) -> Prepared:
+    """Return a world and a stepper ready to run; a `SimulationConfigError` says why they do not go together."""
+    stepper.check_world(world)
+    edges = stepper.edges_in(world)
+    return Prepared(world, stepper, arrays_of(world), motions_of(world), edges, sleepers(world, stepper))

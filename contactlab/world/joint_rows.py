@@ -1,0 +1,221 @@
+"""The rows that act on the joints of a world, by name: stops, drives, followers, loops, dry friction."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contactlab.constraints import ContactConstraint, LoopConstraint
+from contactlab.formulation.bridge.joint_actions import PositionDrive
+from contactlab.multibody import integrate
+from contactlab.multibody.model import WORLD
+from contactlab.spatial.arrays import read_only
+from contactlab.world.joint_actions import Loop
+
+if TYPE_CHECKING:
+    from contactlab.constraints.custom_values import CustomRows
+    from contactlab.world.world import World
+
+__all__ = ["KINDS", "JointRow", "RowKind", "coordinate_of", "joint_rows"]
+
+SAMPLES = 8
+SPREAD = 0.5  # rad or m from the start
+
+
+class RowKind(IntEnum):
+    """What a row does; the numbers are those of the compiled loop."""
+
+    #: the end of a joint's range
+    STOP = 0
+    #: a velocity drive that nothing stops
+    HOLD = 1
+    #: a joint that follows another
+    FOLLOW = 2
+    #: a row of a loop, or of the user's own
+    LOOP = 3
+    #: dry friction
+    FRICTION = 4
+    #: a velocity drive with a bound
+    SPEED = 5
+    #: a position drive with a bound
+    SERVO = 6
+
+
+#: Names of the kinds of rows, by their codes.
+KINDS = ("limit", "velocity drive", "mimic", "loop", "friction", "velocity drive", "position drive")
+
+
+@dataclass(frozen=True)
+class JointRow:
+    """One row.
+
+    Attributes
+    ----------
+    kind
+        What it does; `kind_name` says it in words.
+    label
+        What it is, and of which joint.
+    trees
+        Numbers of the trees it acts on, ascending.
+    dof, place
+        Degree of freedom, and where its position stands in q; -1 for none.
+    sign
+        +1 for the lower end of a range, -1 for the upper one, 0 for what is no stop.
+    bound
+        Position of a stop [rad, m]; of others the largest force [N m, N].
+    factor, offset
+        Restitution of a stop; multiplier and offset of a follower.
+    stiffness, dissipation
+        Of a stop that gives way.
+    erp
+        Share of the error taken back in a step, NaN for the stepper's.
+    other, other_place
+        Degree of freedom and position of the joint that is followed.
+    drive
+        Number of the drive; of a stop, of one on the same coordinate; -1 for none.
+    loop_row
+        Number of the row among those of the loops.
+    """
+
+    kind: RowKind
+    label: str
+    trees: tuple[int, ...]
+    dof: int = -1
+    place: int = -1
+    sign: float = 0.0
+    bound: float = math.inf
+    factor: float = 0.0
+    offset: float = 0.0
+    stiffness: float = 0.0
+    dissipation: float = 0.0
+    erp: float = math.nan
+    other: int = -1
+    other_place: int = -1
+    drive: int = -1
+    loop_row: int = -1
+
+    @property
+    def kind_name(self) -> str:
+        """What kind of row it is, in words."""
+        return KINDS[self.kind]
+
+
+def joint_rows(world: World) -> tuple[JointRow, ...]:
+    """Return the rows of a world in the order of their numbers."""
+    actions = world.joint_actions
+    drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
+    stops, holds, followers, boxed, servos = [], [], [], [], []
+    for limit in actions.limits:
+        dof, place, trees, name = coordinate_of(world, limit.joint, limit.coordinate)
+        for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
+            if math.isfinite(bound):
+                stops.append(
+                    JointRow(
+                        RowKind.STOP,
+                        f"{end} limit of {name}",
+                        trees,
+                        dof,
+                        place,
+                        sign,
+                        bound,
+                        limit.restitution,
+                        stiffness=limit.stiffness,
+                        dissipation=limit.dissipation,
+                        drive=drives.get(dof, -1),
+                    )
+                )
+    frictions = []
+    for one in actions.friction:
+        dof, place, trees, name = coordinate_of(world, one.body, one.coordinate)
+        frictions.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
+    for i, drive in enumerate(actions.drives):
+        dof, place, trees, _ = coordinate_of(world, drive.joint, drive.coordinate)
+        bound, label = drive.max_force, str(drive.name)
+        if isinstance(drive, PositionDrive):
+            if math.isfinite(bound):
+                servos.append(JointRow(RowKind.SERVO, label, trees, dof, place, bound=bound, drive=i))
+        elif math.isfinite(bound):
+            boxed.append(JointRow(RowKind.SPEED, label, trees, dof, place, bound=bound, drive=i))
+        else:
+            holds.append(JointRow(RowKind.HOLD, label, trees, dof, place, drive=i))
+    for follower in actions.followers:
+        dof, place, trees, name = coordinate_of(world, follower.body, 0)
+        other, other_place, more, _ = coordinate_of(world, follower.followed, 0)
+        followers.append(
+            JointRow(
+                RowKind.FOLLOW,
+                f"mimic of {name}",
+                tuple(sorted({*trees, *more})),
+                dof,
+                place,
+                factor=follower.multiplier,
+                offset=follower.offset,
+                other=other,
+                other_place=other_place,
+            )
+        )
+    return (*stops, *holds, *followers, *_loop_rows(world), *frictions, *boxed, *servos)
+
+
+def _loop_rows(world: World) -> list[JointRow]:
+    found = []
+    cs, loops = world.loops, world.joint_actions.loops
+    customs = {custom.rows.start: custom for custom in cs.packed.custom}
+    for loop, place in zip(loops, cs._places, strict=True):
+        trees = _trees(world, loop, customs.get(place.start))
+        if trees:  # between bodies that do not move there is nothing to hold
+            erp = math.nan if loop.erp is None else loop.erp
+            found += [
+                JointRow(RowKind.LOOP, cs.labels[row], trees, erp=erp, loop_row=row)
+                for row in range(place.start, place.stop)
+            ]
+    return found
+
+
+def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
+    """Return the trees that a loop joins."""
+    one = loop.constraint
+    if isinstance(one, LoopConstraint):
+        named: tuple[str, ...] | None = (one.predecessor, one.successor)
+    elif isinstance(one, ContactConstraint):
+        named = (one.body,)
+    else:
+        named = loop.bodies
+    if named is None:
+        assert custom is not None
+        return trees_acted_on(world, custom)
+    trees = {int(world.body_trees[world.model.index(name)]) for name in named if name != WORLD}
+    return tuple(sorted(trees - {-1}))
+
+
+def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
+    """Return the trees in whose columns the Jacobian is anywhere other than 0, at the start and at states near it.
+
+    Where the Jacobian cannot be had at one of them, or is 0, these are all trees.
+    """
+    rng = np.random.default_rng(0)
+    seen = np.zeros(world.nv, dtype=np.bool_)
+    for k in range(SAMPLES):
+        v = SPREAD * rng.standard_normal(world.nv) if k else world.initial_v
+        q = integrate(world.model, world.initial_q, v, 1.0) if k else world.initial_q
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                seen |= np.any(custom.jacobian(world.model, read_only(q), read_only(v), 0.1 * k) != 0.0, axis=0)
+        except Exception:  # noqa: BLE001  # the user's function, at a state that it was perhaps not made for
+            return tuple(range(world.tree_starts.size - 1))
+    trees = np.flatnonzero(np.logical_or.reduceat(seen, world.tree_starts[:-1])) if seen.any() else ()
+    return tuple(int(tree) for tree in trees) or tuple(range(world.tree_starts.size - 1))
+
+
+def coordinate_of(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
+    """Degree of freedom, place in q (-1), tree and name of a coordinate."""
+    dof, place = world.place_of(body, coordinate)
+    v = world.model.v_slice(body)
+    name = body if v.stop - v.start == 1 else f"{body}[{coordinate}]"
+    return dof, place, (int(world.body_trees[world.model.index(body)]),), name

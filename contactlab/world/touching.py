@@ -1,0 +1,153 @@
+"""Which shapes of a world may touch one another: by bodies, welds and joints, by filters, by what the user ignores."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.contact import BodyShape, Mesh, Shape
+from contactlab.multibody.model import WORLD
+from contactlab.multibody.structure import structure
+from contactlab.world.errors import SimulationConfigError
+
+if TYPE_CHECKING:
+    from contactlab.multibody import Model
+    from contactlab.world.world import World
+
+__all__ = ["Touching", "may_touch_half_space", "touching_shapes"]
+
+IntArray = NDArray[np.int64]
+
+# Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's begin at the place FILTER.
+BODIES, HALF_SPACES, FILTER = 1, 2, 2
+
+
+class Touching(NamedTuple):
+    """The n shapes of a world, its half-spaces last.
+
+    Attributes
+    ----------
+    body, link
+        Numbers of the body and of the link that each is on, -1 for none.
+    category, mask
+        Bits of the broad phase.
+    excluded
+        Pairs i n + j, i < j, that do not touch whatever the bits say; ascending.
+    """
+
+    body: IntArray
+    link: IntArray
+    category: IntArray
+    mask: IntArray
+    excluded: IntArray
+
+
+def touching_shapes(world: World) -> Touching | None:
+    """Return what decides on the pairs of shapes, None where no pair may touch; two meshes are refused."""
+    n_half_spaces = len(world.half_spaces)
+    body = np.array([*world.surface_bodies, *[-1] * n_half_spaces], dtype=np.int64)
+    body_link = structure(world.model).body_link
+    link = np.array([body_link[b] if b >= 0 else -1 for b in body], dtype=np.int64)
+    touching = Touching(body, link, *_filters(world), _excluded(world, body.size))
+    if not _any_pair(touching):
+        return None
+    _check_meshes(world, touching)
+    return touching
+
+
+def _filters(world: World) -> tuple[IntArray, IntArray]:
+    """Return category and mask of every shape: support points meet the world's half-spaces on a way of their own.
+
+    The bits of the user's filters stand above those of this module.
+    """
+    rows = []
+    for surface in world.surfaces:
+        if not isinstance(surface.shape, Shape):
+            rows.append((0, 0))
+            continue
+        mask = surface.mask << FILTER if world.body_contacts else 0
+        if not isinstance(surface.shape, BodyShape):
+            mask |= HALF_SPACES
+        rows.append((BODIES | surface.category << FILTER, mask))
+    rows += [(HALF_SPACES, BODIES)] * len(world.half_spaces)
+    table = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return table[:, 0].copy(), table[:, 1].copy()
+
+
+def _check_meshes(world: World, touching: Touching) -> None:
+    """Refuse two meshes that may touch and of which neither is convex."""
+    _, link, category, mask, out = touching
+    excluded = set(out.tolist())
+    meshes = [i for i, s in enumerate(world.surfaces) if isinstance(s.shape, Mesh) and not s.shape.convex]
+    for i, j in itertools.combinations(meshes, 2):
+        apart = link[i] != link[j] and max(link[i], link[j]) >= 0
+        if apart and category[i] & mask[j] and category[j] & mask[i] and i * link.size + j not in excluded:
+            a, b = (world.model.names[world.surface_bodies[k]] for k in (i, j))
+            detail = (
+                f"the meshes of {a!r} and {b!r} are both not convex: give convex parts of one, or let them not touch"
+            )
+            raise SimulationConfigError("shape", detail)
+
+
+def _excluded(world: World, n: int) -> IntArray:
+    """Pairs i n + j of shapes: on bodies a joint joins, on bodies that ignore each other, filtered from half-spaces."""
+    of_body, of_weld = defaultdict(list), defaultdict(list)
+    welds = _welds(world.model)
+    for i, owner in enumerate(world.surface_bodies):
+        of_body[owner].append(i)
+        of_weld[welds[owner]].append(i)
+    joined = set()
+    for weld, body in zip(welds, world.model.bodies, strict=True):
+        if body.parent != WORLD:
+            parent = welds[world.model.names.index(body.parent)]
+            if parent != weld:
+                joined.add((parent, weld))
+    found = set()
+    for groups, pairs in ((of_weld, joined), (of_body, set(world.ignored))):
+        for a, b in pairs:
+            for i, j in itertools.product(groups.get(a, ()), groups.get(b, ())):
+                found.add(min(i, j) * n + max(i, j))
+    for i, s in itertools.product(range(len(world.surfaces)), range(len(world.half_space_filters))):
+        if not may_touch_half_space(world, i, s):
+            found.add(i * n + len(world.surfaces) + s)
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def may_touch_half_space(world: World, surface: int, half_space: int) -> bool:
+    """Whether the filters let a shape, by its number, touch one of the world's half-spaces."""
+    if not world.half_space_filters:
+        return True
+    own, (category, mask) = world.surfaces[surface], world.half_space_filters[half_space]
+    return bool(own.category & mask and category & own.mask)
+
+
+def _welds(model: Model) -> list[int]:
+    """Return a number for the weld of each body: its link, or, fixed to the world, the first body of its stand."""
+    number = {name: i for i, name in enumerate(model.names)}
+    welds: list[int] = []
+    for i, link in enumerate(structure(model).body_link):
+        parent = model.bodies[i].parent
+        if link >= 0:
+            welds.append(int(link))
+        elif parent == WORLD:
+            welds.append(-1 - i)
+        else:
+            welds.append(welds[number[parent]])
+    return welds
+
+
+def _any_pair(touching: Touching) -> bool:
+    """Whether some pair of shapes may touch; what is fixed to the world is one body."""
+    _, link, category, mask, excluded = touching
+    n = link.size
+    for i in range(n):
+        rest = slice(i + 1, n)
+        may = (link[rest] != link[i]) & (category[i] & mask[rest] != 0) & (category[rest] & mask[i] != 0)
+        pairs = i * n + i + 1 + np.flatnonzero(may)
+        if not np.all(np.isin(pairs, excluded)):
+            return True
+    return False

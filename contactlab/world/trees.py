@@ -1,0 +1,71 @@
+"""The kinematic trees of a world: their bodies in order, and where their velocities stand."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contactlab.multibody import BodySpec, Model, ModelBuilder
+from contactlab.multibody.model import WORLD
+from contactlab.multibody.structure import structure
+from contactlab.world.errors import SimulationConfigError
+
+__all__ = ["body_trees", "by_trees", "check_model", "first_dofs", "model_of", "renamed"]
+
+IntArray = NDArray[np.int64]
+
+
+def renamed(body: BodySpec, prefix: str) -> BodySpec:
+    """Return a body with its name, and that of its parent, behind a prefix."""
+    parent = body.parent if body.parent == WORLD else prefix + body.parent
+    return dataclasses.replace(body, name=prefix + body.name, parent=parent)
+
+
+def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
+    """Return the model of bodies, in this order."""
+    builder = ModelBuilder(gravity)
+    for body in specs:
+        builder.add_body(
+            body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia
+        )
+    return builder.build()
+
+
+def by_trees(specs: list[BodySpec], gravity: ArrayLike) -> list[BodySpec]:
+    """Return the bodies in this order where their trees stand together, else sorted, those fixed to the world first."""
+    model = model_of(specs, gravity)
+    if np.all(np.diff(structure(model).root) >= 0):
+        return specs
+    # The sort is stable: parents stay before their children.
+    return [specs[i] for i in np.argsort(body_trees(model), kind="stable")]
+
+
+def check_model(model: Model) -> None:
+    """Refuse a model that the loop cannot step; a `SimulationConfigError` says why."""
+    for body in model.bodies:
+        if any(joint is body.joint for joint, _, _ in model.packed.custom):
+            detail = f"the joint of {body.name!r} is a custom one, which the compiled loop cannot evaluate"
+            raise SimulationConfigError("model", detail)
+    root, iv = structure(model).root, structure(model).iv
+    apart = np.flatnonzero(np.diff(root) < 0)
+    if apart.size:
+        dof = int(iv[apart[0] + 1])
+        name = next(body.name for body in model.bodies if dof < model.v_slice(body.name).stop)
+        detail = f"bodies of one tree must stand together, {name!r} does not; `WorldBuilder.add_model` puts them so"
+        raise SimulationConfigError("model", detail)
+
+
+def first_dofs(model: Model) -> IntArray:
+    """Where the velocities of each tree begin (nt + 1,); nv at the end."""
+    parent, _, iv, *_ = structure(model)
+    return np.append(iv[:-1][parent < 0], model.nv).astype(np.int64)
+
+
+def body_trees(model: Model) -> IntArray:
+    """Tree of each body (nb,), -1 for one that is fixed to the world."""
+    parent, root, _, _, _, body_link = structure(model)
+    number = np.cumsum(parent < 0) - 1
+    return np.array([number[root[link]] if link >= 0 else -1 for link in body_link], dtype=np.int64)

@@ -109,11 +109,11 @@ def acceleration_data() -> ConstraintAccelProblemData:
     [
         (
             "discretized_lcp",
-            "assemble_boxed_lcp",
+            "assemble_lcp",
             lambda solver: solver.solve_discretized_problem(velocity_data(), 0.01),
         ),
-        ("discretized_lcp", "assemble_boxed_lcp", lambda solver: solver.solve_impact_problem(velocity_data())),
-        ("discretized_lcp", "assemble_boxed_lcp", lambda solver: solver.solve_impact_problem(boxed_data())),
+        ("discretized_lcp", "assemble_lcp", lambda solver: solver.solve_impact_problem(velocity_data())),
+        ("discretized_lcp", "assemble_lcp", lambda solver: solver.solve_impact_problem(boxed_data())),
         (
             "acceleration_lcp",
             "assemble_acceleration_lcp",
@@ -176,16 +176,13 @@ def test_every_caller_uses_the_same_kernels() -> None:
     """Code that solves contact problems inside the compiled step holds the very kernels of the formulation."""
     kernels = {
         "assemble_lcp": "discretized_lcp",
-        "assemble_boxed_lcp": "discretized_lcp",
         "fill_rows": "discretized_lcp",
         "fill_cone": "discretized_lcp",
         "assemble_acceleration_lcp": "acceleration_lcp",
         "fill_boxed_rows": "boxed_rows",
         "recover": "recover",
-        "recover_boxed": "recover",
         "recover_boxed_forces": "boxed_rows",
         "certify": "certify",
-        "certify_responses": "certify",
         "certify_boxed": "certify_boxed",
     }
     for file in sources("contactlab"):

@@ -78,6 +78,7 @@ def _end() -> None:
     import numpy as np
 
     from contactlab.formulation.kernels.certify import certify
+    from contactlab.formulation.kernels.rows import Rows
     from contactlab.multibody.kernels.configurations import integrate_configuration
     from contactlab.stepping import arrays_of
     from contactlab.stepping.kernels import finish, projection, rows, sleeping
@@ -85,18 +86,19 @@ def _end() -> None:
 
     whole, _, driver = _demo()
     world, work, island, chunk = arrays_of(whole).packed, driver.work, driver.island, driver.chunk
-    place = (world, work, island)
+    control = driver.control
     compile_inner(sleeping.count_rest, world, work, 0, driver.parameters, 1.0)
     compile_inner(finish.measure, world, work.W, work.q, work.scratch, work.energy)
     compile_inner(integrate_configuration, world.ints, world.floats, work.q, work.v, 1.0, work.q)
     compile_inner(sleeping.keep_asleep, world, work)
-    compile_inner(projection.shift_island, *place, chunk, 0, 0, 0, 0)
-    compile_inner(projection.pose_projection, *place, 0, 0, 0, 1.0)
-    compile_inner(rows.write_island, island, chunk, 0, 0, 0, 0, 0, 0, 0)
-    compile_inner(rows.write_rows, *place, chunk, 0, 0, 1.0, 0, 0)
+    compile_inner(projection.shift_island, world, work, island, chunk, control)
+    compile_inner(projection.pose_projection, world, work, island, control, 1.0)
+    compile_inner(rows.write_island, island, chunk, control, 0)
+    compile_inner(rows.write_rows, world, work, island, chunk, control, 1.0)
     vector, matrix = work.v, np.zeros((1, 1))
-    problem = (1.0, 1, 1, 1, island.r, vector, matrix, matrix, *[vector] * 5)
-    compile_inner(certify, *problem, *[vector] * 3, island.spans, vector, vector)
+    terms = (vector, vector, vector, vector, vector, vector, vector)
+    problem = Rows(1.0, 1, 1, 1, 0, island.r, vector, matrix, matrix, *terms, island.spans)
+    compile_inner(certify, problem, matrix, False, *[vector] * 5)
 
 
 def _demo() -> tuple[World, TimeStepping, Driver]:

@@ -69,29 +69,11 @@ def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
 
     blocks = data.blocks()
     rows = unilateral_rows(blocks)
-    k, a0 = rows.terms(blocks)
     n = blocks.nc + 2 * blocks.nr + blocks.nns + blocks.nl
     MM = np.empty((n, n))
     qq = np.empty(n)
-    assemble_acceleration_lcp(
-        blocks.nc,
-        blocks.ns,
-        blocks.nns,
-        blocks.nr,
-        blocks.nl,
-        blocks.r,
-        blocks.mu_non_sliding,
-        blocks.sliding,
-        blocks.non_sliding,
-        rows.J,
-        rows.Y,
-        rows.responses,
-        k,
-        np.zeros(len(k)),
-        a0,
-        MM,
-        qq,
-    )
+    problem = rows.problem(1.0, blocks)
+    assemble_acceleration_lcp(problem, blocks.sliding, blocks.non_sliding, rows.responses, MM, qq)
     return AccelerationLCP(MM=MM, qq=qq, rows=rows, data=data)
 
 

@@ -45,11 +45,7 @@ class BilateralRows:
 
     def project_velocity(self, v: FloatArray, kG: FloatArray) -> FloatArray:
         """Velocity (nv,) after the impulse that makes G v + kG = 0."""
-        from contactlab.formulation.kernels.bilateral import project_velocity
-
-        out = np.array(v)
-        project_velocity(self.G, self.Y, self.W_pinv, kG, out, np.empty(len(kG)))
-        return out
+        return self.add_impulses(v, kG)[1]
 
     def project_rows(self, rows: FloatArray, responses: FloatArray) -> tuple[FloatArray, IntArray]:
         """Responses C d_i from rows d_i and M^-1 d_i, (m, nv) each; 0 where only rounding is left, and 1 for those."""
@@ -57,7 +53,7 @@ class BilateralRows:
 
         left, locked = np.array(responses, order="C"), np.empty(len(rows), dtype=np.int64)
         project_rows(
-            self.G, self.Y, self.W_pinv, np.ascontiguousarray(rows), left, locked, np.empty(2 * len(self.W_pinv))
+            self.G, self.Y, self.W_pinv, np.ascontiguousarray(rows), left, locked, np.empty(3 * len(self.W_pinv))
         )
         return left, locked
 
@@ -66,7 +62,7 @@ class BilateralRows:
         from contactlab.formulation.kernels.bilateral import add_bilateral_impulses
 
         out, impulses = np.array(v), np.empty(len(kG))
-        add_bilateral_impulses(self.G, self.Y, self.W_pinv, kG, out, impulses, np.empty(2 * len(kG)))
+        add_bilateral_impulses(self.G, self.Y, self.W_pinv, kG, out, impulses, np.empty(len(kG)))
         return impulses, out
 
 

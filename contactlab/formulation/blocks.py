@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contactlab.formulation.bilateral import BilateralRows, factor_bilateral_rows
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import AccelerationBlocks, VelocityBlocks
 
@@ -24,6 +25,7 @@ __all__ = [
     "bilateral_part",
     "force_responses",
     "free_motion",
+    "problem_rows",
     "unilateral_rows",
     "without_bilateral",
 ]
@@ -70,6 +72,27 @@ class UnilateralRows:
         k = without_bilateral(blocks, blocks.k).copy()
         lock_terms(self.locked, without_bilateral(blocks, blocks.J), v0, free, k)
         return k, v0
+
+    def problem(self, h: float, blocks: Blocks) -> Rows:
+        """These rows as kernels take them, with the vectors of ``blocks``."""
+        k, v0 = self.terms(blocks)
+        posed = problem_rows(h, blocks)
+        gamma = without_bilateral(blocks, posed.gamma)
+        return posed._replace(nb=0, J=self.J, Y=self.Y, k=k, gamma=gamma, v_free=v0)
+
+
+def problem_rows(h: float, blocks: Blocks) -> Rows:
+    """All rows of a problem, as kernels take them; h is 1 at acceleration level."""
+    nothing = np.zeros(0)
+    counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb)
+    operators = (blocks.J, blocks.Y, blocks.k)
+    if isinstance(blocks, AccelerationBlocks):
+        soft = (np.zeros(len(blocks.k)), np.zeros(blocks.nns), nothing, nothing)
+        motion = (blocks.a_free, blocks.tau)
+        return Rows(h, *counts, blocks.r, blocks.mu_non_sliding, *operators, *soft, *motion, ALL_COLUMNS)
+    soft = (blocks.gamma, blocks.gammaE, blocks.lo, blocks.hi)
+    motion = (blocks.v_free, blocks.Mv)
+    return Rows(h, *counts, blocks.r, blocks.mu, *operators, *soft, *motion, ALL_COLUMNS)
 
 
 def bilateral_part(blocks: Blocks) -> slice:

@@ -37,6 +37,7 @@ from contactlab.formulation.blocks import (
     without_bilateral,
 )
 from contactlab.formulation.boxed import lcp_size, lcp_size_text, zero_force_vector
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
@@ -107,7 +108,9 @@ def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseL
     """
     blocks = data.blocks()
     rows = unilateral_rows(blocks)
-    MM, qq = _assemble(1.0, rows, blocks, np.zeros_like(blocks.gamma), np.zeros_like(blocks.gammaE))
+    problem = rows.problem(1.0, blocks)
+    rigid = problem._replace(gamma=np.zeros_like(problem.gamma), gammaE=np.zeros_like(problem.gammaE))
+    MM, qq = _assemble(rigid, blocks)
     return BaseLCP(MM=MM, qq=qq, a=_constant(blocks), rows=rows, data=data)
 
 
@@ -182,14 +185,12 @@ def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray
     With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces. At
     acceleration level h is 1, v+ an acceleration, and z has a slack for every contact.
     """
-    from contactlab.formulation.kernels.recover import recover_boxed
+    from contactlab.formulation.kernels.recover import recover
 
     nu = blocks.nc + blocks.nr + blocks.nl
-    lo, hi = (blocks.lo, blocks.hi) if isinstance(blocks, VelocityBlocks) else (np.zeros(0), np.zeros(0))
-    _, v0 = rows.terms(blocks)
     f = np.empty(nu + blocks.nbox)
     v_plus = np.empty(blocks.nv)
-    recover_boxed(h, blocks.nc, blocks.nr, blocks.nl, lo, hi, z, rows.responses, v0, ALL_COLUMNS, f, v_plus)
+    recover(rows.problem(h, blocks)._replace(Y=rows.responses), z, f, v_plus)
     if rows.bilateral is None:
         return f, v_plus
     fG, v_plus = add_bilateral_forces(h, rows, blocks, f)
@@ -213,7 +214,7 @@ def add_bilateral_forces(
 
 def _discretized(h: float, rows: UnilateralRows, data: ConstraintVelProblemData) -> DiscretizedLCP:
     blocks = data.blocks()
-    MM, qq = _assemble(h, rows, blocks, blocks.gamma, blocks.gammaE)
+    MM, qq = _assemble(rows.problem(h, blocks), blocks)
     return DiscretizedLCP(MM=MM, qq=qq, a=_constant(blocks), rows=rows, data=data, h=h)
 
 
@@ -221,31 +222,10 @@ def _constant(blocks: VelocityBlocks) -> FloatArray:
     return np.concatenate((-blocks.Mv, blocks.k[bilateral_part(blocks)]))
 
 
-def _assemble(
-    h: float, rows: UnilateralRows, blocks: VelocityBlocks, gamma: FloatArray, gammaE: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    from contactlab.formulation.kernels.discretized_lcp import assemble_boxed_lcp
+def _assemble(problem: Rows, blocks: VelocityBlocks) -> tuple[FloatArray, FloatArray]:
+    from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 
     n = lcp_size(blocks)
-    k, v0 = rows.terms(blocks)
-    MM = np.empty((n, n))
-    qq = np.empty(n)
-    assemble_boxed_lcp(
-        h,
-        blocks.nc,
-        blocks.nr,
-        blocks.nl,
-        blocks.r,
-        blocks.mu,
-        rows.J,
-        rows.Y,
-        k,
-        without_bilateral(blocks, gamma),
-        gammaE,
-        blocks.lo,
-        blocks.hi,
-        v0,
-        MM,
-        qq,
-    )
+    MM, qq = np.empty((n, n)), np.empty(n)
+    assemble_lcp(problem, MM, qq)
     return MM, qq

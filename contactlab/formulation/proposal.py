@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import lcp
-from contactlab.formulation.blocks import ALL_COLUMNS
+from contactlab.formulation.blocks import problem_rows
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
@@ -40,20 +40,9 @@ def proposed(data: ConstraintVelProblemData, h: float, z0: FloatArray, tolerance
     q, z, w = np.zeros(n), np.zeros(n), np.zeros(n)
     out = np.zeros(SIZE)
     found = propose(
-        h,
-        blocks.nc,
-        blocks.nr,
-        blocks.r,
-        blocks.mu,
-        blocks.J,
-        blocks.Y,
-        blocks.k,
-        blocks.gamma,
-        blocks.gammaE,
-        blocks.v_free,
-        z0,
-        ALL_COLUMNS,
+        problem_rows(h, blocks),
         np.full(blocks.nv, blocks.nv, dtype=np.int64),
+        z0,
         tolerance,
         np.zeros(int(proposal_floats(blocks.nc, blocks.nr, blocks.nv))),
         np.zeros(int(proposal_ints(blocks.nc)), dtype=np.int64),

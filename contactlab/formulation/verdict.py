@@ -6,9 +6,10 @@ import numpy as np
 
 from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
 from contactlab.formulation.acceleration import full_slack
-from contactlab.formulation.blocks import ALL_COLUMNS, Blocks, bilateral_part, force_responses
+from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses, problem_rows
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
-from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
+from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 __all__ = ["certify_accelerations", "certify_cone_forces", "certify_forces"]
 
@@ -20,33 +21,10 @@ def certify_forces(
 
     Impulses are certified at h = 1.
     """
-    from contactlab.formulation.kernels.certify import CERT_SIZE, certify
-
     blocks = data.blocks()
-    cert = np.empty(CERT_SIZE)
-    size = np.empty(blocks.nv + 1)
-    certify(
-        h,
-        blocks.nc,
-        blocks.nr,
-        blocks.nl,
-        blocks.r,
-        blocks.mu,
-        blocks.J,
-        blocks.Y,
-        blocks.k,
-        blocks.gamma,
-        blocks.gammaE,
-        blocks.v_free,
-        blocks.Mv,
-        z,
-        packed,
-        v_plus,
-        ALL_COLUMNS,
-        size,
-        cert,
-    )
-    boxed = _boxed(blocks, h, packed, v_plus, size)
+    rows = problem_rows(h, blocks)
+    cert, size = _certify(rows, blocks.Y, False, z, packed, v_plus)
+    boxed = _boxed(rows, packed, v_plus, size)
     return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), boxed)
 
 
@@ -54,32 +32,8 @@ def certify_cone_forces(
     data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
     """Certificate of forces [fN | fF | fL | fG] and v+ over a step h against Coulomb's exact cone."""
-    from contactlab.formulation.kernels.certify import CERT_SIZE
-    from contactlab.formulation.kernels.certify_cone import certify_with_cones
-
     blocks = data.blocks()
-    cert, size = np.empty(CERT_SIZE), np.empty(blocks.nv + 1)
-    certify_with_cones(
-        h,
-        blocks.nc,
-        blocks.nr,
-        blocks.nl,
-        blocks.r,
-        blocks.mu,
-        blocks.J,
-        blocks.Y,
-        blocks.k,
-        blocks.gamma,
-        blocks.gammaE,
-        blocks.v_free,
-        blocks.Mv,
-        packed,
-        v_plus,
-        ALL_COLUMNS,
-        np.empty_like(blocks.r),
-        size,
-        cert,
-    )
+    cert, size = _certify(problem_rows(h, blocks), blocks.Y, True, packed, packed, v_plus)
     return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), formulas=CONE_FORMULAS)
 
 
@@ -95,37 +49,13 @@ def certify_accelerations(
 
     Sliding contacts have no cone of their own: their friction is part of the response to fN.
     """
-    from contactlab.formulation.kernels.certify import CERT_SIZE, certify_responses
-
     blocks = data.blocks()
     r = np.zeros(blocks.nc, dtype=np.int64)
     mu = np.zeros(blocks.nc)
     r[blocks.non_sliding] = blocks.r
     mu[blocks.non_sliding] = blocks.mu_non_sliding
-    cert = np.empty(CERT_SIZE)
-    size = np.empty(blocks.nv + 1)
-    certify_responses(
-        1.0,
-        blocks.nc,
-        blocks.nr,
-        blocks.nl,
-        r,
-        mu,
-        blocks.J,
-        blocks.Y,
-        force_responses(blocks),
-        blocks.k,
-        np.zeros(len(blocks.k)),
-        np.zeros(blocks.nc),
-        blocks.a_free,
-        blocks.tau,
-        full_slack(blocks, z),
-        packed,
-        acceleration,
-        ALL_COLUMNS,
-        size,
-        cert,
-    )
+    rows = problem_rows(1.0, blocks)._replace(r=r, mu=mu, gammaE=np.zeros(blocks.nc))
+    cert, size = _certify(rows, force_responses(blocks), False, full_slack(blocks, z), packed, acceleration)
     return Certificate.from_kernel(
         cert,
         _bilateral(blocks, acceleration, size),
@@ -134,31 +64,25 @@ def certify_accelerations(
     )
 
 
-def _boxed(
-    blocks: VelocityBlocks, h: float, packed: FloatArray, v_plus: FloatArray, size: FloatArray
-) -> FloatArray | None:
+def _certify(
+    rows: Rows, responses: FloatArray, cone: bool, z: FloatArray, packed: FloatArray, motion: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Conditions of contacts and limits as the kernel fills them, and the size (nv + 1,) of the velocities."""
+    from contactlab.formulation.kernels.certify import CERT_SIZE, certify
+
+    cert, size = np.empty(CERT_SIZE), np.empty(len(motion) + 1)
+    certify(rows, responses, cone, z, packed, motion, size, cert)
+    return cert, size
+
+
+def _boxed(rows: Rows, packed: FloatArray, v_plus: FloatArray, size: FloatArray) -> FloatArray | None:
     """Conditions of the boxed rows as the kernel fills them; None where there is no such row."""
     from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
 
-    if blocks.nbox == 0:
+    if rows.lo.size == 0:
         return None
-    first = bilateral_part(blocks).stop
     cert = np.empty(BOXED_CERT_SIZE)
-    certify_boxed(
-        h,
-        first,
-        blocks.J,
-        blocks.Y,
-        blocks.k,
-        blocks.gamma,
-        blocks.lo,
-        blocks.hi,
-        packed,
-        v_plus,
-        size,
-        ALL_COLUMNS,
-        cert,
-    )
+    certify_boxed(rows, packed, v_plus, size, cert)
     return cert
 
 

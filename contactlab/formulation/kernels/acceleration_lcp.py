@@ -17,26 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.discretized_lcp import fill_cone, fill_rows
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
 __all__ = ["assemble_acceleration_lcp"]
 
 
 @kernel(inner=True)
-def _fill_sliding_column(
-    c: int,
-    nc: int,
-    nr: int,
-    nl: int,
-    cones: int,
-    J: NDArray[np.float64],
-    response: NDArray[np.float64],
-    M: NDArray[np.float64],
-) -> None:
+def _fill_sliding_column(rows: Rows, c: int, response: NDArray[np.float64], M: NDArray[np.float64]) -> None:
     """Replace column c of M by J response, rows F also negated."""
-    for i in range(nc + nr + nl):
+    nc = rows.nc
+    nr = rows.nr
+    J = rows.J
+    for i in range(nc + nr + rows.nl):
         friction = nc <= i < nc + nr
-        a = i if i < nc + nr else nc + 2 * nr + cones + i - nc - nr
+        a = i if i < nc + nr else nc + 2 * nr + rows.r.shape[0] + i - nc - nr
         w = 0.0
         for p in range(response.shape[0]):
             w += J[i, p] * response[p]
@@ -47,21 +42,10 @@ def _fill_sliding_column(
 
 @kernel
 def assemble_acceleration_lcp(
-    nc: int,
-    ns: int,
-    nns: int,
-    nr: int,
-    nl: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
+    rows: Rows,
     sliding: NDArray[np.int64],
     non_sliding: NDArray[np.int64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
     responses: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    a_free: NDArray[np.float64],
     M: NDArray[np.float64],
     q: NDArray[np.float64],
 ) -> None:
@@ -69,28 +53,21 @@ def assemble_acceleration_lcp(
 
     Parameters
     ----------
-    nc, ns, nns, nr, nl
-        Numbers of contacts, of sliding and of other contacts, of friction directions and of limits; nu = nc + nr + nl.
-    r, mu
-        (nns,) directions and static friction coefficient of each contact that does not slide.
+    rows
+        [N; F; L], with h = 1, no softening, and r and mu (nns,) of the contacts that do not slide.
     sliding, non_sliding
         (ns,) and (nns,) contacts.
-    J, Y
-        (>= nu, nv) constraint rows [N; F; L] and C J_i, row by row.
     responses
         (>= nc, nv) row i is C R_i: the acceleration by a unit of normal force at contact i.
-    k, gamma
-        (>= nu,) row terms [m/s^2 for contacts]; zeros (there is no softening at this level).
-    a_free
-        (nv,) acceleration without unilateral forces.
     M, q
         (n, n) and (n,), n = nc + 2 nr + nns + nl: output.
     """
-    fill_rows(1.0, nc, nr, nl, nns, J, Y, k, gamma, a_free, M, q)
-    for s in range(ns):
+    fill_rows(rows, M, q)
+    for s in range(sliding.shape[0]):
         c = sliding[s]
-        _fill_sliding_column(c, nc, nr, nl, nns, J, responses[c], M)
-    edge = nc
-    for i in range(nns):
-        fill_cone(nc + 2 * nr + i, non_sliding[i], edge, r[i], nr, mu[i], 0.0, M)
-        edge += r[i]
+        _fill_sliding_column(rows, c, responses[c], M)
+    edge = rows.nc
+    for i in range(non_sliding.shape[0]):
+        row = rows.nc + 2 * rows.nr + i
+        fill_cone(row, non_sliding[i], edge, rows.r[i], rows.nr, rows.mu[i], 0.0, M)
+        edge += rows.r[i]

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.certify import keep_worst, least_rate
+from contactlab.formulation.kernels.condition_scales import keep_worst, least_rate
 from lcp.kernels import kernel
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "factor_bilateral",
     "lock_terms",
     "project_rows",
-    "project_velocity",
 ]
 
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -178,16 +177,22 @@ def _pseudo_factor(
 
 
 @kernel
-def project_velocity(
+def add_bilateral_impulses(
     G: NDArray[np.float64],
     Y: NDArray[np.float64],
     P: NDArray[np.float64],
     k: NDArray[np.float64],
     v: NDArray[np.float64],
+    impulses: NDArray[np.float64],
     work: NDArray[np.float64],
 ) -> None:
-    """v (nv,) := the velocity after the impulse of minimum norm that makes G v + k = 0; work (>= nb,) is scratch."""
+    """Fill the impulses (nb,) of minimum norm that make G v + k = 0 and add what they do to v (nv,).
+
+    ``work`` (>= nb,) is scratch.
+    """
     nb, nv = G.shape
+    for i in range(nb):
+        impulses[i] = 0.0
     for _ in range(2):
         for i in range(nb):
             rate = k[i]
@@ -198,6 +203,7 @@ def project_velocity(
             impulse = 0.0
             for j in range(nb):
                 impulse -= P[i, j] * work[j]
+            impulses[i] += impulse
             if impulse != 0.0:
                 for p in range(nv):
                     v[p] += impulse * Y[i, p]
@@ -215,18 +221,19 @@ def project_rows(
 ) -> None:
     """From responses M^-1 d_i of rows d_i to C d_i, in place; ``locked`` (m,) is 1 where only rounding was left: 0.
 
-    ``work`` (>= 2 nb,) is scratch.
+    ``work`` (>= 3 nb,) is scratch.
     """
     nb = G.shape[0]
     m, nv = rows.shape
     zero = work[nb : 2 * nb]
+    impulses = work[2 * nb : 3 * nb]
     for i in range(nb):
         zero[i] = 0.0
     for i in range(m):
         before = 0.0
         for p in range(nv):
             before += rows[i, p] * responses[i, p]
-        project_velocity(G, Y, P, zero, responses[i], work)
+        add_bilateral_impulses(G, Y, P, zero, responses[i], impulses, work)
         after = 0.0
         for p in range(nv):
             after += rows[i, p] * responses[i, p]
@@ -246,7 +253,7 @@ def lock_terms(
 ) -> None:
     """A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
 
-    ``J`` (m, nv) holds the rows as they were; v0 (nv,) is v_free after `project_velocity`.
+    ``J`` (m, nv) holds the rows as they were; v0 (nv,) is v_free after `add_bilateral_impulses`.
     """
     for i in range(locked.shape[0]):
         if locked[i] != 0:
@@ -256,39 +263,6 @@ def lock_terms(
                 rate += J[i, p] * v0[p]
                 size += abs(J[i, p]) * (abs(v0[p]) + abs(v_free[p]))
             k[i] = 0.0 if abs(rate) <= _ROUNDING * size else rate
-
-
-@kernel
-def add_bilateral_impulses(
-    G: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    P: NDArray[np.float64],
-    k: NDArray[np.float64],
-    v: NDArray[np.float64],
-    impulses: NDArray[np.float64],
-    work: NDArray[np.float64],
-) -> None:
-    """Fill the impulses (nb,) of minimum norm that make G v + k = 0 and add what they do to v (nv,).
-
-    ``work`` (>= 2 nb,) is scratch.
-    """
-    nb, nv = G.shape
-    for i in range(nb):
-        impulses[i] = 0.0
-    for _ in range(2):
-        for i in range(nb):
-            rate = k[i]
-            for p in range(nv):
-                rate += G[i, p] * v[p]
-            work[i] = rate
-        for i in range(nb):
-            impulse = 0.0
-            for j in range(nb):
-                impulse -= P[i, j] * work[j]
-            impulses[i] += impulse
-            if impulse != 0.0:
-                for p in range(nv):
-                    v[p] += impulse * Y[i, p]
 
 
 @kernel

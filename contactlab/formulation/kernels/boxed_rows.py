@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
 __all__ = ["boxed_variables", "fill_boxed_rows", "recover_boxed_forces"]
@@ -98,37 +99,24 @@ def _shift(q: NDArray[np.float64], a: int, a_less: int, a_sign: float, rate: flo
 
 
 @kernel
-def fill_boxed_rows(
-    h: float,
-    nc: int,
-    nr: int,
-    nl: int,
-    cones: int,
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-) -> None:
+def fill_boxed_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
     """Fill the blocks of the boxed rows, their coupling with all others, and what their anchors add to every row of q.
 
-    Parameters
-    ----------
-    h, nc, nr, nl, cones, J, Y, k, gamma, v_free
-        As for `fill_rows`, rows [N; F; L; B].
-    lo, hi
-        (nbox,) bounds.
-    M, q
-        (n, n) and (n,), zero in the rows and columns of x and y: output.
+    M (n, n) and q (n,) are zero in the rows and columns of x and y.
     """
+    nc = rows.nc
+    nr = rows.nr
+    nl = rows.nl
+    h = rows.h
+    J = rows.J
+    Y = rows.Y
+    lo = rows.lo
+    hi = rows.hi
+    v_free = rows.v_free
     nv = v_free.shape[0]
     nu = nc + nr + nl
     nbox = lo.shape[0]
-    limit = nc + 2 * nr + cones
+    limit = 2 * nc + 2 * nr
     xs, _ = boxed_variables(lo, hi)
     x = limit + nl
     y = x + xs
@@ -143,7 +131,7 @@ def fill_boxed_rows(
         rate = 0.0
         for p in range(nv):
             rate += J[i, p] * v_free[p]
-        _shift(q, a, a_less, sign, rate + k[i])
+        _shift(q, a, a_less, sign, rate + rows.k[i])
 
         for j in range(nu):
             w = 0.0
@@ -166,7 +154,7 @@ def fill_boxed_rows(
                 w += J[i, p] * Y[nu + c, p]
             w *= h
             if c == b:
-                w += gamma[i]
+                w += rows.gamma[i]
             other = _kind(lo[c], hi[c])
             other_anchor = _anchor(lo[c], hi[c])
             other_sign = -1.0 if other == _ABOVE else 1.0

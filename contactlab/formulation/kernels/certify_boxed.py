@@ -1,4 +1,4 @@
-"""Mechanical conditions of boxed rows, on the scales of `certify`: s_i of a rate, phi_i of a force.
+"""Mechanical conditions of boxed rows, on the scales of `condition_scales`: s_i of a rate, phi_i of a force.
 
 With s = B v+ + kB + gammaB fB of a row::
 
@@ -16,7 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.certify import keep_worst, row_rate
+from contactlab.formulation.kernels.condition_scales import keep_worst, row_rate
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
 __all__ = ["BOXED_CERT_SIZE", "BOX_BOUNDS", "BOX_COMPLEMENTARITY", "BOX_GAP", "certify_boxed"]
@@ -30,41 +31,19 @@ BOXED_CERT_SIZE: Final = 6
 
 @kernel
 def certify_boxed(
-    h: float,
-    first: int,
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
+    rows: Rows,
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
     u: NDArray[np.float64],
-    spans: NDArray[np.int64],
     cert: NDArray[np.float64],
 ) -> None:
-    """Fill cert with the worst violation of each condition and its scale.
+    """Fill cert (6,) with the worst violation of each condition and its scale; infinite where a value is not finite.
 
-    Parameters
-    ----------
-    h
-        Step [s].
-    first
-        Place of the first boxed row in J, Y, k, gamma and f.
-    J, Y, k, gamma
-        All rows of the problem, Y_i = M^-1 J_i.
-    lo, hi
-        (nbox,) bounds.
-    f, v_plus
-        Forces of all rows and (nv,) velocity after the step.
-    u
-        (nv,) size of each velocity before cancellation: the workspace that `certify` filled.
-    spans
-        Columns of the rows, see `spans`; of length 0 for all.
-    cert
-        (6,) output: violation and scale by condition; infinite where a value is not finite.
+    f are the forces of all rows, u (nv + 1,) what `certify` filled.
     """
+    lo = rows.lo
+    hi = rows.hi
+    first = rows.nc + rows.nr + rows.nl + rows.nb
     for c in range(BOXED_CERT_SIZE):
         cert[c] = 0.0
     total = 0.0
@@ -80,8 +59,8 @@ def certify_boxed(
 
     for b in range(lo.shape[0]):
         i = first + b
-        rate, scale, force = row_rate(h, i, J, Y, k, gamma, f, v_plus, u, spans)
-        s = rate + gamma[i] * f[i]
+        rate, scale, force = row_rate(rows, i, f, v_plus, u)
+        s = rate + rows.gamma[i] * f[i]
         keep_worst(cert, BOX_BOUNDS, max(0.0, lo[b] - f[i], f[i] - hi[b]), force)
         if lo[b] > -float("inf"):
             up = max(0.0, s)

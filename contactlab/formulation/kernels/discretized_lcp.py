@@ -21,44 +21,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
-__all__ = ["assemble_boxed_lcp", "assemble_lcp", "fill_cone", "fill_rows"]
+__all__ = ["assemble_lcp", "fill_cone", "fill_rows"]
 
 
 @kernel
-def fill_rows(
-    h: float,
-    nc: int,
-    nr: int,
-    nl: int,
-    cones: int,
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-) -> None:
-    """Fill q and the physical blocks of M, h W + gamma; all other entries become zero.
-
-    Parameters
-    ----------
-    h, nc, nr, nl, J, Y, k, gamma, v_free
-        As for `assemble_lcp`.
-    cones
-        Number of slacks lambda: of contacts with a friction cone.
-    M, q
-        (n, n) and (n,), n >= nc + 2 nr + cones + nl: output.
+def fill_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+    """Fill q (n,) and the physical blocks of M (n, n), h W + gamma; all other entries become zero.
 
     Notes
     -----
     W_ij is summed once, for j >= i, and mirrored: the physical blocks are symmetric to the last bit.
     """
-    nu = nc + nr + nl
+    nc = rows.nc
+    nr = rows.nr
+    nu = nc + nr + rows.nl
+    J = rows.J
+    Y = rows.Y
+    v_free = rows.v_free
     nv = v_free.shape[0]
-    limit = nc + 2 * nr + cones  # first fL
+    limit = nc + 2 * nr + rows.r.shape[0]  # first fL
     n = q.shape[0]
 
     for i in range(n):
@@ -74,7 +58,7 @@ def fill_rows(
         rate = 0.0
         for p in range(nv):
             rate += J[i, p] * v_free[p]
-        rate += k[i]
+        rate += rows.k[i]
         q[a] = rate
         if friction_i:
             q[a + nr] = -rate
@@ -85,7 +69,7 @@ def fill_rows(
             w = 0.0
             for p in range(nv):
                 w += J[i, p] * Y[j, p]
-            w *= h
+            w *= rows.h
             M[a, b] = w
             M[b, a] = w
             negated = 0.0 - w  # not -w: a zero stays +0, and the matrix prints without -0
@@ -99,9 +83,9 @@ def fill_rows(
                 M[a + nr, b + nr] = w
                 M[b + nr, a + nr] = w
 
-        M[a, a] += gamma[i]
+        M[a, a] += rows.gamma[i]
         if friction_i:
-            M[a + nr, a + nr] += gamma[i]
+            M[a + nr, a + nr] += rows.gamma[i]
 
 
 @kernel
@@ -133,70 +117,14 @@ def fill_cone(
 
 
 @kernel
-def assemble_boxed_lcp(
-    h: float,
-    nc: int,
-    nr: int,
-    nl: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    gammaE: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-) -> None:
-    """Fill M and q of the step's LCP, boxed rows included.
-
-    Parameters
-    ----------
-    h
-        Step [s].
-    nc, nr, nl
-        Numbers of contacts, friction directions and limits; nu = nc + nr + nl.
-    r, mu, gammaE
-        (nc,) directions, friction coefficient and softening of the slack of each contact.
-    J, Y
-        (>= nu + nbox, nv) constraint rows [N; F; L; B] and C J_i, row by row. Rows past them are not read.
-    k, gamma
-        (>= nu + nbox,) row terms [m/s for contacts] and softening [s/kg for contacts].
-    lo, hi
-        (nbox,) bounds of the forces of the boxed rows.
-    v_free
-        (nv,) velocity after the step without unilateral and boxed forces.
-    M, q
-        (n, n) and (n,), n = 2 nc + 2 nr + nl and the `boxed_variables`: output.
-    """
-    fill_rows(h, nc, nr, nl, nc, J, Y, k, gamma, v_free, M, q)
+def assemble_lcp(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+    """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B], n = 2 nc + 2 nr + nl and the `boxed_variables`."""
+    fill_rows(rows, M, q)
+    nc = rows.nc
+    nr = rows.nr
     edge = nc
     for c in range(nc):
-        fill_cone(nc + 2 * nr + c, c, edge, r[c], nr, mu[c], gammaE[c], M)
-        edge += r[c]
-    if lo.shape[0] > 0:
-        fill_boxed_rows(h, nc, nr, nl, nc, J, Y, k, gamma, lo, hi, v_free, M, q)
-
-
-@kernel
-def assemble_lcp(
-    h: float,
-    nc: int,
-    nr: int,
-    nl: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    gammaE: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-) -> None:
-    """Fill M and q of the LCP of a step without boxed rows; parameters as for `assemble_boxed_lcp`."""
-    assemble_boxed_lcp(h, nc, nr, nl, r, mu, J, Y, k, gamma, gammaE, v_free[:0], v_free[:0], v_free, M, q)
+        fill_cone(nc + 2 * nr + c, c, edge, rows.r[c], nr, rows.mu[c], rows.gammaE[c], M)
+        edge += rows.r[c]
+    if rows.lo.shape[0] > 0:
+        fill_boxed_rows(rows, M, q)

@@ -17,7 +17,8 @@ from contactlab.formulation.kernels.contact_modes import (
     enclosing_edge,
     sliding_mode,
 )
-from contactlab.formulation.kernels.mode_system import PAIRS
+from contactlab.formulation.kernels.mode_system import PAIRS, Pairs
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns, dot_within
 from lcp.kernels import kernel
 
@@ -52,11 +53,8 @@ def put_force(r: int, nr: int, first: int, j: int, along: float, next_along: flo
 
 @kernel(inner=True)
 def choose_modes(
-    nc: int,
-    nr: int,
+    rows: Rows,
     r: int,
-    mu: NDArray[np.float64],
-    gamma: NDArray[np.float64],
     turns: NDArray[np.float64],
     own: NDArray[np.float64],
     rate: NDArray[np.float64],
@@ -68,10 +66,12 @@ def choose_modes(
     A contact is taken by what its force would be if it alone answered its rates: open where that pulls, sliding where
     it leaves the cone.
     """
+    nr = rows.nr
+    mu = rows.mu
     changed = False
-    for c in range(nc):
-        first = nc + c * r
-        trial = z[c] - (rate[c] + gamma[c] * z[c]) / own[c]
+    for c in range(rows.nc):
+        first = rows.nc + c * r
+        trial = z[c] - (rate[c] + rows.gamma[c] * z[c]) / own[c]
         chosen = STICK
         j = 0
         if not trial > 0.0:
@@ -124,30 +124,24 @@ def add_edge(
 
 
 @kernel(inner=True)
-def pair_rows(
-    nc: int,
-    r: int,
-    mu: NDArray[np.float64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    own: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    mode: NDArray[np.int64],
-    count: NDArray[np.int64],
-    softening: NDArray[np.float64],
-    pair_own: NDArray[np.float64],
-    A: NDArray[np.float64],
-    C: NDArray[np.float64],
-) -> None:
-    """Fill the pairs of every contact: rows A and responses C, within the spans."""
-    nv = A.shape[1]
+def pair_rows(rows: Rows, r: int, own: NDArray[np.float64], mode: NDArray[np.int64], pairs: Pairs) -> None:
+    """Fill the pairs of every contact: rows A and responses C, within the spans, and what goes with them."""
+    nc = rows.nc
+    mu = rows.mu
+    J = rows.J
+    Y = rows.Y
+    gamma = rows.gamma
+    count = pairs.number
+    A = pairs.A
+    C = pairs.C
+    softening = pairs.softening
+    pair_own = pairs.own
     for contact in range(nc):
         chosen = mode[contact]
         count[contact] = 0
         if chosen == OPEN:
             continue
-        a, b, c, d = columns(spans, contact, nv)
+        a, b, c, d = columns(rows.spans, contact, J.shape[1])
         first = nc + contact * r
         pair = PAIRS * contact
         copy_row(a, b, c, d, J[contact], A[pair])
@@ -196,27 +190,21 @@ def copy_row(a: int, b: int, c: int, d: int, x: NDArray[np.float64], y: NDArray[
 
 @kernel(inner=True)
 def pair_rates(
-    nc: int,
-    nr: int,
-    r: int,
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    mode: NDArray[np.int64],
-    count: NDArray[np.int64],
-    A: NDArray[np.float64],
-    z: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    rates: NDArray[np.float64],
+    rows: Rows, r: int, mode: NDArray[np.int64], pairs: Pairs, z: NDArray[np.float64], v_plus: NDArray[np.float64]
 ) -> None:
     """Fill what each pair's row is to bring to zero: its rate under v+, with known part and softening."""
-    nv = v_plus.shape[0]
+    nc = rows.nc
+    nr = rows.nr
+    k = rows.k
+    gamma = rows.gamma
+    count = pairs.number
+    rates = pairs.rates
     for contact in range(nc):
-        a, b, c, d = columns(spans, contact, nv)
+        a, b, c, d = columns(rows.spans, contact, v_plus.shape[0])
         first = nc + contact * r
         pair = PAIRS * contact
         for i in range(count[contact]):
-            rates[pair + i] = dot_within(a, b, c, d, A[pair + i], v_plus)
+            rates[pair + i] = dot_within(a, b, c, d, pairs.A[pair + i], v_plus)
         if count[contact] > 0:
             rates[pair] += k[contact] + gamma[contact] * z[contact]
         if mode[contact] == STICK:
@@ -236,16 +224,17 @@ def pair_rates(
 
 @kernel(inner=True)
 def take_changes(
-    nc: int,
-    nr: int,
+    rows: Rows,
     r: int,
-    mu: NDArray[np.float64],
     turns: NDArray[np.float64],
     mode: NDArray[np.int64],
     change: NDArray[np.float64],
     z: NDArray[np.float64],
 ) -> None:
     """Change the forces in z by those of the pairs."""
+    nc = rows.nc
+    nr = rows.nr
+    mu = rows.mu
     for c in range(nc):
         chosen = mode[c]
         if chosen == OPEN:

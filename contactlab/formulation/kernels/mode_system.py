@@ -11,15 +11,16 @@ another are no difficulty, and forces change no more than they must. Its matrix 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import kernel
 
-__all__ = ["PAIRS", "factor_modes", "form_modes", "solve_modes"]
+__all__ = ["PAIRS", "Pairs", "factor_modes", "form_modes", "solve_modes"]
 
 # Most pairs of a contact.
 PAIRS: Final = 3
@@ -28,25 +29,22 @@ PAIRS: Final = 3
 STIFFNESS: Final = 1e7
 
 
-@kernel(inner=True)
-def form_modes(
-    h: float,
-    nc: int,
-    count: NDArray[np.int64],
-    softening: NDArray[np.float64],
-    own: NDArray[np.float64],
-    A: NDArray[np.float64],
-    C: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    reach: NDArray[np.int64],
-    rho: NDArray[np.float64],
-    K: NDArray[np.float64],
-) -> None:
-    """Fill rho and K = 1 + h sum rho c a', of which row p has nothing right of ``reach[p]``.
+class Pairs(NamedTuple):
+    """The pairs of an island's contacts: pair i of contact c stands in place ``PAIRS c + i``."""
 
-    ``count`` (nc,) pairs of each contact; of pair (c, i), row ``PAIRS c + i`` of A and C, ``softening`` adds to its own
-    response; ``own`` is that response where the pair's own would be no positive number.
-    """
+    number: NDArray[np.int64]  # (nc,) pairs of each contact
+    A: NDArray[np.float64]  # (PAIRS nc, nv) rows, within the spans of their contacts
+    C: NDArray[np.float64]  # (PAIRS nc, nv) responses
+    softening: NDArray[np.float64]  # what is added to a pair's own response
+    own: NDArray[np.float64]  # that response where the pair's own would be no positive number
+    rho: NDArray[np.float64]  # multipliers
+    rates: NDArray[np.float64]  # what each pair's row is to bring to zero
+    change: NDArray[np.float64]  # of each pair's force
+
+
+@kernel(inner=True)
+def form_modes(rows: Rows, pairs: Pairs, reach: NDArray[np.int64], K: NDArray[np.float64]) -> None:
+    """Fill rho and K = 1 + h sum rho c a', of which row p has nothing right of ``reach[p]``."""
     nv = K.shape[0]
     left = 0
     for p in range(nv):
@@ -55,18 +53,18 @@ def form_modes(
         for j in range(left, reach[p]):
             K[p, j] = 0.0
         K[p, p] = 1.0
-    for contact in range(nc):
-        a, b, c, d = columns(spans, contact, nv)
-        for i in range(PAIRS * contact, PAIRS * contact + count[contact]):
-            row = A[i]
-            response = C[i]
-            size = h * dot_within(a, b, c, d, row, response) + softening[i]
+    for contact in range(rows.nc):
+        a, b, c, d = columns(rows.spans, contact, nv)
+        for i in range(PAIRS * contact, PAIRS * contact + pairs.number[contact]):
+            row = pairs.A[i]
+            response = pairs.C[i]
+            size = rows.h * dot_within(a, b, c, d, row, response) + pairs.softening[i]
             if not size > 0.0:
-                size = own[i]
+                size = pairs.own[i]
             stiff = STIFFNESS / size if size > 0.0 else 0.0
-            stiff /= 1.0 + stiff * softening[i]
-            rho[i] = stiff
-            stiff *= h
+            stiff /= 1.0 + stiff * pairs.softening[i]
+            pairs.rho[i] = stiff
+            stiff *= rows.h
             for p in range(a, b):
                 add_within(a, b, c, d, stiff * response[p], row, K[p])
             for p in range(c, d):
@@ -96,27 +94,16 @@ def factor_modes(K: NDArray[np.float64], reach: NDArray[np.int64]) -> bool:
 
 @kernel(inner=True)
 def solve_modes(
-    h: float,
-    nc: int,
-    count: NDArray[np.int64],
-    A: NDArray[np.float64],
-    C: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    reach: NDArray[np.int64],
-    rho: NDArray[np.float64],
-    K: NDArray[np.float64],
-    rates: NDArray[np.float64],
-    x: NDArray[np.float64],
-    change: NDArray[np.float64],
+    rows: Rows, pairs: Pairs, reach: NDArray[np.int64], K: NDArray[np.float64], x: NDArray[np.float64]
 ) -> None:
-    """Fill ``change``, the change of each pair's force, for the rates of the pairs; ``x`` (nv,) is scratch."""
+    """Fill the changes of the forces for the rates of the pairs; ``x`` (nv,) is scratch."""
     nv = K.shape[0]
     for p in range(nv):
         x[p] = 0.0
-    for contact in range(nc):
-        a, b, c, d = columns(spans, contact, nv)
-        for i in range(PAIRS * contact, PAIRS * contact + count[contact]):
-            add_within(a, b, c, d, -h * rho[i] * rates[i], C[i], x)
+    for contact in range(rows.nc):
+        a, b, c, d = columns(rows.spans, contact, nv)
+        for i in range(PAIRS * contact, PAIRS * contact + pairs.number[contact]):
+            add_within(a, b, c, d, -rows.h * pairs.rho[i] * pairs.rates[i], pairs.C[i], x)
     for p in range(nv):
         value = x[p]
         if value != 0.0:
@@ -128,7 +115,7 @@ def solve_modes(
         for j in range(p + 1, reach[p]):
             total -= row[j] * x[j]
         x[p] = total / row[p]
-    for contact in range(nc):
-        a, b, c, d = columns(spans, contact, nv)
-        for i in range(PAIRS * contact, PAIRS * contact + count[contact]):
-            change[i] = -rho[i] * (rates[i] + dot_within(a, b, c, d, A[i], x))
+    for contact in range(rows.nc):
+        a, b, c, d = columns(rows.spans, contact, nv)
+        for i in range(PAIRS * contact, PAIRS * contact + pairs.number[contact]):
+            pairs.change[i] = -pairs.rho[i] * (pairs.rates[i] + dot_within(a, b, c, d, pairs.A[i], x))

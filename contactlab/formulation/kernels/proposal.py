@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.contact_modes import fill_turns
 from contactlab.formulation.kernels.mode_choice import choose_modes, pair_rates, pair_rows, take_changes
-from contactlab.formulation.kernels.mode_system import PAIRS, factor_modes, form_modes, solve_modes
+from contactlab.formulation.kernels.mode_system import PAIRS, Pairs, factor_modes, form_modes, solve_modes
 from contactlab.formulation.kernels.recover import recover
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.residuals import SCALED, is_solved, row_residuals
 
@@ -49,29 +51,15 @@ def proposal_ints(nc: int) -> int:
 
 
 @kernel(inner=True)
-def fill_loads(
-    h: float,
-    nc: int,
-    nr: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    gammaE: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    q: NDArray[np.float64],
-    own: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-) -> None:
+def fill_loads(rows: Rows, q: NDArray[np.float64], own: NDArray[np.float64], sizes: NDArray[np.float64]) -> None:
     """Fill q of the LCP, the response of each row to its own force, and how large the entries of its LCP rows are."""
-    nv = v_free.shape[0]
+    nc = rows.nc
+    nr = rows.nr
+    J = rows.J
     for i in range(nc + nr):
-        a, b, c, d = columns(spans, i, nv)
-        rate = dot_within(a, b, c, d, J[i], v_free) + k[i]
-        response = h * dot_within(a, b, c, d, J[i], Y[i]) + gamma[i]
+        a, b, c, d = columns(rows.spans, i, J.shape[1])
+        rate = dot_within(a, b, c, d, J[i], rows.v_free) + rows.k[i]
+        response = rows.h * dot_within(a, b, c, d, J[i], rows.Y[i]) + rows.gamma[i]
         own[i] = response
         q[i] = rate
         if i < nc:
@@ -83,23 +71,12 @@ def fill_loads(
     for i in range(nc):
         cone = nc + 2 * nr + i
         q[cone] = 0.0
-        sizes[cone] = max(mu[i], gammaE[i], 1.0 if r[i] > 0 else 0.0)
+        sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
 
 
 @kernel(inner=True)
 def evaluate(
-    h: float,
-    nc: int,
-    nr: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    gammaE: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    spans: NDArray[np.int64],
+    rows: Rows,
     own: NDArray[np.float64],
     z: NDArray[np.float64],
     f: NDArray[np.float64],
@@ -108,11 +85,14 @@ def evaluate(
     w: NDArray[np.float64],
 ) -> None:
     """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z."""
-    recover(h, nc, nr, 0, z, Y, v_free, spans, f, v_plus)
-    nv = v_plus.shape[0]
+    recover(rows, z, f, v_plus)
+    nc = rows.nc
+    nr = rows.nr
+    r = rows.r
+    gamma = rows.gamma
     for i in range(nc + nr):
-        a, b, c, d = columns(spans, i, nv)
-        rate[i] = dot_within(a, b, c, d, J[i], v_plus) + k[i]
+        a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
+        rate[i] = dot_within(a, b, c, d, rows.J[i], v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
         w[c] = rate[c] + gamma[c] * z[c]
@@ -122,12 +102,12 @@ def evaluate(
         for i in range(first, last):
             spent += z[i] + z[i + nr]
             slack = max(slack, -rate[i] - gamma[i] * z[i], rate[i] - gamma[i] * z[i + nr])
-        left = mu[c] * z[c] - spent
+        left = rows.mu[c] * z[c] - spent
         cone = nc + 2 * nr + c
         # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
         speed = slack if r[c] == 0 or left * own[first] <= slack else 0.0
         z[cone] = speed
-        w[cone] = left + gammaE[c] * speed
+        w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
             w[i] = rate[i] + gamma[i] * z[i] + speed
             w[i + nr] = -rate[i] + gamma[i] * z[i + nr] + speed
@@ -136,20 +116,9 @@ def evaluate(
 
 @kernel
 def propose(
-    h: float,
-    nc: int,
-    nr: int,
-    r: NDArray[np.int64],
-    mu: NDArray[np.float64],
-    J: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    gamma: NDArray[np.float64],
-    gammaE: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    z0: NDArray[np.float64],
-    spans: NDArray[np.int64],
+    rows: Rows,
     reach: NDArray[np.int64],
+    z0: NDArray[np.float64],
     tolerance: float,
     wf: NDArray[np.float64],
     wi: NDArray[np.int64],
@@ -164,13 +133,12 @@ def propose(
 
     Parameters
     ----------
-    h, nc, nr, r, mu, J, Y, k, gamma, gammaE, v_free
-        The problem, as for `assemble_lcp`.
+    rows
+        The problem, [N; F] alone.
+    reach
+        For each column (nv,), ascending, the end of the columns with which the contacts join it or one before it.
     z0
         (n,) solution of the previous step, 0 for contacts that are new.
-    spans, reach
-        Columns of the rows, see `spans`, of length 0 for all; and for each column (nv,), ascending, the end of the
-        columns with which the contacts join it or one before it.
     tolerance
         Of the scaled residual.
     wf, wi
@@ -179,58 +147,59 @@ def propose(
         Output: the vector of the LCP; its solution, M z + q, the forces of the rows, the velocity, and the measures
         of `lcp.kernels.residuals`. All but q are of no use where nothing is found.
     """
-    nv = v_free.shape[0]
-    m = nc + nr
-    n = 2 * nc + 2 * nr
+    nc = rows.nc
+    nv = v_plus.shape[0]
+    m = nc + rows.nr
+    n = 2 * m
     own = wf[:m]
     rate = wf[m : 2 * m]
     sizes = wf[2 * m : 2 * m + n]
-    fill_loads(h, nc, nr, r, mu, J, Y, k, gamma, gammaE, v_free, spans, q, own, sizes)
+    fill_loads(rows, q, own, sizes)
     for i in range(n):
         z[i] = max(z0[i], 0.0)
-    evaluate(h, nc, nr, r, mu, J, Y, k, gamma, gammaE, v_free, spans, own, z, f, v_plus, rate, w)
+    evaluate(rows, own, z, f, v_plus, rate, w)
     row_residuals(q, sizes, z, w, measures)
     if is_solved(measures, STRICTNESS * tolerance):
         return 1
     # Directions of another number than the first contact's are no regular polygons of one kind.
     directions = 0
     for c in range(nc):
-        if r[c] > 0 and directions == 0:
-            directions = r[c]
-        if r[c] != directions:
+        if rows.r[c] > 0 and directions == 0:
+            directions = rows.r[c]
+        if rows.r[c] != directions:
             return 0
 
     at = 2 * m + n
-    A = wf[at : at + PAIRS * nc * nv].reshape((PAIRS * nc, nv))
+    A = rows_at(wf, at, PAIRS * nc, nv)
     at += PAIRS * nc * nv
-    C = wf[at : at + PAIRS * nc * nv].reshape((PAIRS * nc, nv))
+    C = rows_at(wf, at, PAIRS * nc, nv)
     at += PAIRS * nc * nv
-    K = wf[at : at + nv * nv].reshape((nv, nv))
+    K = rows_at(wf, at, nv, nv)
     at += nv * nv
-    pairs = wf[at : at + 5 * PAIRS * nc].reshape((5, PAIRS * nc))
+    of_pairs = rows_at(wf, at, 5, PAIRS * nc)
     at += 5 * PAIRS * nc
     x = wf[at : at + nv]
     at += nv
-    turns = wf[at : at + 2 * (2 * directions + 1)].reshape((2 * directions + 1, 2))
+    turns = rows_at(wf, at, 2 * directions + 1, 2)
     mode = wi[:nc]
-    count = wi[nc : 2 * nc]
+    pairs = Pairs(wi[nc : 2 * nc], A, C, of_pairs[0], of_pairs[1], of_pairs[2], of_pairs[3], of_pairs[4])
     if directions > 0:
         fill_turns(directions, turns)
     for c in range(nc):
         mode[c] = -1
     last = np.inf
     for solved in range(MOST_CHOICES):
-        changed = choose_modes(nc, nr, directions, mu, gamma, turns, own, rate, z, mode)
+        changed = choose_modes(rows, directions, turns, own, rate, z, mode)
         if changed:
-            recover(h, nc, nr, 0, z, Y, v_free, spans, f, v_plus)
-            pair_rows(nc, directions, mu, J, Y, gamma, own, spans, mode, count, pairs[0], pairs[1], A, C)
-            form_modes(h, nc, count, pairs[0], pairs[1], A, C, spans, reach, pairs[2], K)
+            recover(rows, z, f, v_plus)
+            pair_rows(rows, directions, own, mode, pairs)
+            form_modes(rows, pairs, reach, K)
             if not factor_modes(K, reach):
                 return 0
-        pair_rates(nc, nr, directions, k, gamma, spans, mode, count, A, z, v_plus, pairs[3])
-        solve_modes(h, nc, count, A, C, spans, reach, pairs[2], K, pairs[3], x, pairs[4])
-        take_changes(nc, nr, directions, mu, turns, mode, pairs[4], z)
-        evaluate(h, nc, nr, r, mu, J, Y, k, gamma, gammaE, v_free, spans, own, z, f, v_plus, rate, w)
+        pair_rates(rows, directions, mode, pairs, z, v_plus)
+        solve_modes(rows, pairs, reach, K, x)
+        take_changes(rows, directions, turns, mode, pairs.change, z)
+        evaluate(rows, own, z, f, v_plus, rate, w)
         row_residuals(q, sizes, z, w, measures)
         if is_solved(measures, STRICTNESS * tolerance):
             return 2 + solved

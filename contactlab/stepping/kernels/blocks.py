@@ -33,10 +33,12 @@ from contactlab.stepping.kernels.layout import (
     TREE_BLOCK,
     TREE_DOF,
     VN_MINUS,
+    Control,
     FloatArray,
     IntArray,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -179,16 +181,17 @@ def complete_rows(island: Island, m: int, nv: int) -> None:
 
 
 @kernel(inner=True)
-def build_blocks(
-    world: PackedWorld, work: Work, island: Island, i: int, h: float, v_min: float, erp: float, cfm: float, edges: int
-) -> None:
-    """Fill r, mu, k, gamma, gammaE, Mv, v_free of island ``i``, spans and reach, and J and Y within the spans.
+def build_blocks(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
+    """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, spans and reach, J and Y within the spans.
 
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip.
     """
+    h = parameters.h
+    i = control.island
+    edges = control.edges
     first = work.contact_start[i]
-    nc = work.contact_start[i + 1] - first
-    nv = work.island_nv[i]
+    nc = control.nc
+    nv = control.nv
     r = edges // 2
     m = nc * (1 + r)
     J = rows_at(island.J, 0, m, nv)
@@ -244,7 +247,16 @@ def build_blocks(
         vn_free += drive
         stiffness, dissipation = compliance_of(world, work.contact_int[index])
         k, island.gamma[c] = unilateral(
-            floats[GAP], floats[VN_MINUS], vn_free, h, floats[RESTITUTION], v_min, erp, cfm, stiffness, dissipation
+            floats[GAP],
+            floats[VN_MINUS],
+            vn_free,
+            h,
+            floats[RESTITUTION],
+            parameters.v_min,
+            parameters.erp,
+            parameters.cfm,
+            stiffness,
+            dissipation,
         )
         island.k[c] = k + drive
         island.r[c] = r

@@ -36,7 +36,7 @@ def contact_id(body: int, half_space: int, point: int) -> int:
 
 
 @kernel(inner=True)
-def detect(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
+def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
     """List the contacts with gap <= margin + h max(0, -N v), in the order body, half-space, point, after ``count``.
 
     Returns the number of all; those beyond the capacity of the buffers are counted, not stored. What is fixed to the
@@ -92,7 +92,7 @@ def detect(world: PackedWorld, work: Work, h: float, margin: float, count: int) 
 def add_given(world: PackedWorld, work: Work, h: float, margin: float, count: int) -> int:
     """List the contacts from outside with gap <= margin + h max(0, -N v), in the order given, after ``count``.
 
-    Returns the number of all, as `detect` does.
+    Returns the number of all, as `half_space_contacts` does.
     """
     moving = work.scratch[0:3]
     other = work.scratch[3:6]

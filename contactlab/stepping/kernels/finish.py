@@ -5,21 +5,37 @@ from __future__ import annotations
 import math
 
 from contactlab.multibody.kernels.centroidal import energies
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.configurations import integrate_configuration
+from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
+from contactlab.stepping.kernels.joint_island import keep_joints
+from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    ASLEEP,
+    BEGIN,
     CONTACT_ID,
+    FAILURE_NOT_FINITE,
+    GO_ON,
     SCALAR_H,
     SCALAR_KINETIC,
     SCALAR_POTENTIAL,
     SCALAR_TIME,
+    TAU_ZERO,
     TREE_DOF,
     Chunk,
+    Control,
     FloatArray,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
+from contactlab.stepping.kernels.outcome import failed
+from contactlab.stepping.kernels.sleeping import count_rest, keep_asleep
 from lcp.kernels import kernel
 
 
@@ -78,3 +94,50 @@ def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> No
             chunk.motion_pose[row, i, j] = work.motion_next[i, j]
         for j in range(6):
             chunk.motion_twist[row, i, j] = work.motion_twist[i, j]
+
+
+@kernel(inline=True)
+def finish(
+    world: PackedWorld, work: Work, joints: Joints | None, chunk: Chunk, control: Control, parameters: Parameters
+) -> int:
+    """Move q, measure what came of it, make it the state and record it."""
+    h = parameters.h
+    ints = world.ints
+    floats = world.floats
+    W = work.W
+    motion = work.v_plus
+    if control.projection != 0:
+        # Nobody needs the bias any more.
+        motion = work.bias
+        for j in range(motion.shape[0]):
+            motion[j] = work.v_plus[j] + work.shift[j] / h
+    integrate_configuration(ints, floats, work.q, motion, h, work.q_plus)
+    if control.sleep != 0:
+        keep_asleep(world, work)
+    code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
+    if code != GOOD or not measure(world, W, work.q_plus, work.scratch[0:11], work.energy):
+        return failed(control, FAILURE_NOT_FINITE)
+    row = control.chunk_steps
+    if control.tau_mode != TAU_ZERO:
+        for j in range(work.tau.shape[0]):
+            chunk.tau[row, j] = work.tau[j]
+    if control.sleep != 0:
+        count_rest(world, work, control.n_islands, parameters, h)
+        for k in range(work.rest.shape[0]):
+            chunk.asleep[row, k] = 1 if work.asleep[k] == ASLEEP else 0
+            chunk.rest[row, k] = work.rest[k]
+    commit(work, control.n_contacts)
+    if joints is not None:
+        keep_joints(joints, control)
+    control.n_previous = control.n_contacts
+    parameters.time += h
+    parameters.last_h = h
+    write_state(work, chunk, row, parameters.time, h)
+    control.chunk_steps = row + 1
+    control.chunk_contacts += control.n_contacts
+    control.chunk_islands += control.n_islands
+    control.step += 1
+    if control.adaptive != 0:
+        parameters.h = min(parameters.h_max, parameters.grow * h)
+    control.place = BEGIN
+    return GO_ON

@@ -45,6 +45,7 @@ from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     FloatArray,
     PackedWorld,
+    Parameters,
     Work,
 )
 from lcp.kernels import kernel
@@ -149,14 +150,13 @@ def fill_joint_row(
     work: Work,
     joints: Joints,
     row: int,
-    h: float,
-    v_min: float,
-    erp: float,
-    cfm: float,
+    parameters: Parameters,
     J: FloatArray,
     Y: FloatArray,
 ) -> tuple[float, float, float, float]:
     """Fill J and Y = M^-1 J (nv,) of a row on its island's velocities; return k, gamma, and the bounds of its force."""
+    h = parameters.h
+    cfm = parameters.cfm
     ints = joints.row_int[row]
     floats = joints.row_float[row]
     kind = ints[KIND]
@@ -180,7 +180,7 @@ def fill_joint_row(
             Y[j] = J[j]
         solve_tree(world, work, tree, Y[at : at + last - first])
 
-    own = floats[OWN_ERP] if floats[OWN_ERP] >= 0.0 else erp
+    own = floats[OWN_ERP] if floats[OWN_ERP] >= 0.0 else parameters.erp
     error = joints.error[row]
     d = ints[DRIVE]
     if kind == STOP:
@@ -188,7 +188,7 @@ def fill_joint_row(
         j = ints[DOF]
         before, free = sign * work.v[j], sign * work.v_free[j]
         stiffness, damping = floats[STIFFNESS], floats[DISSIPATION]
-        k, gamma = unilateral(error, before, free, h, floats[FACTOR], v_min, own, cfm, stiffness, damping)
+        k, gamma = unilateral(error, before, free, h, floats[FACTOR], parameters.v_min, own, cfm, stiffness, damping)
         return k, gamma, 0.0, 0.0
     if kind == HOLD:
         return -joints.target[d], 0.0, 0.0, 0.0

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-# Why the loop returned.
+# What a stage says to the loop: to go on, or why it is to return.
+GO_ON: Final = -1
 CHUNK_FULL: Final = 0  # the rows of the chunk are used up: take them, reset the counters, enter again
 NEED_SOLVE: Final = 1  # M, q, z0 of one island are ready: write z and the pivots, enter again
 NEED_CALLBACK: Final = 2  # tau, contacts, targets or rows of the user's own are wanted: write them, enter again
@@ -40,9 +41,9 @@ DETECT: Final = 1
 ROOM: Final = 2
 ISLANDS: Final = 3
 SOLVE: Final = 4
-JUDGE: Final = 5
+VERDICT: Final = 5
 FINISH: Final = 6
-PROJECT: Final = 7  # between JUDGE and the next island, where positions are projected
+PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
 
 # Values of Control.solver, tau_mode, gyroscopic and failure.
 SOLVER_EXTERNAL: Final = 0

@@ -27,29 +27,41 @@ from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.kinematic import carried, motion_of
 from contactlab.stepping.kernels.layout import (
     BODY_A,
+    FAILURE_PROJECTION,
     GAP,
+    GO_ON,
+    ISLANDS,
     NORMAL,
+    PAUSED,
     POINT,
     ROW_PUSH,
     TREE_DOF,
     Chunk,
+    Control,
     FloatArray,
     Island,
     PackedWorld,
+    Parameters,
     Work,
 )
+from contactlab.stepping.kernels.outcome import failed
+from contactlab.stepping.kernels.solve import pivot
 from lcp.kernels import kernel
+from lcp.kernels.codes import RUNNING, SOLVED
+from lcp.kernels.residuals import is_solved, lcp_residuals
 
 SOFTENING = 1e-8  # of W's diagonal
 
 
 @kernel(inner=True)
-def pose_projection(world: PackedWorld, work: Work, island: Island, i: int, nc: int, nv: int, h: float) -> bool:
-    """Fill M and q of the projection of island ``i``, whose rows and velocities after the step stand in its buffers.
+def pose_projection(world: PackedWorld, work: Work, island: Island, control: Control, h: float) -> bool:
+    """Fill M and q of the projection of the island, whose rows and velocities after the step stand in its buffers.
 
     False where no gap is left negative: then p = 0. N is the first rows of J, as the step has formed them.
     """
-    first = work.contact_start[i]
+    first = work.contact_start[control.island]
+    nc = control.nc
+    nv = control.nv
     M = rows_at(island.M, 0, nc, nc)
     J = rows_at(island.J, 0, nc, nv)
     Y = rows_at(island.Y, 0, nc, nv)
@@ -87,12 +99,13 @@ def pose_projection(world: PackedWorld, work: Work, island: Island, i: int, nc: 
 
 
 @kernel(inner=True)
-def shift_island(
-    world: PackedWorld, work: Work, island: Island, chunk: Chunk, i: int, nc: int, nv: int, row0: int
-) -> None:
-    """Add M^-1 N^T p of island ``i`` to the displacement of its trees, and record p; it stands in the island's z."""
+def shift_island(world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control) -> None:
+    """Add M^-1 N^T p of the island to the displacement of its trees, and record p; it stands in the island's z."""
+    i = control.island
+    nc = control.nc
+    row0 = control.chunk_contacts
     first = work.contact_start[i]
-    Y = rows_at(island.Y, 0, nc, nv)
+    Y = rows_at(island.Y, 0, nc, control.nv)
     for c in range(nc):
         chunk.contact_float[row0 + work.island_contacts[first + c], ROW_PUSH] = island.z[c]
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
@@ -103,6 +116,24 @@ def shift_island(
             for c in range(nc):
                 total += Y[c, work.local[k] + j] * island.z[c]
             work.shift[a + j] = total
+
+
+@kernel(inline=True)
+def project(
+    world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, parameters: Parameters
+) -> int:
+    """Solve the island's projection, some pivots at a time, and move on to the next island."""
+    n = control.nc
+    code = pivot(island, n, False)
+    if code == RUNNING:
+        return PAUSED
+    lcp_residuals(rows_at(island.M, 0, n, n), island.q[:n], island.z[:n], island.w[:n], island.measures)
+    if code != SOLVED or not is_solved(island.measures, parameters.tolerance):
+        return failed(control, FAILURE_PROJECTION)
+    shift_island(world, work, island, chunk, control)
+    control.island += 1
+    control.place = ISLANDS
+    return GO_ON
 
 
 @kernel

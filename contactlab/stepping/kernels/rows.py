@@ -49,6 +49,7 @@ from contactlab.stepping.kernels.layout import (
     STICK,
     STICK_FRACTION,
     Chunk,
+    Control,
     Island,
     PackedWorld,
     Work,
@@ -58,13 +59,12 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def write_rows(
-    world: PackedWorld, work: Work, island: Island, chunk: Chunk, i: int, step: int, h: float, edges: int, row0: int
-) -> None:
-    """Write the contact rows of island ``i``, contact c of the step in row row0 + c, and keep its z by contact."""
+def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, control: Control, h: float) -> None:
+    """Write the contact rows of the island in progress, and keep its z by contact."""
+    i = control.island
     first = work.contact_start[i]
-    nc = work.contact_start[i + 1] - first
-    r = edges // 2
+    nc = control.nc
+    r = control.edges // 2
     nr = nc * r
     normal = work.scratch[0:3]
     t1 = work.scratch[3:6]
@@ -114,9 +114,10 @@ def write_rows(
         if force > 0.0:
             mode = SLIDE if slip > STICK_FRACTION * free else STICK
 
-        row_int = chunk.contact_int[row0 + index]
-        row = chunk.contact_float[row0 + index]
-        row_int[ROW_STEP] = step
+        at = control.chunk_contacts + index
+        row_int = chunk.contact_int[at]
+        row = chunk.contact_float[at]
+        row_int[ROW_STEP] = control.step
         row_int[ROW_ISLAND] = i
         row_int[ROW_BODY_A] = a
         row_int[ROW_BODY_B] = b
@@ -138,19 +139,18 @@ def write_rows(
         row[ROW_RESTITUTION] = floats[RESTITUTION]
         row[ROW_PUSH] = 0.0
         for j in range(by_contact.shape[0]):
-            chunk.contact_z[row0 + index, j] = by_contact[j]
+            chunk.contact_z[at, j] = by_contact[j]
 
 
 @kernel(inner=True)
-def write_island(
-    island: Island, chunk: Chunk, row: int, step: int, i: int, nc: int, pivots: int, warm: int, of_joints: int
-) -> None:
-    """Write the row of island ``i``: pivots, warm start, rows of joints, residual measures and certificate."""
-    chunk.island_int[row, ISLAND_ROW_STEP] = step
-    chunk.island_int[row, ISLAND_ROW_INDEX] = i
-    chunk.island_int[row, ISLAND_ROW_CONTACTS] = nc
-    chunk.island_int[row, ISLAND_ROW_PIVOTS] = pivots
-    chunk.island_int[row, ISLAND_ROW_WARM] = warm
+def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int) -> None:
+    """Write the row of the island in progress: solution, rows of joints, residual measures and certificate."""
+    row = control.chunk_islands + control.island
+    chunk.island_int[row, ISLAND_ROW_STEP] = control.step
+    chunk.island_int[row, ISLAND_ROW_INDEX] = control.island
+    chunk.island_int[row, ISLAND_ROW_CONTACTS] = control.nc
+    chunk.island_int[row, ISLAND_ROW_PIVOTS] = control.pivots
+    chunk.island_int[row, ISLAND_ROW_WARM] = control.warm_hit
     chunk.island_int[row, ISLAND_ROW_JOINTS] = of_joints
     for j in range(MEASURES):
         chunk.island_measures[row, j] = island.measures[j]

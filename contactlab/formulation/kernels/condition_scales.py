@@ -1,0 +1,87 @@
+"""The scales that violations of mechanical conditions are measured by: of a componentwise backward error.
+
+With (Oettli and Prager 1964)
+
+    u_p   = |v_free_p| + h sum_i max(|f_i|, NOTHING max_j |f_j|) |responses_ip|
+                                                              how large each velocity was before cancellation
+    s_i   = sum_p |J_ip| u_p + |k_i| + gamma_i |f_i|          rate scale of row i, at least
+            FAINT sqrt(J_i Y_i  v_free' M v_free)             this share of the largest rate such a motion can have
+    phi_i = s_i / (h J_i Y_i + gamma_i)                       force that would move row i by that rate
+
+a rate is compared with s_i, a force with phi_i, and a product of a force and a rate with the larger of |f_i| s_i and
+phi_i |rate_i|, so that a scaled product is small only if the force or the rate is. Rounding alone gives a few eps
+whatever the units and mass ratios; nothing else is small by construction.
+
+A condition is kept for the row where its ratio is largest: cert[2 c] is the violation, cert[2 c + 1] the scale.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import columns
+from lcp.kernels import kernel
+
+__all__ = ["keep_worst", "least_rate", "ratio", "row_rate"]
+
+# Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
+# products with its inverse are rounded as a whole, too.
+FAINT: Final = 1e-4
+
+
+@kernel(inline=True)
+def ratio(violation: float, scale: float) -> float:
+    """Dimensionless violation; a row with nothing in it (scale 0) is satisfied exactly or not at all."""
+    if scale > 0.0:
+        return violation / scale
+    return 0.0 if violation == 0.0 else float("inf")
+
+
+@kernel(inner=True)
+def keep_worst(cert: NDArray[np.float64], condition: int, violation: float, scale: float) -> None:
+    """Keep of a condition the row with the largest ratio, in a certificate array that starts as zeros."""
+    at = 2 * condition
+    unset = cert[at] == 0.0 and cert[at + 1] == 0.0
+    if unset or ratio(violation, scale) > ratio(cert[at], cert[at + 1]):
+        cert[at] = violation
+        cert[at + 1] = scale
+
+
+@kernel(inline=True)
+def least_rate(own: float, speed: float) -> float:
+    """Least scale of a row's rate; own = J_i Y_i, speed = sqrt(v' M v) of the motion without constraint forces.
+
+    |J_i v| <= sqrt(own) speed for any motion of that energy: what is far below is the rounding of the whole.
+    """
+    return FAINT * math.sqrt(max(0.0, own)) * speed
+
+
+@kernel(inner=True)
+def row_rate(
+    rows: Rows, i: int, f: NDArray[np.float64], v_plus: NDArray[np.float64], u: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Rate J_i v+ + k_i of row i, its scale s_i and its force scale phi_i."""
+    rate = 0.0
+    scale = 0.0
+    own = 0.0
+    a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
+    row = rows.J[i]
+    response = rows.Y[i]
+    for p in range(a, b):
+        rate += row[p] * v_plus[p]
+        scale += abs(row[p]) * u[p]
+        own += row[p] * response[p]
+    for p in range(c, d):
+        rate += row[p] * v_plus[p]
+        scale += abs(row[p]) * u[p]
+        own += row[p] * response[p]
+    rate += rows.k[i]
+    scale = max(scale + abs(rows.k[i]) + rows.gamma[i] * abs(f[i]), least_rate(own, float(u[v_plus.shape[0]])))
+    softness = rows.h * own + rows.gamma[i]
+    force = scale / softness if softness > 0.0 else abs(f[i])
+    return rate, scale, force

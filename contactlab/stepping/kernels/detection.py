@@ -1,0 +1,71 @@
+"""Stages 1 to 3: free motion, contacts that take part and where they stood in the previous step, islands."""
+
+from __future__ import annotations
+
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.collision import Collision
+from contactlab.stepping.kernels.contacts import add_given, half_space_contacts, match_previous
+from contactlab.stepping.kernels.free_motion import free_motion
+from contactlab.stepping.kernels.islands import label_islands
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_rows import find_joint_rows
+from contactlab.stepping.kernels.layout import (
+    FAILURE_NONE,
+    FAILURE_NOT_FINITE,
+    GO_ON,
+    NEED_SPACE,
+    ROOM,
+    Control,
+    PackedWorld,
+    Parameters,
+    Work,
+)
+from contactlab.stepping.kernels.outcome import failed
+from contactlab.stepping.kernels.pairs import pair_contacts
+from contactlab.stepping.kernels.sleeping import put_to_sleep
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def detect(
+    world: PackedWorld,
+    work: Work,
+    collision: Collision | None,
+    joints: Joints | None,
+    control: Control,
+    parameters: Parameters,
+) -> int:
+    """Find free motion, contacts with their rows in the previous step, and islands."""
+    W = work.W
+    code = fill_frames(world.ints, world.floats, work.q, work.v, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
+    if code != GOOD:
+        return failed(control, FAILURE_NOT_FINITE)
+    failure = free_motion(world, work, joints, parameters.h, control)
+    if failure != FAILURE_NONE:
+        return failed(control, failure)
+    count = pair_contacts(world, work, collision, parameters.h, parameters.margin, control)
+    if count < 0:
+        return NEED_SPACE
+    count = half_space_contacts(world, work, parameters.h, parameters.margin, count)
+    count = add_given(world, work, parameters.h, parameters.margin, count)
+    if count > work.contact_int.shape[0]:
+        control.want_contacts = count
+        return NEED_SPACE
+    control.n_contacts = count
+    for j in range(work.shift.shape[0]):
+        work.shift[j] = 0.0
+    match_previous(work, count, control.n_previous)
+    if joints is not None:
+        find_joint_rows(work, joints, parameters.h, parameters.margin)
+    control.n_islands = label_islands(world, work, joints, count)
+    if control.sleep != 0:
+        left = put_to_sleep(world, work, joints, count, control.n_islands, parameters)
+        if left < count:
+            control.n_contacts = left
+            control.n_islands = label_islands(world, work, joints, left)
+    control.island = 0
+    control.place = ROOM
+    return GO_ON

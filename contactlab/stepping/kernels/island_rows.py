@@ -1,0 +1,72 @@
+"""The rows of the island in progress, cut from its buffers as the kernels of the formulation take them."""
+
+from __future__ import annotations
+
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import Control, Island
+from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def posed_rows(island: Island, joints: Joints | None, control: Control, h: float) -> Rows:
+    """All rows [N; F; L; G; B] as they were posed.
+
+    Rows of joints have all columns, and in an island with some of them so have those of contacts (`complete_rows`).
+    """
+    nc = control.nc
+    nv = control.nv
+    nr = nc * (control.edges // 2)
+    of_joints = control.nl + control.ng + control.nbox
+    m = nc + nr + of_joints
+    lo = island.k[:0]
+    hi = island.k[:0]
+    if joints is not None:
+        lo = joints.lo[: control.nbox]
+        hi = joints.hi[: control.nbox]
+    return Rows(
+        h,
+        nc,
+        nr,
+        control.nl,
+        control.ng,
+        island.r[:nc],
+        island.mu[:nc],
+        rows_at(island.J, 0, m, nv),
+        rows_at(island.Y, 0, m, nv),
+        island.k[:m],
+        island.gamma[:m],
+        island.gammaE[:nc],
+        lo,
+        hi,
+        island.v_free[:nv],
+        island.Mv[:nv],
+        island.spans[: m if of_joints == 0 else 0],
+    )
+
+
+@kernel(inline=True)
+def rows_left(rows: Rows, joints: Joints) -> Rows:
+    """Rows [N; F; L; B] once `eliminate` has taken the rows G out of them."""
+    nv = rows.v_free.shape[0]
+    m = rows.k.shape[0] - rows.nb
+    return Rows(
+        rows.h,
+        rows.nc,
+        rows.nr,
+        rows.nl,
+        0,
+        rows.r,
+        rows.mu,
+        rows_at(joints.J, 0, m, nv),
+        rows_at(joints.Y, 0, m, nv),
+        joints.k[:m],
+        joints.gamma[:m],
+        rows.gammaE,
+        rows.lo,
+        rows.hi,
+        joints.v0[:nv],
+        rows.Mv,
+        rows.spans,
+    )

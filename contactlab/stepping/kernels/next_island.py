@@ -1,0 +1,119 @@
+"""Stage 4: the problem of one island: its rows, the start of its solution, a proposal, and the LCP where none is taken.
+
+Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
+assembled, by the kernels that the public path calls too.
+"""
+
+from __future__ import annotations
+
+from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+from contactlab.formulation.kernels.proposal import propose
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
+from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
+from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import (
+    FINISH,
+    GO_ON,
+    NEED_SOLVE,
+    NEED_SPACE,
+    SOLVE,
+    SOLVER_EXTERNAL,
+    VERDICT,
+    Control,
+    Island,
+    PackedWorld,
+    Parameters,
+    Work,
+)
+from lcp.kernels import kernel
+from lcp.kernels.lemke import STAGE as LEMKE_STAGE
+from lcp.kernels.lemke import START as LEMKE_START
+
+
+@kernel(inline=True)
+def next_island(
+    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+) -> int:
+    """Pose the next island's problem for SOLVE or, where a proposal answers it, for VERDICT; after the last: FINISH."""
+    if control.island >= control.n_islands:
+        control.place = FINISH
+        return GO_ON
+    if not fits(work, island, joints, control, parameters.cfm):
+        return NEED_SPACE
+    i = control.island
+    nc = control.nc
+    nr = nc * (control.edges // 2)
+    n = 2 * nc + 2 * nr
+    build_blocks(world, work, island, control, parameters)
+    control.has_z0 = 0
+    if control.warm_start != 0 and warm_vector(work, island, i, control.edges):
+        control.has_z0 = 1
+    control.proposed = 0
+    if control.nl + control.ng + control.nbox == 0 and control.has_z0 != 0 and control.propose != 0:
+        control.n = n
+        control.proposed = propose(
+            posed_rows(island, joints, control, parameters.h),
+            island.reach[: control.nv],
+            island.z0[:n],
+            parameters.tolerance,
+            island.proposal_floats,
+            island.proposal_ints,
+            island.q[:n],
+            island.z[:n],
+            island.w[:n],
+            island.f[: nc + nr],
+            island.v_plus[: control.nv],
+            island.measures,
+        )
+        if control.proposed != 0:
+            control.pivots = 0
+            control.place = VERDICT
+            return GO_ON
+    complete_rows(island, nc + nr, control.nv)
+    if joints is not None:
+        rows = posed_rows(island, joints, control, parameters.h)
+        n = add_joint_rows(world, work, joints, rows, i, parameters)
+        if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
+            control.has_z0 = 1
+        if rows.nb > 0:
+            eliminate(rows, joints)
+            assemble_lcp(rows_left(rows, joints), rows_at(island.M, 0, n, n), island.q[:n])
+        else:
+            assemble_lcp(rows, rows_at(island.M, 0, n, n), island.q[:n])
+    else:
+        assemble_lcp(posed_rows(island, joints, control, parameters.h), rows_at(island.M, 0, n, n), island.q[:n])
+    control.n = n
+    if control.solver == SOLVER_EXTERNAL:
+        control.place = VERDICT
+        return NEED_SOLVE
+    island.info[LEMKE_STAGE] = LEMKE_START
+    control.place = SOLVE
+    return GO_ON
+
+
+@kernel(inline=True)
+def fits(work: Work, island: Island, joints: Joints | None, control: Control, cfm: float) -> bool:
+    """Note the sizes of the island in progress; False where its buffers are too small, with those wanted noted."""
+    i = control.island
+    nc = work.contact_start[i + 1] - work.contact_start[i]
+    nv = work.island_nv[i]
+    control.nc = nc
+    control.nv = nv
+    room = nc <= island.r.shape[0] and nv <= island.Mv.shape[0]
+    if joints is not None:
+        count_joint_rows(joints, control, cfm)
+        ng = control.ng
+        m = nc * (1 + control.edges // 2) + control.nl + ng + control.nbox
+        n = nc * (2 + control.edges) + control.nl + 2 * control.nbox
+        room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
+        room = room and n <= island.q.shape[0] and ng * ng <= joints.P.shape[0]
+        if not room:
+            control.want_island_rows = m
+            control.want_island_n = n
+            control.want_island_g = ng
+    if not room:
+        control.want_island_contacts = nc
+        control.want_island_nv = nv
+    return room

@@ -1,0 +1,136 @@
+"""Stage 5: the verdict on an island's solution; forces, velocities and their certificate where it solves the LCP."""
+
+from __future__ import annotations
+
+from contactlab.formulation.kernels.bilateral import certify_bilateral
+from contactlab.formulation.kernels.certify import CERT_SIZE, certify
+from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from contactlab.formulation.kernels.recover import recover
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.finish import scatter_velocity
+from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
+from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.layout import (
+    FAILURE_INCONSISTENT,
+    FAILURE_LCP,
+    GO_ON,
+    ISLANDS,
+    PROJECT,
+    Chunk,
+    Control,
+    Island,
+    PackedWorld,
+    Parameters,
+    Work,
+)
+from contactlab.stepping.kernels.outcome import failed
+from contactlab.stepping.kernels.projection import pose_projection
+from contactlab.stepping.kernels.rows import write_island, write_rows
+from lcp.kernels import kernel
+from lcp.kernels.lemke import STAGE as LEMKE_STAGE
+from lcp.kernels.lemke import START as LEMKE_START
+from lcp.kernels.residuals import is_solved, lcp_residuals
+
+# Scaled residual of G v+ + kG above which the equations contradict one another, as `ConstraintSolver` has it.
+CONSISTENT = 1e-9
+
+
+@kernel(inline=True)
+def verdict(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    joints: Joints | None,
+    chunk: Chunk,
+    control: Control,
+    parameters: Parameters,
+) -> int:
+    """Decide on z by its residuals; recover forces and velocities, certify and record them."""
+    if not is_answer(island, control, parameters.tolerance):
+        return failed(control, FAILURE_LCP)
+    i = control.island
+    rows = posed_rows(island, joints, control, parameters.h)
+    recover_island(rows, island, joints, control)
+    certify_contacts(rows, island, control)
+    of_joints = 0
+    if joints is not None:
+        if not certify_joints(rows, island):
+            return failed(control, FAILURE_INCONSISTENT)
+        write_joint_rows(rows, island, joints, control)
+        of_joints = joints.row_start[i + 1] - joints.row_start[i]
+    scatter_velocity(world, work, island, i)
+    write_rows(world, work, island, chunk, control, parameters.h)
+    write_island(island, chunk, control, of_joints)
+    if control.projection != 0 and pose_projection(world, work, island, control, parameters.h):
+        island.info[LEMKE_STAGE] = LEMKE_START
+        control.place = PROJECT
+        return GO_ON
+    control.island = i + 1
+    control.place = ISLANDS
+    return GO_ON
+
+
+@kernel(inline=True)
+def is_answer(island: Island, control: Control, tolerance: float) -> bool:
+    """Whether z solves the island's problem: of exact cones, it was decided on outside."""
+    n = control.n
+    q = island.q[:n]
+    if control.cone != 0:
+        if control.cone_solved == 0:
+            return False
+    else:
+        if control.proposed == 0:
+            lcp_residuals(rows_at(island.M, 0, n, n), q, island.z[:n], island.w[:n], island.measures)
+        if not is_solved(island.measures, tolerance):
+            return False
+    # Solved without a pivot although z = 0 is no solution: the previous step's forces or basis did it.
+    least = 0.0
+    for i in range(n):
+        least = min(least, q[i])
+    control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
+    return True
+
+
+@kernel(inline=True)
+def recover_island(rows: Rows, island: Island, joints: Joints | None, control: Control) -> None:
+    """Fill forces and velocity of the island, where the proposal has not."""
+    if control.proposed != 0:
+        return
+    z = island.z[: control.n]
+    f = island.f[: rows.k.shape[0]]
+    v_plus = island.v_plus[: control.nv]
+    if joints is not None and rows.nb > 0:
+        forces = joints.f[: rows.k.shape[0] - rows.nb]
+        recover(rows_left(rows, joints), z, forces, v_plus)
+        recover_with_equations(rows, joints, forces, f, v_plus)
+    else:
+        recover(rows, z, f, v_plus)
+
+
+@kernel(inline=True)
+def certify_contacts(rows: Rows, island: Island, control: Control) -> None:
+    """Fill the certificate's conditions of contacts and limits."""
+    cone = control.cone != 0
+    f = island.f[: rows.k.shape[0]]
+    # Of exact cones there are no edges to certify.
+    edges = f if cone else island.z[: control.n]
+    v_plus = island.v_plus[: control.nv]
+    u = island.certificate_work[: control.nv + 1]
+    certify(rows, rows.Y, cone, edges, f, v_plus, u, island.certificate[:CERT_SIZE])
+
+
+@kernel(inline=True)
+def certify_joints(rows: Rows, island: Island) -> bool:
+    """Fill the certificate's conditions of boxed rows and equations; False where these contradict one another."""
+    nv = rows.v_free.shape[0]
+    v_plus = island.v_plus[:nv]
+    u = island.certificate_work[: nv + 1]
+    end = CERT_SIZE + BOXED_CERT_SIZE
+    certify_boxed(rows, island.f[: rows.k.shape[0]], v_plus, u, island.certificate[CERT_SIZE:end])
+    of_equations = island.certificate[end : end + 2]
+    first = rows.nc + rows.nr + rows.nl
+    last = first + rows.nb
+    certify_bilateral(rows.J[first:last], rows.Y[first:last], rows.k[first:last], v_plus, u, of_equations)
+    return not of_equations[0] > CONSISTENT * of_equations[1]

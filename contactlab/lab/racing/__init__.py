@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.entrant import Entrant, entrant_of
-from contactlab.lab.racing.growth import Growth, fit_growth
 from contactlab.lab.racing.peers import ALL_PEERS
-from contactlab.lab.racing.performance_profile import PerformanceProfile, performance_profile
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.racing import race
 from contactlab.lab.racing.residual_curve import CurvePoint, ResidualCurve, residual_curve
 from contactlab.lab.racing.row import Row, read_rows, write_rows
-from contactlab.lab.racing.summary import Field, SolverSummary, shifted_geometric_mean
+from contactlab.lab.racing.statistics import (
+    Growth,
+    PerformanceProfile,
+    fit_growth,
+    performance_profile,
+    shifted_geometric_mean,
+)
+from contactlab.lab.racing.summary import Field, SolverSummary
 
 __all__ = [
     "ALL_PEERS",

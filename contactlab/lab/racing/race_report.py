@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from contactlab.lab.racing.growth import Growth, fit_growth
 from contactlab.lab.racing.machine import Machine
-from contactlab.lab.racing.performance_profile import PerformanceProfile, performance_profile
 from contactlab.lab.racing.residual_curve import ResidualCurve
 from contactlab.lab.racing.row import Row, write_rows
+from contactlab.lab.racing.statistics import Growth, PerformanceProfile, fit_growth, performance_profile
 from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries, summary_table
 
 __all__ = ["RaceReport"]

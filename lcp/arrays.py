@@ -114,6 +114,6 @@ def check_range(what: str, *arrays: NDArray[np.float64]) -> None:
 def row_sizes(matrix: Any) -> Vector:
     """Largest |entry| of each row, dense or sparse."""
     if isinstance(matrix, np.ndarray):
-        found: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
-        return found
+        sizes: NDArray[np.float64] = np.abs(matrix).max(axis=1, initial=0.0)
+        return sizes
     return np.asarray(abs(matrix).max(axis=1).toarray()).ravel() if matrix.shape[0] else np.zeros(0)

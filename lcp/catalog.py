@@ -216,7 +216,7 @@ _COP = Traits.COPOSITIVE
 
 def named(name: str) -> Entry:
     """The entry of that name; KeyError, listing the names, for another."""
-    found = {entry.name: entry for entry in entries()}
-    if name not in found:
-        raise KeyError(f"no catalog problem {name!r}; there are: {', '.join(sorted(found))}")
-    return found[name]
+    by_name = {entry.name: entry for entry in entries()}
+    if name not in by_name:
+        raise KeyError(f"no catalog problem {name!r}; there are: {', '.join(sorted(by_name))}")
+    return by_name[name]

@@ -105,11 +105,11 @@ def check_size(n: int, max_n: int) -> None:
 
 def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
     conversion = box_to_mlcp(problem)
-    found = enumerate_solutions(conversion.problem, max_n=max_n, tolerance=tolerance)
+    enumerated = enumerate_solutions(conversion.problem, max_n=max_n, tolerance=tolerance)
     points: list[Vector] = []
     isolated: list[bool] = []
-    complete = found.complete
-    for solution, alone in zip(found.solutions, found.isolated, strict=True):
+    complete = enumerated.complete
+    for solution, alone in zip(enumerated.solutions, enumerated.isolated, strict=True):
         z = at_bounds(problem, conversion.recover(np.concatenate([solution.u, solution.y])), tolerance)
         better = refine(problem, z, tolerance)
         if better is None:
@@ -118,7 +118,7 @@ def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:
         elif not any(_same(better, other) for other in points):
             points.append(better)
             isolated.append(alone)
-    return Enumerated(tuple(points), tuple(isolated), found.continuum, complete, found.bases)
+    return Enumerated(tuple(points), tuple(isolated), enumerated.continuum, complete, enumerated.bases)
 
 
 def _same(x: Vector, y: Vector) -> bool:

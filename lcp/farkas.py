@@ -114,7 +114,7 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
     if not (np.isfinite(cost).all() and np.isfinite(scaled).all()):
         return None
     bounds = [(-1.0, 1.0)] * m + [(0.0, 1.0)] * (size - m)
-    found = linprog(
+    program = linprog(
         cost,
         A_ub=scaled[m:] if size > m else None,
         b_ub=np.zeros(size - m) if size > m else None,
@@ -123,9 +123,9 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
         bounds=bounds,
         method="highs",
     )
-    if found.x is None or not cost @ found.x < 0.0:
+    if program.x is None or not cost @ program.x < 0.0:
         return None
-    x = np.where(np.abs(found.x) > 1e-9, found.x, 0.0)
+    x = np.where(np.abs(program.x) > 1e-9, program.x, 0.0)
     best = None
     for candidate in _candidates(scaled, cost, x, m):
         proof = Farkas(y=np.maximum(candidate[m:], 0.0) * row[m:], v=candidate[:m] * row[:m])
@@ -162,16 +162,16 @@ def _interior(
     if m or size == 0:
         return None
     room = np.abs(scaled).max(axis=1, initial=0.0)
-    found = linprog(
+    program = linprog(
         np.concatenate([np.zeros(size), [-1.0]]),
         A_ub=np.vstack([np.column_stack([scaled, room]), np.concatenate([cost, [0.0]])]),
         b_ub=np.concatenate([np.zeros(size), [0.5 * float(cost @ x)]]),
         bounds=[(0.0, 1.0)] * size + [(0.0, 1.0)],
         method="highs",
     )
-    if found.x is None or found.x[size] < 1e-7:
+    if program.x is None or program.x[size] < 1e-7:
         return None
-    interior: NDArray[np.float64] = np.maximum(found.x[:size], 0.0)
+    interior: NDArray[np.float64] = np.maximum(program.x[:size], 0.0)
     return interior
 
 
@@ -203,7 +203,7 @@ def feasible_point(problem: Problem) -> NDArray[np.float64] | None:
     if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
         return None
     bounds = [(None, None)] * m + [(0.0, None)] * (size - m)
-    found = linprog(
+    program = linprog(
         np.concatenate([np.zeros(m), np.ones(size - m)]),
         A_ub=-scaled[m:] if size > m else None,
         b_ub=right[m:] / unit if size > m else None,
@@ -212,9 +212,9 @@ def feasible_point(problem: Problem) -> NDArray[np.float64] | None:
         bounds=bounds,
         method="highs",
     )
-    if found.x is None:
+    if program.x is None:
         return None
-    x: NDArray[np.float64] = found.x * column * unit
+    x: NDArray[np.float64] = program.x * column * unit
     x[m:] = np.maximum(x[m:], 0.0)
     rows = K @ x + k
     sizes = np.abs(K) @ np.abs(x) + np.abs(k)

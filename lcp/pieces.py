@@ -119,16 +119,16 @@ def _polyhedron(affine: Affine) -> Piece | None:
     c = np.where(np.abs(affine.c) <= affine.error, 0.0, affine.c) / unit
     # Not an empty piece: that would count as proof.
     check_range("a piece of the solution set", c, affine.G)
-    found = linprog(
+    program = linprog(
         np.concatenate([np.zeros(d + 1), -np.ones(count)]),
         A_ub=np.hstack([-c[:, None], -affine.G, np.eye(count)]),
         b_ub=np.zeros(count),
         bounds=[(1.0, None)] + [(None, None)] * d + [(0.0, 1.0)] * count,
         method="highs",
     )
-    if found.x is None:
+    if program.x is None:
         return None
-    r, s, t = found.x[0], found.x[1 : d + 1], found.x[d + 1 :]
+    r, s, t = program.x[0], program.x[1 : d + 1], program.x[d + 1 :]
     point = affine.at(s / r * unit)
     tight = affine.G[t < 0.5]
     lost = int(np.linalg.matrix_rank(tight, tol=1e-9)) if tight.size else 0

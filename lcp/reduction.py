@@ -100,8 +100,8 @@ class _Inverse:
             return np.zeros((self.columns.shape[0], *right.shape[1:]))
         right = right - self.left @ (self.left.T @ right)
         # What overflows is found by those who use the result.
-        found: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right, check_finite=False)
-        return found - self.null @ (self.null.T @ found)
+        solved: Matrix = self.columns @ lu_solve(self.lu, self.rows @ right, check_finite=False)
+        return solved - self.null @ (self.null.T @ solved)
 
 
 def reduce(problem: MLCP, *, rank_tolerance: float = RANK_TOLERANCE) -> Reduction:

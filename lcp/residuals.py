@@ -175,7 +175,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
     with np.errstate(over="ignore"):
         gap = abs(float(y @ w))
-    found = Residuals(
+    residual = Residuals(
         natural_map=natural,
         scaled=_largest(np.minimum(y_part, part[m:])),
         fischer_burmeister=_largest(y + w - np.hypot(y, w)),
@@ -188,7 +188,7 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
         equations_scaled=_largest(part[:m]),
         equations_limit=equations_limit,
     )
-    return found, w
+    return residual, w
 
 
 def _equations(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -213,8 +213,8 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     row_size = problem._row_size
 
     def parts(w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        found = _middle(above, w, below)
-        return found, found == w
+        middle = _middle(above, w, below)
+        return middle, middle == w
 
     # A bound that is not zero loads the rows too.
     bounds = np.concatenate([problem.lo, problem.hi])
@@ -228,7 +228,7 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     room = np.where(w > 0.0, np.abs(above), np.abs(below))
     products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
     fischer = _fischer(above, _fischer(-below, -w) * -1.0)
-    found = Residuals(
+    residual = Residuals(
         natural_map=natural,
         scaled=_largest(_middle(above / safe, w_part, below / safe)),
         fischer_burmeister=_largest(fischer),
@@ -238,7 +238,7 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         natural_limit=natural_limit,
         rounding_decided=decided,
     )
-    return found, w
+    return residual, w
 
 
 def _fischer(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -269,7 +269,7 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     w_part = np.divide(w, w_unit, out=np.zeros_like(w), where=w_unit > 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         gap = abs(float(z @ w))
-    found = Residuals(
+    residual = Residuals(
         natural_map=natural,
         scaled=float(np.abs(np.minimum(z_part, w_part)).max()) if np.isfinite(natural) else np.inf,
         fischer_burmeister=float(np.abs(z + w - np.hypot(z, w)).max()) if np.isfinite(natural) else np.inf,
@@ -279,4 +279,4 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         natural_limit=natural_limit,
         rounding_decided=decided,
     )
-    return found, w
+    return residual, w

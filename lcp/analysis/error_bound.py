@@ -105,23 +105,23 @@ def error_bound(
     if n == 0:
         return ErrorBound(0.0, "max", "P", "empty", np.zeros(0))
     pair = _complementary(form, x)
-    found, why = _class_bounds(form, pair, max_n)
-    if not found:
+    radii, why = _class_bounds(form, pair, max_n)
+    if not radii:
         if local and not form.sparse:
             radius = _existence(form, pair)
             if radius is not None:
                 detail = "the equations of the unknowns between their bounds were solved with verified signs"
                 return _bound(x, pair, radius, "none", detail, local=True)
         return ErrorBound(np.inf, "max", "none", f"{_NONE}: {why}", np.full(n, np.inf))
-    best = min(found, key=lambda name: float(found[name].max()))
-    radius = np.minimum.reduce(list(found.values()))
+    best = min(radii, key=lambda name: float(radii[name].max()))
+    radius = np.minimum.reduce(list(radii.values()))
     detail = "max over D of |(I - D + D M)^-1 D d|"
     sharper = _settled(form, x, pair, radius)
     if sharper is not None:
         settled, radius = sharper
         # Any of the classes proven would have done.
         return _bound(
-            x, settled, radius, next(iter(found)), f"{detail}, then the equations of the unknowns it leaves open"
+            x, settled, radius, next(iter(radii)), f"{detail}, then the equations of the unknowns it leaves open"
         )
     return _bound(x, pair, radius, best, detail)
 
@@ -188,29 +188,29 @@ def _class_bounds(form: Form, pair: _Pair, max_n: int) -> tuple[dict[str, Vector
     size = np.maximum(np.abs(pair.low), np.abs(pair.high))
     if not np.isfinite(size).all():
         return {}, "the residual leaves the range of doubles"
-    found: dict[str, Vector] = {}
+    radii: dict[str, Vector] = {}
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if (form.M.diagonal() > 0.0).all():
             radius = _by_h_matrix(form.M, size)
             if radius is not None:
-                found["H_+"] = radius
+                radii["H_+"] = radius
         if form.sparse:
-            return found, "M is sparse and not proven an H_+-matrix"
+            return radii, "M is sparse and not proven an H_+-matrix"
         if form.size > _DENSE:
-            return found, f"M is not proven an H_+-matrix, and n = {form.size} exceeds {_DENSE} for other proofs"
-        if not found:
+            return radii, f"M is not proven an H_+-matrix, and n = {form.size} exceeds {_DENSE} for other proofs"
+        if not radii:
             radius = _by_eigenvalue(form.M, size)
             if radius is not None:
-                found["PD"] = radius
+                radii["PD"] = radius
     if form.size > max_n:
-        return found, f"M is neither H_+ nor positive definite, and n = {form.size} exceeds max_n = {max_n}"
+        return radii, f"M is neither H_+ nor positive definite, and n = {form.size} exceeds max_n = {max_n}"
     verdict = is_p_matrix(form.M)
     if verdict:
         radius = _by_blocks(form.M, pair)
         if radius is not None:
-            found["P"] = radius
-        return found, "a principal block is too near to singular to be inverted with a proof"
-    return found, f"M is {'not ' if verdict.member is False else 'not proven to be '}a P-matrix: {verdict.detail}"
+            radii["P"] = radius
+        return radii, "a principal block is too near to singular to be inverted with a proof"
+    return radii, f"M is {'not ' if verdict.member is False else 'not proven to be '}a P-matrix: {verdict.detail}"
 
 
 def _by_h_matrix(M: Any, size: Vector) -> Vector | None:

@@ -108,8 +108,8 @@ def determinant(A: Integers) -> int:
     """The determinant of a square integer matrix."""
     if A.shape[0] == 0:
         return 1
-    found = gauss_jordan(A)
-    return found.sign * found.scale if found.rank == A.shape[0] else 0
+    echelon = gauss_jordan(A)
+    return echelon.sign * echelon.scale if echelon.rank == A.shape[0] else 0
 
 
 def eliminated(A: Integers, k: int, previous: int) -> Integers:

@@ -42,9 +42,9 @@ def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
     row, col, value = row[value != 0.0], col[value != 0.0], value[value != 0.0]
     a, b, i, j = contact[row], contact[col], place[row], place[col]
     diagonal = np.zeros((nc, 3, 3))
-    own = a == b
-    diagonal[a[own], i[own], j[own]] = value[own]
-    a, b, i, j, value = a[~own], b[~own], i[~own], j[~own], value[~own]
+    inside = a == b
+    diagonal[a[inside], i[inside], j[inside]] = value[inside]
+    a, b, i, j, value = a[~inside], b[~inside], i[~inside], j[~inside], value[~inside]
     key, at = np.unique(a * max(nc, 1) + b, return_inverse=True)
     block = np.zeros((key.shape[0], 3, 3))
     block[at, i, j] = value

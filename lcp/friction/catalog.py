@@ -65,7 +65,7 @@ def entries() -> tuple[FrictionEntry, ...]:
     """All of them, built anew."""
     spd = np.array([[2.0, 0.3, -0.2], [0.3, 3.0, 0.5], [-0.2, 0.5, 1.0]])
     skewed = np.array([[2.0, 0.7, -0.2], [0.1, 3.0, 0.5], [0.3, -0.4, 1.0]])
-    found = [
+    listed = [
         FrictionEntry("open", "q_N > 0: no force", FrictionProblem(spd, [1.0, 5.0, -3.0], [0.5]),
                       np.array([1.0, 5.0, -3.0]), np.zeros(3)),
         FrictionEntry("stick", "r = -q within the cone", FrictionProblem(np.eye(3), [-1.0, 0.3, -0.2], [0.5]),
@@ -94,17 +94,17 @@ def entries() -> tuple[FrictionEntry, ...]:
     ]  # fmt: skip
     for name, W, angle in (("slide_coupled", spd, 0.4), ("slide_backwards", spd, 2.9), ("not_symmetric", skewed, -2.0)):
         q, r, u = sliding(W, 0.4, angle, 1.5, 0.7)
-        found.append(FrictionEntry(name, "made from its answer", FrictionProblem(W, q, [0.4]), u, r))
+        listed.append(FrictionEntry(name, "made from its answer", FrictionProblem(W, q, [0.4]), u, r))
     q, r, u = sliding(spd, 0.4, 1.0, 2.0, 0.3)
     twice = np.tile(np.eye(3), (2, 1))
-    found.append(
+    listed.append(
         FrictionEntry("contact_written_twice", "rank 3 of 6; the load is shared in any way",
                       FrictionProblem(twice @ spd @ twice.T, twice @ q, [0.4, 0.4]), twice @ u, None)
     )  # fmt: skip
     # Tangential speed at the corners of a block pushed along its diagonal, after friction 0.3 on a normal impulse of 1.
     left = (2.0 - 0.3) / math.sqrt(2.0)
     moved = np.tile([0.0, left, left], 4)
-    found += [
+    listed += [
         FrictionEntry("block_sticks", "pushed within the cone: it stays", block_on_plane(0.5, (0.2, 0.1)),
                       np.zeros(12), None),
         FrictionEntry("block_slides", "all corners slide alike: v_T = (|push| - mu g) push / |push|",
@@ -112,4 +112,4 @@ def entries() -> tuple[FrictionEntry, ...]:
         FrictionEntry("no_give", "W = 0 under load: no force brings u_N to 0",
                       FrictionProblem(np.zeros((3, 3)), [-1.0, 0.0, 0.0], [0.5]), None, None, Status.INFEASIBLE),
     ]  # fmt: skip
-    return tuple(found)
+    return tuple(listed)

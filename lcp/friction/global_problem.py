@@ -219,8 +219,8 @@ def _least_squares(K: Any) -> Any:
     def solve(right: Vector) -> Vector:
         unit = row if right.ndim == 1 else row[:, None]
         inner = U[:, :rank].T @ (right / unit)
-        found: Vector = Vt[:rank].T @ (inner / (values[:rank] if right.ndim == 1 else values[:rank, None]))
-        return found
+        x: Vector = Vt[:rank].T @ (inner / (values[:rank] if right.ndim == 1 else values[:rank, None]))
+        return x
 
     return solve
 

@@ -44,16 +44,16 @@ def no_admissible_motion(problem: FrictionProblem) -> NoAdmissibleMotion | None:
     g = [padded[problem._index[:, k]] for k in range(3)]
     mu: Any = sparse.diags_array(problem._mu)
     facets: Any = sparse.vstack([g[0] + mu @ (s * g[1] + t * g[2]) for s in (1.0, -1.0) for t in (1.0, -1.0)])
-    found = linprog(
+    program = linprog(
         problem._q[normal] / q_unit,
         A_ub=facets,
         b_ub=np.zeros(4 * problem.nc),
         bounds=[(0.0, 1.0)] * problem.nc,
         method="highs",
     )
-    if found.x is None:
+    if program.x is None:
         return None
-    d = np.maximum(found.x, 0.0)
+    d = np.maximum(program.x, 0.0)
     value = float(problem._q[normal] @ d)
     if not value < -_ZERO * float(np.abs(problem._q[normal]) @ d):
         return None

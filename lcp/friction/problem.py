@@ -165,8 +165,8 @@ def _block_sizes(W: Any, index: Indices) -> Vector:
         size = padded[index[:, :, None], index[:, None, :]].max(axis=(1, 2), initial=0.0)
     else:
         entries = W.tocoo()
-        own = contact[entries.row] == contact[entries.col]
-        np.maximum.at(size, contact[entries.row[own]], np.abs(entries.data[own]))
+        inside = contact[entries.row] == contact[entries.col]
+        np.maximum.at(size, contact[entries.row[inside]], np.abs(entries.data[inside]))
     known = size[size > 0.0]
     return np.where(size > 0.0, size, float(np.median(known)) if known.size else 1.0)
 

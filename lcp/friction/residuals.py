@@ -120,7 +120,7 @@ def measure(
         rounding = 64.0 * _EPS / load
         cone = np.hypot(rows[:, 1], rows[:, 2]) - mu * rows[:, 0]
         largest = float(np.abs(rows).max()) or 1.0
-        found = FrictionResiduals(
+        residual = FrictionResiduals(
             fclib=fclib,
             scaled=scaled,
             cone=max(0.0, float(cone.max()), float(-rows[:, 0].min())) / largest,
@@ -129,6 +129,6 @@ def measure(
             scaled_rounding=rounding * float(np.linalg.norm(sizes + weight * np.abs(rows))),
             equations=equations,
         )
-    if not np.isfinite([fclib, scaled, found.fclib_rounding, found.scaled_rounding]).all():
+    if not np.isfinite([fclib, scaled, residual.fclib_rounding, residual.scaled_rounding]).all():
         return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, equations), u
-    return found, u
+    return residual, u

@@ -40,13 +40,13 @@ class MatrixClasses:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """All verdicts, in order."""
-        found = (getattr(self, entry.name) for entry in fields(self))
-        return tuple(verdict for verdict in found if isinstance(verdict, Verdict))
+        values = (getattr(self, entry.name) for entry in fields(self))
+        return tuple(verdict for verdict in values if isinstance(verdict, Verdict))
 
     @property
     def traits(self) -> Traits:
         """The classes a solver can be proven for that M was proven to belong to, those that contain them included."""
-        found = Traits(0)
+        traits = Traits(0)
         for verdict, trait, symmetric in (
             (self.psd, Traits.POSITIVE_SEMIDEFINITE, Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE),
             (self.pd, Traits.POSITIVE_DEFINITE, Traits.SYMMETRIC_POSITIVE_DEFINITE),
@@ -55,8 +55,8 @@ class MatrixClasses:
             (self.copositive, Traits.COPOSITIVE, Traits.COPOSITIVE),
         ):
             if verdict:
-                found |= symmetric if self.symmetric else trait
-        return implied(found)
+                traits |= symmetric if self.symmetric else trait
+        return implied(traits)
 
     def __str__(self) -> str:
         words = {True: "yes", False: "no", None: "undecided"}

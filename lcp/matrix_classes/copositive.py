@@ -63,13 +63,13 @@ def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
         d, scaled = np.ones(matrix.shape[0]), half
     unproven: Find | None = None
     try:
-        for found in violations(scaled, d, S, strict=name != "copositive", max_n=max_n):
-            if found.null and (name == "copositive" or (not strict and not _bends(S, found.exact))):
+        for find in violations(scaled, d, S, strict=name != "copositive", max_n=max_n):
+            if find.null and (name == "copositive" or (not strict and not _bends(S, find.exact))):
                 continue
-            if _shown(matrix, S, found, name):
-                return _refused(matrix, found, name)
-            if found.exact is not None and (unproven is None or unproven.null):
-                unproven = found
+            if _shown(matrix, S, find, name):
+                return _refused(matrix, find, name)
+            if find.exact is not None and (unproven is None or unproven.null):
+                unproven = find
     except Unfinished as reason:
         if unproven is None:
             return Verdict(None, name, detail=str(reason))
@@ -84,18 +84,18 @@ def _bends(S: Integers, x: Integers | None) -> bool:
     return x is not None and bool(signs(S @ x).any())
 
 
-def _shown(matrix: Vector, S: Integers, found: Find, name: str) -> bool:
+def _shown(matrix: Vector, S: Integers, find: Find, name: str) -> bool:
     """Whether the doubles in a find break the condition exactly."""
-    x = found.x
+    x = find.x
     if not np.isfinite(x).all() or (x < 0.0).any():
         return False
-    if not found.null or name == "strictly copositive":
-        return broken_form(matrix, x, strict=not found.null)
+    if not find.null or name == "strictly copositive":
+        return broken_form(matrix, x, strict=not find.null)
     y = integers(x)
     return bool(x.any()) and int(y @ (S @ y)) == 0 and _bends(S, y)
 
 
-def _refused(matrix: Vector, found: Find, name: str) -> Verdict:
-    what = "x >= 0 with x . M x = 0" if found.null else "x >= 0 with x . M x < 0"
-    margin = form_margin(matrix, found.x)
-    return Verdict(False, name, Witness(found.indices, found.x), what, margin)
+def _refused(matrix: Vector, find: Find, name: str) -> Verdict:
+    what = "x >= 0 with x . M x = 0" if find.null else "x >= 0 with x . M x < 0"
+    margin = form_margin(matrix, find.x)
+    return Verdict(False, name, Witness(find.indices, find.x), what, margin)

@@ -65,12 +65,12 @@ def _by_minors(matrix: Vector, scaled: Vector) -> Verdict:
     A[0] = scaled
     # Scaling by powers of two is exact unless it underflows.
     R[0] = np.where((np.abs(scaled) < 2.0**-960) & (matrix != 0.0), 2.0**-960, 0.0)
-    found = np.zeros(1, dtype=np.int64)
-    status = scan_minors(A, R, np.zeros(n + 1, dtype=np.int64), found)
+    code = np.zeros(1, dtype=np.int64)
+    status = scan_minors(A, R, np.zeros(n + 1, dtype=np.int64), code)
     if status == ALL_POSITIVE:
         return Verdict(True, "P", detail=f"all {2**n - 1} principal minors are positive")
     exact = integers(matrix)
-    indices = bits(int(found[0]))
+    indices = bits(int(code[0]))
     if status == NOT_POSITIVE or determinant(sub(exact, indices)) <= 0:
         return _refused(matrix, exact, indices)
     if n > EXACT_MINORS:
@@ -131,17 +131,17 @@ def _refused(matrix: Vector, exact: Integers, indices: tuple[int, ...]) -> Verdi
 
 def _reversed_candidates(matrix: Vector, exact: Integers, indices: tuple[int, ...], singular: bool) -> list[Vector]:
     """Null vectors of a singular block, exactly; eigenvectors of negative eigenvalues, which reverse signs strictly."""
-    found: list[Vector] = []
+    candidates: list[Vector] = []
     block = sub(exact, indices)
     if singular:
-        found.append(doubles(gauss_jordan(block).null_vector(len(indices))))
+        candidates.append(doubles(gauss_jordan(block).null_vector(len(indices))))
     else:
         # x = A^-1 e_i has A x = e_i, and x_i is negative where the smaller minors are positive.
         eye = np.array([[int(i == j) for j in range(len(indices))] for i in range(len(indices))], dtype=object)
         reduced = gauss_jordan(np.hstack([block, eye]), len(indices))
         sign = 1 if reduced.scale > 0 else -1
         inverse = reduced.rows[:, len(indices) :] * sign
-        found.extend(doubles(inverse[:, i]) for i in range(len(indices)) if inverse[i, i] <= 0)
+        candidates.extend(doubles(inverse[:, i]) for i in range(len(indices)) if inverse[i, i] <= 0)
     values = np.ascontiguousarray(matrix[np.ix_(indices, indices)])
     row, column = scales(values)
     values = row[:, None] * values * column
@@ -151,6 +151,6 @@ def _reversed_candidates(matrix: Vector, exact: Integers, indices: tuple[int, ..
         for k in np.argsort(eigenvalues.real):
             if eigenvalues[k].imag == 0.0 and eigenvalues[k].real <= 0.0:
                 x = column * vectors[:, k].real
-                found.insert(0, x)
-                found.append(np.where(np.abs(x) > 1e-10 * np.abs(x).max(), x, 0.0))
-    return found
+                candidates.insert(0, x)
+                candidates.append(np.where(np.abs(x) > 1e-10 * np.abs(x).max(), x, 0.0))
+    return candidates

@@ -57,11 +57,11 @@ def violations(scaled: Vector, unscale: Vector, exact: Integers, *, strict: bool
             yield from _pairs(scaled, exact, part)
             left_out = f"{len(part)} rows hang together by negative entries, which exceeds max_n = {max_n}"
             continue
-        for found in _part_violations(scaled, unscale, exact, part):
-            if isinstance(found, Find):
-                yield found
+        for item in _part_violations(scaled, unscale, exact, part):
+            if isinstance(item, Find):
+                yield item
             else:
-                spent += found
+                spent += item
                 if spent > MOST_EXACT:
                     raise Unfinished(f"more than {MOST_EXACT} principal blocks are singular to rounding")
     if left_out:
@@ -91,9 +91,9 @@ def _part_violations(scaled: Vector, unscale: Vector, exact: Integers, part: tup
             stop = code + 1
         yield kept
         for code in codes[:kept].tolist():
-            found = _exact_block(exact, tuple(where[list(bits(code))].tolist()))
-            if found is not None:
-                yield found
+            find = _exact_block(exact, tuple(where[list(bits(code))].tolist()))
+            if find is not None:
+                yield find
         start = stop
 
 
@@ -102,16 +102,16 @@ def _pairs(scaled: Vector, exact: Integers, part: tuple[int, ...]) -> Iterator[F
     block = scaled[np.ix_(part, part)]
     d = np.diag(block)
     for i in np.flatnonzero(d < 0.0):
-        found = _exact_block(exact, (part[i],))
-        if found is not None:
-            yield found
+        find = _exact_block(exact, (part[i],))
+        if find is not None:
+            yield find
     with np.errstate(over="ignore", invalid="ignore"):
         first, second = d[None, :] - block, d[:, None] - block.T
         sign = np.sign(np.multiply.outer(d, d) - block * block.T)
     for i, j in np.argwhere(np.triu((sign * first <= 0.0) & (sign * second <= 0.0) & (sign != 0.0), 1))[:100]:
-        found = _exact_block(exact, (part[i], part[j]))
-        if found is not None:
-            yield found
+        find = _exact_block(exact, (part[i], part[j]))
+        if find is not None:
+            yield find
 
 
 def _exact_block(exact: Integers, indices: tuple[int, ...]) -> Find | None:

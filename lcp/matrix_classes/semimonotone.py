@@ -49,14 +49,14 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
     exact = integers(matrix)
     unproven: tuple[int, ...] | None = None
     try:
-        for found in violations(scaled, column, exact, strict=strict, max_n=max_n):
-            if found.null and not strict:
+        for find in violations(scaled, column, exact, strict=strict, max_n=max_n):
+            if find.null and not strict:
                 continue
-            if broken_rows(matrix, found.x, strict=not strict):
-                margin = rows_margin(matrix, found.x)
-                return Verdict(False, name, Witness(found.indices, found.x), "a principal block", margin)
-            if found.exact is not None:
-                unproven = found.indices
+            if broken_rows(matrix, find.x, strict=not strict):
+                margin = rows_margin(matrix, find.x)
+                return Verdict(False, name, Witness(find.indices, find.x), "a principal block", margin)
+            if find.exact is not None:
+                unproven = find.indices
     except Unfinished as reason:
         if unproven is None:
             return Verdict(None, name, detail=str(reason))

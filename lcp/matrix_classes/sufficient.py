@@ -63,10 +63,10 @@ def _decide(matrix: Vector, max_n: int, name: str) -> Verdict:
     exact = integers(matrix)
     for code in range(1 << n):
         block = tuple(i for i in range(n) if code >> i & 1)
-        found = _transform(exact, block)
-        if found is None:
+        pivoted = _transform(exact, block)
+        if pivoted is None:
             continue
-        transform, scale = found
+        transform, scale = pivoted
         for pair, vectors in _bad_pairs(transform):
             broken = pair
             for x in vectors:

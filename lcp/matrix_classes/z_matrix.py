@@ -104,8 +104,8 @@ def _perron(C: Vector) -> Vector:
     for _ in range(4):
         x = rest @ x
         x = x / max(float(x.max()), np.finfo(np.float64).tiny)
-    found: Vector = column * x
-    return found
+    vector: Vector = column * x
+    return vector
 
 
 def _leading_bad(exact: Integers) -> int | None:

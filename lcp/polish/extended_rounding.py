@@ -31,9 +31,9 @@ def settle(problem: LCP, z: Vector, tolerance: float) -> Vector | None:
     if not z.any():
         return None
     for unit in (_admitted(M, q, z), np.ones(problem.n)):
-        found = _settled(problem, z, unit, tolerance)
-        if found is not None:
-            return found
+        answer = _settled(problem, z, unit, tolerance)
+        if answer is not None:
+            return answer
     return None
 
 
@@ -56,12 +56,12 @@ def _settled(problem: LCP, z: Vector, unit: Vector, tolerance: float) -> Vector 
         wrong = np.where(z[tight] > 0.0, w[tight], np.minimum(w[tight], 0.0)) / unit[tight]
         trial = z.copy()
         trial[used] = _nearest_plane(M[np.ix_(tight, used)] / unit[tight, None], wrong, z[used])
-        found = measure(problem, trial)[0]
-        if found.solved(tolerance):
+        residual = measure(problem, trial)[0]
+        if residual.solved(tolerance):
             return trial
-        if not found.natural_map < least:
+        if not residual.natural_map < least:
             return None
-        least, z = found.natural_map, trial
+        least, z = residual.natural_map, trial
     return None
 
 

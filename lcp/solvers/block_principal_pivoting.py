@@ -161,8 +161,8 @@ def _infeasible(
     between = (state == 0) & ((z < lo - z_zero) | (z > hi + z_zero))
     below = (state < 0) & (w < -w_zero)
     above = (state > 0) & (w > w_zero)
-    found: NDArray[np.bool_] = (between | below | above) & (lo < hi)
-    return found
+    infeasible: NDArray[np.bool_] = (between | below | above) & (lo < hi)
+    return infeasible
 
 
 class _Front:

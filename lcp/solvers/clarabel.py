@@ -67,7 +67,7 @@ class Clarabel(ProgramMethod):
         settings.max_threads = 1
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = self.eps
         P = sparse.triu(sparse.csc_matrix(program.P), format="csc")
-        found = clarabel.DefaultSolver(P, program.c, R, b, cones, settings).solve()
-        word = str(found.status)
+        answer = clarabel.DefaultSolver(P, program.c, R, b, cones, settings).solve()
+        word = str(answer.status)
         limited = word in ("MaxIterations", "MaxTime")
-        return Answer(usable(found.x, program.c.shape[0]), f"Clarabel: {word}", int(found.iterations), limited)
+        return Answer(usable(answer.x, program.c.shape[0]), f"Clarabel: {word}", int(answer.iterations), limited)

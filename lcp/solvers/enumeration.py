@@ -82,16 +82,16 @@ class Enumeration(Method[Problem]):
         return Claim(np.zeros(unknowns(problem)), Status.UNSUITABLE, 0, detail)
 
     def _none(self, problem: LCP | MLCP, search: Search) -> Claim:
-        found = search.summary()
+        enumerated = search.summary()
         proof = infeasibility_proof(problem)
         if proof is not None:
-            return Claim(np.zeros(unknowns(problem)), proof.status(problem), found.bases, evidence=proof)
+            return Claim(np.zeros(unknowns(problem)), proof.status(problem), enumerated.bases, evidence=proof)
         point = feasible_point(problem)
-        if point is not None and found.complete:
-            return Claim(point, Status.UNSOLVABLE, found.bases, evidence=found)
+        if point is not None and enumerated.complete:
+            return Claim(point, Status.UNSOLVABLE, enumerated.bases, evidence=enumerated)
         detail = (
             "feasibility undecided to working precision"
-            if found.complete
+            if enumerated.complete
             else "a basis within rounding of a solution, or too many singular ones"
         )
-        return Claim(np.zeros(unknowns(problem)), Status.STALLED, found.bases, detail, evidence=found)
+        return Claim(np.zeros(unknowns(problem)), Status.STALLED, enumerated.bases, detail, evidence=enumerated)

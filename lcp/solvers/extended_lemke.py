@@ -211,19 +211,19 @@ class _Search:
         if z is None:
             return False
         z = np.maximum(z, 0.0)
-        found = measure(self.problem, z)[0]
-        if not found.solved(self.tolerance) and found.scaled < _NEAR:
-            better = settle(self.problem, z, self.tolerance) if found.scaled < _SETTLED else None
+        residual = measure(self.problem, z)[0]
+        if not residual.solved(self.tolerance) and residual.scaled < _NEAR:
+            better = settle(self.problem, z, self.tolerance) if residual.scaled < _SETTLED else None
             if better is None:
                 better = refine(self.problem, z, self.tolerance)
             if better is not None:
-                z, found = better, measure(self.problem, better)[0]
-        self.rounded += not found.solved(self.tolerance) and self.is_rounded(z)
+                z, residual = better, measure(self.problem, better)[0]
+        self.rounded += not residual.solved(self.tolerance) and self.is_rounded(z)
         # Any solution before any other candidate, then by the scaled residual.
-        rank = (not found.solved(self.tolerance), found.scaled)
+        rank = (not residual.solved(self.tolerance), residual.scaled)
         if rank < self.rank:
             self.best, self.rank = z, rank
-        return found.solved(_STRICTNESS * self.tolerance)
+        return residual.solved(_STRICTNESS * self.tolerance)
 
     def is_rounded(self, z: Vector) -> bool:
         """Whether every row holds to rounding of its own terms: more digits of the path would not help."""

@@ -117,10 +117,10 @@ class FischerNewton(Method[LCP | BoxLCP]):
         best, left = np.inf, patience
         while left > 0 and not progress.exhausted:
             progress.iterations += 1
-            found = _step(box, function, x, at)
-            if found is None:
+            step = _step(box, function, x, at)
+            if step is None:
                 return
-            x, at = found
+            x, at = step
             solved = progress.solved(x)
             if self.polish:
                 states = polished(progress, x, states, solved=solved)
@@ -140,11 +140,11 @@ def _step(box: ScaledBox, function: Reformulation, x: Vector, at: Equations) -> 
         slope = float(down @ d)
         # Not a float of Python's, whose powers raise OverflowError.
         if slope <= -_RHO * np.power(np.linalg.norm(d), _POWER):
-            found = line_search(box, function, x, d, at, slope)
-            if found is not None:
-                return found[0], found[2]
-    found = line_search(box, function, x, -down, at, -float(down @ down))
-    return None if found is None or not found[2].merit < at.merit else (found[0], found[2])
+            step = line_search(box, function, x, d, at, slope)
+            if step is not None:
+                return step[0], step[2]
+    step = line_search(box, function, x, -down, at, -float(down @ down))
+    return None if step is None or not step[2].merit < at.merit else (step[0], step[2])
 
 
 def fischer_burmeister(penalty: float = 0.0) -> Reformulation:

@@ -90,10 +90,10 @@ def _damped(progress: Progress, x: Vector) -> Vector:
     at = natural_map(box, x, box.rows(x))
     while patience > 0 and not progress.exhausted:
         progress.iterations += 1
-        found = _newton_step(box, x, at) or _projected_gradient_step(box, x, at)
-        if found is None:
+        step = _newton_step(box, x, at) or _projected_gradient_step(box, x, at)
+        if step is None:
             return x
-        x, at = found
+        x, at = step
         if progress.solved(x):
             return x
         size = float(np.abs(at.F).max())
@@ -119,12 +119,12 @@ def _newton_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equa
         there = natural_map(box, target, box.rows(target))
         if there.merit <= (1.0 - 2e-4) * at.merit:
             return target, there
-    found = line_search(box, natural_map, x, d, at, -2.0 * at.merit)
-    return None if found is None else (found[0], found[2])
+    step = line_search(box, natural_map, x, d, at, -2.0 * at.merit)
+    return None if step is None else (step[0], step[2])
 
 
 def _projected_gradient_step(box: ScaledBox, x: Vector, at: Equations) -> tuple[Vector, Equations] | None:
     d = np.clip(x - gradient(box, at), box.lo, box.hi) - x
-    found = line_search(box, natural_map, x, d, at, 0.0)
-    moved = found is not None and found[2].merit < at.merit
-    return (found[0], found[2]) if moved and found is not None else None
+    step = line_search(box, natural_map, x, d, at, 0.0)
+    moved = step is not None and step[2].merit < at.merit
+    return (step[0], step[2]) if moved and step is not None else None

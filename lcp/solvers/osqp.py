@@ -70,7 +70,7 @@ class OSQP(ProgramMethod):
         )
         if start is not None:
             solver.warm_start(x=start)
-        found = solver.solve(raise_error=False)
-        word = str(found.info.status)
+        answer = solver.solve(raise_error=False)
+        word = str(answer.info.status)
         limited = "maximum iterations" in word or "time limit" in word
-        return Answer(usable(found.x, program.c.shape[0]), f"OSQP: {word}", int(found.info.iter), limited)
+        return Answer(usable(answer.x, program.c.shape[0]), f"OSQP: {word}", int(answer.info.iter), limited)

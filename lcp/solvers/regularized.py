@@ -94,10 +94,10 @@ class Regularized(Method[LCP]):
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
             claim = claim_of(_shifted(problem, shift), self.inner, request)
             spent += claim.iterations
-            found = self._verified(problem, claim, shift, request.tolerance)
-            if found is not None:
+            answer = self._verified(problem, claim, shift, request.tolerance)
+            if answer is not None:
                 detail = "no shift needed" if shift == 0.0 else f"shift {shift:.1e}"
-                return replace(found, iterations=spent, detail=detail, regularization=shift, attempts=())
+                return replace(answer, iterations=spent, detail=detail, regularization=shift, attempts=())
             # What a solver proves of a shifted problem is not proved of the original one.
             status = claim.status if shift == 0.0 or claim.status in _OF_THE_PATH else Status.STALLED
             evidence = claim.evidence if shift == 0.0 else None

@@ -146,8 +146,8 @@ def _dense_solve(J: Vector, right: Vector) -> Vector | None:
         return None
     # One refinement.
     more, _ = lapack.dgetrs(lu, piv, right - J @ x)
-    found: Vector = x + more
-    return found
+    refined: Vector = x + more
+    return refined
 
 
 def _sparse_solve(J: Any, right: Vector) -> Vector | None:
@@ -158,5 +158,5 @@ def _sparse_solve(J: Any, right: Vector) -> Vector | None:
     except RuntimeError:
         return None
     x = factor.solve(right)
-    found: Vector = x + factor.solve(right - J @ x)
-    return found
+    refined: Vector = x + factor.solve(right - J @ x)
+    return refined

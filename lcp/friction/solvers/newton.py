@@ -47,14 +47,14 @@ def newton(
             return NewtonRun(rows, merit, iteration, True)
         if iteration == max_iterations or late():
             break
-        found = equations.step(rows, u, extra)
-        if found is None:
+        move = equations.step(rows, u, extra)
+        if move is None:
             # Singular: as if every contact gave way a little, which changes the step and not the equations.
             extra = max(10.0 * extra, 1e-10)
-            found = equations.step(rows, u, extra) if extra < 1.0 else None
-            if found is None:
+            move = equations.step(rows, u, extra) if extra < 1.0 else None
+            if move is None:
                 return NewtonRun(best, best_merit, iteration, False, True)
-        _, d = found
+        _, d = move
         bound = max(history[-_MEMORY:])
         t, chosen = 1.0, None
         least = np.inf

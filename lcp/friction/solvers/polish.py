@@ -36,10 +36,10 @@ def polished(problem: FrictionProblem, r: Vector) -> Vector:
         rows, worse = units.start(best), 0
         for _ in range(_STEPS):
             equations.q = units.q - weight * rows * equations.present
-            found = equations.step(rows, equations.motion(rows))
-            if found is None:
+            move = equations.step(rows, equations.motion(rows))
+            if move is None:
                 break
-            rows = rows + found[1]
+            rows = rows + move[1]
             candidate = units.original(rows)
             error = _error(problem, candidate)
             if error < best_error:
@@ -55,5 +55,5 @@ def polished(problem: FrictionProblem, r: Vector) -> Vector:
 
 
 def _error(problem: FrictionProblem, r: Vector) -> float:
-    found, _ = measure(problem, r)
-    return found.error
+    residual, _ = measure(problem, r)
+    return residual.error

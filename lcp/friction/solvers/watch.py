@@ -56,13 +56,13 @@ class Watch:
     def look(self, rows: Vector, iteration: int) -> float:
         """How far ``rows`` (nc, 3) is from being called solved: solved at 1 and below."""
         r = self.units.original(rows)
-        found, _ = measure(self.problem, r)
-        self.last = found
-        self.recorder.add(iteration, found.fclib)
-        if not np.isfinite(found.fclib):
+        residual, _ = measure(self.problem, r)
+        self.last = residual
+        self.recorder.add(iteration, residual.fclib)
+        if not np.isfinite(residual.fclib):
             self.finite = False
             return np.inf
-        merit = found.excess(self.tolerance)
+        merit = residual.excess(self.tolerance)
         if merit < self.best_merit:
             self.best, self.best_merit, self.best_at = r, merit, iteration
         return merit

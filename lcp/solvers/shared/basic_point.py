@@ -40,12 +40,12 @@ def basic_point(box: ScaledBox, states: States, *, accurate: bool = False) -> Ve
         return x
     rows = box.rows(x)[between]
     matrix = block(box.M, between)
-    found = solution(
+    inner = solution(
         matrix, -rows, symmetric_pattern=box.symmetric_pattern, refinements=_REFINEMENTS, accurate=accurate
     )
-    if found is None:
+    if inner is None:
         return None
-    x[between] = found
+    x[between] = inner
     return x
 
 

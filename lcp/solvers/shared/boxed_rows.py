@@ -126,8 +126,8 @@ def largest_curvature(rows: BoxedRows, metric: Vector) -> float:
     else:
         sums = np.zeros(rows.n)
         np.add.at(sums, np.repeat(np.arange(rows.n), np.diff(rows.indptr)), np.abs(rows.data) * unit[rows.indices])
-    found = float((unit * sums).max(initial=0.0))
-    return found if found > 0.0 else 1.0
+    bound = float((unit * sums).max(initial=0.0))
+    return bound if bound > 0.0 else 1.0
 
 
 def opening(problem: LCP | BoxLCP, rows: BoxedRows, z0: Vector | None, *, by_diagonal: bool) -> Vector | Claim:

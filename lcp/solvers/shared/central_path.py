@@ -76,8 +76,8 @@ class Neighbourhood:
 
     def residual(self, at: Point) -> Vector:
         """M x + q - s + t."""
-        found: Vector = self.box.rows(at.x) - at.s + at.t
-        return found
+        gap: Vector = self.box.rows(at.x) - at.s + at.t
+        return gap
 
     def mean(self, at: Point) -> float:
         """mu, the mean of the products p s and r t."""
@@ -150,9 +150,9 @@ def _factors(box: ScaledBox, diagonal: Vector) -> Factors | None:
         matrix = sparse.diags_array(d) @ box.M @ sparse.diags_array(d)
     for shift in _SHIFTS:
         full = shifted(matrix, diagonal * d * d + shift)
-        found = factorized(full, positive_definite=box.symmetric, symmetric_pattern=box.symmetric_pattern)
-        if found is not None:
-            return _Balanced(found, d)
+        factors = factorized(full, positive_definite=box.symmetric, symmetric_pattern=box.symmetric_pattern)
+        if factors is not None:
+            return _Balanced(factors, d)
     return None
 
 

@@ -40,8 +40,8 @@ Reformulation = Callable[[ScaledBox, Vector, Vector], Equations]
 
 def gradient(box: ScaledBox, at: Equations) -> Vector:
     """J^T F."""
-    found: Vector = at.a * at.F + box.M.T @ (at.b * at.F)
-    return found
+    slope: Vector = at.a * at.F + box.M.T @ (at.b * at.F)
+    return slope
 
 
 def direction(box: ScaledBox, at: Equations) -> Vector | None:
@@ -54,11 +54,11 @@ def direction(box: ScaledBox, at: Equations) -> Vector | None:
         return d
     right = -at.F[coupled] - at.b[coupled] * (box.M @ d)[coupled]
     matrix = box.M if coupled.shape[0] == box.n else block(box.M, coupled)
-    found = solution(_jacobian(matrix, at.a[coupled], at.b[coupled]), right,
+    inner = solution(_jacobian(matrix, at.a[coupled], at.b[coupled]), right,
                      symmetric_pattern=box.symmetric_pattern, shifts=True)  # fmt: skip
-    if found is None:
+    if inner is None:
         return None
-    d[coupled] = found
+    d[coupled] = inner
     return d
 
 
@@ -143,14 +143,14 @@ def follow_smoothing(progress: Progress, x: Vector) -> Vector | None:
         function = smoothed(root)
         at = function(box, x, box.rows(x))
         d = direction(box, at)
-        found = None if d is None else line_search(box, function, x, d, at, -2.0 * at.merit)
-        if found is not None:
-            x = found[0]
+        step = None if d is None else line_search(box, function, x, d, at, -2.0 * at.merit)
+        if step is not None:
+            x = step[0]
             states = polished(progress, x, states, solved=progress.solved(x))
             if progress.done():
                 return x
-        full = found is not None and found[1] == 1.0
-        if full or found is None or visits >= _VISITS:
+        full = step is not None and step[1] == 1.0
+        if full or step is None or visits >= _VISITS:
             root *= _FALL if full else _SLOW_FALL
             visits = 0
     return x

@@ -125,13 +125,13 @@ def solve_mixed(problem: MLCP, inner: Any, *, z0: Vector | None, tolerance: floa
     start = None if z0 is None else pivoted.start(z0)
     claim: Claim = inner.solve(pivoted.lcp, z0=start, tolerance=tolerance, trace=trace)
     if np.isfinite(claim.z).all():
-        found = _settled(problem, pivoted, claim.z, tolerance)
-        if found is not None:
+        answer = _settled(problem, pivoted, claim.z, tolerance)
+        if answer is not None:
             swapped = int(pivoted.swapped.sum())
             through = f", {swapped} of them through a pair" if swapped else ""
             detail = f"{pivoted.rank} free unknowns pivoted in{through}"
             detail = f"{detail}; {claim.detail}" if claim.detail else detail
-            return replace(claim, z=found, status=Status.SOLVED, detail=detail, evidence=None)
+            return replace(claim, z=answer, status=Status.SOLVED, detail=detail, evidence=None)
     second = _by_reduction(problem, inner, z0, tolerance, trace)
     return replace(second, iterations=claim.iterations + second.iterations)
 
@@ -152,9 +152,9 @@ def _settled(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Ve
     for candidate in candidates:
         if candidate is None or not np.isfinite(candidate).all():
             continue
-        found = measure(problem, candidate)[0]
-        size = max(found.scaled, found.equations_scaled)
-        if found.solved(tolerance) and size < least:
+        residual = measure(problem, candidate)[0]
+        size = max(residual.scaled, residual.equations_scaled)
+        if residual.solved(tolerance) and size < least:
             best, least = candidate, size
             if size <= _STRICTNESS * tolerance:
                 break

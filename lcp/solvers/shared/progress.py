@@ -95,12 +95,12 @@ class Progress:
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False
-        found = measure(self.problem, z)[0]
+        residual = measure(self.problem, z)[0]
         if record:
-            self._recorder.add(self.iterations, found.natural_map)
-        solved = found.solved(self.tolerance)
+            self._recorder.add(self.iterations, residual.natural_map)
+        solved = residual.solved(self.tolerance)
         equilibrated = self._equilibrated(x) / max(_ACCURATE * self.tolerance, _ROUNDING)
-        worst = max(found.scaled / self.tolerance, found.natural_map / found.natural_limit, equilibrated)
+        worst = max(residual.scaled / self.tolerance, residual.natural_map / residual.natural_limit, equilibrated)
         if solved >= self._solved and (solved > self._solved or worst < self._worst):
             if not self._solved:
                 self._solved_at = self.iterations

@@ -68,8 +68,8 @@ class ScaledBox:
 
     def natural(self, x: Vector, w: Vector) -> Vector:
         """The middle one of x - lo, w and x - hi, zero exactly at solutions: min(x, w) for an `LCP`."""
-        found: Vector = np.maximum(x - self.hi, np.minimum(x - self.lo, w))
-        return found
+        middle: Vector = np.maximum(x - self.hi, np.minimum(x - self.lo, w))
+        return middle
 
     def states(self, x: Vector, w: Vector) -> States:
         """Which of the three the natural map takes in each row; a tie of x - lo and w counts as the bound."""

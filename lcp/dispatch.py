@@ -15,7 +15,7 @@ from lcp.farkas import infeasibility_proof
 from lcp.method import Request
 from lcp.mixed import MLCP
 from lcp.polish.active_set import refine
-from lcp.polish.bounds import at_bounds
+from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP, dense_bytes
 from lcp.reduction import reduce
 from lcp.residuals import Problem, measure

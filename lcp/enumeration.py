@@ -16,7 +16,7 @@ from lcp.errors import ProblemError
 from lcp.mixed import MLCP, stacked
 from lcp.pieces import Affine, affine_set, piece_of
 from lcp.polish.active_set import refine
-from lcp.polish.bounds import at_bounds
+from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import DEFAULT_TOLERANCE, Problem, measure, verified

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 import lcp
 from lcp.catalog import entries
+from lcp.matrix_classes import is_positive_semidefinite, is_symmetric
 from lcp.solvers.clarabel import Clarabel
 from lcp.solvers.piqp import PIQP
 from lcp.solvers.proxqp import ProxQP
 from lcp.solvers.shared.quadratic_program import program_of
-from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric
 
 PACKAGES = {Clarabel: "clarabel", PIQP: "piqp", ProxQP: "proxsuite"}
 ENGINES = (lcp.OSQP, lcp.CVXPY, Clarabel, PIQP, ProxQP)
@@ -275,22 +275,22 @@ def test_sparse_semidefiniteness_agrees_with_eigenvalues(seed: int, n: int) -> N
     units = 10.0 ** rng.integers(-5, 6, n)
     skew = rng.standard_normal((n, n))
     M = B @ B.T + skew - skew.T
-    assert is_sparse_semidefinite(sp.csr_matrix(M * units * units[:, None]))
+    assert is_positive_semidefinite(sp.csr_matrix(M * units * units[:, None]))
     x = rng.standard_normal(n)
     x /= np.linalg.norm(x)
     worse = M - (np.linalg.eigvalsh(M + M.T)[-1] / 2 + 0.01) * np.outer(x, x)
     worse -= max(0.0, float(np.linalg.eigvalsh(worse + worse.T)[0]) / 2 + 0.01) * np.outer(x, x)
-    assert is_sparse_semidefinite(sp.csr_matrix(worse)) == (np.linalg.eigvalsh(worse + worse.T)[0] >= 0.0)
-    assert is_sparse_symmetric(sp.csr_matrix(B @ B.T))
-    assert n == 1 or not is_sparse_symmetric(sp.csr_matrix(M))
+    assert is_positive_semidefinite(sp.csr_matrix(worse)) == (np.linalg.eigvalsh(worse + worse.T)[0] >= 0.0)
+    assert is_symmetric(sp.csr_matrix(B @ B.T))
+    assert n == 1 or not is_symmetric(sp.csr_matrix(M))
 
 
 def test_a_zero_diagonal_is_semidefinite_only_beside_zeros() -> None:
     """[[0, 1], [1, 0]] is not, [[0, 1], [-1, 0]] is, and so is nothing but zeros."""
-    assert not is_sparse_semidefinite(sp.csr_matrix([[0.0, 1.0], [1.0, 0.0]]))
-    assert is_sparse_semidefinite(sp.csr_matrix([[0.0, 1.0], [-1.0, 0.0]]))
-    assert is_sparse_semidefinite(sp.csr_matrix((3, 3)))
-    assert is_sparse_semidefinite(sp.csr_matrix((0, 0)))
+    assert not is_positive_semidefinite(sp.csr_matrix([[0.0, 1.0], [1.0, 0.0]]))
+    assert is_positive_semidefinite(sp.csr_matrix([[0.0, 1.0], [-1.0, 0.0]]))
+    assert is_positive_semidefinite(sp.csr_matrix((3, 3)))
+    assert is_positive_semidefinite(sp.csr_matrix((0, 0)))
 
 
 @given(seed=st.integers(0, 10**6))

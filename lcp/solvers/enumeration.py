@@ -15,7 +15,7 @@ from lcp.judge import unknowns
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
 from lcp.options import whole
-from lcp.polish.bounds import at_bounds
+from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
 from lcp.residuals import Problem

@@ -26,7 +26,6 @@ from lcp.arrays import Vector, check_range
 from lcp.box import BoxLCP, bounds_of
 from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 from lcp.problem import LCP
-from lcp.solvers.shared.semidefinite import is_sparse_semidefinite, is_sparse_symmetric, sparse_congruence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +95,7 @@ def center_of(problem: LCP | BoxLCP) -> Vector:
 def program_of(problem: LCP | BoxLCP) -> Program | None:
     """The program, or None where M is not positive semidefinite."""
     M = problem._M
-    if not (is_sparse_semidefinite(M) if problem.sparse else is_positive_semidefinite(M)):
+    if not is_positive_semidefinite(M):
         return None
     center = center_of(problem)
     load = problem._q + M @ center if center.any() else problem._q
@@ -104,7 +103,7 @@ def program_of(problem: LCP | BoxLCP) -> Program | None:
     kept = np.flatnonzero(lo != hi)
     if kept.shape[0] < problem.n:
         M, load, lo, hi = M[kept][:, kept], load[kept], lo[kept], hi[kept]
-    d = sparse_congruence(M) if problem.sparse else congruence(M)
+    d = congruence(M)
     S, c = _congruent(M, d), load * d
     size = float(abs(S).max()) if kept.shape[0] and (not problem.sparse or S.nnz) else 0.0
     S = S / size if size > 0.0 else S
@@ -114,7 +113,7 @@ def program_of(problem: LCP | BoxLCP) -> Program | None:
     low, high = (lo - center[kept]) / scale, (hi - center[kept]) / scale
     check_range("the quadratic program", S.data if problem.sparse else S, c, scale)
     none = np.zeros(0)
-    if is_sparse_symmetric(S) if problem.sparse else is_symmetric(S):
+    if is_symmetric(S):
         return Program(0.5 * (S + S.T), c, low, high, None, none, none, kept, center, scale)
     return _monotone(S, c, low, high, kept, center, scale)
 

@@ -213,11 +213,6 @@ class ConstraintAccelProblemData(ConstrainedDynamics[AccelerationBlocks]):
         return self.mu_non_sliding.size
 
     @property
-    def nbox(self) -> int:
-        """Number of boxed rows: none at this level."""
-        return 0
-
-    @property
     def N_minus_muQ_T(self) -> LinearMap:
         """The map (N - mu_sliding Q)^T, shape (nv, nc), where rows of Q of non-sliding contacts count as zero.
 

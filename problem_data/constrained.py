@@ -67,6 +67,11 @@ class ConstrainedDynamics(Generic[Blocks]):
         """Number of bilateral rows."""
         return self.kG.size
 
+    @property
+    def nbox(self) -> int:
+        """Number of boxed rows; there are none at acceleration level."""
+        return 0
+
     def blocks(self) -> Blocks:
         """The operators evaluated into dense arrays: computed once, then the same arrays at every call.
 

@@ -3,42 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from problem_data.constrained import ConstrainedDynamics
 from problem_data.errors import ProblemDataError
 from problem_data.validation import FloatArray, float_array, read_only
-
-
-class RowCounts(Protocol):
-    """Problem data of any level, as far as the packed order needs it."""
-
-    @property
-    def nc(self) -> int:
-        """Number of contacts."""
-        ...
-
-    @property
-    def nr(self) -> int:
-        """Number of friction rows."""
-        ...
-
-    @property
-    def nl(self) -> int:
-        """Number of unilateral rows besides contacts."""
-        ...
-
-    @property
-    def nb(self) -> int:
-        """Number of bilateral rows."""
-        ...
-
-    @property
-    def nbox(self) -> int:
-        """Number of boxed rows."""
-        ...
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -81,7 +53,7 @@ class ConstraintForces:
         return np.concatenate((self.fN, self.fF, self.fL, self.fG, self.fB))
 
     @classmethod
-    def from_packed(cls, data: RowCounts, cf: ArrayLike) -> ConstraintForces:
+    def from_packed(cls, data: ConstrainedDynamics[Any], cf: ArrayLike) -> ConstraintForces:
         """Unpack a vector [fN | fF | fL | fG | fB] with the row counts of the problem data.
 
         Raises

@@ -15,7 +15,6 @@ from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
-from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import STATUS_OF_CODE, Status
@@ -69,22 +68,20 @@ class CottleDantzig(Method[LCP | BoxLCP]):
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a proof that there is none, or a limit."""
-        z0, tolerance, trace = request
-        run = PrincipalRun(problem, trace, self.time_limit)
-        at_rest = np.clip(np.zeros(problem.n), run.lo, run.hi)
-        if verified(problem, at_rest, tolerance):
-            return Claim(at_rest, Status.SOLVED, 0, trace=run.recorder.trace())
-        claim = self._from(run, z0, tolerance)
-        if claim.status is not Status.SOLVED and z0 is not None and not run.late():
-            claim = self._from(run, None, tolerance)
+        run = PrincipalRun(problem, request, self.time_limit)
+        if run.rests():
+            return run.claim(Status.SOLVED, 0)
+        claim = self._from(run, request.z0)
+        if claim.status is not Status.SOLVED and request.z0 is not None and not run.late():
+            claim = self._from(run, None)
         return claim
 
-    def _from(self, run: PrincipalRun, start: Vector | None, tolerance: float) -> Claim:
+    def _from(self, run: PrincipalRun, start: Vector | None) -> Claim:
         from lcp.kernels import cottle_dantzig as k
 
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         limit = max(1000, 50 * run.problem.n) if self.max_pivots is None else self.max_pivots
-        best, best_scaled, status = np.clip(np.zeros(run.problem.n), run.lo, run.hi), np.inf, Status.STALLED
+        status = Status.STALLED
         run.choose(start)
         for attempt in range(_ROUNDS):
             run.build()
@@ -101,27 +98,22 @@ class CottleDantzig(Method[LCP | BoxLCP]):
                 if code != codes.RUNNING:
                     break
                 if run.late():
-                    return Claim(best, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit",
-                                 trace=run.recorder.trace())  # fmt: skip
+                    return run.claim(Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
             status = STATUS_OF_CODE[code]
-            z = run.resolved()
-            residual = measure(run.problem, z)[0]
-            if residual.solved(tolerance):
-                detail = "warm basis accepted" if start is not None and info[k.PIVOTS] == 0 else ""
-                return Claim(z, Status.SOLVED, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
-            if residual.scaled < best_scaled:
-                best, best_scaled = z, residual.scaled
+            solution = run.solution(int(info[k.PIVOTS]))
+            if solution is not None:
+                return solution
             if status is Status.RAY_TERMINATION and (proof := self._proof(run, int(info[k.DRIVEN]))) is not None:
-                return Claim(best, Status.INFEASIBLE, int(info[k.PIVOTS]), "", evidence=proof,
-                             trace=run.recorder.trace())  # fmt: skip
+                return run.claim(Status.INFEASIBLE, int(info[k.PIVOTS]), evidence=proof)
             if status is Status.ITERATION_LIMIT:
                 break
             run.keep()
-        if isinstance(run.problem, LCP) and (better := refine(run.problem, best, tolerance)) is not None:
-            return Claim(better, Status.SOLVED, int(info[k.PIVOTS]), "polished", trace=run.recorder.trace())
+        pivots = int(info[k.PIVOTS])
+        if isinstance(run.problem, LCP) and (better := refine(run.problem, run.best, run.tolerance)) is not None:
+            return Claim(better, Status.SOLVED, pivots, "polished", trace=run.recorder.trace())
         status = Status.STALLED if status is Status.SOLVED else status
         detail = "problem too long: max_pivots reached" if status is Status.ITERATION_LIMIT else ""
-        return Claim(best, status, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
+        return run.claim(status, pivots, detail)
 
     @staticmethod
     def _proof(run: PrincipalRun, driven: int) -> Farkas | None:

@@ -14,7 +14,6 @@ from lcp.kernels import codes
 from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.problem import LCP
-from lcp.residuals import measure, verified
 from lcp.result import Claim
 from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import Status
@@ -71,44 +70,38 @@ class Murty(Method[LCP | BoxLCP]):
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         """Pivot until a verified solution, a diagonal entry that is not positive, or a limit."""
-        z0, tolerance, trace = request
         from lcp.kernels import murty as k
 
         n = problem.n
         order = np.arange(n) if self.order is None else np.array(self.order, dtype=np.int64)
         if order.shape[0] != n:
             raise ProblemError(f"Murty.order has length {order.shape[0]}, the problem {n}")
-        run = PrincipalRun(problem, trace, self.time_limit)
-        best = np.clip(np.zeros(n), run.lo, run.hi)
-        if verified(problem, best, tolerance):
-            return Claim(best, Status.SOLVED, 0, trace=run.recorder.trace())
-        best_scaled, status, detail = np.inf, Status.STALLED, ""
+        run = PrincipalRun(problem, request, self.time_limit)
+        if run.rests():
+            return run.claim(Status.SOLVED, 0)
+        status, detail = Status.STALLED, ""
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         limit = max(10_000, 50 * n) if self.max_pivots is None else self.max_pivots
-        run.choose(z0)
+        run.choose(request.z0)
         for attempt in range(_ROUNDS):
             run.build()
             while True:
                 code = k.least_index_loop(
                     run.T, run.x, run.b, run.y, run.inside, run.low, run.high, run.size, order, run.entry,
                     run.pivot_row, self.zero_tolerance * 100.0**-attempt, 1e-13, limit, info,
-                    1 if trace else _BUDGET,
+                    1 if request.trace else _BUDGET,
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))
                 if code != codes.RUNNING or run.late():
                     break
             status, detail = _END[code]
-            z = run.resolved()
-            residual = measure(problem, z)[0]
-            if residual.solved(tolerance):
-                detail = "warm basis accepted" if z0 is not None and info[k.PIVOTS] == 0 else ""
-                return Claim(z, Status.SOLVED, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
-            if residual.scaled < best_scaled:
-                best, best_scaled = z, residual.scaled
+            solution = run.solution(int(info[k.PIVOTS]))
+            if solution is not None:
+                return solution
             if status is Status.ITERATION_LIMIT:
                 break
             run.keep()
-        return Claim(best, status, int(info[k.PIVOTS]), detail, trace=run.recorder.trace())
+        return run.claim(status, int(info[k.PIVOTS]), detail)
 
 
 _END = {

@@ -1,4 +1,4 @@
-"""What the principal pivoting methods on a dense tableau share: scaled data, workspace, basis, final values."""
+"""The frame of the principal pivoting methods on a dense tableau: scaled data, workspace, basis, values, claim."""
 
 from __future__ import annotations
 
@@ -9,26 +9,33 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
+from lcp.farkas import Farkas
+from lcp.method import Request
 from lcp.problem import LCP, kernel_arrays
-from lcp.residuals import measure
+from lcp.residuals import measure, verified
+from lcp.result import Claim
+from lcp.status import Status
 from lcp.trace import TraceRecorder
 
 
 class PrincipalRun:
     """Workspace and data of one solve on a tableau of principal transforms (`lcp.kernels.principal_tableau`)."""
 
-    def __init__(self, problem: LCP | BoxLCP, trace: bool, time_limit: float) -> None:
+    def __init__(self, problem: LCP | BoxLCP, request: Request, time_limit: float) -> None:
         """Scale the data and choose no basis yet."""
         from lcp.kernels.equilibrate import equilibrate
 
         n = problem.n
         self.problem = problem
-        self.recorder = TraceRecorder(trace)
+        self.tolerance = request.tolerance
+        self.recorder = TraceRecorder(request.trace)
         self.deadline = time.monotonic() + time_limit
         M, self.q = kernel_arrays(problem) if isinstance(problem, LCP) else (problem._M, problem._q)
         self.M: NDArray[np.float64] = M
         # Writable copies: read-only arrays are another type to the kernels.
         self.lo, self.hi = (bound.copy() for bound in bounds_of(problem))
+        self.best: Vector = np.clip(np.zeros(n), self.lo, self.hi)
+        self.best_scaled, self.warm = np.inf, False
         self.row, self.column = np.empty(n), np.empty(n)
         self.work = np.empty(3 * n)
         equilibrate(self.M, self.row, self.column, 4, self.work)
@@ -47,6 +54,8 @@ class PrincipalRun:
 
     def choose(self, start: Vector | None) -> None:
         """The basis of a start: unknowns between their bounds, and always those without bounds."""
+        self.best, self.best_scaled = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
+        self.warm = start is not None
         free = np.isinf(self.lo) & np.isinf(self.hi)
         self.rest[:] = np.where(np.isfinite(self.low), self.low, np.where(np.isfinite(self.high), self.high, 0.0))
         self.wanted[:] = free
@@ -81,6 +90,25 @@ class PrincipalRun:
             self.perm, self.A, self.load, self.work, z,
         )  # fmt: skip
         return z
+
+    def rests(self) -> bool:
+        """Whether the point nearest to zero solves the problem as it is."""
+        return verified(self.problem, self.best, self.tolerance)
+
+    def solution(self, pivots: int) -> Claim | None:
+        """The claim of the present basis if it solves the original problem; if not, z is kept where it is the best."""
+        z = self.resolved()
+        residual = measure(self.problem, z)[0]
+        if residual.solved(self.tolerance):
+            detail = "warm basis accepted" if self.warm and pivots == 0 else ""
+            return Claim(z, Status.SOLVED, pivots, detail, trace=self.recorder.trace())
+        if residual.scaled < self.best_scaled:
+            self.best, self.best_scaled = z, residual.scaled
+        return None
+
+    def claim(self, status: Status, pivots: int, detail: str = "", evidence: Farkas | None = None) -> Claim:
+        """The claim on the best z met."""
+        return Claim(self.best, status, pivots, detail, evidence, trace=self.recorder.trace())
 
     def record(self, pivots: int) -> None:
         """One number of the trace."""

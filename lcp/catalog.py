@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,26 @@ from lcp.problem import LCP
 from lcp.status import Status
 from lcp.traits import Traits, implied
 
+P = TypeVar("P")
+
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class NamedProblem(Generic[P]):
+    """A problem, its name, and where it comes from."""
+
+    name: str
+    source: str
+    problem: P
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(NamedProblem[LCP]):
     """One named problem.
 
     Attributes
     ----------
-    name, source
-        Name, and where the problem comes from.
-    problem
-        The `LCP`.
+    name, source, problem
+        As in `NamedProblem`.
     outcome
         `Status.SOLVED` where a solution exists, otherwise what is true of the problem.
     solutions
@@ -39,9 +49,6 @@ class Entry:
         Whether complementary pivoting may need about 2^n pivots.
     """
 
-    name: str
-    source: str
-    problem: LCP
     outcome: Status
     solutions: tuple[NDArray[np.float64], ...]
     complete: bool
@@ -108,6 +115,10 @@ def _entry(
     )
 
 
+_SPD = Traits.SYMMETRIC_POSITIVE_DEFINITE
+_SPSD = Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
+_P = Traits.P_MATRIX
+_COP = Traits.COPOSITIVE
 _CPS = "Cottle, Pang and Stone, The Linear Complementarity Problem (1992)"
 _SINE, _COSINE = math.sin(math.radians(60.0)), math.cos(math.radians(60.0))
 
@@ -154,12 +165,9 @@ def entries() -> tuple[Entry, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class MixedEntry:
+class MixedEntry(NamedProblem[MLCP]):
     """One named mixed problem; as `Entry`, with solutions (u, y)."""
 
-    name: str
-    source: str
-    problem: MLCP
     outcome: Status
     solutions: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
     complete: bool
@@ -206,12 +214,6 @@ def mixed_entries() -> tuple[MixedEntry, ...]:
         _mixed("free_unknown_only_in_w", "A = 0 and X1 = 0: any u >= 1 with y = 0, or u <= 1 with y = 1 - u",
                (((0.0,),), ((0.0,),), ((1.0,),), ((1.0,),), (0.0,), (-1.0,)), complete=False),
     )  # fmt: skip
-
-
-_SPD = Traits.SYMMETRIC_POSITIVE_DEFINITE
-_SPSD = Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE
-_P = Traits.P_MATRIX
-_COP = Traits.COPOSITIVE
 
 
 def named(name: str) -> Entry:

@@ -8,20 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.catalog import NamedProblem
 from lcp.friction.problem import FrictionProblem
 from lcp.status import Status
 
 
 @dataclass(frozen=True, eq=False)
-class FrictionEntry:
+class FrictionEntry(NamedProblem[FrictionProblem]):
     """One named problem.
 
     Attributes
     ----------
-    name, source
-        Name, and where the answer comes from.
-    problem
-        The `FrictionProblem`.
+    name, source, problem
+        As in `NamedProblem`; the source is that of the answer.
     u
         The velocity of every solution, None where there is no solution.
     r
@@ -30,9 +29,6 @@ class FrictionEntry:
         `Status.SOLVED` where a solution exists, else what is true of the problem.
     """
 
-    name: str
-    source: str
-    problem: FrictionProblem
     u: Vector | None
     r: Vector | None
     outcome: Status = Status.SOLVED

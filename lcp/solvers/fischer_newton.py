@@ -9,10 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
-from lcp.method import Method, Request
 from lcp.options import flag, positive, real, whole
-from lcp.problem import LCP
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import polished, search
 from lcp.solvers.shared.damped_newton import (
@@ -23,8 +20,8 @@ from lcp.solvers.shared.damped_newton import (
     gradient,
     line_search,
 )
-from lcp.solvers.shared.progress import Progress
-from lcp.solvers.shared.scaled_box import ScaledBox, States, scaled_box
+from lcp.solvers.shared.progress import NewtonMethod, Progress
+from lcp.solvers.shared.scaled_box import ScaledBox, States
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -36,7 +33,7 @@ _HALF_ROOT = math.sqrt(0.5)
 
 
 @dataclass(frozen=True)
-class FischerNewton(Method[LCP | BoxLCP]):
+class FischerNewton(NewtonMethod):
     """Semismooth Newton on z + w - sqrt(z^2 + w^2) with line search (Fischer 1992; De Luca, Facchinei, Kanzow 1996).
 
     The merit function 1/2 |F|^2 is smooth, so that the line search always ends: the Newton step is taken where it
@@ -86,15 +83,9 @@ class FischerNewton(Method[LCP | BoxLCP]):
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    @np.errstate(all="ignore")
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _from_start(self, progress: Progress, start: Vector) -> Claim:
         """Newton steps, perhaps from a second start, until a verified solution, a point of no headway or a limit."""
-        z0, tolerance, trace = request
-        box = scaled_box(problem)
-        progress = Progress(problem, box, tolerance, self.max_iterations, self.time_limit, trace)
-        start = progress.start(z0)
-        if progress.done():
-            return progress.claim(Status.SOLVED)
+        box = progress.box
         function = fischer_burmeister(self.penalty)
         self._iterate(progress, function, start, _PATIENCE if self.smoothing else _LAST_PATIENCE)
         if self.smoothing and not progress.accurate() and not progress.exhausted:

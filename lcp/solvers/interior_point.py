@@ -9,16 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
 from lcp.farkas import infeasibility_proof
-from lcp.method import Method, Request
 from lcp.options import flag, positive, whole
-from lcp.problem import LCP
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, block
 from lcp.solvers.shared.central_path import Neighbourhood, start, states_of, step_from
-from lcp.solvers.shared.progress import Progress
-from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
+from lcp.solvers.shared.progress import NewtonMethod, Progress
+from lcp.solvers.shared.scaled_box import ScaledBox
 from lcp.status import Status
 from lcp.traits import MONOTONE, Traits
 
@@ -33,7 +30,7 @@ _PROOF_SIZE = 2000
 
 
 @dataclass(frozen=True)
-class InteriorPoint(Method[LCP | BoxLCP]):
+class InteriorPoint(NewtonMethod):
     """Infeasible interior-point path following, predictor-corrector (Mehrotra 1992; Wright 1997, chapter 8).
 
     For monotone problems: M positive semidefinite, not necessarily symmetric. Each iteration factorises
@@ -70,17 +67,12 @@ class InteriorPoint(Method[LCP | BoxLCP]):
     polish: bool = flag(True)
     time_limit: float = positive(300.0)
 
+    congruent: ClassVar[bool] = True
     traits: ClassVar[Traits] = MONOTONE | Traits.SPARSE | Traits.BOXED
 
-    @np.errstate(all="ignore")
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _from_start(self, progress: Progress, start: Vector) -> Claim:
         """Follow the path until a verified solution, divergence or a limit; ``z0`` is only looked at."""
-        z0, tolerance, trace = request
-        whole = scaled_box(problem, congruent=True)
-        progress = Progress(problem, whole, tolerance, self.max_iterations, self.time_limit, trace)
-        progress.start(z0)
-        if progress.done():
-            return progress.claim(Status.SOLVED)
+        problem, whole = progress.problem, progress.box
         moving = np.flatnonzero(whole.lo < whole.hi)
         part = _part(whole, moving)
         for distance in _STARTS:

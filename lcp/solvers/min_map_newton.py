@@ -8,15 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.box import BoxLCP
-from lcp.method import Method, Request
 from lcp.options import flag, positive, whole
-from lcp.problem import LCP
 from lcp.result import Claim
 from lcp.solvers.shared.basic_point import basic_point, search
 from lcp.solvers.shared.damped_newton import Equations, direction, follow_smoothing, gradient, line_search
-from lcp.solvers.shared.progress import Progress
-from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox, scaled_box
+from lcp.solvers.shared.progress import NewtonMethod, Progress
+from lcp.solvers.shared.scaled_box import BETWEEN, ScaledBox
 from lcp.status import Status
 from lcp.traits import Traits
 
@@ -25,7 +22,7 @@ _PATIENCE = 6
 
 
 @dataclass(frozen=True)
-class MinMapNewton(Method[LCP | BoxLCP]):
+class MinMapNewton(NewtonMethod):
     """Nonsmooth Newton with line search on min(z, Mz + q), finite on P-matrices (Pang 1990; Harker and Pang 1990).
 
     A step fixes the unknowns whose bound is nearer than their row is to zero and solves the rows of the others: a
@@ -63,19 +60,13 @@ class MinMapNewton(Method[LCP | BoxLCP]):
         Traits.POSITIVE_DEFINITE | Traits.P_MATRIX | Traits.WARM_START | Traits.SPARSE | Traits.BOXED
     )
 
-    @np.errstate(all="ignore")
-    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+    def _from_start(self, progress: Progress, start: Vector) -> Claim:
         """Damped steps, then the smoothing path, then principal pivoting, until a verified solution or a limit."""
-        z0, tolerance, trace = request
-        box = scaled_box(problem)
-        progress = Progress(problem, box, tolerance, self.max_iterations, self.time_limit, trace)
-        start = progress.start(z0)
-        if progress.done():
-            return progress.claim(Status.SOLVED)
+        box = progress.box
         x = _damped(progress, start)
         if progress.accurate():
             return progress.claim(Status.SOLVED)
-        if self.smoothing and not progress.exhausted and not progress.accurate():
+        if self.smoothing and not progress.exhausted:
             end = follow_smoothing(progress, start)
             if progress.accurate():
                 return progress.claim(Status.SOLVED, "from the smoothing path")

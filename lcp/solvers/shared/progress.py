@@ -1,19 +1,20 @@
-"""What every iterative Newton-like method keeps on its way: limits, the best candidate, the trace."""
+"""The frame of the Newton and interior methods: scaled data, limits, the best candidate, the trace."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
+from lcp.method import Method, Request
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
-from lcp.solvers.shared.scaled_box import ScaledBox
+from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
@@ -130,3 +131,23 @@ class Progress:
             status, evidence = Status.SOLVED, None
             detail = detail if self._accurate else ""
         return Claim(self.z, status, self.iterations, detail, evidence=evidence, trace=self._recorder.trace())
+
+
+class NewtonMethod(Method[LCP | BoxLCP]):
+    """The frame of a method on a `ScaledBox`: its fields are the limits, `_from_start` goes on from a start."""
+
+    #: Whether the scaling has to keep M positive semidefinite.
+    congruent: ClassVar[bool] = False
+    max_iterations: int
+    time_limit: float
+
+    def _from_start(self, progress: Progress, start: Vector) -> Claim:
+        """Iterate from a start until a verified solution, a point of no headway or a limit."""
+        raise NotImplementedError
+
+    @np.errstate(all="ignore")
+    def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
+        box = scaled_box(problem, congruent=self.congruent)
+        progress = Progress(problem, box, request.tolerance, self.max_iterations, self.time_limit, request.trace)
+        start = progress.start(request.z0)
+        return progress.claim(Status.SOLVED) if progress.done() else self._from_start(progress, start)

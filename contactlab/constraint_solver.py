@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,9 +19,8 @@ from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
 from contactlab.formulation.cone import form_cone_problem, pyramid_vector
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
-from contactlab.formulation.force_helpers import ForceHelpers, check_level
-from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, refuse
-from contactlab.formulation.generalized import generalized_force
+from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
+from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.impact import form_impact_lcp
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
 from contactlab.formulation.proposal import proposed
@@ -47,8 +47,7 @@ __all__ = [
 ]
 
 
-#: What the friction rows of the data span.
-FRICTION = ("pyramid", "cone")
+S = TypeVar("S", bound=Solution)
 
 # Scaled residual of G v+ + kG above which the equations are taken to contradict one another, not to be rounded.
 _CONSISTENT = 1e-9
@@ -100,17 +99,10 @@ class ConstraintSolver(ForceHelpers):
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
-        if self.friction not in FRICTION:
-            raise lcp.ProblemError(f"friction must be one of {', '.join(FRICTION)}, got {self.friction!r}")
-        solver, known = self.lcp_solver, getattr(self.lcp_solver, "traits", None)
-        of_cones = known is not None and bool(known & lcp.Traits.CONE)
-        others = isinstance(solver, FrictionBackend) or (known is not None and not of_cones)
-        if self.friction == "cone" and others:
-            raise lcp.ProblemError(
-                f'{type(solver).__name__} does not solve friction="cone"; lcp.ALL_FRICTION_SOLVERS do, or give none'
-            )
-        if self.friction == "pyramid" and of_cones:
-            raise lcp.ProblemError(f'{type(solver).__name__} solves cones alone: write friction="cone"')
+        objection = friction_objection(self.friction, self.lcp_solver)
+        if objection is not None:
+            field, why = objection
+            raise lcp.ProblemError(f"friction {why}" if field == "friction" else why)
 
     def solve_constraint_problem(
         self, data: ConstraintAccelProblemData, *, z0: ArrayLike | None = None
@@ -146,7 +138,12 @@ class ConstraintSolver(ForceHelpers):
         if data.use_complementarity_problem_solver:
             formed = form_acceleration_lcp(data)
             problem = lcp.LCP(formed.MM, formed.qq)
-            result = self._solve(problem, z0, "nc + 2 nr + nns + nl")
+            start = None if z0 is None else _start(z0, problem.n, "nc + 2 nr + nns + nl")
+            solver: Any = self.lcp_solver
+            if isinstance(solver, FrictionBackend):
+                result = refuse(problem, solver, "friction backends apply to impacts and steps only")
+            else:
+                result = lcp.solve(problem, solver, z0=start, tolerance=self.tolerance)
             packed, acceleration = formed.unpack(result.z.copy())
             certificate = certify_accelerations(data, result.z, packed, acceleration)
         else:
@@ -180,17 +177,7 @@ class ConstraintSolver(ForceHelpers):
             The LCP solver failed, or the bilateral equations contradict one another.
         """
         check_level(data, ConstraintVelProblemData)
-        answer, packed, certificate, v_plus = self._velocity_level(
-            "the impact problem", data, form_impact_lcp(data), None, z0
-        )
-        return ImpactSolution(
-            forces=ConstraintForces.from_packed(data, packed),
-            result=answer.result,
-            relaxed=answer.relaxed,
-            certificate=certificate,
-            generalized_force=packed @ data.blocks().J,
-            v_plus=v_plus,
-        )
+        return self._velocity_level("the impact problem", data, form_impact_lcp(data), None, z0, ImpactSolution)
 
     def solve_discretized_problem(
         self,
@@ -235,16 +222,7 @@ class ConstraintSolver(ForceHelpers):
     def _step(self, data: ConstraintVelProblemData, h: float, z0: ArrayLike | None) -> StepSolution:
         formed = form_discretized_lcp(data, h)
         what = f"the contact problem over h = {formed.h:g} s"
-        answer, packed, certificate, v_plus = self._velocity_level(what, data, formed, formed.h, z0)
-        return StepSolution(
-            forces=ConstraintForces.from_packed(data, packed),
-            result=answer.result,
-            relaxed=answer.relaxed,
-            certificate=certificate,
-            generalized_force=packed @ data.blocks().J,
-            v_plus=v_plus,
-            h=formed.h,
-        )
+        return self._velocity_level(what, data, formed, formed.h, z0, partial(StepSolution, h=formed.h))
 
     def _velocity_level(
         self,
@@ -253,53 +231,46 @@ class ConstraintSolver(ForceHelpers):
         formed: DiscretizedLCP,
         h: float | None,
         z0: ArrayLike | None,
-    ) -> tuple[FrictionAnswer, FloatArray, Certificate, FloatArray]:
-        """Solve, unpack and certify; the error carries h."""
+        kind: Callable[..., S],
+    ) -> S:
+        """Solution of the given kind: solved, unpacked and certified; the error carries h."""
+        blocks = data.blocks()
+        solver: Any = self.lcp_solver
+        size = "1 + r per contact, then nl" if self.friction == "cone" else lcp_size_text(blocks)
         if self.friction == "cone":
-            return self._with_cones(what, data, formed, h, z0)
-        solver, size = self.lcp_solver, lcp_size_text(data.blocks())
-        if isinstance(solver, FrictionBackend):
-            answer = solver.solve_contacts(formed, z0=None if z0 is None else _start(z0, len(formed.qq), size))
-            what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
+            cone = form_cone_problem(formed)
+            start = None if z0 is None else _start(z0, cone.problem.m, size)
+            forces = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(cone.problem, forces, relaxed=False)
+            z = pyramid_vector(blocks, cone.places, forces.r, forces.u)
         else:
-            problem = lcp.LCP(formed.MM, formed.qq)
-            start = None if z0 is None else _start(z0, problem.n, size)
-            result = None if start is None or h is None else proposed(data, h, start, self.tolerance)
-            if result is None:
-                result = self._solve(problem, start, size)
-            answer = FrictionAnswer(problem, result, relaxed=False)
-        # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
-        z = answer.result.z.copy()
-        packed, v_plus = recover_forces(formed.h, formed.rows, data.blocks(), z)
-        certificate = replace(certify_forces(data, formed.h, z, packed, v_plus), not_enforced=answer.not_enforced)
-        _require(what, data, answer.problem, answer.result, h, certificate)
-        return answer, packed, certificate, v_plus
-
-    def _with_cones(
-        self,
-        what: str,
-        data: ConstraintVelProblemData,
-        formed: DiscretizedLCP,
-        h: float | None,
-        z0: ArrayLike | None,
-    ) -> tuple[FrictionAnswer, FloatArray, Certificate, FloatArray]:
-        """The same with Coulomb's exact cone."""
-        cone, blocks = form_cone_problem(formed), data.blocks()
-        start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl")
-        solver: Any = self.lcp_solver
-        result = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
-        z = pyramid_vector(blocks, cone.places, result.r, result.u)
+            start = None if z0 is None else _start(z0, len(formed.qq), size)
+            if isinstance(solver, FrictionBackend):
+                answer = solver.solve_contacts(formed, z0=start)
+                what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
+            else:
+                problem = lcp.LCP(formed.MM, formed.qq)
+                result = None if start is None or h is None else proposed(data, h, start, self.tolerance)
+                if result is None:
+                    result = lcp.solve(problem, solver, z0=start, tolerance=self.tolerance)
+                answer = FrictionAnswer(problem, result, relaxed=False)
+            # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
+            z = answer.result.z.copy()
         packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
-        certificate = certify_cone_forces(data, formed.h, packed, v_plus)
-        _require(what, data, cone.problem, result, h, certificate)
-        return FrictionAnswer(cone.problem, result, relaxed=False), packed, certificate, v_plus
-
-    def _solve(self, problem: lcp.LCP, z0: ArrayLike | None, size: str) -> lcp.Result:
-        start = None if z0 is None else _start(z0, problem.n, size)
-        if isinstance(self.lcp_solver, FrictionBackend):
-            return refuse(problem, self.lcp_solver, "friction backends apply to impacts and steps only")
-        solver: Any = self.lcp_solver
-        return lcp.solve(problem, solver, z0=start, tolerance=self.tolerance)
+        if self.friction == "cone":
+            certificate = certify_cone_forces(data, formed.h, packed, v_plus)
+        else:
+            certificate = certify_forces(data, formed.h, z, packed, v_plus)
+        certificate = replace(certificate, not_enforced=answer.not_enforced)
+        _require(what, data, answer.problem, answer.result, h, certificate)
+        return kind(
+            forces=ConstraintForces.from_packed(data, packed),
+            result=answer.result,
+            relaxed=answer.relaxed,
+            certificate=certificate,
+            generalized_force=packed @ blocks.J,
+            v_plus=v_plus,
+        )
 
 
 def _require(

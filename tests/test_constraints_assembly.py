@@ -17,7 +17,7 @@ from contactlab.constraints import (
     constraint_position_error,
 )
 from contactlab.constraints.assembly_conditions import conditions_of, loop_closures
-from contactlab.constraints.assembly_distance import difference_jacobian
+from contactlab.constraints.assembly_nearest import difference_jacobian
 from contactlab.multibody import (
     Model,
     ModelBuilder,

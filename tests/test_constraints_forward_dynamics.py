@@ -267,7 +267,7 @@ def test_constraints_do_no_work(method):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_delassus_matrix(seed):
-    """By test forces it is G M^-1 G^T, for loops, several branches and redundant rows too."""
+    """By unit forces it is G M^-1 G^T, for loops, several branches and redundant rows too."""
     model = random_tree(seed, bodies=8)
     q, _, _ = state(model, seed)
     cs = ConstraintSet(model, [*loops(model, q, seed, [0, 3, 5]), *contacts(model, seed, 6), *contacts(model, seed, 1)])
@@ -314,7 +314,7 @@ def test_errors_name_what_is_wrong(method):
     assert caught.value.field == "cs"
 
 
-def test_test_forces_refuse_loops():
+def test_unit_forces_refuse_loops():
     """Kokkevis' method names the groups that are no contacts."""
     model = random_tree(1, bodies=4)
     q, v, tau = state(model, 1)

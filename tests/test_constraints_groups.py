@@ -44,7 +44,7 @@ def tree(branches: int, length: int) -> Model:
         (5, 20, [f"{k % 5}.19" for k in range(12)]),  # too long for the stack
     ],
 )
-def test_test_forces_agree_with_the_direct_method(branches: int, length: int, bodies: list[str]) -> None:
+def test_unit_forces_agree_with_the_direct_method(branches: int, length: int, bodies: list[str]) -> None:
     """Accelerations, forces and rank, with Baumgarte and wanted accelerations."""
     model, rng = tree(branches, length), np.random.default_rng(1)
     rows = []

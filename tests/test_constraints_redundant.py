@@ -196,8 +196,8 @@ def test_singular_mass_matrix(method):
     np.testing.assert_allclose(s.H @ found.a + s.C, tau + s.G.T @ found.forces, atol=1e-10)
 
 
-def test_test_forces_with_a_singular_mass_matrix():
-    """Contacts that hold what has no inertia: no test force can be applied, and the null space answers."""
+def test_unit_forces_with_a_singular_mass_matrix():
+    """Contacts that hold what has no inertia: no unit force can be applied, and the null space answers."""
     model = gimbal()
     q, v, tau = np.array([0.2, np.pi / 2, 0.3]), np.zeros(3), np.array([0.0, 0.2, 0.0])
     cs = ConstraintSet(model, [ContactConstraint("plate", (0, 0.2, 0), n) for n in np.eye(3)])

@@ -16,15 +16,19 @@ from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom import CustomConstraint
 from contactlab.constraints.delassus import delassus
 from contactlab.constraints.errors import ConstraintError
+from contactlab.constraints.evaluation import (
+    baumgarte_term,
+    constraint_gamma,
+    constraint_jacobian,
+    constraint_position_error,
+    constraint_velocity_error,
+)
 from contactlab.constraints.forward_dynamics import ConstrainedMotion, forward_dynamics_constraints
-from contactlab.constraints.gamma import baumgarte_term, constraint_gamma
 from contactlab.constraints.groups import ConstraintGroup
 from contactlab.constraints.impulses import ConstraintImpact, constraint_impulses
 from contactlab.constraints.inverse_dynamics import ConstrainedInverseDynamics, inverse_dynamics_constraints
 from contactlab.constraints.inverse_dynamics_relaxed import inverse_dynamics_constraints_relaxed
-from contactlab.constraints.jacobian import constraint_jacobian
 from contactlab.constraints.loop import LoopConstraint
-from contactlab.constraints.row_errors import constraint_position_error, constraint_velocity_error
 from contactlab.constraints.system import ConstrainedSystem, constrained_system
 from contactlab.constraints.wrenches import BodyWrench, group_wrenches
 

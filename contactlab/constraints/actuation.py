@@ -1,4 +1,4 @@
-"""Which degrees of freedom have a drive, and whether they are enough to determine the motion."""
+"""Actuation: the degrees of freedom with a drive, and whether they determine the motion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.jacobian import constraint_jacobian
+from contactlab.constraints.evaluation import constraint_jacobian
 from contactlab.constraints.row_space import row_space
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
@@ -93,7 +93,7 @@ def is_fully_actuated(
 
 
 def actuation_of(G: FloatArray, actuated: NDArray[np.bool_]) -> Actuation:
-    """The same for a given G (nc, nv)."""
+    """Actuation of a given G (nc, nv)."""
     length = np.linalg.norm(G, axis=1, keepdims=True)
     reduced = (G / np.where(length > 0.0, length, 1.0))[:, ~actuated]
     return Actuation(row_space(reduced[np.linalg.norm(reduced, axis=1) > _ROUNDING]).rank, reduced.shape[1])

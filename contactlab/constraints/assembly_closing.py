@@ -1,4 +1,4 @@
-"""Bringing residuals to zero from anywhere: damped Gauss-Newton steps, and new starts where they end too early."""
+"""Descents of residuals to zero from anywhere: damped Gauss-Newton steps, and new starts where they end too early."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _AGREEING: Final = 6
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
-    """All conditions of one assembly, stacked."""
+    """Conditions of one assembly, stacked."""
 
     model: Model
     parts: Sequence[Condition]
@@ -53,7 +53,7 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Closing:
-    """Where descents ended: the configuration of least residual, its norm, the steps tried."""
+    """End of the descents: the configuration of least residual, its norm, the steps tried."""
 
     q: FloatArray
     error: float

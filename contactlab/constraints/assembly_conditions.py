@@ -1,4 +1,4 @@
-"""What a set of constraints asks of a configuration: residuals to be made zero, and their exact derivatives.
+"""Conditions of a constraint set on a configuration: residuals to be made zero, and their exact derivatives.
 
 Dynamics needs rows G that hold near a solution; assembling starts far from one. Three things are therefore different
 from `constraint_position_error` and `constraint_jacobian`:
@@ -18,7 +18,6 @@ from typing import Protocol
 
 import numpy as np
 
-from contactlab.constraints.assembly_distance import turn_jacobian
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom_values import CustomRows
@@ -32,7 +31,7 @@ from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["Condition", "ContactPlace", "CustomPlace", "LoopClosure", "conditions_of", "loop_closures"]
+__all__ = ["Condition", "ContactPlace", "CustomPlace", "LoopClosure", "conditions_of", "loop_closures", "turn_jacobian"]
 
 
 class Condition(Protocol):
@@ -77,7 +76,7 @@ class ContactPlace:
 
 @dataclass(frozen=True, eq=False)
 class LoopClosure:
-    """All rows of one pair of frames.
+    """Rows of one pair of frames.
 
     Attributes
     ----------
@@ -141,6 +140,22 @@ def _whole_turn(D: FloatArray) -> tuple[FloatArray, FloatArray]:
     return turn, turn_jacobian(turn).T
 
 
+def turn_jacobian(turn: FloatArray) -> FloatArray:
+    """J (3, 3): rate of the rotation vector (3,) of exp(turn) for an angular velocity in the turned axes.
+
+    The inverse of the right Jacobian of the exponential, I + [r]/2 + (1/a^2 - (1 + cos a)/(2 a sin a)) [r]^2, a = |r|
+    (Chirikjian, Stochastic Models, Information Theory, and Lie Groups 2, 2012, section 10.6); its transpose serves the
+    axes before the turn.
+    """
+    angle = float(np.linalg.norm(turn))
+    skew = cross_matrix(turn)
+    if angle < 1e-3:
+        factor = 1.0 / 12.0 + angle * angle / 720.0
+    else:
+        factor = 1.0 / angle**2 - 0.5 / (angle * np.tan(0.5 * angle))
+    return np.asarray(np.eye(3) + 0.5 * skew + factor * (skew @ skew))
+
+
 def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The turn (3,) about an axis normal to ``axis`` that takes it to its image D axis, and its rate."""
     image = D @ axis
@@ -184,7 +199,7 @@ def _closure(group: list[LoopConstraint]) -> LoopClosure:
 
 @dataclass(frozen=True, eq=False)
 class CustomPlace:
-    """What a custom constraint asks of q at a time: its assembly methods, or else its position error and G."""
+    """Condition of a custom constraint on q at a time: its assembly methods, or else its position error and G."""
 
     rows: CustomRows
     t: float
@@ -199,7 +214,7 @@ class CustomPlace:
 
 
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:
-    """All conditions of a set: loops frame by frame, contacts held at their places at q0, custom rows."""
+    """Conditions of a set: loops frame by frame, contacts held at their places at q0, custom rows."""
     at = kinematics(model, q0)
     found: list[Condition] = []
     found.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))

@@ -1,4 +1,4 @@
-"""Among all solutions around one, the one nearest to where the search began."""
+"""Nearest solution to where the search began, among all those around one."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from typing import Final
 import numpy as np
 
 from contactlab.constraints.assembly_closing import Conditions, back_on
-from contactlab.constraints.assembly_distance import difference_jacobian
+from contactlab.constraints.assembly_conditions import turn_jacobian
 from contactlab.constraints.row_space import RowSpace, row_space
 from contactlab.multibody.configuration import difference, integrate
+from contactlab.multibody.joints import FloatingBase, Spherical
+from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Nearest", "nearest_on_solutions"]
+__all__ = ["Nearest", "difference_jacobian", "nearest_on_solutions"]
 
 # The last step is shorter than this [rad, m]; the error of a Newton step is of the order of its square.
 _LAST: Final = 1e-8
 # Solutions nearer than this [rad, m] need no curvature of the rows: the method then gains a decimal per step without.
 _NEAR: Final = 0.1
+# Steps of differences: one-sided ones of the slope, central ones for joints whose formula is the user's.
 _STEP: Final = 1e-6
 
 
@@ -107,7 +110,7 @@ def _curvature(
     rows: RowSpace,
     hessian: FloatArray,
 ) -> FloatArray:
-    """What rows and coordinates bend: the Lagrangian's projected Hessian, by differences, less the given part of it."""
+    """Curvature of rows and coordinates: the Lagrangian's projected Hessian, by differences, less its given part."""
     model, Z = conditions.model, rows.null
     multipliers = rows.multipliers(gradient)
     if not multipliers.any():
@@ -122,3 +125,21 @@ def _curvature(
     columns = [Z.T @ (slope(integrate(model, q, z, _STEP)) - here) / _STEP for z in Z.T]
     whole = np.array(columns).T.reshape(hessian.shape)
     return np.asarray(0.5 * (whole + whole.T) - hessian)
+
+
+def difference_jacobian(model: Model, q0: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """d = difference(q0, q), (nv,), and D (nv, nv): D x is its rate when q moves with velocity x."""
+    d = difference(model, q0, q)
+    D = np.eye(model.nv)
+    for body in model.bodies:
+        if isinstance(body.joint, Spherical | FloatingBase):
+            last = model.v_slice(body.name).stop
+            D[last - 3 : last, last - 3 : last] = turn_jacobian(d[last - 3 : last])
+    for _, _, iv in model.packed.custom:
+        for column in range(iv.start, iv.stop):
+            move = np.zeros(model.nv)
+            move[column] = _STEP
+            ahead = difference(model, q0, integrate(model, q, move, 1.0))
+            behind = difference(model, q0, integrate(model, q, move, -1.0))
+            D[:, column] = (ahead - behind) / (2.0 * _STEP)
+    return d, D

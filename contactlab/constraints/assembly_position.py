@@ -31,7 +31,7 @@ _ROUNDINGS: Final = 64.0 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class AssembledPosition:
-    """What `assemble_q` found.
+    """Result of `assemble_q`.
 
     Attributes
     ----------

@@ -13,8 +13,7 @@ from contactlab.constraints.assembly_conditions import conditions_of
 from contactlab.constraints.assembly_position import checked_weights
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.evaluation import check_set, time_of
-from contactlab.constraints.jacobian import constraint_jacobian
+from contactlab.constraints.evaluation import check_set, constraint_jacobian, time_of
 from contactlab.constraints.row_space import nearest_solution, row_space
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
@@ -30,7 +29,7 @@ _MET: Final = 1e-11
 
 @dataclass(frozen=True, eq=False)
 class AssembledVelocity:
-    """What `assemble_v` found.
+    """Result of `assemble_v`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How drift off a constraint is pulled back."""
+"""Stabilisation of constraints against drift."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Baumgarte:
 
 
 def baumgarte_of(value: float | Baumgarte | None) -> Baumgarte | None:
-    """What the argument ``baumgarte`` stands for: None, a pair, or a time constant T [s] with alpha = beta = 1 / T."""
+    """Meaning of the argument ``baumgarte``: None, a pair, or a time constant T [s] with alpha = beta = 1 / T."""
     if value is None or isinstance(value, Baumgarte):
         return value
     if isinstance(value, bool):

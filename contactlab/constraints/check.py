@@ -67,7 +67,7 @@ class ConstraintCheck:
 
 @dataclass(frozen=True)
 class ConstraintReport:
-    """What `check_constraint` found; its text is a table.
+    """Report of `check_constraint`; its text is a table.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ class ConstraintSet:
     _keys: dict[Hashable, int] = field(repr=False)
     _places: tuple[slice, ...] = field(repr=False)
     # For the usual calls, in one look-up: the model (None where there is something of the user's own), its buffers with
-    # the set's behind, nv, number of rows, and the length of test forces' workspace as in `packed`.
+    # the set's behind, nv, number of rows, and the length of unit forces' workspace as in `packed`.
     _quick: tuple[Model | None, IntArray, FloatArray, int, int, int] = field(repr=False)
 
     def __init__(self, model: Model, constraints: Iterable[AnyConstraint | Any]) -> None:
@@ -147,7 +147,7 @@ class ConstraintSet:
         return own
 
     def with_baumgarte(self, group: str | int, value: float | Baumgarte | None) -> ConstraintSet:
-        """The same set with another stabilisation of one group: None, a time constant [s] or a `Baumgarte` pair.
+        """Copy of the set with another stabilisation of one group: None, a time constant [s] or a `Baumgarte` pair.
 
         A contact's position error is zero, so that only the velocity term acts there.
         """

@@ -1,4 +1,4 @@
-"""What a custom constraint says at one instant, asked for with what it declares and checked."""
+"""Values of a custom constraint at one instant, asked for with what it declares and checked."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class CustomRows:
         return self.velocity_error(model, q, v, t), self.jacobian(model, q, v, t)
 
     def wrenches(self, model: Model, q: FloatArray, forces: FloatArray, t: float) -> object:
-        """What the constraint's own ``wrenches`` returns."""
+        """Value of the constraint's ``wrenches``."""
         method, declared = self._declared["wrenches"]
         return method(model, q, forces, **({"t": t} if "t" in declared else {}))
 
@@ -185,7 +185,7 @@ def _own(constraint: object, name: str) -> bool:
 
 
 def _parameters(label: str, constraint: object, name: str) -> frozenset[str]:
-    """Which of ``t`` and ``v`` a method declares beyond what it is always given."""
+    """Parameters ``t`` and ``v`` that a method declares beyond what it is always given."""
     try:
         parameters = inspect.signature(getattr(constraint, name)).parameters
     except (TypeError, ValueError):

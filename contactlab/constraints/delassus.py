@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.jacobian import constraint_jacobian
+from contactlab.constraints.evaluation import constraint_jacobian
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE
-from contactlab.constraints.solve.row_basis import row_basis, unit_columns
+from contactlab.constraints.solve.factorisations import LinearSolver, row_basis, solve_square, unit_columns
 from contactlab.constraints.solve.solution import KKTSolution, System, finished
-from contactlab.constraints.solve.square import LinearSolver, solve_square
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.mass_matrix import factorize_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["delassus", "solve_by_test_forces"]
+__all__ = ["delassus", "solve_by_unit_forces"]
 
 
 @functools.cache
@@ -32,7 +31,7 @@ def _kernel() -> Any:
 def delassus(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> FloatArray:
     """K = G M^-1 G^T (nc, nc): accelerations of the rows that unit constraint forces cause.
 
-    Unit test forces are carried from the bodies they act on to the root, through the articulated bodies: O(links) for
+    Unit forces are carried from the bodies they act on to the root, through the articulated bodies: O(links) for
     each row and no mass matrix (Kokkevis and Metaxas 1998). Any rows, redundant ones too; RBDL's K.
 
     Parameters
@@ -51,12 +50,12 @@ def delassus(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> 
     m, nv = G.shape
     factor = factorize_mass_matrix(model, at)
     K = np.empty((m, m))
-    work = np.empty(nv * (m + 6) + 2 * m + 24)
+    work = np.empty(nv * (m + 5) + 24)
     _kernel()(model.packed.ints, model.packed.floats, factor._factor, G, work, K)
     return K
 
 
-def solve_by_test_forces(
+def solve_by_unit_forces(
     model: Model, q: Instant, H: FloatArray, G: FloatArray, c: ArrayLike, gamma: FloatArray, linear_solver: LinearSolver
 ) -> KKTSolution:
     """The range-space method with M^-1 from the articulated bodies and a factorisation of the caller's choice."""

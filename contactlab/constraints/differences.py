@@ -28,7 +28,7 @@ _STEP = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a comparison is made: q (nq,), v and its rate a (nv,), time."""
+    """State of a comparison: q (nq,), v and its rate a (nv,), time."""
 
     q: FloatArray
     v: FloatArray
@@ -66,7 +66,7 @@ def bias(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, Flo
 
 
 def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, FloatArray]:
-    """What the wrenches of a unit force along each row do to the joints, and the row of G; (nc, nv) each."""
+    """Generalised forces of the wrenches of a unit force along each row, and the rows of G; (nc, nv) each."""
     G = evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G
     at = kinematics(model, state.q, state.v)
     found = np.zeros_like(G)

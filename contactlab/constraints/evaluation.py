@@ -1,4 +1,4 @@
-"""The rows of a set at one instant: compiled for contacts and loops, asked for and copied in for custom constraints."""
+"""Rows of a set at one instant: G, gamma, errors. Compiled for contacts and loops, copied in for custom constraints."""
 
 from __future__ import annotations
 
@@ -23,15 +23,26 @@ from contactlab.multibody.arguments import failure
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kinematics import Instant, Kinematics, at_configuration, at_state
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, finite_number, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-__all__ = ["RowValues", "check_set", "evaluated", "fill_custom", "time_of"]
+__all__ = [
+    "RowValues",
+    "baumgarte_term",
+    "check_set",
+    "constraint_gamma",
+    "constraint_jacobian",
+    "constraint_position_error",
+    "constraint_velocity_error",
+    "evaluated",
+    "fill_custom",
+    "time_of",
+]
 
 _NONE = np.zeros(0)
 
 
 class RowValues(NamedTuple):
-    """What was wanted of all rows; arrays of length 0 for the rest."""
+    """Values of all rows: those that were wanted, arrays of length 0 for the rest."""
 
     G: FloatArray
     gamma: FloatArray
@@ -41,7 +52,7 @@ class RowValues(NamedTuple):
 
 @functools.cache
 def _evaluate() -> Any:
-    from contactlab.constraints.kernels.evaluate import evaluate_rows
+    from contactlab.constraints.kernels.rows import evaluate_rows
 
     return evaluate_rows
 
@@ -130,3 +141,105 @@ def fill_custom(
             if want & BAUMGARTE and alpha.any():
                 out.gamma[place] -= 2.0 * alpha * custom.velocity_error(model, configuration, speed, t)
                 out.gamma[place] -= beta**2 * custom.position_error(model, configuration, t)
+
+
+def constraint_jacobian(
+    model: Model, q: Instant, cs: ConstraintSet, *, v: ArrayLike | None = None, t: float = 0.0
+) -> FloatArray:
+    """G (nc, nv): G v are the rows' velocities, G^T lambda the effect of forces lambda along them.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    cs
+        The set.
+    v
+        (nv,), needed only where a custom constraint's Jacobian depends on it.
+    t
+        Time [s], for custom constraints that depend on it.
+    """
+    return evaluated(model, q, v, cs, JACOBIAN, t).G
+
+
+def constraint_gamma(
+    model: Model,
+    q: Instant,
+    v: ArrayLike | None,
+    cs: ConstraintSet,
+    *,
+    accelerations: ArrayLike | None = None,
+    t: float = 0.0,
+) -> FloatArray:
+    """gamma (nc,): accelerations that satisfy the constraints have G a = gamma.
+
+    Wanted accelerations and stabilisation included.
+
+    Parameters
+    ----------
+    model, q, v
+        An instant: q (nq,), v (nv,); or a `Kinematics` with v None.
+    cs
+        The set.
+    accelerations
+        (nc,) wanted acceleration of every row, in place of those given to the contacts; a loop's or a custom
+        constraint's, otherwise 0, is added to its gamma.
+    t
+        Time [s], for custom constraints that depend on it.
+    """
+    gamma = evaluated(model, q, v, cs, GAMMA | BAUMGARTE, t).gamma
+    if accelerations is None:
+        return gamma
+    return gamma + (finite_array(accelerations, "accelerations", (cs.n_rows,), ConstraintError) - cs.accelerations)
+
+
+def baumgarte_term(
+    model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
+) -> FloatArray:
+    """-2 alpha phid - beta^2 phi (nc,), or of one group's rows: what stabilisation adds to gamma.
+
+    Arguments as for `constraint_gamma`. Rows without stabilisation have zero.
+    """
+    values = evaluated(model, q, v, cs, POSITION_ERROR | VELOCITY_ERROR, t)
+    alpha, beta = cs.packed.baumgarte.T
+    term: FloatArray = -(2.0 * alpha * values.phid + beta**2 * values.phi)
+    return term if group is None else term[cs.rows(group)]
+
+
+def constraint_position_error(
+    model: Model, q: Instant, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
+) -> FloatArray:
+    """Position errors (nc,), or of one group's rows: those of loops and of custom constraints at position level.
+
+    A contact's is zero, there being no ground to measure from; a loop's rotation error is the sine of the angle, zero
+    at 180 degrees too.
+
+    Parameters
+    ----------
+    model
+        The model.
+    q
+        (nq,) configuration, or a `Kinematics`.
+    cs
+        The set.
+    group
+        Name or id of a group.
+    t
+        Time [s], for custom constraints that depend on it.
+    """
+    phi = evaluated(model, q, None, cs, POSITION_ERROR, t).phi
+    return phi if group is None else phi[cs.rows(group)]
+
+
+def constraint_velocity_error(
+    model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, *, group: str | int | None = None, t: float = 0.0
+) -> FloatArray:
+    """Velocity errors (nc,), or of one group's rows: G v, and phi_t where a custom constraint depends on time.
+
+    At velocity level it is the condition itself, at acceleration level zero. v (nv,), or None with a `Kinematics` that
+    has velocities; the rest as for `constraint_position_error`.
+    """
+    phid = evaluated(model, q, v, cs, VELOCITY_ERROR, t).phid
+    return phid if group is None else phid[cs.rows(group)]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints import solve
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.delassus import solve_by_test_forces
+from contactlab.constraints.delassus import solve_by_unit_forces
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import RowValues, check_set, fill_custom, time_of
 from contactlab.constraints.kernels.kkt_codes import (
@@ -20,18 +20,17 @@ from contactlab.constraints.kernels.kkt_codes import (
     ELSEWHERE,
     METHODS,
     NULL_SPACE,
-    TEST_FORCES,
+    UNIT_FORCES,
 )
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.constraints.quick import (
     full_mass_matrix,
-    full_test_forces,
+    full_unit_forces,
     quick_mass_matrix,
-    quick_test_forces,
+    quick_unit_forces,
     work_size,
 )
-from contactlab.constraints.solve.solution import KKTSolution
-from contactlab.constraints.solve.square import LinearSolver, check_linear_solver
+from contactlab.constraints.solve.factorisations import LinearSolver, check_linear_solver
 from contactlab.constraints.system import constrained_system
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK
@@ -41,7 +40,7 @@ from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["ConstrainedMotion", "Method", "check_method", "forward_dynamics_constraints"]
+__all__ = ["ConstrainedMotion", "Method", "check_method", "forward_dynamics_constraints", "solve_by"]
 
 #: How the system is solved; see `forward_dynamics_constraints`.
 Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
@@ -51,12 +50,11 @@ _NO_ROWS = np.zeros((0, 0))
 _NO_ORDER = np.zeros(0, dtype=np.int64)
 
 _empty = np.empty
-_new = object.__new__
 
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedMotion:
-    """What a constrained model does at one instant.
+    """Motion of a constrained model at one instant.
 
     Attributes
     ----------
@@ -105,7 +103,7 @@ def forward_dynamics_constraints(
         The constraints. Redundant, zero and nearly dependent rows, and more rows than degrees of freedom, are fine.
     method
         "direct": the whole matrix [H G^T; G 0] by LU. "range_space_sparse": forces first, through H = L^T L, which
-        keeps to the branches of the tree. "null_space": accelerations first. "kokkevis": no mass matrix, unit test
+        keeps to the branches of the tree. "null_space": accelerations first. "kokkevis": no mass matrix, unit
         forces through the articulated bodies; contacts only, and the fastest nearly always (Kokkevis and Metaxas 1998;
         the others: Featherstone 2008, section 8.2). All four give the same numbers. Where rows depend on each other or
         nearly so, or H is singular, each hands over to the null space, whose QR with pivoting reveals the rank.
@@ -137,21 +135,14 @@ def forward_dynamics_constraints(
             try:
                 if size >= 0 and method == "kokkevis":
                     work = _empty(size) if size else ON_STACK
-                    residual: float = quick_test_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    residual: float = quick_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
                     rank = m if residual >= 0.0 else int(residual)
                 if rank == DEPENDENT:
                     rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
             except (TypeError, ValueError):
                 rank = DEPENDENT  # not plain arrays; of an empty list, even its type is unknown
             if rank >= 0:
-                # Its own __init__ takes half a microsecond, frozen fields being set one by one.
-                motion = _new(ConstrainedMotion)
-                fields = motion.__dict__
-                fields["a"] = a
-                fields["forces"] = forces
-                fields["rank"] = rank
-                fields["residual"] = residual
-                return motion
+                return ConstrainedMotion(a, forces, rank, residual)
     check_set(model, cs)
     check_method(method, (*METHODS,))
     check_linear_solver(linear_solver)
@@ -166,9 +157,9 @@ def _by_mass_matrix(
     model: Model, q: Any, v: Any, tau: Any, cs: ConstraintSet, method: str, a: FloatArray, forces: FloatArray
 ) -> tuple[int, float]:
     """Rank and residual; `DEPENDENT` also for what has to be looked at more closely."""
-    number = METHODS.get(method, TEST_FORCES)
-    if number == TEST_FORCES:
-        # No test force tells dependent rows apart.
+    number = METHODS.get(method, UNIT_FORCES)
+    if number == UNIT_FORCES:
+        # No unit force tells dependent rows apart.
         if method != "kokkevis" or not cs.packed.contacts_only:
             return DEPENDENT, 0.0
         number = NULL_SPACE
@@ -204,7 +195,7 @@ def _considered(
     f_ext: ArrayLike | None,
     t: float,
 ) -> ConstrainedMotion:
-    """Everything allowed, everything checked."""
+    """Motion by the compiled methods, all arguments allowed and all of them checked."""
     packed, rows, nv, m = model.packed, cs.packed, model.nv, cs.n_rows
     ints, floats = rows.model_ints, rows.model_floats
     force = checked_vector("tau", tau, nv)
@@ -221,11 +212,11 @@ def _considered(
         given[:, :nv], given[:, nv] = out.G, out.gamma
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
     rank, residual = DEPENDENT, 0.0
-    if method == TEST_FORCES and m <= nv:
-        residual = full_test_forces()(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
+    if method == UNIT_FORCES and m <= nv:
+        residual = full_unit_forces()(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
         rank = m if residual >= 0.0 else int(residual)
-    if method == TEST_FORCES and rank == DEPENDENT:
-        # No test force tells dependent rows apart, and none can be applied to what has no inertia.
+    if method == UNIT_FORCES and rank == DEPENDENT:
+        # No unit force tells dependent rows apart, and none can be applied to what has no inertia.
         method = NULL_SPACE
         q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m, 0))
     if rank == DEPENDENT:
@@ -262,17 +253,27 @@ def _chosen(
     linear_solver: LinearSolver,
     t: float,
 ) -> ConstrainedMotion:
-    """By the solvers on bare arrays, with the caller's factorisation."""
+    """Motion by the solvers on bare arrays, with the caller's factorisation."""
     system = constrained_system(model, q, v, tau, cs, f_ext, t=t)
     load = np.asarray(tau, dtype=np.float64) - system.C
-    solution: KKTSolution
     if method == "kokkevis":
-        solution = solve_by_test_forces(model, q, system.H, system.G, load, system.gamma, linear_solver)
-    elif method == "range_space_sparse":
-        solution = solve.range_space_sparse(
-            system.H, system.G, load, system.gamma, tree=model, linear_solver=linear_solver
-        )
+        solution = solve_by_unit_forces(model, q, system.H, system.G, load, system.gamma, linear_solver)
     else:
-        run = solve.direct if method == "direct" else solve.null_space
-        solution = run(system.H, system.G, load, system.gamma, linear_solver=linear_solver)
+        solution = solve_by(method, model, system.H, system.G, load, system.gamma, linear_solver)
     return ConstrainedMotion(solution.x, solution.multipliers, solution.rank, solution.residual)
+
+
+def solve_by(
+    method: Literal["direct", "range_space_sparse", "null_space"],
+    model: Model,
+    H: FloatArray,
+    G: FloatArray,
+    c: FloatArray,
+    gamma: FloatArray,
+    linear_solver: LinearSolver | None,
+) -> solve.KKTSolution:
+    """Solution of H x - G^T lambda = c, G x = gamma by a method on bare arrays, along the model's branches."""
+    if method == "range_space_sparse":
+        return solve.range_space_sparse(H, G, c, gamma, tree=model, linear_solver=linear_solver)
+    run = solve.direct if method == "direct" else solve.null_space
+    return run(H, G, c, gamma, linear_solver=linear_solver)

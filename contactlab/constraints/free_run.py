@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contactlab.constraints.constraint_set import ConstraintSet
-from contactlab.constraints.row_errors import constraint_velocity_error
+from contactlab.constraints.evaluation import constraint_velocity_error
 from contactlab.constraints.system import constrained_system
 from contactlab.multibody.configuration import integrate
 from contactlab.multibody.energy import kinetic_energy, potential_energy
@@ -19,7 +19,7 @@ __all__ = ["FreeRun", "free_run"]
 
 @dataclass(frozen=True)
 class FreeRun:
-    """How a run without driving forces kept its energy and its constraints.
+    """Drift of the energy and of the rows in a run without driving forces.
 
     Attributes
     ----------

@@ -11,13 +11,10 @@ from numpy.typing import ArrayLike
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.evaluation import evaluated
-from contactlab.constraints.forward_dynamics import check_method
+from contactlab.constraints.forward_dynamics import check_method, solve_by
 from contactlab.constraints.kernels.wanted import JACOBIAN, VELOCITY_ERROR
-from contactlab.constraints.solve.direct import direct
-from contactlab.constraints.solve.null_space import null_space
-from contactlab.constraints.solve.range_space import range_space_sparse
+from contactlab.constraints.solve.factorisations import LinearSolver
 from contactlab.constraints.solve.solution import residual_of
-from contactlab.constraints.solve.square import LinearSolver
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.mass_matrix import mass_matrix
@@ -32,7 +29,7 @@ ImpactMethod = Literal["direct", "range_space_sparse", "null_space"]
 
 @dataclass(frozen=True, eq=False)
 class ConstraintImpact:
-    """What an impact does to a constrained model.
+    """Impact of a constrained model.
 
     Attributes
     ----------
@@ -114,13 +111,9 @@ def constraint_impulses(
     if v_plus is not None:
         wanted = finite_array(v_plus, "v_plus", (cs.n_rows,), ConstraintError)
     # Solved for the change: where nothing has to change, nothing does, to the last digit.
-    operands = (mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates)
-    if method == "direct":
-        solution = direct(*operands, linear_solver=linear_solver)
-    elif method == "range_space_sparse":
-        solution = range_space_sparse(*operands, tree=model, linear_solver=linear_solver)
-    else:
-        solution = null_space(*operands, linear_solver=linear_solver)
+    solution = solve_by(
+        method, model, mass_matrix(model, at), values.G, np.zeros(model.nv), wanted - rates, linear_solver
+    )
     after = speed + solution.x
     drift = rates - values.G @ speed
     residual = residual_of(

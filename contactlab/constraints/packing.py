@@ -1,4 +1,4 @@
-"""From constraints to the buffers the kernels take."""
+"""Buffers of a constraint set, as the kernels take them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contactlab.constraints.baumgarte import Baumgarte
 from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.custom_values import CustomRows
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.kernels.kkt_codes import test_forces_size
+from contactlab.constraints.kernels.kkt_codes import unit_forces_size
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.sizes import STACK
@@ -47,7 +47,7 @@ class PackedConstraints:
     contacts_only
         Whether every row is a contact's.
     work
-        Length of the workspace that test forces need, 0 where the stack's will do; -1 where there are rows that are no
+        Length of the workspace that unit forces need, 0 where the stack's will do; -1 where there are rows that are no
         contact's, or more of them than degrees of freedom.
     """
 
@@ -113,7 +113,7 @@ def pack_rows(
     floats = np.concatenate([*(both for both, _ in blocks.values()), row.ravel(), np.zeros(0)])
     own_ints = np.array(ints + order + [entry for group in groups for entry in group], dtype=np.int64)
     contacts_only = all(key[0] == _CONTACT for key in blocks) and not custom
-    size = test_forces_size(model.packed.nl, model.nv, n, len(groups))
+    size = unit_forces_size(model.packed.nl, model.nv, n, len(groups))
     return PackedConstraints(
         own_ints,
         floats,

@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.constraints.kernels.kkt_codes import motion_size
 from contactlab.multibody.entries import Entry
 
-__all__ = ["full_mass_matrix", "full_test_forces", "quick_mass_matrix", "quick_test_forces", "work_size"]
+__all__ = ["full_mass_matrix", "full_unit_forces", "quick_mass_matrix", "quick_unit_forces", "work_size"]
 
 # Sizes depend on a few small numbers, and few combinations occur in a program.
 work_size = functools.lru_cache(maxsize=1024)(motion_size)
@@ -40,9 +40,9 @@ def full_mass_matrix() -> Any:
 
 
 @functools.cache
-def full_test_forces() -> Any:
-    """`full_test_forces` of the kernels."""
-    from contactlab.constraints.kernels.contact_motion import full_test_forces as entry
+def full_unit_forces() -> Any:
+    """`full_unit_forces` of the kernels."""
+    from contactlab.constraints.kernels.contact_motion import full_unit_forces as entry
 
     return entry
 
@@ -53,13 +53,13 @@ def _mass_matrix() -> Any:
     return _strict(entry, 2, 7, 0, 0)
 
 
-def _test_forces() -> Any:
-    from contactlab.constraints.kernels.contact_motion import quick_test_forces as entry
+def _unit_forces() -> Any:
+    from contactlab.constraints.kernels.contact_motion import quick_unit_forces as entry
 
     return _strict(entry, 1, 7)
 
 
 #: `quick_mass_matrix` of the kernels: integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
 quick_mass_matrix = Entry(_mass_matrix)
-#: `quick_test_forces` of the kernels: integers, floats, q, v, tau, workspace, a, forces.
-quick_test_forces = Entry(_test_forces)
+#: `quick_unit_forces` of the kernels: integers, floats, q, v, tau, workspace, a, forces.
+quick_unit_forces = Entry(_unit_forces)

@@ -1,4 +1,4 @@
-"""What rows of any rank determine and what they leave open, by singular values."""
+"""Row space and null space of rows of any rank, by singular values."""
 
 from __future__ import annotations
 

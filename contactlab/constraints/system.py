@@ -1,4 +1,4 @@
-"""Everything of the constrained equations of motion at one instant, in RBDL's letters."""
+"""Terms of the constrained equations of motion at one instant, in RBDL's letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the forces of a group do to the bodies."""
+"""Wrenches on bodies by the forces of a group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class BodyWrench:
     body
         Name of the body, or "world".
     frame
-        The frame that the wrench is given in: its pose in the body, or in the world if `group_wrenches` was asked for
+        Frame that the wrench is given in: its pose in the body, or in the world if `group_wrenches` was asked for
         the world's axes.
     wrench
         (6,) moment [N m] about the frame's origin and force [N], in the frame's axes; of impulses [N m s, N s].
@@ -156,7 +156,7 @@ def _of_loops(model: Model, at: Kinematics, members: Iterable[tuple[LoopConstrai
 
 
 def _of_custom(model: Model, at: Kinematics, custom: CustomRows, forces: FloatArray, t: float) -> list[_Acting]:
-    """What a custom constraint says."""
+    """Wrenches that a custom constraint states."""
     if not custom.has("wrenches"):
         raise ConstraintError(
             "group", f"{custom.label} has no method wrenches, which says how its forces act on bodies"

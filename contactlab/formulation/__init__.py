@@ -1,4 +1,4 @@
-"""From problem data to a linear complementarity problem and back to forces.
+"""Linear complementarity problems from problem data, and the way back to forces.
 
 `bilateral` eliminates the equations; `acceleration`, `impact` and `discretized` state one problem each and unpack its
 solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the

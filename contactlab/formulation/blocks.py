@@ -117,7 +117,7 @@ def free_motion(blocks: Blocks) -> FloatArray:
 
 
 def force_responses(blocks: Blocks) -> FloatArray:
-    """What a unit of each force does to the motion, shape (m, nv): rows M^-1 J_i, and M^-1 R_i for normal forces."""
+    """Responses of the motion to a unit of each force, shape (m, nv): rows M^-1 J_i, and M^-1 R_i for normal forces."""
     if isinstance(blocks, AccelerationBlocks) and blocks.ns > 0:
         return np.concatenate((blocks.YR, blocks.Y[blocks.nc :]))
     return blocks.Y

@@ -22,7 +22,7 @@ def lcp_size(blocks: VelocityBlocks) -> int:
 
 
 def lcp_size_text(blocks: VelocityBlocks) -> str:
-    """Where that number comes from, for error messages."""
+    """Formula of that number, for error messages."""
     return "2 nc + 2 nr + nl" + (" + variables x, y of the boxed rows" if blocks.nbox else "")
 
 

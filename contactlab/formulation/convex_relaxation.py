@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, judge
+from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, verified
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["ConvexRelaxation"]
@@ -64,7 +64,7 @@ class ConvexRelaxation:
         MM = formed.MM.copy()
         MM[at.normals, at.slacks] = -MM[at.slacks, at.normals].T
         problem = lcp.LCP(MM, formed.qq)
-        result = judge(problem, self, partial(self._claim, problem, at, z0))
+        result = verified(problem, self, partial(self._claim, problem, at, z0))
         relaxed = bool((_Cone.of(formed.MM, at).slope > 0.0).any())
         return FrictionAnswer(problem, result, relaxed, ("normal_complementarity",) if relaxed else ())
 

@@ -1,7 +1,7 @@
-"""Drake's static helpers under their own names, for problem data of both levels.
+"""Effects of constraint forces, for problem data of both levels; and Drake's static helpers under their own names.
 
-They are pure functions of their arguments; forces are given as `ConstraintForces` or as a packed vector
-[fN | fF | fL | fG | fB].
+Forces are given as `ConstraintForces` or as a packed vector [fN | fF | fL | fG | fB]. At acceleration level the normal
+force of a sliding contact acts along its row of (N - mu_s Q)', fF has no entry for that contact, and there is no fB.
 """
 
 from __future__ import annotations
@@ -9,22 +9,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.formulation import generalized
-from contactlab.formulation.contact_frames import contact_forces_in_frames
+from contactlab.formulation.blocks import force_responses
 from contactlab.formulation.discretized import (
-    BaseLCP,
-    DiscretizedLCP,
     construct_base_discretized_time_lcp,
     populate_packed_constraint_forces_from_lcp_solution,
     update_discretized_time_lcp,
 )
-from contactlab.formulation.generalized import ProblemData
+from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
-__all__ = ["ForceHelpers", "check_level"]
+__all__ = ["ForceHelpers", "check_level", "generalized_force"]
+
+ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
+
+# How far columns may be from unit length, and their product from zero.
+_ORTHONORMAL = float(np.sqrt(np.finfo(np.float64).eps))
 
 
 def check_level(data: object, wanted: type) -> None:
@@ -33,35 +36,114 @@ def check_level(data: object, wanted: type) -> None:
         raise ProblemDataError("data", f"{type(data).__name__}, wanted {wanted.__name__}")
 
 
+def packed_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
+    """The forces as one vector, checked against the row counts of the problem."""
+    if not isinstance(forces, ConstraintForces):
+        forces = ConstraintForces.from_packed(data, forces)
+    counts = (data.nc, data.nr, data.nl, data.nb, data.nbox)
+    lengths = tuple(len(part) for part in (forces.fN, forces.fF, forces.fL, forces.fG, forces.fB))
+    if lengths != counts:
+        raise ProblemDataError(
+            "forces", f"fN, fF, fL, fG, fB of lengths {lengths}, wanted {counts} (nc, nr, nl, nb, nbox)"
+        )
+    return forces.packed()
+
+
+def generalized_force(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
+    """N' fN + F' fF + L' fL + G' fG + B' fB, shape (nv,): a force [N, N m] or an impulse, as ``forces`` are.
+
+    At acceleration level N is N - mu_s Q: the friction of sliding contacts is included.
+    """
+    packed = packed_forces(data, forces)
+    if isinstance(data, ConstraintAccelProblemData):
+        accel = data.blocks()
+        total: FloatArray = packed[: accel.nc] @ accel.R + packed[accel.nc :] @ accel.J[accel.nc :]
+        return total
+    total = packed @ data.blocks().J
+    return total
+
+
+def acceleration_by_forces(data: ProblemData, forces: ConstraintForces | ArrayLike) -> FloatArray:
+    """M^-1 times the generalised force of ``forces`` [N, N m], shape (nv,): without external forces."""
+    acceleration: FloatArray = packed_forces(data, forces) @ force_responses(data.blocks())
+    return acceleration
+
+
+def contact_forces_in_frames(
+    data: ProblemData, forces: ConstraintForces | ArrayLike, contact_frames: Sequence[ArrayLike]
+) -> list[FloatArray]:
+    """Force of each contact of a planar problem along its normal and its tangent, nc vectors (2,).
+
+    It is n fN + t fF, or n fN - t mu_s fN where the contact slides along t; in the frame R = [n, t] (columns in world
+    axes) its components are R' times that.
+
+    Parameters
+    ----------
+    data : ConstraintAccelProblemData or ConstraintVelProblemData
+        A planar problem: one friction direction per contact, none for sliding contacts.
+    forces : ConstraintForces or array_like, shape (nc + nr + nl + nb + nbox,)
+        Forces [N] or impulses [N s].
+    contact_frames : sequence of nc array_like, shape (2, 2)
+        Columns normal and tangent; the tangent of a sliding contact points along its motion.
+
+    Raises
+    ------
+    ProblemDataError
+        A contact has not exactly one friction direction, or a frame is missing, of another shape, or not orthonormal.
+    """
+    packed = packed_forces(data, forces)
+    wrong = np.flatnonzero(data.r != 1)
+    if wrong.size:
+        i = int(wrong[0])
+        kind = "non-sliding contacts" if isinstance(data, ConstraintAccelProblemData) else "contacts"
+        raise ProblemDataError(
+            "r", f"r[{i}] = {data.r[i]}, wanted 1: contact frames are planar, one direction for each of the {kind}"
+        )
+    if len(contact_frames) != data.nc:
+        raise ProblemDataError("contact_frames", f"{len(contact_frames)} frames, wanted {data.nc}: one per contact")
+
+    fN = packed[: data.nc]
+    if isinstance(data, ConstraintAccelProblemData):
+        tangential = np.empty(data.nc)
+        tangential[data.non_sliding_contacts] = packed[data.nc : data.nc + data.nr]
+        tangential[data.sliding_contacts] = -data.mu_sliding * fN[data.sliding_contacts]
+    else:
+        tangential = packed[data.nc : data.nc + data.nr]
+    result = []
+    for i, value in enumerate(contact_frames):
+        frame = _frame(i, value)
+        result.append(frame.T @ (frame @ (fN[i], tangential[i])))
+    return result
+
+
+def _frame(i: int, value: ArrayLike) -> FloatArray:
+    try:
+        frame = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ProblemDataError("contact_frames", f"frame {i} is not an array of numbers ({error})") from error
+    if frame.shape != (2, 2):
+        raise ProblemDataError("contact_frames", f"frame {i} has shape {frame.shape}, wanted (2, 2): normal, tangent")
+    product = float(frame[:, 0] @ frame[:, 1])
+    if not abs(product) <= _ORTHONORMAL:  # NaN included
+        raise ProblemDataError("contact_frames", f"frame {i}: normal . tangent = {product:.3g}, wanted 0")
+    for name, column in zip(("normal", "tangent"), frame.T, strict=True):
+        length = float(np.linalg.norm(column))
+        if not abs(length - 1.0) <= _ORTHONORMAL:
+            raise ProblemDataError("contact_frames", f"frame {i}: {name} of length {length:.9g}, wanted 1")
+    return frame
+
+
 class ForceHelpers:
     """Static helpers of the constraint solver."""
 
-    @staticmethod
-    def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
-        """State the LCP at h = 1 without softening: the part that every step size shares."""
-        return construct_base_discretized_time_lcp(data)
-
-    @staticmethod
-    def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
-        """State the LCP of a step h [s] with the operators of ``base`` and the vectors of ``data``."""
-        return update_discretized_time_lcp(base, data, h)
-
-    @staticmethod
-    def populate_packed_constraint_forces_from_lcp_solution(
-        data: ConstraintVelProblemData, discretized: DiscretizedLCP, zz: ArrayLike, h: float
-    ) -> ConstraintForces:
-        """Unpack an LCP solution into forces [N, N m], the bilateral ones included."""
-        return populate_packed_constraint_forces_from_lcp_solution(data, discretized, zz, h)
-
-    @staticmethod
-    def compute_generalized_force_from_constraint_forces(
-        data: ProblemData, forces: ConstraintForces | ArrayLike
-    ) -> FloatArray:
-        """N' fN + F' fF + L' fL + G' fG + B' fB, shape (nv,): a force [N, N m] or an impulse, as ``forces`` are.
-
-        At acceleration level N is N - mu_s Q: the friction of sliding contacts is included.
-        """
-        return generalized.generalized_force(data, forces)
+    construct_base_discretized_time_lcp = staticmethod(construct_base_discretized_time_lcp)
+    update_discretized_time_lcp = staticmethod(update_discretized_time_lcp)
+    populate_packed_constraint_forces_from_lcp_solution = staticmethod(
+        populate_packed_constraint_forces_from_lcp_solution
+    )
+    compute_generalized_force_from_constraint_forces = staticmethod(generalized_force)
+    compute_generalized_acceleration_from_constraint_forces = staticmethod(acceleration_by_forces)
+    calc_contact_forces_in_contact_frames = staticmethod(contact_forces_in_frames)
 
     @staticmethod
     def compute_generalized_velocity_change(
@@ -69,14 +151,7 @@ class ForceHelpers:
     ) -> FloatArray:
         """M^-1 times the generalised impulse of ``impulses`` [N s, N m s], shape (nv,)."""
         check_level(data, ConstraintVelProblemData)
-        return generalized.acceleration_by_forces(data, impulses)
-
-    @staticmethod
-    def compute_generalized_acceleration_from_constraint_forces(
-        data: ProblemData, forces: ConstraintForces | ArrayLike
-    ) -> FloatArray:
-        """M^-1 times the generalised force of ``forces`` [N, N m], shape (nv,): without external forces."""
-        return generalized.acceleration_by_forces(data, forces)
+        return acceleration_by_forces(data, impulses)
 
     @overload
     @staticmethod
@@ -112,18 +187,11 @@ class ForceHelpers:
             given = [argument for argument in (v, forces) if argument is not None]
             if len(given) != 1 or h is not None:
                 raise TypeError("at acceleration level: compute_generalized_acceleration(data, forces), without v or h")
-            return generalized.total_acceleration(data, given[0])
+            return data.blocks().a_free + acceleration_by_forces(data, given[0])
         if v is None or isinstance(v, ConstraintForces) or forces is None or h is None:
             raise TypeError("at velocity level: compute_generalized_acceleration(data, v, forces, h)")
-        return generalized.mean_acceleration(data, v, forces, h)
-
-    @staticmethod
-    def calc_contact_forces_in_contact_frames(
-        data: ProblemData, forces: ConstraintForces | ArrayLike, contact_frames: Sequence[ArrayLike]
-    ) -> list[FloatArray]:
-        """Force along normal and tangent of each contact of a planar problem: nc vectors (2,).
-
-        ``contact_frames`` are nc orthonormal matrices (2, 2), columns normal and tangent in world axes; the tangent of
-        a sliding contact points along its motion, and its force is (fN, -mu fN).
-        """
-        return contact_forces_in_frames(data, forces, contact_frames)
+        step = check_step(h)
+        start = np.asarray(v, dtype=np.float64)
+        if start.shape != (data.nv,):
+            raise ProblemDataError("v", f"shape {start.shape}, wanted ({data.nv},): one entry per velocity")
+        return (data.blocks().v_free - start) / step + acceleration_by_forces(data, forces)

@@ -1,4 +1,4 @@
-"""What a friction backend is: a way to contact forces other than one LCP solver on Coulomb's LCP.
+"""Friction, the choices of its cone and of its solver, and friction backends: ways to contact forces other than an LCP.
 
 A backend is given to `ConstraintSolver` in the place of the LCP solver. It works on the blocks of the LCP that
 `discretized` states, in [fN | fF+ | fF- | lambda | fL, boxed rows], and states no row of its own. It may solve another
@@ -19,12 +19,24 @@ from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
-__all__ = ["ContactLayout", "FrictionAnswer", "FrictionBackend", "check_qp", "judge", "refuse"]
+__all__ = [
+    "FRICTION",
+    "ContactLayout",
+    "FrictionAnswer",
+    "FrictionBackend",
+    "check_qp",
+    "friction_objection",
+    "refuse",
+    "verified",
+]
+
+#: Cones of friction: a pyramid of edges, or Coulomb's own.
+FRICTION = ("pyramid", "cone")
 
 
 @dataclass(frozen=True, eq=False)
 class FrictionAnswer:
-    """What a backend found.
+    """Answer of a backend.
 
     Parameters
     ----------
@@ -72,7 +84,7 @@ class ContactLayout:
 
 @dataclass(frozen=True, eq=False)
 class _Claimant:
-    """A backend's work on one problem in the form of a solver, so that `lcp.solve` times and judges it."""
+    """A backend's work on one problem in the form of a solver, so that `lcp.solve` times and verifies it."""
 
     run: Callable[[], lcp.Claim]
 
@@ -80,8 +92,8 @@ class _Claimant:
         return self.run()
 
 
-def judge(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim]) -> lcp.Result:
-    """The claim that ``run`` returns, verified on ``problem`` as that of any solver; the result names the backend."""
+def verified(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim]) -> lcp.Result:
+    """Result of the claim that ``run`` returns, verified on ``problem`` like any solver's; it names the backend."""
     result = lcp.solve(problem, _Claimant(run))
     attempts = tuple(replace(attempt, solver=backend) for attempt in result.attempts)
     return replace(result, solver=backend, attempts=attempts)
@@ -89,10 +101,23 @@ def judge(problem: lcp.LCP, backend: object, run: Callable[[], lcp.Claim]) -> lc
 
 def refuse(problem: lcp.LCP, backend: object, why: str) -> lcp.Result:
     """An UNSUITABLE result, unless zero forces happen to solve the problem."""
-    return judge(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
+    return verified(problem, backend, lambda: lcp.Claim(np.zeros(problem.n), lcp.Status.UNSUITABLE, 0, why))
 
 
 def check_qp(qp: object) -> None:
     """Refuse what is no solver object of `lcp`."""
     if isinstance(qp, type) or not isinstance(qp, lcp.Solver):
         raise ProblemDataError("qp", f"{qp!r}, wanted a solver object of lcp such as OSQP() or CVXPY()")
+
+
+def friction_objection(friction: str, solver: object) -> tuple[str, str] | None:
+    """Field and reason where there is no such ``friction`` or ``solver`` does not solve it; None where all is well."""
+    if friction not in FRICTION:
+        return "friction", f"must be one of {', '.join(FRICTION)}, got {friction!r}"
+    traits, name = getattr(solver, "traits", None), type(solver).__name__
+    of_cones = traits is not None and bool(traits & lcp.Traits.CONE)
+    if friction == "cone" and (isinstance(solver, FrictionBackend) or (traits is not None and not of_cones)):
+        return "solver", f'{name} does not solve friction="cone"; lcp.ALL_FRICTION_SOLVERS do, or give none'
+    if friction == "pyramid" and of_cones:
+        return "solver", f'{name} solves cones alone: write friction="cone"'
+    return None

@@ -36,7 +36,7 @@ _CONSISTENT = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class LinearResult:
-    """How the linear system was solved: the counterpart of `lcp.Result` on the linear path.
+    """Result of the linear system: the counterpart of `lcp.Result` on the linear path.
 
     Parameters
     ----------

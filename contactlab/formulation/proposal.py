@@ -17,7 +17,7 @@ __all__ = ["Proposal", "proposed"]
 
 @dataclass(frozen=True)
 class Proposal:
-    """What answers in place of a solver: the forces of z0, or forces for the modes of the contacts that they show.
+    """Answer in place of a solver: the forces of z0, or forces for the modes of the contacts that they show.
 
     It is made before any solver is asked, of problems with contacts alone, and taken where it meets the LCP almost to
     rounding: see `contactlab.formulation.kernels.proposal`.

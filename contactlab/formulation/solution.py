@@ -22,7 +22,7 @@ __all__ = [
 
 
 class CoulombError(NamedTuple):
-    """How far forces are from the contact problem with Coulomb's law: its condition that is violated most.
+    """Distance of forces from the contact problem with Coulomb's law: its condition that is violated most.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
-from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, judge
+from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, verified
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
@@ -81,10 +81,10 @@ class StaggeredProjections:
         problem = lcp.LCP(formed.MM, formed.qq)
         clock = time.perf_counter()
         claim, lag = self._alternate(problem, at, z0)
-        result, relaxed = judge(problem, self, lambda: claim), False
+        result, relaxed = verified(problem, self, lambda: claim), False
         if claim.status is lcp.Status.SOLVED and not result.solved:
             problem, relaxed = lcp.LCP(formed.MM, formed.qq + lag), True
-            result = judge(problem, self, lambda: claim)
+            result = verified(problem, self, lambda: claim)
         result = replace(result, solve_time=time.perf_counter() - clock)
         return FrictionAnswer(problem, result, relaxed, _LAGGING if relaxed else ())
 
@@ -165,7 +165,7 @@ def _subproblem(MM: FloatArray, q: FloatArray, z: FloatArray, rows: NDArray[np.i
 
 
 def _may_rub(MM: FloatArray, z: FloatArray, at: ContactLayout) -> NDArray[np.bool_]:
-    """Which of [fF+ | fF- | lambda] belong to contacts whose bound mu fN is positive, or whose slack is softened."""
+    """Mask of [fF+ | fF- | lambda]: true where the bound mu fN of the contact is positive, or its slack softened."""
     contacts = MM[at.slacks, at.normals] @ z[at.normals] > 0.0
     contacts |= np.diag(MM[at.slacks, at.slacks]) > 0.0
     edges = MM[at.edges, at.slacks] @ contacts.astype(np.float64) > 0.0

@@ -20,7 +20,7 @@ from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlo
 __all__ = ["Collision", "ImpactProblem"]
 
 
-# Rows of a pyramid may be off the regular one by rounding of the pose they come from.
+# Rows of a pyramid may be off the regular one by rounding of the placement they come from.
 _REGULAR = 1e-9
 
 
@@ -56,7 +56,7 @@ class Collision:
 
 @dataclass(frozen=True, eq=False)
 class ImpactProblem:
-    """What all laws need of problem data; ``v_minus`` (nv,) already meets the bilateral equations.
+    """Problem data as all laws need them; ``v_minus`` (nv,) already meets the bilateral equations.
 
     Raises
     ------

@@ -33,7 +33,7 @@ _LANDINGS = 4
 
 
 class Phase(Enum):
-    """What the contact does along a segment."""
+    """Phase of a contact along a segment."""
 
     SLIP = "slip"
     STICK = "stick"
@@ -133,7 +133,7 @@ def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end
 
 
 def _line(W: FloatArray, state: State, quantity: Quantity, end: float) -> Segment:
-    """Without tangents."""
+    """Course of a contact without tangents."""
     return _straight(Phase.SLIP, W, state, np.array([1.0]), quantity, end, np.inf)
 
 

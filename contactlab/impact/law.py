@@ -1,20 +1,25 @@
-"""What the laws share: checks of their parameters, and problem data with other normal terms."""
+"""Common parts of the laws: their two orders, checks of parameters, and problem data with other normal terms."""
 
 from __future__ import annotations
 
 import operator
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+import lcp
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.impact.restitution import Restitution, check_restitution, coefficients
+from contactlab.impact.sequence import solve_in_sequence
+from contactlab.impact.single import Ending
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["ImpactLaw", "check_law", "with_newtons_terms", "with_normal_terms"]
+__all__ = ["ImpactLaw", "OrderedLaw", "check_law", "with_newtons_terms", "with_normal_terms"]
 
 
 @runtime_checkable
@@ -24,6 +29,39 @@ class ImpactLaw(Protocol):
     def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
         """Return velocity and impulses after the impact."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedLaw(ABC):
+    """A law for all contacts at once, or for one after the other; the fields are those of `Newton` and `Poisson`."""
+
+    restitution: Restitution | None
+    order: Literal["simultaneous", "sequential"] = "simultaneous"
+    solver: lcp.Solver | None = None
+    max_collisions: int = 10_000
+
+    title: ClassVar[str]
+    ending: ClassVar[Ending]
+
+    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
+        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
+
+        Raises
+        ------
+        ImpactError
+            Data that the law does not fit.
+        ConstraintSolveError
+            An LCP of the simultaneous law was not solved.
+        """
+        problem = ImpactProblem(data, f"{self.title}, {self.order}")
+        if self.order == "simultaneous":
+            return self._at_once(problem)
+        assert self.restitution is not None
+        return solve_in_sequence(problem, self.restitution, self.ending, self.max_collisions)
+
+    @abstractmethod
+    def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
+        """Outcome of the simultaneous law."""
 
 
 def check_law(restitution: Restitution | None, order: str, max_collisions: int, *, optional: bool = False) -> None:

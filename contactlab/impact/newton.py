@@ -8,25 +8,22 @@ outcome says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
-import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.law import check_law, with_newtons_terms
+from contactlab.impact.law import OrderedLaw, check_law, with_newtons_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import Restitution
-from contactlab.impact.sequence import solve_in_sequence
-from contactlab.impact.single import single_impact
-from problem_data import ConstraintVelProblemData
+from contactlab.impact.single import Ending
 
 __all__ = ["Newton"]
 
 
 @dataclass(frozen=True, eq=False)
-class Newton:
+class Newton(OrderedLaw):
     """Kinematic restitution.
 
     Parameters
@@ -62,31 +59,15 @@ class Newton:
     """
 
     restitution: Restitution | None = None
-    order: Literal["simultaneous", "sequential"] = "simultaneous"
-    solver: lcp.Solver | None = None
-    max_collisions: int = 10_000
 
     title: ClassVar[str] = "Newton"
+    ending: ClassVar[Ending] = "newton"
 
     def __post_init__(self) -> None:
         check_law(self.restitution, self.order, self.max_collisions, optional=self.order == "simultaneous")
 
-    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
-        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
-
-        Raises
-        ------
-        ImpactError
-            Data that the law does not fit.
-        ConstraintSolveError
-            The impact LCP was not solved.
-        """
-        problem = ImpactProblem(data, f"{self.title}, {self.order}")
-        if self.order == "sequential":
-            assert self.restitution is not None
-            return solve_in_sequence(
-                problem, self.restitution, lambda c, u, e: single_impact(c, u, e, "newton"), self.max_collisions
-            )
+    def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
+        data = problem.data
         if self.restitution is not None:
             problem.refuse_soft_rows()
             data = with_newtons_terms(problem, self.restitution)

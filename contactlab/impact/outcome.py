@@ -1,4 +1,4 @@
-"""What an impact law answers."""
+"""Outcome of an impact law."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GROWTH = 1e-12
 
 
 class ImpactStatus(Enum):
-    """How a law ended."""
+    """End of a law."""
 
     SOLVED = "solved"
     #: a sequential law was still at it at its largest number of collisions

@@ -1,4 +1,4 @@
-"""Where rigid friction has no answer, or two: Painleve's rod over its angle and its coefficient of friction.
+"""Painleve's rod over its angle and its coefficient of friction: where rigid friction has no answer, or two.
 
 A rod of half length l slides on its low end, away from under its centre. The normal acceleration of the end is
 A fN + b, with (Genot and Brogliato 1999; inertia m l^2 / kappa, kappa = 3 where uniform)::
@@ -109,7 +109,7 @@ def painleve_scan(
 def _sliding_rod(
     angle: float, mu: float, kappa: float, spin: float, gravity: float, half_length: float
 ) -> ConstraintAccelProblemData:
-    """Pose the instant: unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""
+    """Problem of the rod: unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""
     x, y = -half_length * np.cos(angle), -half_length * np.sin(angle)
     return ConstraintAccelProblemData(
         M=np.diag([1.0, 1.0, half_length**2 / kappa]),

@@ -12,7 +12,7 @@ Sequential: contact after contact, each followed by Routh's method until p = (1 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,18 +23,16 @@ from contactlab.formulation.impact import form_impact_lcp
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.law import check_law, with_normal_terms
+from contactlab.impact.law import OrderedLaw, check_law, with_normal_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import Restitution, coefficients
-from contactlab.impact.sequence import solve_in_sequence
-from contactlab.impact.single import single_impact
-from problem_data import ConstraintVelProblemData
+from contactlab.impact.single import Ending
 
 __all__ = ["Poisson"]
 
 
 @dataclass(frozen=True, eq=False)
-class Poisson:
+class Poisson(OrderedLaw):
     """Kinetic restitution.
 
     Parameters
@@ -60,32 +58,16 @@ class Poisson:
     """
 
     restitution: Restitution
-    order: Literal["simultaneous", "sequential"] = "simultaneous"
-    solver: lcp.Solver | None = None
-    max_collisions: int = 10_000
 
     title: ClassVar[str] = "Poisson"
+    ending: ClassVar[Ending] = "poisson"
 
     def __post_init__(self) -> None:
         check_law(self.restitution, self.order, self.max_collisions)
 
-    def solve(self, data: ConstraintVelProblemData) -> ImpactOutcome:
-        """Return velocity and impulses after the impact of ``data``, whose Mv is the momentum before.
-
-        Raises
-        ------
-        ImpactError
-            Data that the law does not fit.
-        ConstraintSolveError
-            An LCP of the simultaneous law was not solved.
-        """
-        problem = ImpactProblem(data, f"{self.title}, {self.order}")
-        if self.order == "sequential":
-            return solve_in_sequence(
-                problem, self.restitution, lambda c, u, e: single_impact(c, u, e, "poisson"), self.max_collisions
-            )
+    def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         problem.refuse_soft_rows()
-        b = problem.blocks
+        data, b = problem.data, problem.blocks
         u = b.J[: b.nc] @ problem.v_minus
         e = coefficients(self.restitution, np.maximum(0.0, -u))
         nothing = np.zeros(b.nc)

@@ -7,16 +7,13 @@ law: the fastest, among equals the lowest number (Han and Gilmore 1993).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from contactlab.impact.collision import Collision, ImpactProblem
+from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
-from contactlab.impact.single import SingleImpact
-from contactlab.spatial.arrays import FloatArray
+from contactlab.impact.single import Ending, SingleImpact, single_impact
 
 __all__ = ["solve_in_sequence"]
 
@@ -27,12 +24,9 @@ _REST = 1e-13
 
 
 def solve_in_sequence(
-    problem: ImpactProblem,
-    restitution: Restitution,
-    collide: Callable[[Collision, FloatArray, float], SingleImpact],
-    max_collisions: int,
+    problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
 ) -> ImpactOutcome:
-    """Solve collision after collision with ``collide(collision, u, e)`` until no contact and no limit approaches."""
+    """Outcome of collision after collision, each up to its ``ending``, until no contact and no limit approaches."""
     b = problem.blocks
     collisions = problem.collisions
     v = problem.v_minus.copy()
@@ -56,7 +50,7 @@ def solve_in_sequence(
         collision = collisions[fastest]
         e = coefficients(restitution, -np.minimum(0.0, speeds[: b.nc]))[fastest] if fastest < b.nc else 0.0
         try:
-            single = collide(collision, collision.velocity(v), float(e))
+            single = single_impact(collision, collision.velocity(v), float(e), ending)
         except Stopped as error:
             status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
             break

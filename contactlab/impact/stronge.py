@@ -15,7 +15,6 @@ from contactlab.impact.law import check_law
 from contactlab.impact.outcome import ImpactOutcome
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.sequence import solve_in_sequence
-from contactlab.impact.single import single_impact
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["Stronge"]
@@ -64,6 +63,4 @@ class Stronge:
             Data that the law does not fit.
         """
         problem = ImpactProblem(data, f"{self.title}, {self.order}")
-        return solve_in_sequence(
-            problem, self.restitution, lambda c, u, e: single_impact(c, u, e, "stronge"), self.max_collisions
-        )
+        return solve_in_sequence(problem, self.restitution, "stronge", self.max_collisions)

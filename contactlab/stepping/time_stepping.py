@@ -10,6 +10,7 @@ import numpy as np
 
 import lcp
 from contactlab.contact import ContactError, check_edges
+from contactlab.formulation.friction_backend import friction_objection
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["StepResult", "TimeStepping"]
 
-
-#: What friction has at each contact.
-FRICTION = ("pyramid", "cone")
 
 # Two orthonormal tangents, each both ways.
 CONE_EDGES = 4
@@ -199,7 +197,9 @@ class TimeStepping:
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
         self._check_adaptive()
-        self._check_friction()
+        objection = friction_objection(self.friction, self.solver)
+        if objection is not None:
+            raise SimulationConfigError(*objection)
         if self.solver is not None and (isinstance(self.solver, type) or not hasattr(self.solver, "solve")):
             raise SimulationConfigError("solver", f"must be a solver object such as lcp.Lemke(), got {self.solver!r}")
 
@@ -292,17 +292,6 @@ class TimeStepping:
             label = world.joint_rows[int(np.argmax(classes == "B"))].label
             detail = f'"cone" does not know rows of bounded force, such as {label}; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
-
-    def _check_friction(self) -> None:
-        if self.friction not in FRICTION:
-            raise SimulationConfigError("friction", f"must be one of {', '.join(FRICTION)}, got {self.friction!r}")
-        known = getattr(self.solver, "traits", None)
-        of_cones = known is not None and bool(known & lcp.Traits.CONE)
-        name = type(self.solver).__name__
-        if self.friction == "cone" and known is not None and not of_cones:
-            raise SimulationConfigError("solver", f'{name} does not solve friction="cone"; lcp.ALL_FRICTION_SOLVERS do')
-        if self.friction == "pyramid" and of_cones:
-            raise SimulationConfigError("solver", f'{name} solves cones alone: write friction="cone"')
 
     def _check_adaptive(self) -> None:
         if not 0.0 < self.shrink < 1.0:

@@ -5,7 +5,7 @@ By the mass matrix (direct, range-space and null-space methods); without it see 
 
 from __future__ import annotations
 
-from contactlab.constraints.kernels.checked import checked
+from contactlab.constraints.kernels.constraint_residual import checked
 from contactlab.constraints.kernels.kkt import solve_kkt
 from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, RANK_TOLERANCE
 from contactlab.constraints.kernels.rows import constraint_rows
@@ -24,37 +24,7 @@ from lcp.kernels import kernel
 
 
 @kernel
-def constraint_data(
-    I: IntArray,
-    F: FloatArray,
-    W: FloatArray,
-    given: FloatArray,
-    scratch: FloatArray,
-    G: FloatArray,
-    gamma: FloatArray,
-    errors: FloatArray,
-) -> None:
-    """G (m, nv) and gamma (m,), stabilisation included, the links' accelerations in W holding the weights.
-
-    ``given`` (m, nv + 1): rows of custom constraints with their gamma in the last column; length 0 stands for none.
-    """
-    m, nv = G.shape
-    for i in range(m):
-        row = G[i]
-        if given.shape[0] > 0:
-            own = given[i]
-            for j in range(nv):
-                row[j] = own[j]
-            gamma[i] = own[nv]
-        else:
-            for j in range(nv):
-                row[j] = 0.0
-    want = JACOBIAN | GAMMA | BAUMGARTE
-    constraint_rows(I, F, W, 1.0, want, scratch, G, gamma, errors[:m], errors[m:])
-
-
-@kernel(inline=True)
-def by_mass_matrix(
+def full_mass_matrix(
     I: IntArray,
     order: IntArray,
     F: FloatArray,
@@ -73,6 +43,7 @@ def by_mass_matrix(
 ) -> tuple[int, float]:
     """Fill a (nv,) and forces (m,); W of `mass_matrix_size`, order (nv + m,), for the direct method alone.
 
+    ``given`` (m, nv + 1): rows of custom constraints with their gamma in the last column; length 0 stands for none.
     Returns the rank of the rows and the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`).
     """
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
@@ -93,7 +64,13 @@ def by_mass_matrix(
     b += OF_ROWS + m * nv
     gamma = W[b : b + m]
     errors = W[b + m : b + 3 * m]
-    constraint_data(I, F, W, given, scratch, G, gamma, errors)
+    for i in range(m):
+        row = G[i]
+        for j in range(nv):
+            row[j] = given[i, j] if given.shape[0] > 0 else 0.0
+        if given.shape[0] > 0:
+            gamma[i] = given[i, nv]
+    constraint_rows(I, F, W, 1.0, JACOBIAN | GAMMA | BAUMGARTE, scratch, G, gamma, errors[:m], errors[m:])
     b += 3 * m
     H = rows_at(W, b, nv, nv)
     c = W[b + nv * nv : b + nv * nv + nv]
@@ -140,29 +117,7 @@ def quick_mass_matrix(
     dense: int,
     method: int,
 ) -> tuple[int, float]:
-    """`by_mass_matrix` in as few arguments as the usual call needs: no external forces, nothing of the user's own."""
+    """`full_mass_matrix` in as few arguments as the usual call needs: no external forces, nothing of the user's own."""
     custom = rows_at(W, 0, 0, CUSTOM_ROW)
     none = rows_at(W, 0, 0, 6)
-    return by_mass_matrix(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, dense, method)
-
-
-@kernel
-def full_mass_matrix(
-    I: IntArray,
-    order: IntArray,
-    F: FloatArray,
-    q: FloatArray,
-    v: FloatArray,
-    tau: FloatArray,
-    f_ext: FloatArray,
-    custom: FloatArray,
-    given: FloatArray,
-    W: FloatArray,
-    a: FloatArray,
-    forces: FloatArray,
-    ready: int,
-    dense: int,
-    method: int,
-) -> tuple[int, float]:
-    """`by_mass_matrix` in all arguments."""
-    return by_mass_matrix(I, order, F, q, v, tau, f_ext, custom, given, W, a, forces, ready, dense, method)
+    return full_mass_matrix(I, order, F, q, v, tau, none, custom, none, W, a, forces, NOTHING, dense, method)

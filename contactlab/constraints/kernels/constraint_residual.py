@@ -1,8 +1,8 @@
-"""How far G x is from gamma, row by row, in units of the terms of the row."""
+"""Residuals of G x = gamma, row by row, in units of the terms of the row."""
 
 from __future__ import annotations
 
-from contactlab.constraints.kernels.kkt_codes import RESIDUAL_FLOOR
+from contactlab.constraints.kernels.kkt_codes import BROKEN, RESIDUAL_FLOOR
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -19,18 +19,11 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
     m, n = G.shape
     for j in range(n):
         size[j] += abs(x[j])
-    largest = 0.0
-    rest = 0.0
+    largest = rest = 0.0
     for i in range(m):
         row = G[i]
-        a = 0.0
-        b = 0.0
-        c = 0.0
-        d = 0.0
-        p = 0.0
-        q = 0.0
-        r = 0.0
-        s = 0.0
+        a = b = c = d = 0.0
+        p = q = r = s = 0.0
         j = 0
         while j + 4 <= n:
             a += row[j] * x[j]
@@ -56,3 +49,16 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
         if terms[i] > 0.0:
             found = max(found, terms[i] / max(terms[m + i], RESIDUAL_FLOOR * largest))
     return found + rest
+
+
+@kernel(inline=True)
+def checked(G: FloatArray, gamma: FloatArray, a: FloatArray, alone: FloatArray, terms: FloatArray) -> float:
+    """The residual of a solve that went through, `BROKEN` where it is not finite.
+
+    alone (nv,): sizes of the accelerations that the load would give each degree of freedom by itself.
+    """
+    residual = constraint_residual(G, a, gamma, alone, terms)
+    rest = 0.0 * residual
+    for j in range(a.shape[0]):
+        rest += 0.0 * a[j]
+    return residual if rest == 0.0 else float(BROKEN)

@@ -2,17 +2,17 @@
 
 Both entries return the residual, or a code < 0 (`contactlab.constraints.kernels.kkt_codes`); the rank is the number of
 rows. `DEPENDENT`, where rows depend on each other or there is no free motion to start from, is a job for
-`constrained_motion.by_mass_matrix`.
+`constrained_motion.full_mass_matrix`.
 """
 
 from __future__ import annotations
 
-from contactlab.constraints.kernels.checked import checked
 from contactlab.constraints.kernels.cholesky import SMALL, factor, solve_lower, solve_small, solve_upper
-from contactlab.constraints.kernels.contact_responses import add_contact_forces, contact_climbs, contact_products
+from contactlab.constraints.kernels.constraint_residual import checked
 from contactlab.constraints.kernels.kkt_codes import CLEAR_PIVOT, DEPENDENT, ELSEWHERE
 from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, rows_view
 from contactlab.constraints.kernels.rows import contact_rows
+from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_climbs, contact_products
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.multibody.kernels.articulated import articulate
 from contactlab.multibody.kernels.codes import GOOD
@@ -30,7 +30,7 @@ from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def by_test_forces(
+def by_unit_forces(
     I: IntArray,
     F: FloatArray,
     q: FloatArray,
@@ -43,7 +43,7 @@ def by_test_forces(
     a: FloatArray,
     forces: FloatArray,
 ) -> float:
-    """Fill a (nv,) and forces (m,); W of `test_forces_size`. I and F hold the model and a set of contacts."""
+    """Fill a (nv,) and forces (m,); W of `unit_forces_size`. I and F hold the model and a set of contacts."""
     if q.shape[0] != I[NQ] or v.shape[0] != I[NV] or tau.shape[0] != I[NV]:
         return float(UNUSUAL)
     code = newton_euler(I, F, q, v, a[:0], f_ext, custom, W, ready)
@@ -111,7 +111,7 @@ def by_test_forces(
 
 
 @kernel
-def quick_test_forces(
+def quick_unit_forces(
     I: IntArray,
     F: FloatArray,
     q: FloatArray,
@@ -121,17 +121,17 @@ def quick_test_forces(
     a: FloatArray,
     forces: FloatArray,
 ) -> float:
-    """`by_test_forces` in as few arguments as the usual call needs: no external forces, no joints of the user's own.
+    """`by_unit_forces` in as few arguments as the usual call needs: no external forces, no joints of the user's own.
 
     W of length 0 stands for one on the stack, of `sizes.STACK` places.
     """
     work = W if W.shape[0] else stack()
     none = rows_at(W, 0, 0, 6)
-    return by_test_forces(I, F, q, v, tau, none, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a, forces)
+    return by_unit_forces(I, F, q, v, tau, none, rows_at(W, 0, 0, CUSTOM_ROW), work, NOTHING, a, forces)
 
 
 @kernel
-def full_test_forces(
+def full_unit_forces(
     I: IntArray,
     F: FloatArray,
     q: FloatArray,
@@ -144,5 +144,5 @@ def full_test_forces(
     a: FloatArray,
     forces: FloatArray,
 ) -> float:
-    """`by_test_forces` in all arguments."""
-    return by_test_forces(I, F, q, v, tau, f_ext, custom, W, ready, a, forces)
+    """`by_unit_forces` in all arguments."""
+    return by_unit_forces(I, F, q, v, tau, f_ext, custom, W, ready, a, forces)

@@ -1,4 +1,4 @@
-"""What the solvers of constrained systems return, their thresholds and the lengths of their memory. Free of numba.
+"""Codes of the solvers of constrained systems, their thresholds and the lengths of their memory. Free of numba.
 
 A result >= 0 is the rank of G; `DEPENDENT` sends the caller to the null-space method; `SINGULAR` - k is final.
 """
@@ -14,12 +14,12 @@ from contactlab.multibody.kernels.sizes import head_size
 DIRECT: Final = 0
 RANGE_SPACE: Final = 1
 NULL_SPACE: Final = 2
-TEST_FORCES: Final = 3
+UNIT_FORCES: Final = 3
 METHODS: Final = {
     "direct": DIRECT,
     "range_space_sparse": RANGE_SPACE,
     "null_space": NULL_SPACE,
-    "kokkevis": TEST_FORCES,
+    "kokkevis": UNIT_FORCES,
 }
 
 # The rows are not clearly independent, or H is not clearly definite: a job for the rank-revealing method.
@@ -63,7 +63,7 @@ def kkt_size(n: int, m: int) -> int:
 
 
 def articulated_start(nl: int, nv: int) -> int:
-    """Where the rows stand in the workspace of `test_forces`: after what `aba` needs."""
+    """Place of the rows in the workspace of `by_unit_forces`: after what `aba` needs."""
     return head_size(nl, nv) + 45 * nl + 7 * nv
 
 
@@ -72,16 +72,16 @@ def row_block(nv: int, m: int) -> int:
     return SCRATCH + m * nv + 3 * m
 
 
-def test_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
-    """`by_test_forces`: what `aba` needs, rows, their responses."""
+def unit_forces_size(nl: int, nv: int, m: int, groups: int) -> int:
+    """`by_unit_forces`: what `aba` needs, rows, their responses."""
     return articulated_start(nl, nv) + row_block(nv, m) + nv * (4 * groups + 1) + m * (m + 6) + 4 * groups + 24
 
 
 def motion_size(method: int, nl: int, nv: int, m: int, groups: int) -> int:
     """Either, by the number of the method."""
-    return test_forces_size(nl, nv, m, groups) if method == TEST_FORCES else mass_matrix_size(nl, nv, m)
+    return unit_forces_size(nl, nv, m, groups) if method == UNIT_FORCES else mass_matrix_size(nl, nv, m)
 
 
 def mass_matrix_size(nl: int, nv: int, m: int) -> int:
-    """`by_mass_matrix`: accelerations, forces, composite inertias; rows; H and c; the solver."""
+    """`full_mass_matrix`: accelerations, forces, composite inertias; rows; H and c; the solver."""
     return head_size(nl, nv) + 28 * nl + 8 + row_block(nv, m) + nv * nv + 2 * nv + kkt_size(nv, m)

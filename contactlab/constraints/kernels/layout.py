@@ -1,4 +1,4 @@
-"""How the rows of a constraint set lie in memory for the kernels: two flat buffers, and the views into them.
+"""Layout of the rows of a constraint set for the kernels: two flat buffers, and the views into them.
 
 Rows that share a point (contacts) or a pair of frames (loops) make up one block, wherever they stand in the set: what
 belongs to the point is computed once per block. Rows of custom constraints are in no block: they are evaluated in
@@ -19,7 +19,7 @@ from lcp.kernels import kernel
 ROWS: Final = 0  # rows of the set, custom ones included
 BLOCKS: Final = 1
 LISTED: Final = 2  # rows in blocks
-GROUPS: Final = 3  # groups of listed rows for test forces; contacts only
+GROUPS: Final = 3  # groups of listed rows for unit forces; contacts only
 HEAD: Final = 4
 
 # Integers of a block: kind, link of the successor (a contact's body), of the predecessor (-1 is the world), first

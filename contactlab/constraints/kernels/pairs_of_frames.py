@@ -1,4 +1,4 @@
-"""What `rows.constraint_rows` needs of the two frames of a loop."""
+"""Kinematics of the two frames of a loop, for `rows.constraint_rows`."""
 
 from __future__ import annotations
 
@@ -42,9 +42,7 @@ def fill_row(
     y = a[4]
     z = a[5]
     j = -1
-    l = 0.0
-    m = 0.0
-    n = 0.0
+    l = m = n = 0.0
     if one >= 0:
         j = t.iv[one + 1] - 1
         o = f.p[t.root[one]]
@@ -52,9 +50,7 @@ def fill_row(
         m = a[1] + ((xs[2] - o[2]) * x - (xs[0] - o[0]) * z)
         n = a[2] + ((xs[0] - o[0]) * y - (xs[1] - o[1]) * x)
     k = -1
-    b = 0.0
-    c = 0.0
-    d = 0.0
+    b = c = d = 0.0
     if two >= 0:
         k = t.iv[two + 1] - 1
         o = f.p[t.root[two]]

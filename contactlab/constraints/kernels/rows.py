@@ -47,9 +47,13 @@ from contactlab.constraints.kernels.layout import (
 )
 from contactlab.constraints.kernels.pairs_of_frames import bias_at, fill_row, frame_at, relative_pose, turned
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN, MOVING, POSITION_ERROR, VELOCITY_ERROR
+from contactlab.constraints.kernels.wanted import SCRATCH as OF_ROWS
+from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.fill_frames import fill_frames
 from contactlab.multibody.kernels.layout import tree
+from contactlab.multibody.kernels.newton_euler import accelerations
 from contactlab.multibody.kernels.points import velocity_at
-from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
+from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, POSES, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -82,15 +86,9 @@ def contact_rows(
         first = r.block[at + FIRST]
         last = first + r.block[at + COUNT]
         # Of the point: where it is from the root's origin, its velocity and its acceleration, the world at rest.
-        dx = 0.0
-        dy = 0.0
-        dz = 0.0
-        ux = 0.0
-        uy = 0.0
-        uz = 0.0
-        ax = 0.0
-        ay = 0.0
-        az = 0.0
+        dx = dy = dz = 0.0
+        ux = uy = uz = 0.0
+        ax = ay = az = 0.0
         if link >= 0:
             X = r.frame[block]
             R = f.R[link]
@@ -182,9 +180,7 @@ def constraint_rows(
         if kind == SLIDING_LOOP:
             for k in range(3):
                 xp[k] = xs[k]
-        wx = 0.0
-        wy = 0.0
-        wz = 0.0
+        wx = wy = wz = 0.0
         if want & MOVING:
             velocity_at(t, f.p, f.V, one, xs, u)
             velocity_at(t, f.p, f.V, two, xp, other)
@@ -225,3 +221,34 @@ def constraint_rows(
                     gamma[i] = s[ACCELERATION] - bias
                     if want & BAUMGARTE:
                         gamma[i] -= 2.0 * s[ALPHA] * rate + s[BETA] * s[BETA] * error
+
+
+@kernel
+def evaluate_rows(
+    I: IntArray,
+    F: FloatArray,
+    q: FloatArray,
+    v: FloatArray,
+    custom: FloatArray,
+    W: FloatArray,
+    ready: int,
+    want: int,
+    G: FloatArray,
+    gamma: FloatArray,
+    phi: FloatArray,
+    phid: FloatArray,
+) -> int:
+    """`constraint_rows` at q and v, I and F holding the model and the set; `GOOD`, or where a quaternion is not one."""
+    code = fill_frames(I, F, q, v, custom, ready, VELOCITIES if want & MOVING else POSES, W)
+    if code != GOOD:
+        return code
+    t = tree(I, F)
+    nl = t.parent.shape[0]
+    nv = t.dof_parent.shape[0]
+    f = frames(W, nl, nv)
+    start = SCRATCH + PER_LINK * nl + PER_DOF * nv
+    A = rows_at(W, start, nl, 6)
+    if want & GAMMA:
+        accelerations(t, f.S, f.C, W[0:0], 0.0, A)
+    constraint_rows(I, F, W, 0.0, want, W[start + 6 * nl : start + 6 * nl + OF_ROWS], G, gamma, phi, phid)
+    return GOOD

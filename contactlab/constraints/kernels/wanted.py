@@ -1,4 +1,4 @@
-"""What is asked of the row kernel, bit by bit, and the lengths of its memory. Free of numba."""
+"""Wants of the row kernel, bit by bit, and the lengths of its memory. Free of numba."""
 
 from __future__ import annotations
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints.solve.row_basis import row_basis, unit_columns
+from contactlab.constraints.solve.factorisations import (
+    LinearSolver,
+    check_linear_solver,
+    row_basis,
+    solve_square,
+    unit_columns,
+)
 from contactlab.constraints.solve.solution import KKTSolution, finished, read_system, read_tolerance, solved
-from contactlab.constraints.solve.square import LinearSolver, check_linear_solver, solve_square
 
 __all__ = ["direct"]
 

@@ -6,9 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.solve.row_basis import row_basis, unit_columns
+from contactlab.constraints.solve.factorisations import (
+    LinearSolver,
+    check_linear_solver,
+    row_basis,
+    solve_square,
+    unit_columns,
+)
 from contactlab.constraints.solve.solution import KKTSolution, System, finished, read_system, read_tolerance, solved
-from contactlab.constraints.solve.square import LinearSolver, check_linear_solver, solve_square
 from contactlab.spatial.arrays import FloatArray, finite_array
 
 __all__ = ["null_space"]
@@ -88,7 +93,7 @@ def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray,
 def _by_bases(
     system: System, Y: FloatArray, Z: FloatArray, tolerance: float, linear_solver: LinearSolver
 ) -> KKTSolution:
-    """With the caller's bases."""
+    """Solution by the caller's bases."""
     H, G, c, gamma = system
     basis = row_basis(G @ Y, tolerance, linear_solver)
     if basis.rank < Y.shape[1]:

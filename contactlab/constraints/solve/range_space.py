@@ -7,7 +7,13 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT
-from contactlab.constraints.solve.row_basis import row_basis, unit_columns
+from contactlab.constraints.solve.factorisations import (
+    LinearSolver,
+    check_linear_solver,
+    row_basis,
+    solve_square,
+    unit_columns,
+)
 from contactlab.constraints.solve.solution import (
     KKTSolution,
     System,
@@ -17,7 +23,6 @@ from contactlab.constraints.solve.solution import (
     read_tolerance,
     solved,
 )
-from contactlab.constraints.solve.square import LinearSolver, check_linear_solver, solve_square
 from contactlab.multibody.kernels.outcomes import PIVOT
 from contactlab.multibody.ltl import dof_parents
 from contactlab.multibody.model import Model
@@ -99,7 +104,7 @@ def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
 
 
 def _chosen(system: System, tolerance: float, linear_solver: LinearSolver) -> KKTSolution:
-    """With the caller's factorisation, on independent rows."""
+    """Solution by the caller's factorisation, on independent rows."""
     from scipy import linalg
 
     scale = unit_columns(system.H)

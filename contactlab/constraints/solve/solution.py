@@ -1,4 +1,4 @@
-"""What every solver of a constrained system takes and gives back."""
+"""Operands and solution of a constrained system, for every solver."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def read_tolerance(tolerance: float | None) -> float:
 def solved(
     method: str, system: System, tolerance: float, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
-    """By the compiled solvers; H is used up."""
+    """Solution by the compiled solvers; H is used up."""
     H, G, c, gamma = system
     m, n = G.shape
     x, multipliers, sizes = np.empty(n), np.empty(m), alone(H, c)

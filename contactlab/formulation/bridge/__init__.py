@@ -1,4 +1,4 @@
-"""From a model, its state and what touches it to problem data of both levels, and from forces back to the model.
+"""Problem data of both levels from a model, its state and what touches it, and the way from forces back to the model.
 
 `problem_data_from` is the way in, `ModelProblem` what it gives; `delassus` serves problems too large to be dense.
 """

@@ -12,8 +12,7 @@ import numpy as np
 
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.inertia import factor_inertia
-from contactlab.formulation.bridge.posed import Level, Posed, contact_rows, place
+from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
@@ -21,7 +20,7 @@ from problem_data import ConstraintAccelProblemData
 __all__ = ["acceleration_level"]
 
 
-def acceleration_level(p: Posed) -> Level[ConstraintAccelProblemData]:
+def acceleration_level(p: Inputs) -> Level[ConstraintAccelProblemData]:
     """State the acceleration-level problem."""
     rows: dict[Operator, list[Row]] = {}
     g, at = p.geometry, p.thresholds
@@ -58,12 +57,12 @@ def acceleration_level(p: Posed) -> Level[ConstraintAccelProblemData]:
         sliding_contacts=np.flatnonzero(slides),
         non_sliding_contacts=np.flatnonzero(~slides),
         r=counts,
-        solve_inertia=factor_inertia(p.factor),
+        solve_inertia=p.solve_inertia,
     )
     return Level(data, RowTable.of(rows), contacts)
 
 
-def _limits(p: Posed, rows: dict[Operator, list[Row]]) -> tuple[SparseRows, FloatArray]:
+def _limits(p: Inputs, rows: dict[Operator, list[Row]]) -> tuple[SparseRows, FloatArray]:
     """Rows of closed limits that do not open, and their terms."""
     at, v = p.thresholds, p.kin._v
     alpha, beta = p.stabilisation["limits"].rates
@@ -76,8 +75,8 @@ def _limits(p: Posed, rows: dict[Operator, list[Row]]) -> tuple[SparseRows, Floa
     return unit_rows(columns, signs, p.model.nv), 2.0 * alpha * signs * v[columns] + beta**2 * gaps
 
 
-def _held(p: Posed) -> tuple[FloatArray, list[Row]]:
-    """All applied forces with those of joints that give way, and the rows of joints that hold, coordinates as index."""
+def _held(p: Inputs) -> tuple[FloatArray, list[Row]]:
+    """Applied forces with those of joints that give way, and the rows of joints that hold, coordinates as index."""
     tau, held = p.applied.copy(), []
     for servo in p.servos:
         tau[servo.coordinate.v] += servo.force
@@ -99,7 +98,7 @@ def _held(p: Posed) -> tuple[FloatArray, list[Row]]:
     return tau, held
 
 
-def _bilateral(p: Posed, rows: dict[Operator, list[Row]], held: list[Row]) -> tuple[SparseRows, FloatArray]:
+def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], held: list[Row]) -> tuple[SparseRows, FloatArray]:
     """Rows of loops, of mimic relations and of joints that hold, and their terms."""
     from scipy.sparse import csr_array, vstack
 

@@ -47,20 +47,23 @@ def _half(
     at: Instantaneous, directions: FloatArray, links: IntArray, x: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Entries of d . J of one link each: S_j . (r x d, d) for the degrees of freedom j below the link."""
-    paths = [at.tree.path(link) for link in links.tolist()]
-    rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
-    columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
+    rows, columns = _places(at, links)
     force = np.concatenate([np.cross(at.arms(links, x), directions), directions], axis=1)
     return rows, columns, np.einsum("jk,jk->j", at.S[columns], force[rows])
+
+
+def _places(at: Instantaneous, links: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the entries of one row for each link: the degrees of freedom below it."""
+    paths = [at.tree.path(link) for link in links.tolist()]
+    rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
+    return rows, np.concatenate([np.zeros(0, dtype=np.int64), *paths])
 
 
 def turning_rows(at: Instantaneous, directions: FloatArray, link_a: IntArray, link_b: IntArray, nv: int) -> SparseRows:
     """Rows d . (w_B - w_A) of directions d (m, 3), w being the angular velocities of two links."""
     parts = []
     for sign, links in ((1.0, link_b), (-1.0, link_a)):
-        paths = [at.tree.path(link) for link in links.tolist()]
-        rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
-        columns = np.concatenate([np.zeros(0, dtype=np.int64), *paths])
+        rows, columns = _places(at, links)
         parts.append((rows, columns, sign * np.einsum("jk,jk->j", at.S[columns, :3], directions[rows])))
     rows, columns, values = (np.concatenate(same) for same in zip(*parts, strict=True))
     return sparse_rows(rows, columns, values, (directions.shape[0], nv))

@@ -71,7 +71,7 @@ class Branches:
 
 @dataclass(frozen=True, eq=False)
 class Instantaneous:
-    """Where all links are and how they move at one q and v: world axes, spatial vectors about the root link's origin.
+    """Places and motions of all links at one q and v: world axes, spatial vectors about the root link's origin.
 
     Attributes
     ----------

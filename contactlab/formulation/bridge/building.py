@@ -20,10 +20,10 @@ from contactlab.formulation.bridge.contact_point import ContactPoint
 from contactlab.formulation.bridge.coordinates import Coordinates
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.held_joints import Friction, holders, servos
+from contactlab.formulation.bridge.inputs import Inputs
 from contactlab.formulation.bridge.joint_actions import Drive
 from contactlab.formulation.bridge.limit_rows import Limits, stops
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds, stabilisations
-from contactlab.formulation.bridge.posed import Posed
 from contactlab.formulation.bridge.problem import ModelProblem
 from contactlab.formulation.bridge.spin_rows import checked_loads
 from contactlab.multibody.errors import MultibodyError
@@ -145,7 +145,7 @@ def problem_data_from(
     coordinates = Coordinates(model, motion.tree)
     geometry = contact_geometry(model, motion, listed)
     return ModelProblem(
-        Posed(
+        Inputs(
             model=model,
             kin=kin,
             tau=np.zeros(model.nv) if tau is None else finite_array(tau, "tau", (model.nv,), MultibodyError),

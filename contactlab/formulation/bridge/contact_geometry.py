@@ -1,4 +1,4 @@
-"""Where the contacts of an instant are, how their points move, and what their rows are.
+"""Geometry of the contacts of an instant: their places, the motion of their points, and their rows.
 
 With n the normal and x the point where B touches, the relative velocity is u = v_B(x) - v_A(x), the rate of the gap is
 n . u and the slip the rest of u. A row for a direction d is d . (J_B - J_A). Its rate at a = 0 is

@@ -1,4 +1,4 @@
-"""Which entries of q and v a named joint has."""
+"""Coordinates of named joints: their entries of q and v."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Coordinates:
         self._data = data
 
     def joint(self, name: str, field: str) -> tuple[Coordinate, ...]:
-        """All degrees of freedom of a joint; an unknown name or a joint without any raises, naming ``field``."""
+        """Degrees of freedom of a joint; an unknown name or a joint without any raises, naming ``field``."""
         if name in self._data:
             place = self._data[name].v
         elif name in self._model.names:
@@ -72,7 +72,7 @@ class Coordinates:
         return found[index]
 
     def with_position(self, name: str, index: int, field: str) -> tuple[Coordinate, int]:
-        """The same with the place of its position, which it must have."""
+        """Degree of freedom ``index`` of a joint and the place of its position, which it must have."""
         found = self.coordinate(name, index, field)
         if found.q is None:
             raise BridgeError(field, f"{found.name!r} turns an orientation: it has no position of its own")

@@ -65,7 +65,7 @@ class Delassus:
 
     @property
     def operator(self) -> LinearOperator[np.float64]:
-        """The same as a scipy ``LinearOperator``, for iterative methods."""
+        """W as a scipy ``LinearOperator``, for iterative methods."""
         from scipy.sparse.linalg import LinearOperator
 
         return LinearOperator(

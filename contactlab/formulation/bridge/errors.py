@@ -8,4 +8,4 @@ __all__ = ["BridgeError"]
 
 
 class BridgeError(FieldError):
-    """A contact, limit, drive or option that cannot be posed; `field` names it, in a list with its place."""
+    """A contact, limit, drive or option that cannot be used; `field` names it, in a list with its place."""

@@ -28,7 +28,7 @@ Friction = Literal["model"] | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class Holder:
-    """What holds a coordinate at a speed, as far as its force goes.
+    """Holder of a coordinate at a speed, as far as its force goes.
 
     Attributes
     ----------

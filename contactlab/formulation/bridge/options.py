@@ -1,4 +1,4 @@
-"""How rows are stabilised, and the thresholds by which it is decided which of them there are."""
+"""Stabilisation of rows, and the thresholds by which it is decided which of them there are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = ("contacts", "limits", "loops", "mimics")
 
 @dataclass(frozen=True)
 class Stabilisation:
-    """What pulls the rows of one kind back where positions have drifted; by default nothing does.
+    """Pull on the rows of one kind where positions have drifted; by default there is none.
 
     Velocity level: either `erp`, or a spring and damper in place of the rigid row. Acceleration level: `baumgarte`.
 
@@ -70,7 +70,7 @@ class Stabilisation:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When a row is there, and what slides.
+    """Thresholds by which rows are there, and contacts slide.
 
     Lengths are in m for contacts and for sliding joints, in rad for turning ones; speeds accordingly.
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from contactlab.formulation.bridge.acceleration_level import acceleration_level
 from contactlab.formulation.bridge.delassus_operator import Delassus, delassus
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.posed import Level, Posed
+from contactlab.formulation.bridge.inputs import Inputs, Level
 from contactlab.formulation.bridge.readings import BodyLoad, ContactForce, contact_forces, load_on, row_force
 from contactlab.formulation.bridge.rows import RowTable
 from contactlab.formulation.bridge.velocity_level import velocity_level
@@ -65,25 +65,25 @@ class ModelProblem:
     >>> problem.force_of("lower limit of knee", solution)
     """
 
-    _posed: Posed
+    _inputs: Inputs
 
     @cached_property
     def _accelerations(self) -> Level[ConstraintAccelProblemData]:
-        return acceleration_level(self._posed)
+        return acceleration_level(self._inputs)
 
     @cached_property
     def _velocities(self) -> Level[ConstraintVelProblemData]:
-        return velocity_level(self._posed)
+        return velocity_level(self._inputs)
 
     @property
     def model(self) -> Model:
         """The model."""
-        return self._posed.model
+        return self._inputs.model
 
     @property
     def h(self) -> float | None:
         """Step [s] of the velocity level; None for an impact."""
-        return self._posed.h
+        return self._inputs.h
 
     @property
     def acceleration(self) -> ConstraintAccelProblemData:
@@ -91,7 +91,7 @@ class ModelProblem:
 
         Nor does this level know torsional and rolling friction: it raises where a contact has such.
         """
-        if self._posed.loads.any() and any(c.torsional or c.rolling for c in self._posed.contacts):
+        if self._inputs.loads.any() and any(c.torsional or c.rolling for c in self._inputs.contacts):
             raise BridgeError(
                 "contacts", "torsional and rolling friction are known at velocity level, over a step, only"
             )
@@ -104,19 +104,19 @@ class ModelProblem:
 
     @property
     def rows(self) -> ProblemRows:
-        """What every row stands for: ``problem.rows.velocity.N[0].label``, ``problem.rows.acceleration["..."]``."""
+        """Meaning of every row: ``problem.rows.velocity.N[0].label``, ``problem.rows.acceleration["..."]``."""
         return ProblemRows(self)
 
     @property
     def sliding(self) -> tuple[str, ...]:
         """Names of the contacts that slide, by their tangential speed."""
-        return tuple(self._posed.geometry.names[i] for i in np.flatnonzero(self._posed.slides))
+        return tuple(self._inputs.geometry.names[i] for i in np.flatnonzero(self._inputs.slides))
 
     @property
     def impacts(self) -> tuple[str, ...]:
         """Closed contacts and limits that approach faster than the threshold ``rest``: an impact comes first."""
-        p, at = self._posed, self._posed.thresholds
-        g, v = p.geometry, self._posed.kin._v
+        p, at = self._inputs, self._inputs.thresholds
+        g, v = p.geometry, self._inputs.kin._v
         struck = np.flatnonzero((g.gap <= at.closed) & (g.approach < -at.rest))
         stops = [s.label for s in p.stops if s.gap <= at.closed and s.sign * v[s.coordinate.v] < -at.rest]
         return (*(g.names[i] for i in struck), *stops)
@@ -124,7 +124,7 @@ class ModelProblem:
     def contact_forces(
         self, solution: Solution | ConstraintForces, *, level: LevelName | None = None
     ) -> tuple[ContactForce, ...]:
-        """What every contact bears, in the order given; forces in N, from an impact problem impulses in N s.
+        """Load of every contact, in the order given; forces in N, from an impact problem impulses in N s.
 
         Parameters
         ----------
@@ -134,7 +134,7 @@ class ModelProblem:
             Level of bare forces.
         """
         own, forces = self._read(solution, level)
-        return contact_forces(self._posed, own, forces)
+        return contact_forces(self._inputs, own, forces)
 
     def forces_on(
         self,
@@ -144,7 +144,7 @@ class ModelProblem:
         about: ArrayLike | None = None,
         level: LevelName | None = None,
     ) -> BodyLoad:
-        """What contacts and loops do to a body, in world axes: the moment about a point, and the force.
+        """Load on a body by contacts and loops, in world axes: the moment about a point, and the force.
 
         Limits, mimic relations, friction and drives act between a joint's two sides and are not part of it.
 
@@ -159,7 +159,7 @@ class ModelProblem:
         """
         own, forces = self._read(solution, level)
         point = None if about is None else finite_array(about, "about", (3,), BridgeError)
-        return load_on(self._posed, own, forces, body, point)
+        return load_on(self._inputs, own, forces, body, point)
 
     def force_of(self, label: str, solution: Solution | ConstraintForces, *, level: LevelName | None = None) -> float:
         """Force along the row of a label; 0 for a row that only the other level has."""
@@ -184,20 +184,20 @@ class ModelProblem:
         return found
 
     def giving_way(self, solution: Solution | ConstraintForces) -> ModelProblem:
-        """The same problem, at acceleration level the joints `beyond_bounds` no longer held, but with all their force.
+        """Copy of the problem with the joints `beyond_bounds`, at acceleration level, not held, but with all their force.
 
         Solve, and repeat until `beyond_bounds` is empty; the velocity level finds this out by itself.
         """
         bounds = {row.label: row.bounds for row in self.rows.acceleration.G}
-        given = dict(self._posed.given)
+        given = dict(self._inputs.given)
         for label, force in self.beyond_bounds(solution).items():
             lo, hi = bounds[label] or (force, force)
             given[label] = min(max(force, lo), hi)
-        return ModelProblem(replace(self._posed, given=MappingProxyType(given)))
+        return ModelProblem(replace(self._inputs, given=MappingProxyType(given)))
 
     def delassus(self, operator: Literal["N", "F", "L", "G", "B"], *, level: LevelName = "velocity") -> Delassus:
         """W = J M^-1 J^T of one operator's rows, applied or built through the tree: see `delassus`."""
-        return delassus(self.model, self._posed.factor, getattr(self._level(level).data, operator))
+        return delassus(self.model, self._inputs.factor, getattr(self._level(level).data, operator))
 
     def _level(self, name: LevelName) -> Level[Any]:
         if name == "acceleration":
@@ -227,6 +227,6 @@ class ModelProblem:
         return own, forces
 
     def __repr__(self) -> str:
-        p = self._posed
+        p = self._inputs
         kind = "impact" if p.h is None else f"h={p.h:g}"
         return f"ModelProblem(nv={p.model.nv}, contacts={len(p.contacts)} ({len(self.sliding)} sliding), {kind})"

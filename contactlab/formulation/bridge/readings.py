@@ -9,7 +9,7 @@ import numpy as np
 
 from contactlab.constraints import BodyWrench, group_wrenches
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.posed import Level, Posed
+from contactlab.formulation.bridge.inputs import Inputs, Level
 from contactlab.formulation.bridge.rows import Row
 from contactlab.formulation.bridge.spin_rows import SPINNING
 from contactlab.multibody.points import body_pose
@@ -21,7 +21,7 @@ __all__ = ["BodyLoad", "ContactForce", "contact_forces", "load_on", "row_force"]
 
 @dataclass(frozen=True, eq=False)
 class ContactForce:
-    """What a contact bears: newtons, or newton seconds from an impact problem.
+    """Load of a contact: newtons, or newton seconds from an impact problem.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ContactForce:
 
 
 class BodyLoad(NamedTuple):
-    """What contacts and loops do to a body: a moment about `point`, and a force; world axes."""
+    """Load on a body by contacts and loops: a moment about `point`, and a force; world axes."""
 
     moment: FloatArray
     force: FloatArray
@@ -83,8 +83,8 @@ def row_force(level: Level[Any], forces: ConstraintForces, row: Row) -> float:
     return float(getattr(forces, f"f{row.operator}")[row.index])
 
 
-def contact_forces(p: Posed, level: Level[Any], forces: ConstraintForces) -> tuple[ContactForce, ...]:
-    """All contacts in the order given; those without rows bear nothing."""
+def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tuple[ContactForce, ...]:
+    """Loads of all contacts in the order given; those without rows bear nothing."""
     normal_force, friction = np.zeros(len(p.contacts)), np.zeros((len(p.contacts), 3))
     moment = np.zeros((len(p.contacts), 3))
     normal_force[level.contacts] = forces.fN
@@ -111,7 +111,7 @@ def contact_forces(p: Posed, level: Level[Any], forces: ConstraintForces) -> tup
     )
 
 
-def load_on(p: Posed, level: Level[Any], forces: ConstraintForces, body: str, about: FloatArray | None) -> BodyLoad:
+def load_on(p: Inputs, level: Level[Any], forces: ConstraintForces, body: str, about: FloatArray | None) -> BodyLoad:
     """Sum of what acts on a body by contacts and loops, about a point, its origin if not given."""
     p.model.index(body)
     point = body_pose(p.model, p.kin, body).p.copy() if about is None else about
@@ -130,7 +130,7 @@ def load_on(p: Posed, level: Level[Any], forces: ConstraintForces, body: str, ab
     return BodyLoad(moment, force, point)
 
 
-def _loop_wrenches(p: Posed, level: Level[Any], forces: ConstraintForces) -> list[BodyWrench]:
+def _loop_wrenches(p: Inputs, level: Level[Any], forces: ConstraintForces) -> list[BodyWrench]:
     """Moments and forces of all loops, in world axes; rows that give way stand among the boxed ones."""
     if p.constraint_set is None:
         return []

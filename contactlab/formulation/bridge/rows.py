@@ -1,4 +1,4 @@
-"""What every row of a problem stands for."""
+"""Meaning of every row of a problem."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class RowTable:
         raise BridgeError("label", f"no row is labelled {label!r}{close_names(label, self.labels)}")
 
     def of_source(self, source: str) -> tuple[Row, ...]:
-        """All rows of a contact, joint, loop or drive by its name; none where it has none at this level."""
+        """Rows of a contact, joint, loop or drive by its name; none where it has none at this level."""
         return tuple(row for row in self if row.source == source)
 
     def __str__(self) -> str:

@@ -29,7 +29,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from contactlab.formulation.bridge.contact_point import ContactPoint
-    from contactlab.formulation.bridge.posed import Posed
+    from contactlab.formulation.bridge.inputs import Inputs
 
 __all__ = ["SPINNING", "checked_loads", "spin_rows"]
 
@@ -57,7 +57,7 @@ def checked_loads(
     return out
 
 
-def spin_rows(p: Posed) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
+def spin_rows(p: Inputs) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
     """Return the rows of all closed contacts with spin friction, and what each stands for with its bound [N m]."""
     g = p.geometry
     found: list[tuple[int, FloatArray, Row, float]] = []
@@ -82,7 +82,7 @@ def spin_rows(p: Posed) -> tuple[SparseRows | None, list[tuple[Row, float]]]:
     return J, [(row, bound) for *_, row, bound in found]
 
 
-def _directions(p: Posed, c: int) -> list[FloatArray]:
+def _directions(p: Inputs, c: int) -> list[FloatArray]:
     """The normal, the direction of rolling, and the one across both."""
     g = p.geometry
     n = np.array(g.normal[c])

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
-from contactlab.formulation.bridge.inertia import factor_inertia
+from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
 from contactlab.formulation.bridge.limit_rows import Stop
-from contactlab.formulation.bridge.posed import Level, Posed, contact_rows, place
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
 from contactlab.formulation.bridge.spin_rows import spin_rows
 from contactlab.formulation.softening import softening
@@ -58,7 +57,7 @@ class _Boxed:
         self.hi.append(bound)
 
 
-def velocity_level(p: Posed) -> Level[ConstraintVelProblemData]:
+def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
     """State the velocity-level problem: a step where ``p.h`` is given, otherwise an impact."""
     rows: dict[Operator, list[Row]] = {}
     g, h = p.geometry, p.h
@@ -126,25 +125,25 @@ def velocity_level(p: Posed) -> Level[ConstraintVelProblemData]:
         gammaB=boxed.gamma,
         lo=boxed.lo,
         hi=boxed.hi,
-        solve_inertia=factor_inertia(p.factor),
+        solve_inertia=p.solve_inertia,
     )
     return Level(data, RowTable.of(rows), contacts)
 
 
-def _contact_spring(p: Posed, c: int) -> _Spring:
+def _contact_spring(p: Inputs, c: int) -> _Spring:
     """A contact's own stiffness and dissipation, else those of all contacts."""
     contact, common = p.contacts[c], p.stabilisation["contacts"]
     own = contact if contact.stiffness > 0.0 or contact.dissipation > 0.0 else common
     return _Spring(own.stiffness, own.dissipation, contact.restitution, common.erp)
 
 
-def _limit_spring(p: Posed, stop: Stop) -> _Spring:
+def _limit_spring(p: Inputs, stop: Stop) -> _Spring:
     limit, common = stop.limit, p.stabilisation["limits"]
     own = limit if limit.stiffness > 0.0 or limit.dissipation > 0.0 else common
     return _Spring(own.stiffness, own.dissipation, limit.restitution, common.erp)
 
 
-def _near(p: Posed, stop: Stop, v_free: FloatArray) -> bool:
+def _near(p: Inputs, stop: Stop, v_free: FloatArray) -> bool:
     """Whether a limit has a row: it may close within the step, or it is closed when an impact happens."""
     if p.h is None:
         return stop.gap <= p.thresholds.closed and not _limit_spring(p, stop).soft
@@ -153,7 +152,7 @@ def _near(p: Posed, stop: Stop, v_free: FloatArray) -> bool:
 
 
 def _terms(
-    p: Posed, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
+    p: Inputs, springs: list[_Spring], gaps: FloatArray, rates: FloatArray, free: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """K and gamma of one-sided rows with gaps, rates at v, and rates at the velocity without constraints."""
     from contactlab.formulation.kernels.laws import unilateral
@@ -168,7 +167,7 @@ def _terms(
     return k + 0.0, gamma  # no -0
 
 
-def _held(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
+def _held(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Dry friction and drives; in an impact only the drives that nothing stops."""
     from contactlab.formulation.kernels.laws import position_drive
 
@@ -192,7 +191,7 @@ def _held(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
         boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
 
 
-def _bilateral(p: Posed, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tuple[SparseRows, FloatArray]:
+def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tuple[SparseRows, FloatArray]:
     """Loops and mimic relations: rigid rows in G, those that give way among the boxed rows, without bounds."""
     parts: list[Any] = []
     terms = [np.zeros(0)]

@@ -1,8 +1,17 @@
-"""Unit test forces of contacts through the articulated bodies, and the matrix of the responses (Kokkevis and Metaxas).
+"""Unit forces on rows, carried through the articulated bodies to the root, and the responses of contacts to them.
+
+With the articulated-body factor M^-1 = E^T D^-1 E, E the inward sweep, x_i = E G_i^T of a unit force on row i is not
+zero on the way from its body to the root only. Then, u = E (tau - h) being what the free motion leaves in the joints,
+
+    (X^T D^-1 X) forces = gamma - X^T D^-1 u,      a = E^T D^-1 (u + X forces)
+
+O(links) for the factor and per row; one outward sweep in all. Kokkevis and Metaxas (1998), "Efficient dynamic
+constraints for animating articulated figures", call them test forces; the sweeps are Featherstone's (2008, section
+7.3).
 
 A contact's row is zero off the path from its link to the root, so that everything here is a walk along such paths. At
 most four rows of one link go together (`layout.GROUP_INTS`): lane k of group g is column 4 g + k of X, and lanes
-without a row hold zeros.
+without a row hold zeros. Rows of any kind are those of `delassus_matrix`.
 """
 
 from __future__ import annotations
@@ -11,6 +20,33 @@ from contactlab.constraints.kernels.layout import GROUP_INTS, SIZE, START, TIP, 
 from contactlab.multibody.kernels.layout import Tree
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
+
+
+@kernel(inline=True)
+def carry_inward(
+    s: FloatArray, c: FloatArray, d: float, g0: float, g1: float, g2: float, g3: float, P: FloatArray
+) -> tuple[float, float, float, float]:
+    """Shares of four unit forces that one degree of freedom takes; P (24,), in rows of four, := what goes on inward.
+
+    s (6,) is its motion, c (6,) the articulated inertia times it, d one over its own part; g0 to g3 are its entries of
+    the four rows.
+    """
+    r0 = g0 - ((s[0] * P[0] + s[1] * P[4] + s[2] * P[8]) + (s[3] * P[12] + s[4] * P[16] + s[5] * P[20]))
+    r1 = g1 - ((s[0] * P[1] + s[1] * P[5] + s[2] * P[9]) + (s[3] * P[13] + s[4] * P[17] + s[5] * P[21]))
+    r2 = g2 - ((s[0] * P[2] + s[1] * P[6] + s[2] * P[10]) + (s[3] * P[14] + s[4] * P[18] + s[5] * P[22]))
+    r3 = g3 - ((s[0] * P[3] + s[1] * P[7] + s[2] * P[11]) + (s[3] * P[15] + s[4] * P[19] + s[5] * P[23]))
+    for i in range(6):
+        # Nothing of a row is stored before all of it is read: four lanes then go through the machine as one vector.
+        own = c[i] * d
+        p0 = P[4 * i] + own * r0
+        p1 = P[4 * i + 1] + own * r1
+        p2 = P[4 * i + 2] + own * r2
+        p3 = P[4 * i + 3] + own * r3
+        P[4 * i] = p0
+        P[4 * i + 1] = p1
+        P[4 * i + 2] = p2
+        P[4 * i + 3] = p3
+    return r0, r1, r2, r3
 
 
 @kernel(inline=True)
@@ -26,7 +62,7 @@ def contact_climbs(
     X: FloatArray,
     free: FloatArray,
 ) -> None:
-    """Along its path, four columns of X (nv, 4 groups) := E g for each group; ``free`` (4 groups,) := X^T D^-1 u.
+    """Columns of X (nv, 4 groups), four for each group, along its path := E g; ``free`` (4 groups,) := X^T D^-1 u.
 
     D holds the inverses; P (24,) is scratch. Entries of X off the paths are not touched.
     """
@@ -39,90 +75,20 @@ def contact_climbs(
         fourth = G[r.order[first + (3 if rows > 3 else 0)]]
         for k in range(24):
             P[k] = 0.0
-        f0 = 0.0
-        f1 = 0.0
-        f2 = 0.0
-        f3 = 0.0
+        f0 = f1 = f2 = f3 = 0.0
         j = r.group[GROUP_INTS * group + TIP]
         while j >= 0:
-            s = S[j]
-            c = U[j]
-            s0 = s[0]
-            s1 = s[1]
-            s2 = s[2]
-            s3 = s[3]
-            s4 = s[4]
-            s5 = s[5]
             d = D[j]
-            u0 = c[0] * d
-            u1 = c[1] * d
-            u2 = c[2] * d
-            u3 = c[3] * d
-            u4 = c[4] * d
-            u5 = c[5] * d
-            rest = u[j] * d
-            g0 = top[j]
             g1 = second[j] if rows > 1 else 0.0
             g2 = third[j] if rows > 2 else 0.0
             g3 = fourth[j] if rows > 3 else 0.0
-            # Nothing is stored before everything is read: four lanes then go through the machine as one vector.
-            r0 = g0 - ((s0 * P[0] + s1 * P[4] + s2 * P[8]) + (s3 * P[12] + s4 * P[16] + s5 * P[20]))
-            r1 = g1 - ((s0 * P[1] + s1 * P[5] + s2 * P[9]) + (s3 * P[13] + s4 * P[17] + s5 * P[21]))
-            r2 = g2 - ((s0 * P[2] + s1 * P[6] + s2 * P[10]) + (s3 * P[14] + s4 * P[18] + s5 * P[22]))
-            r3 = g3 - ((s0 * P[3] + s1 * P[7] + s2 * P[11]) + (s3 * P[15] + s4 * P[19] + s5 * P[23]))
-            p00 = P[0] + u0 * r0
-            p01 = P[1] + u0 * r1
-            p02 = P[2] + u0 * r2
-            p03 = P[3] + u0 * r3
-            p10 = P[4] + u1 * r0
-            p11 = P[5] + u1 * r1
-            p12 = P[6] + u1 * r2
-            p13 = P[7] + u1 * r3
-            p20 = P[8] + u2 * r0
-            p21 = P[9] + u2 * r1
-            p22 = P[10] + u2 * r2
-            p23 = P[11] + u2 * r3
-            p30 = P[12] + u3 * r0
-            p31 = P[13] + u3 * r1
-            p32 = P[14] + u3 * r2
-            p33 = P[15] + u3 * r3
-            p40 = P[16] + u4 * r0
-            p41 = P[17] + u4 * r1
-            p42 = P[18] + u4 * r2
-            p43 = P[19] + u4 * r3
-            p50 = P[20] + u5 * r0
-            p51 = P[21] + u5 * r1
-            p52 = P[22] + u5 * r2
-            p53 = P[23] + u5 * r3
-            P[0] = p00
-            P[1] = p01
-            P[2] = p02
-            P[3] = p03
-            P[4] = p10
-            P[5] = p11
-            P[6] = p12
-            P[7] = p13
-            P[8] = p20
-            P[9] = p21
-            P[10] = p22
-            P[11] = p23
-            P[12] = p30
-            P[13] = p31
-            P[14] = p32
-            P[15] = p33
-            P[16] = p40
-            P[17] = p41
-            P[18] = p42
-            P[19] = p43
-            P[20] = p50
-            P[21] = p51
-            P[22] = p52
-            P[23] = p53
+            r0, r1, r2, r3 = carry_inward(S[j], U[j], d, top[j], g1, g2, g3, P)
             x = X[j]
             x[4 * group] = r0
             x[4 * group + 1] = r1
             x[4 * group + 2] = r2
             x[4 * group + 3] = r3
+            rest = u[j] * d
             f0 += r0 * rest
             f1 += r1 * rest
             f2 += r2 * rest
@@ -152,22 +118,10 @@ def contact_products(
                     j = parents[j]
                 else:
                     k = parents[k]
-            p00 = 0.0
-            p01 = 0.0
-            p02 = 0.0
-            p03 = 0.0
-            p10 = 0.0
-            p11 = 0.0
-            p12 = 0.0
-            p13 = 0.0
-            p20 = 0.0
-            p21 = 0.0
-            p22 = 0.0
-            p23 = 0.0
-            p30 = 0.0
-            p31 = 0.0
-            p32 = 0.0
-            p33 = 0.0
+            p00 = p01 = p02 = p03 = 0.0
+            p10 = p11 = p12 = p13 = 0.0
+            p20 = p21 = p22 = p23 = 0.0
+            p30 = p31 = p32 = p33 = 0.0
             while j >= 0:
                 x = X[j]
                 d = D[j]

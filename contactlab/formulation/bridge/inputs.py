@@ -1,9 +1,9 @@
-"""A model at one instant with everything that may act on it: what both levels are stated from."""
+"""Inputs of a problem: a model at one instant with everything that may act on it. Both levels are stated from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -15,25 +15,25 @@ from contactlab.formulation.bridge.bilateral_rows import BilateralRows
 from contactlab.formulation.bridge.contact_geometry import ContactGeometry
 from contactlab.formulation.bridge.contact_point import ContactPoint
 from contactlab.formulation.bridge.held_joints import Holder, Servo
-from contactlab.formulation.bridge.inertia import momentum
 from contactlab.formulation.bridge.limit_rows import Stop
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
-from contactlab.multibody.inverse_dynamics import nonlinear_effects
+from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
+from problem_data.inertia import FunctionInertia
 
-__all__ = ["Level", "Posed", "contact_rows", "place"]
+__all__ = ["Level", "Inputs", "contact_rows", "place"]
 
 Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
-    """The checked arguments of `problem_data_from`, placed at their instant; see there.
+class Inputs:
+    """Arguments of `problem_data_from`, checked and placed at their instant; see there.
 
     Attributes
     ----------
@@ -71,13 +71,22 @@ class Posed:
 
     @cached_property
     def applied(self) -> FloatArray:
-        """All forces (nv,) but those of constraints: tau, weights, gyroscopic terms and f_ext."""
+        """Forces (nv,) but those of constraints: tau, weights, gyroscopic terms and f_ext."""
         return self.tau - nonlinear_effects(self.model, self.kin, self.kin.v, self.f_ext)
+
+    @property
+    def solve_inertia(self) -> FunctionInertia:
+        """B -> M^-1 B for problem data: it takes vectors and matrices, which need not be found out by trial."""
+        return FunctionInertia(self.factor.solve, self.model.nv, vectors=True, matrices=True)
 
     @cached_property
     def momentum(self) -> FloatArray:
-        """M v (nv,)."""
-        return momentum(self.model, self.kin)
+        """M v (nv,) in O(nv): the forces that would bring about the accelerations v at rest, without gravity."""
+        model = self.model
+        floats = model.packed.floats.copy()
+        floats[:3] = 0.0
+        weightless = replace(model, gravity=np.zeros(3), packed=replace(model.packed, floats=floats))
+        return inverse_dynamics(weightless, self.kin._q, np.zeros(model.nv), self.kin._v)
 
     @cached_property
     def slip_speed(self) -> FloatArray:
@@ -86,7 +95,7 @@ class Posed:
 
     @cached_property
     def slides(self) -> NDArray[np.bool_]:
-        """Which contacts slide, by the threshold."""
+        """Mask (nc,) of the contacts that slide, by the threshold."""
         return np.asarray(self.slip_speed > self.thresholds.slip)
 
 
@@ -115,7 +124,7 @@ def place(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None
 
 
 def contact_rows(
-    p: Posed,
+    p: Inputs,
     rows: dict[Operator, list[Row]],
     operator: Operator,
     contacts: IntArray,

@@ -46,25 +46,26 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     elif failure == layout.FAILURE_SINGULAR:
         detail = singular_joint(world.model, int(driver.control.singular_dof)).detail
     else:
-        members = np.flatnonzero(np.isin(world.body_trees, driver.island_trees()))
+        view = driver.view()
+        members = np.flatnonzero(np.isin(world.body_trees, view.trees()))
         names = ", ".join(world.model.names[int(b)] for b in members[:5]) + (", ..." if members.size > 5 else "")
-        island = f"island {int(driver.control.island)} ({names}"
+        island = f"island {view.number} ({names}"
         if failure == layout.FAILURE_PROJECTION:
             detail = (
                 f"no displacement was found that ends the penetrations of {island}). Look at the last state of the "
                 "record; erp instead of projection asks for less."
             )
         else:
-            problem, _ = driver.posed()
+            problem = view.problem()
             saved, note = _save(problem, step, path)
             if failure == layout.FAILURE_INCONSISTENT:
-                result = driver.solve_again()
+                result = view.solve()
                 detail = (
                     f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "
                     f"stops, contradict one another. {note}"
                 )
             else:
-                result = driver.last_result if driver.last_result is not None else driver.solve_again()
+                result = driver.last_result if driver.last_result is not None else view.solve()
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
                     f"{result.status.advice} {note}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
-from contactlab.recording.recorded_island import forces_of, of_step, posed, solution_of, trees_of
+from contactlab.recording.recorded_island import forces_of, formed, of_step, solution_of, trees_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
@@ -249,16 +249,16 @@ class Recording:
         return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau)
 
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
-        """Return the problem data of an island of step ``i``, posed again by the same kernels from the recorded state.
+        """Return the problem data of an island of step ``i``, formed again by the same kernels from the recorded state.
 
         `contactlab.ConstraintSolver` with ``h[i]`` and the stepper's solver, started at `warm_start`, gives the
         recorded forces and velocities to the last bit, on the machine and with the versions of ``environment``.
         """
-        return posed(self, i, island)[0]
+        return formed(self, i, island)[0]
 
     def warm_start(self, i: int, island: int = 0) -> FloatArray | None:
         """Return the vector z0 an island of step ``i`` was started from, None for a cold start."""
-        return posed(self, i, island)[1]
+        return formed(self, i, island)[1]
 
     def z(self, i: int, island: int = 0) -> FloatArray:
         """Return the solution of an island of step ``i`` in the order of its LCP.

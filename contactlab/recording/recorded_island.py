@@ -1,4 +1,4 @@
-"""One island of a step of a record: its rows, its solution, and its problem posed again by the loop's kernels."""
+"""One island of a step of a record: its rows, its solution, and its problem formed again by the loop's kernels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from problem_data import ConstraintForces, ConstraintVelProblemData
 if TYPE_CHECKING:
     from contactlab.recording.record import Recording
 
-__all__ = ["forces_of", "island_rows", "of_step", "posed", "solution_of", "trees_of"]
+__all__ = ["forces_of", "island_rows", "of_step", "formed", "solution_of", "trees_of"]
 
 
 def solution_of(recording: Recording, i: int, island: int) -> FloatArray:
@@ -55,7 +55,7 @@ def trees_of(recording: Recording, i: int, island: int) -> IntArray:
     return trees[trees >= 0]
 
 
-def posed(recording: Recording, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
+def formed(recording: Recording, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
     """Return the problem data of an island, and what its solver was started from."""
     _check_step(recording, i)
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
@@ -72,8 +72,8 @@ def posed(recording: Recording, i: int, island: int) -> tuple[ConstraintVelProbl
         motions=_motions(recording, i),
         external=True,
     )
-    driver.pose(island)
-    return driver.posed()
+    view = driver.form(island)
+    return view.problem(), view.warm_start()
 
 
 def _motions(recording: Recording, i: int) -> Motions | None:

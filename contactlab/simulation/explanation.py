@@ -19,8 +19,9 @@ from contactlab.multibody.model import WORLD
 from contactlab.recording.errors import RecordError, SimulationError
 from contactlab.recording.record import Recording
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping import EXTERNAL_ID
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.kernels import layout
+from contactlab.stepping.island_view import IslandView
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 if TYPE_CHECKING:
@@ -165,8 +166,9 @@ def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelP
         if error.problem is None or error.result is None or problem is None:
             advice = ("Look at the applied forces and at the last states of the record.",)
             return Explanation(record, step, state.time, error.h, str(error), None, None, (), 0, 0, 1.0, False, advice)
-        driver = _posed_again(recording, error.h, tau, targets, problem)
-        contacts, joints = ((), ()) if driver is None else (_contacts(recording, driver), _joints(recording, driver))
+        view = _island_of(recording, error.h, tau, targets, problem)
+        world = recording.world
+        contacts, joints = ((), ()) if view is None else (_contacts(world, view), _joints(world, view))
         found = _explanation(problem, record, step, state.time, error.h, error.result, contacts, stepper)
         if error.result.solved:
             # The unilateral part has a solution: it is the equations that have none.
@@ -176,7 +178,7 @@ def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelP
     if dumped is not None:
         return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver, stepper.friction)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
-    if np.any(recording.rows["contact_id"] >= layout.EXTERNAL_ID):
+    if np.any(recording.rows["contact_id"] >= EXTERNAL_ID):
         reason += " Contacts from outside the loop, which the run had, were not there this time."
     return Explanation(record, step, state.time, stepper.h, reason, None, None, (), 0, 0, 1.0, True, ())
 
@@ -251,53 +253,38 @@ def _other(world: World, body: int, half_space: int) -> str:
     return world.model.names[body] if body >= 0 else WORLD
 
 
-def _posed_again(
+def _island_of(
     recording: Recording,
     h: float,
     tau: FloatArray | None,
     targets: FloatArray | None,
     problem: ConstraintVelProblemData,
-) -> Driver | None:
-    """Return a driver that has posed the island whose problem this is, from the record's last state."""
+) -> IslandView | None:
+    """Return the island, formed again from the record's last state, whose problem this is."""
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
     island = 0
     while True:
         driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
         try:
-            driver.pose(island)
+            view = driver.form(island)
         except IndexError:
             return None
-        if np.array_equal(driver.posed()[0].blocks().J, wanted):
-            return driver
+        if np.array_equal(view.problem().blocks().J, wanted):
+            return view
         island += 1
 
 
-def _joints(recording: Recording, driver: Driver) -> tuple[JointLine, ...]:
-    """Return the rows of joints of the island in progress."""
-    if driver.joints is None:
-        return ()
-    island, start = int(driver.control.island), driver.joints.row_start
-    numbers = driver.joints.island_rows[int(start[island]) : int(start[island + 1])]
-    rows = recording.world.joint_rows
-    return tuple(JointLine(rows[int(number)].label, float(driver.joints.error[number])) for number in numbers)
+def _joints(world: World, view: IslandView) -> tuple[JointLine, ...]:
+    """Return the rows of joints of an island."""
+    return tuple(JointLine(world.joint_rows[row].label, error) for row, error in view.joint_errors().items())
 
 
-def _contacts(recording: Recording, driver: Driver) -> tuple[ContactLine, ...]:
-    """Return the contacts of the island in progress."""
-    world, island, start = recording.world, int(driver.control.island), driver.work.contact_start
+def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:
+    """Return the contacts of an island."""
     lines = []
-    for index in driver.work.island_contacts[int(start[island]) : int(start[island + 1])]:
-        ints, floats = driver.work.contact_int[index], driver.work.contact_float[index]
-        other = int(ints[layout.BODY_A])
-        x, y, z = (float(value) for value in floats[layout.POINT : layout.POINT + 3])
-        lines.append(
-            ContactLine(
-                body=world.model.names[int(ints[layout.BODY_B])],
-                other=_other(world, other, int(ints[layout.HALF_SPACE])),
-                point=(x, y, z),
-                gap=float(floats[layout.GAP]),
-                mu=float(floats[layout.MU]),
-            )
-        )
+    for contact in view.contacts():
+        x, y, z = contact.point.tolist()
+        body, other = world.model.names[contact.body_b], _other(world, contact.body_a, contact.half_space)
+        lines.append(ContactLine(body, other, (x, y, z), contact.gap, contact.mu))
     return tuple(lines)

@@ -12,18 +12,16 @@ from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.collision_packing import grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
-from contactlab.stepping.island_cones import IslandCones
-from contactlab.stepping.island_inertia import IslandInertia
+from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.joint_packing import grow_joints, new_joint_chunk, new_joints
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
-from contactlab.stepping.memory import grow_contacts, lcp_width, new_chunk, new_island, new_record, new_work
+from contactlab.stepping.memory import grow_contacts, lcp_width, new_chunk, new_island, new_settings, new_work
 from contactlab.stepping.prepared import prepare
 from contactlab.stepping.record_schema import chunk_rows
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
-from problem_data import ConstraintVelProblemData, VelocityBlocks
 
 if TYPE_CHECKING:
     import lcp
@@ -66,7 +64,7 @@ class Driver:
     chunk_steps
         Steps after which the loop returns at the latest.
     external
-        Pose every problem through NEED_SOLVE even where the solver could run inside.
+        Form every problem and solve none: see `form`.
     """
 
     def __init__(
@@ -98,8 +96,8 @@ class Driver:
         self._world = world
         self._stepper = stepper
         self._edges = edges
-        self._solver = stepper.lcp_solver
         self._tau = tau
+        self._external = external
         self._supply = supply
         self._motions = prepared.motions if motions is None else motions
         self._chunk_steps = chunk_steps
@@ -117,28 +115,18 @@ class Driver:
         self.work.previous_id[: state.contact_ids.size] = state.contact_ids
         if state.contact_ids.size:
             self.work.previous_z[: state.contact_ids.size] = state.z
-        options, inside = stepper.kernel_options
+        options, _ = stepper.kernel_options
         self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV), edges, options)
-        self.control = new_record(layout.Control)
+        self.control, self.parameters = new_settings(stepper, edges)
+        if external:
+            # Who asks for every problem wants them formed, neither solved nor proposed for.
+            self.control.solver, self.control.propose = layout.SOLVER_EXTERNAL, False
         self._target = np.iinfo(np.int64).max if steps is None else steps
         self.control.target = self._target
         self.control.step = first
-        self.control.adaptive = stepper.adaptive
         self.control.n_previous = state.contact_ids.size
-        self.control.solver = layout.SOLVER_EXTERNAL if external else inside
         self.control.tau_mode = self._first_tau()
         self.control.ask_contacts = supply is not None
-        self.control.edges = edges
-        self.control.warm_start = stepper.warm_start
-        # Who asks for every problem wants them posed, not solved.
-        self._cone = stepper.friction == "cone"
-        # A proposal is one for a pyramid.
-        self.control.propose = not external and not self._cone
-        self.control.cone = self._cone
-        self.control.reduce = stepper.reduce_contacts
-        self.control.sleep = stepper.sleep is not None
-        self.control.projection = stepper.projection
-        self.control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
         self._service = JointService(world, targets)
         self.joints = None if arrays.joints is None else new_joints(arrays.joints, self.work.parent.size)
         if self.joints is not None:
@@ -151,24 +139,14 @@ class Driver:
             self.joints.was[state.row_ids] = 1
             self.joints.previous_z[state.row_ids] = state.row_z
         self.chunk = self._new_chunk(contacts)
-        self.parameters = new_record(layout.Parameters)
         self.parameters.h = stepper.next_h(state.h) if h is None else h
-        self.parameters.h_max = stepper.h
-        self.parameters.grow = stepper.grow
         self.parameters.last_h = state.h
         self.parameters.end = np.inf if end is None else end
-        self.parameters.margin = stepper.margin
-        self.parameters.v_min = stepper.v_min
-        self.parameters.erp = stepper.erp
-        self.parameters.cfm = stepper.cfm
         if stepper.sleep is not None:
-            self.parameters.sleep_speed = stepper.sleep.speed
-            self.parameters.sleep_time = stepper.sleep.time
             for field, own, given in (("rest", self.work.rest, state.rest), ("tau", self.work.tau_before, state.tau)):
                 if given.size not in (0, own.size):
                     raise SimulationConfigError(f"state.{field}", f"has {given.size} entries, the world {own.size}")
                 own[: given.size] = given
-        self.parameters.tolerance = stepper.tolerance
         self.parameters.time = state.time
 
     @property
@@ -191,14 +169,6 @@ class Driver:
         """Size of the step in progress, or of the next one to try [s]."""
         return float(self.parameters.h)
 
-    def enter(self) -> int:
-        """Enter the loop once and return its reason."""
-        from contactlab.stepping.kernels.step import run
-
-        work, chunk = self.work, self.chunk
-        world, control, parameters = self._prepared.arrays.packed, self.control, self.parameters
-        return int(run(world, work, self.island, chunk, control, parameters, self.collision, self.joints))
-
     def advance(self, steps: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
 
@@ -206,16 +176,32 @@ class Driver:
         """
         limit = self._target if steps is None else min(self._target, self.step + steps)
         self.control.target = limit
-        while True:
-            reason = self._enter_served()
-            if reason == layout.NEED_SOLVE:
-                self._solve()
-            elif reason == layout.DONE and self.step == limit < self._target and self.time < self.parameters.end:
-                return layout.CHUNK_FULL
-            elif reason != layout.SHRINK_H:
-                return reason
-            elif not self._shrink():
-                return layout.FAILED
+        reason = self._run()
+        if reason == layout.SHRINK_H:
+            return layout.FAILED
+        goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self.parameters.end
+        return layout.CHUNK_FULL if goes_on else reason
+
+    def form(self, island: int) -> IslandView:
+        """Form the problem of one island of the next step, without solving any; needs ``external``.
+
+        Raises
+        ------
+        IndexError
+            The step has fewer islands.
+        """
+        reason = self._run()
+        if reason == layout.NEED_SOLVE and 0 < island < self.control.n_islands:
+            self.control.island = island
+            self.control.place = layout.ISLANDS
+            reason = self._run()
+        if reason != layout.NEED_SOLVE or not 0 <= island < self.control.n_islands:
+            raise IndexError(f"island {island}: the step has {self.control.n_islands}")
+        return self.view()
+
+    def view(self) -> IslandView:
+        """Return a look at the island in progress."""
+        return IslandView(self._prepared, self.work, self.island, self.control, self.joints)
 
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
@@ -245,78 +231,35 @@ class Driver:
             tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
         )
 
-    def pose(self, island: int) -> None:
-        """Pose the problem of one island of the next step, without solving any; needs ``external``.
+    def _run(self) -> int:
+        """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
+        from contactlab.stepping.kernels.step import run
 
-        Raises
-        ------
-        IndexError
-            The step has fewer islands.
-        """
-        reason = self._enter_served()
-        if reason == layout.NEED_SOLVE and 0 < island < self.control.n_islands:
-            self.control.island = island
-            self.control.place = layout.ISLANDS
-            reason = self._enter_served()
-        if reason != layout.NEED_SOLVE or not 0 <= island < self.control.n_islands:
-            raise IndexError(f"island {island}: the step has {self.control.n_islands}")
-
-    def posed(self) -> tuple[ConstraintVelProblemData, FloatArray | None]:
-        """Return problem data and warm start of the island in progress, as copies."""
-        nc, nv = int(self.control.nc), int(self.control.nv)
-        nr = nc * (self._edges // 2)
-        nl, nb = int(self.control.nl), int(self.control.ng)
-        nbox, n = int(self.control.nbox), int(self.control.n)
-        m = nc + nr + nl + nb + nbox
-        island = self.island
-        lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
-        blocks = VelocityBlocks(
-            nv=nv,
-            nc=nc,
-            nr=nr,
-            nl=nl,
-            nb=nb,
-            r=island.r[:nc].copy(),
-            mu=island.mu[:nc].copy(),
-            J=island.J[: m * nv].reshape(m, nv).copy(),
-            Y=island.Y[: m * nv].reshape(m, nv).copy(),
-            k=island.k[:m].copy(),
-            gamma=island.gamma[:m].copy(),
-            gammaE=island.gammaE[:nc].copy(),
-            Mv=island.Mv[:nv].copy(),
-            v_free=island.v_free[:nv].copy(),
-            nbox=nbox,
-            lo=lo[:nbox].copy(),
-            hi=hi[:nbox].copy(),
-        )
-        data = ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
-        return data, island.z0[:n].copy() if self.control.has_z0 else None
-
-    def solve_again(self) -> lcp.Result | lcp.FrictionResult:
-        """Solve the island in progress through the public path."""
-        if self._cone:
-            return self.island_cones().solve(self._solver, self._stepper.tolerance)
-        import lcp
-
-        n = int(self.control.n)
-        problem = lcp.LCP(self.island.M[: n * n].reshape(n, n).copy(), self.island.q[:n].copy())
-        z0 = self.island.z0[:n].copy() if self.control.has_z0 else None
-        return lcp.solve(problem, self._solver, z0=z0, tolerance=self._stepper.tolerance)
-
-    def _enter_served(self) -> int:
-        """Enter the loop until it wants something else than space, rows for one step, tau or a breath."""
+        packed = self._prepared.arrays.packed
         while True:
-            reason = self.enter()
-            if reason == layout.NEED_CALLBACK:
-                self._ask()
-                self._ask_joints()
-            elif reason == layout.NEED_SPACE:
-                self._grow()
-            elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
-                # Nothing to take: this one step has more contacts than there are rows.
-                self.chunk = self._new_chunk(self.work.contact_int.shape[0])
-            elif reason != layout.PAUSED:
+            buffers = (self.work, self.island, self.chunk, self.control, self.parameters, self.collision, self.joints)
+            reason = int(run(packed, *buffers))
+            if not self._serve(reason):
                 return reason
+
+    def _serve(self, reason: int) -> bool:
+        """Do what the loop asks for; False where that is for the caller, or cannot be done."""
+        if reason == layout.NEED_CALLBACK:
+            self._ask()
+        elif reason == layout.NEED_SPACE:
+            self._grow()
+        elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
+            # Nothing to take: this one step has more contacts than there are rows.
+            self.chunk = self._new_chunk(self.work.contact_int.shape[0])
+        elif reason == layout.NEED_SOLVE and not self._external:
+            island = self.view()
+            self.last_result = island.solve()
+            island.write(self.last_result)
+        elif reason == layout.SHRINK_H and not self._external:
+            return self._shrink()
+        else:
+            return reason == layout.PAUSED
+        return True
 
     def _shrink(self) -> bool:
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
@@ -324,50 +267,14 @@ class Driver:
         if h < self._stepper.smallest_h:
             return False
         self.parameters.h = h
-        self._ask_motions()
         self.control.failure = layout.FAILURE_NONE
-        # tau stays: it was asked for at the start of this step, which is still the state.
         self.control.place = layout.DETECT
         self.last_result = None
-        self._ask_joints()  # for another end of the step
+        # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
+        # on its end does not.
+        self._ask_motions()
+        self._ask_joints()
         return True
-
-    def _solve(self) -> None:
-        if self._cone:
-            island = self.island_cones()
-            answer = island.solve(self._solver, self._stepper.tolerance)
-            self.last_result = answer
-            self.control.cone_solved = answer.solved
-            self.control.pivots = answer.iterations
-            island.write(answer, self.island.z, self.island.measures)
-            return
-        self.last_result = result = self.solve_again()
-        self.island.z[: result.z.size] = result.z
-        self.control.pivots = result.iterations
-
-    def island_cones(self) -> IslandCones:
-        """Return the island in progress as a problem of exact cones."""
-        nc, n = int(self.control.nc), int(self.control.n)
-        nl = 0 if self.joints is None else int(self.control.nl)
-        island = self.island
-        z0 = island.z0[:n] if self.control.has_z0 else None
-        return IslandCones.of(island.M[: n * n].reshape(n, n), island.q[:n], island.r[:nc], island.mu[:nc], nl, z0)
-
-    def island_trees(self) -> NDArray[np.int64]:
-        """Return the numbers of the trees of the island in progress."""
-        start, i = self.work.tree_start, int(self.control.island)
-        return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
-
-    def _inertia(self) -> IslandInertia:
-        starts, packed = self._world.tree_starts, self._prepared.arrays.packed
-        parts = []
-        for tree in self.island_trees():
-            n = int(starts[tree + 1] - starts[tree])
-            block = int(packed.trees[tree, layout.TREE_BLOCK])
-            # Copies: the operator outlives the buffers.
-            factor = self.work.L[block : block + n * n].reshape(n, n).copy()
-            parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
-        return IslandInertia(tuple(parts))
 
     def _first_tau(self) -> int:
         if self._tau is None:
@@ -387,6 +294,7 @@ class Driver:
         if self._supply is not None:
             ints, floats = self._supply(self.time, self.work.q.copy(), self.work.v.copy())
             self.work = self.work._replace(given_int=ints, given_float=floats)
+        self._ask_joints()
 
     def _ask_joints(self) -> None:
         if self.joints is not None:

@@ -13,9 +13,10 @@ from contactlab.stepping.kernels.layout import Chunk, Control, Island, Parameter
 from contactlab.stepping.prepared import arrays_of
 
 if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["grow_contacts", "lcp_width", "new_chunk", "new_island", "new_record", "new_work"]
+__all__ = ["grow_contacts", "lcp_width", "new_chunk", "new_island", "new_record", "new_settings", "new_work"]
 
 _BY_CONTACT = ("contact_int", "contact_float", "contact_z", "previous_id", "previous_z", "island_contacts")
 
@@ -34,6 +35,29 @@ def new_record(kind: type[R]) -> R:
     """A record with the fields of `Control` or `Parameters`, all zero."""
     record: R = np.zeros(1, dtype=_RECORD_TYPES[kind])[0]
     return record
+
+
+def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters]:
+    """Return new records of a run's control and parameters that say what the stepper's options do."""
+    control, parameters = new_record(Control), new_record(Parameters)
+    cone = stepper.friction == "cone"
+    _, control.solver = stepper.kernel_options
+    control.edges = edges
+    control.warm_start = stepper.warm_start
+    control.cone = cone
+    # A proposal is one for a pyramid.
+    control.propose = not cone
+    control.adaptive = stepper.adaptive
+    control.reduce = stepper.reduce_contacts
+    control.projection = stepper.projection
+    control.sleep = stepper.sleep is not None
+    control.gyroscopic = layout.GYROSCOPIC_CODES[stepper.gyroscopic]
+    parameters.h_max = stepper.h
+    for name in ("grow", "margin", "v_min", "erp", "cfm", "tolerance"):
+        setattr(parameters, name, getattr(stepper, name))
+    if stepper.sleep is not None:
+        parameters.sleep_speed, parameters.sleep_time = stepper.sleep.speed, stepper.sleep.time
+    return control, parameters
 
 
 def lcp_width(edges: int) -> int:

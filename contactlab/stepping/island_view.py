@@ -1,0 +1,234 @@
+"""The island in progress, seen from Python: its problem, who takes part, and its solution by the public path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.formulation.cone import ConeProblem, cone_problem, edges_of
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.joint_layout import Joints
+from problem_data import ConstraintVelProblemData, VelocityBlocks
+
+if TYPE_CHECKING:
+    from contactlab.stepping.prepared import Prepared
+
+__all__ = ["IslandCones", "IslandInertia", "IslandView", "ViewedContact"]
+
+
+class ViewedContact(NamedTuple):
+    """A contact of the island: numbers of bodies and half-space (-1: none), point (3,) [m], gap [m], mu."""
+
+    body_a: int
+    body_b: int
+    half_space: int
+    point: FloatArray
+    gap: float
+    mu: float
+
+
+@dataclass(frozen=True, eq=False)
+class IslandView:
+    """A look at a driver's buffers, good until the loop is entered again.
+
+    Attributes
+    ----------
+    prepared
+        Of the run.
+    work, island, control, joints
+        The buffers.
+    """
+
+    prepared: Prepared
+    work: layout.Work
+    island: layout.Island
+    control: layout.Control
+    joints: Joints | None
+
+    @property
+    def number(self) -> int:
+        """Which island of the step it is."""
+        return int(self.control.island)
+
+    def trees(self) -> NDArray[np.int64]:
+        """Return the numbers of its trees."""
+        start, i = self.work.tree_start, self.number
+        return np.array(self.work.island_trees[int(start[i]) : int(start[i + 1])])
+
+    def contacts(self) -> Iterator[ViewedContact]:
+        """Yield its contacts in the order of its rows."""
+        start, i = self.work.contact_start, self.number
+        for index in self.work.island_contacts[int(start[i]) : int(start[i + 1])]:
+            ints, floats = self.work.contact_int[index], self.work.contact_float[index]
+            yield ViewedContact(
+                body_a=int(ints[layout.BODY_A]),
+                body_b=int(ints[layout.BODY_B]),
+                half_space=int(ints[layout.HALF_SPACE]),
+                point=floats[layout.POINT : layout.POINT + 3].copy(),
+                gap=float(floats[layout.GAP]),
+                mu=float(floats[layout.MU]),
+            )
+
+    def joint_errors(self) -> dict[int, float]:
+        """Return the errors [rad or m] of its rows of joints by their numbers."""
+        if self.joints is None:
+            return {}
+        start, i = self.joints.row_start, self.number
+        numbers = self.joints.island_rows[int(start[i]) : int(start[i + 1])]
+        return {int(number): float(self.joints.error[number]) for number in numbers}
+
+    def problem(self) -> ConstraintVelProblemData:
+        """Return its problem data, as copies."""
+        control, island = self.control, self.island
+        nc, nv, nl, nb, nbox = (int(n) for n in (control.nc, control.nv, control.nl, control.ng, control.nbox))
+        nr = nc * (self.prepared.edges // 2)
+        m = nc + nr + nl + nb + nbox
+        lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
+        blocks = VelocityBlocks(
+            nv=nv,
+            nc=nc,
+            nr=nr,
+            nl=nl,
+            nb=nb,
+            r=island.r[:nc].copy(),
+            mu=island.mu[:nc].copy(),
+            J=island.J[: m * nv].reshape(m, nv).copy(),
+            Y=island.Y[: m * nv].reshape(m, nv).copy(),
+            k=island.k[:m].copy(),
+            gamma=island.gamma[:m].copy(),
+            gammaE=island.gammaE[:nc].copy(),
+            Mv=island.Mv[:nv].copy(),
+            v_free=island.v_free[:nv].copy(),
+            nbox=nbox,
+            lo=lo[:nbox].copy(),
+            hi=hi[:nbox].copy(),
+        )
+        return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
+
+    def warm_start(self) -> FloatArray | None:
+        """Return what its solver is started from, as a copy; None for a cold start."""
+        return self.island.z0[: int(self.control.n)].copy() if self.control.has_z0 else None
+
+    def solve(self) -> lcp.Result | lcp.FrictionResult:
+        """Return its solution through the public path."""
+        stepper, n = self.prepared.stepper, int(self.control.n)
+        M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
+        if stepper.friction == "cone":
+            return self._cones().solve(stepper.lcp_solver, stepper.tolerance)
+        problem = lcp.LCP(M.copy(), q.copy())
+        return lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
+
+    def write(self, result: lcp.Result | lcp.FrictionResult) -> None:
+        """Write a solution where the loop goes on from."""
+        self.control.pivots = result.iterations
+        if isinstance(result, lcp.FrictionResult):
+            self.control.cone_solved = result.solved
+            self._cones().write(result, self.island.z, self.island.measures)
+        else:
+            self.island.z[: result.z.size] = result.z
+
+    def _cones(self) -> IslandCones:
+        """Return it as a problem of exact cones."""
+        nc, n = int(self.control.nc), int(self.control.n)
+        nl = 0 if self.joints is None else int(self.control.nl)
+        island = self.island
+        M, q = island.M[: n * n].reshape(n, n), island.q[:n]
+        return IslandCones.of(M, q, island.r[:nc], island.mu[:nc], nl, self.warm_start())
+
+    def _inertia(self) -> IslandInertia:
+        starts, packed = self.prepared.world.tree_starts, self.prepared.arrays.packed
+        parts = []
+        for tree in self.trees():
+            n = int(starts[tree + 1] - starts[tree])
+            block = int(packed.trees[tree, layout.TREE_BLOCK])
+            # Copies: the operator outlives the buffers.
+            factor = self.work.L[block : block + n * n].reshape(n, n).copy()
+            parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
+        return IslandInertia(tuple(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class IslandCones:
+    """The problem, where its unknowns stand in the LCP's vector, and its warm start.
+
+    Attributes
+    ----------
+    cone
+        Rows and columns of the island's LCP.
+    r
+        (nc,) tangents of each contact.
+    nl
+        Limits, which come last.
+    z0
+        Start in the order of the problem, None without one.
+    """
+
+    cone: ConeProblem
+    r: NDArray[np.int64]
+    nl: int
+    z0: FloatArray | None
+
+    @classmethod
+    def of(
+        cls, M: FloatArray, q: FloatArray, r: NDArray[np.int64], mu: FloatArray, nl: int, z0: FloatArray | None
+    ) -> IslandCones:
+        """Take the rows of the edges fF+ and leave those of fF- and lambda."""
+        nc, nr = len(r), int(r.sum())
+        cone = cone_problem(M, q, r.copy(), mu, nl)
+        start = None
+        if z0 is not None:
+            signed = z0.copy()
+            signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
+            start = signed[cone.places]
+        return cls(cone, r.copy(), nl, start)
+
+    def solve(self, solver: Any, tolerance: float) -> lcp.FrictionResult:
+        """Solve through the public path."""
+        return lcp.solve(self.cone.problem, solver, z0=self.z0, tolerance=tolerance)
+
+    def write(self, result: lcp.FrictionResult, z: FloatArray, measures: FloatArray) -> None:
+        """Write the forces as edges of a pyramid into z, and FCLIB's and the scaled residual into the measures."""
+        from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
+
+        found = edges_of(self.r, self.nl, self.cone.places, result.r, result.u)
+        z[: found.size] = found
+        measures[:] = 0.0
+        residual = result.residual
+        measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
+        measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)
+        measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
+
+
+@dataclass(frozen=True, eq=False)
+class IslandInertia:
+    """B -> M^-1 B of the trees of an island at one configuration, through the kernels that the time step uses.
+
+    Parameters
+    ----------
+    factors
+        For each tree, in the order of the island's velocities: the next degree of freedom towards the root (n,), -1 for
+        none, and L (n, n) of M = L^T L.
+    """
+
+    factors: tuple[tuple[NDArray[np.int64], FloatArray], ...]
+
+    def __call__(self, B: FloatArray) -> FloatArray:
+        """Return M^-1 B for B (nv,) or (nv, columns)."""
+        from contactlab.multibody.kernels.ltl import solve_vector_l, solve_vector_lt
+
+        # Row-contiguous right-hand sides: the kernels take one contiguous vector at a time.
+        rows = np.array(np.atleast_2d(np.asarray(B, dtype=np.float64).T), order="C")
+        for row in rows:
+            at = 0
+            for branch, L in self.factors:
+                own = row[at : at + branch.size]
+                solve_vector_lt(branch, 0, L, own)
+                solve_vector_l(branch, 0, L, own)
+                at += branch.size
+        return rows[0] if np.ndim(B) == 1 else np.ascontiguousarray(rows.T)

@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from lcp.compiler import calls_of
+from lcp.compiler.lookups import swiftly
 from lcp.kernels import kernel, when_compiling
-from lcp.kernels.compiling import swiftly
 
 
 class Pair(NamedTuple):
@@ -125,11 +126,46 @@ def test_each_process_takes_from_disk_what_another_compiled(tmp_path: Path) -> N
     assert call(tmp_path, "norm2") == ("25.0", False)
 
 
-def test_releases_of_numba_that_were_not_tried_compile_by_its_own_way(tmp_path: Path) -> None:
-    (tmp_path / "kernels_on_disk.py").write_text("from lcp.kernels import compiling\ncompiling.TRIED = ()\n" + SOURCE)
+# Factors and exchanges, reductions, sums in twice the precision, sweeps over rows.
+WORK = """
+import hashlib
+from lcp.compiler.releases import TRIED
+{}
+import numpy as np
+import lcp
+rng = np.random.default_rng(1)
+digest = hashlib.sha256()
+for n in (3, 9, 70):
+    A = rng.standard_normal((n, n))
+    problem = lcp.LCP(A @ A.T + 0.1 * np.eye(n) + A - A.T, rng.standard_normal(n))
+    boxed = lcp.BoxLCP(problem.M, problem.q, np.full(n, -0.5), np.full(n, 0.5))
+    for result in (
+        lcp.solve(boxed, lcp.Murty()),
+        lcp.solve(problem, lcp.ProjectedGaussSeidel(max_iterations=50)),
+    ):
+        digest.update(result.z.tobytes() + result.w.tobytes() + result.status.name.encode())
+print(digest.hexdigest())
+"""
+
+
+def test_without_any_patch_kernels_give_the_same_bits() -> None:
+    """A release of numba with which nothing was tried compiles by its own way."""
+    printed = []
+    for patches in ("", "TRIED.update(dict.fromkeys(TRIED, ()))"):
+        command = [sys.executable, "-c", WORK.format(patches)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+        printed.append(done.stdout)
+    assert "compiling" in done.stderr
+    assert printed[0] == printed[1]
+
+
+def test_without_any_patch_kernels_are_compiled_in_memory(tmp_path: Path) -> None:
+    """numba's own cache would miss edits of what a kernel calls."""
+    off = "from lcp.compiler.releases import TRIED\nTRIED.update(dict.fromkeys(TRIED, ()))\n"
+    (tmp_path / "kernels_on_disk.py").write_text(off + SOURCE)
     assert call(tmp_path, "shifted") == ("34.0", True)
-    assert call(tmp_path, "shifted") == ("34.0", False)
-    assert call(tmp_path, "norm2") == ("25.0", True)
+    assert call(tmp_path, "shifted") == ("34.0", True)
+    assert not list((tmp_path / "cache").rglob("*.nbi"))
 
 
 def test_numba_and_the_collector_are_left_as_they_were() -> None:
@@ -149,6 +185,23 @@ def fail_swiftly() -> None:
             assert not gc.isenabled()
         assert not gc.isenabled()
         raise ZeroDivisionError
+
+
+def test_calls_of_a_kernel_are_listed_with_their_types_and_not_compiled() -> None:
+    @kernel(inner=True)
+    def scaled(x: np.ndarray, factor: float) -> float:
+        return factor * x[0]
+
+    @kernel
+    def caller(pair: Pair, limit: int) -> float:
+        return scaled(pair.x, 2.0) + scaled(pair.y, 1.0 * limit) + total(pair, 1.0)
+
+    calls = calls_of(caller, PAIR, 3)
+    assert [call.name for call in calls] == ["scaled", "total"]
+    assert not scaled.overloads
+    calls[0].compile()
+    assert list(scaled.overloads) == [calls[0].types]
+    assert caller(PAIR, 3) == 2 * 1.5 + 3 * 0.5 + (1.5 * 0.5 + 3 * 0.25 - 4)
 
 
 def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block() -> None:

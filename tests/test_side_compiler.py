@@ -10,7 +10,7 @@ import pytest
 
 from contactlab.cli import side_compiler
 from contactlab.cli.main import main
-from lcp import kernels
+from lcp.compiler.watch import compilation_begins
 
 
 def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,8 +28,8 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
         pass
     assert not started
     with side_compiler.compiling_beside():
-        kernels._announce()
-        kernels._announce()
+        compilation_begins()
+        compilation_begins()
         assert [process.poll() for process in started] == [None]
     assert started[0].poll() is not None
 
@@ -38,7 +38,7 @@ def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(side_compiler.os, "sched_getaffinity", lambda _: {0})
     monkeypatch.setattr(side_compiler.subprocess, "Popen", lambda *_, **__: pytest.fail("started"))
     with side_compiler.compiling_beside():
-        kernels._announce()
+        compilation_begins()
 
 
 def test_parts_are_the_versions_that_the_loop_calls() -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lcp.kernels import when_compiling
+from lcp.compiler import when_compiling
 
 if TYPE_CHECKING:
     from contactlab.simulation import TimeStepping, World
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["PARTS", "compile_part", "compiling_beside", "side_command"]
 
 #: What the process is asked for, in this order; see `compile_part`.
-PARTS = ("solver", "end", "ledger")
+PARTS = ("loop", "ledger")
 
 
 @contextlib.contextmanager
@@ -56,53 +56,26 @@ def _cores() -> int:
 
 
 def compile_part(name: str) -> None:
-    """Compile one of `PARTS`: pivoting, the end of a step, both as the loop has them in it; what a record is read with.
-
-    The loop comes to the end of a step last, and within that to the first of these kernels.
-    """
-    {"solver": _solver, "end": _end, "ledger": _ledger}[name]()
+    """Compile one of `PARTS`: what the loop calls from its solver on, and what a record is read with."""
+    {"loop": _loop, "ledger": _ledger}[name]()
 
 
-def _solver() -> None:
-    import numpy as np
-
-    from lcp.kernels.compiling import compile_inner
-    from lcp.kernels.lemke import lemke_drive
-
-    vector, integers = np.zeros(1), np.zeros(1, dtype=np.int64)
-    work = (vector, integers, vector, integers)
-    compile_inner(lemke_drive, np.zeros((1, 1)), vector, vector, True, vector, *work, 1)
-
-
-def _end() -> None:
-    import numpy as np
-
-    from contactlab.formulation.kernels.certify import certify
-    from contactlab.formulation.kernels.rows import Rows
-    from contactlab.multibody.kernels.configurations import integrate_configuration
+def _loop() -> None:
+    """Pivoting, which takes longest, then from the end of a step backwards: the loop comes to that last."""
     from contactlab.stepping import arrays_of
-    from contactlab.stepping.kernels import finish, projection, rows, sleeping
-    from lcp.kernels.compiling import compile_inner
+    from contactlab.stepping.kernels.step import run
+    from lcp.compiler import calls_of
 
-    whole, _, driver = _demo()
-    world, work, island, chunk = arrays_of(whole).packed, driver.work, driver.island, driver.chunk
-    control = driver.control
-    compile_inner(sleeping.count_rest, world, work, 0, driver.parameters, 1.0)
-    compile_inner(finish.measure, world, work.W, work.q, work.scratch, work.energy)
-    compile_inner(integrate_configuration, world.ints, world.floats, work.q, work.v, 1.0, work.q)
-    compile_inner(sleeping.keep_asleep, world, work)
-    compile_inner(projection.shift_island, world, work, island, chunk, control)
-    compile_inner(projection.pose_projection, world, work, island, control, 1.0)
-    compile_inner(rows.write_island, island, chunk, control, 0)
-    compile_inner(rows.write_rows, world, work, island, chunk, control, 1.0)
-    vector, matrix = work.v, np.zeros((1, 1))
-    terms = (vector, vector, vector, vector, vector, vector, vector)
-    problem = Rows(1.0, 1, 1, 1, 0, island.r, vector, matrix, matrix, *terms, island.spans)
-    compile_inner(certify, problem, matrix, False, *[vector] * 5)
+    world, _, driver = _demo()
+    arguments = arrays_of(world).packed, driver.work, driver.island, driver.chunk, driver.control, driver.parameters
+    calls = calls_of(run, *arguments, driver.collision, driver.joints)
+    solver = next((i for i, call in enumerate(calls) if call.name == "lemke_drive"), len(calls))
+    for call in calls[solver : solver + 1] + calls[:solver:-1]:
+        call.compile()
 
 
 def _demo() -> tuple[World, TimeStepping, Driver]:
-    """The demo, and the memory of a run of it for its types."""
+    """The demo, and the memory of a run of it."""
     from contactlab.cli.demo_scene import demo_stepper, demo_world
     from contactlab.stepping.driver import Driver
 

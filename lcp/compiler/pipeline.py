@@ -1,39 +1,25 @@
-"""How kernels are compiled in less time: numba's own pipeline, with less of it where nothing is lost.
+"""numba's pipeline, with less of it where nothing is lost.
 
-Four things cost most of a compilation and change nothing in the code that comes out, which is why they are left out:
-
-* Kernels that only other kernels call (``inner``) are neither optimised nor translated by themselves: the kernel
-  that Python calls takes them in and does both for all of them at once.
+* Kernels that only other kernels call are neither optimised nor translated by themselves: the kernel that Python calls
+  takes them in and does both for all of them at once.
 * A variable assigned once stays a value. numba gives it a place in memory as soon as a second block of the function
   reads it; for a tuple of fifty arrays every such reading copies all of them, for the optimiser to find out which one
   was meant.
-* The types of ``a + b`` for two floats are looked up once, not searched among the candidates at every plus sign.
-* The collector of cyclic garbage rests meanwhile: a compilation makes millions of objects that all stay.
-
-Nothing of this is public in numba. It is done for the releases it was tried with (`TRIED`); others that
-`pyproject.toml` allows compile by numba's own way, to the same results in more time.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["compile_inner", "compiler_class", "rebuild_inner", "swiftly"]
+from lcp.compiler.releases import tried
 
-#: Minor releases of numba whose insides are known to be as this module takes them.
-TRIED = ("0.68",)
+__all__ = ["compiler_class", "rebuild_inner"]
 
 
 @functools.cache
 def compiler_class() -> Any:
-    """numba's compiler with the lowering below, or its own where this release was not tried."""
-    if not _tried():
-        from numba.core.compiler import Compiler
-
-        return Compiler
+    """numba's compiler with the lowering below."""
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
@@ -52,12 +38,6 @@ def compiler_class() -> Any:
     return KernelCompiler
 
 
-def _tried() -> bool:
-    import numba
-
-    return numba.__version__.rpartition(".")[0] in TRIED
-
-
 @functools.cache
 def _lowering() -> Any:
     """The pass that turns a typed function into LLVM's language."""
@@ -71,6 +51,8 @@ def _lowering() -> Any:
     class KernelLower(Lower):
         def _find_singly_assigned_variable(self) -> None:
             super()._find_singly_assigned_variable()
+            if not tried("values"):
+                return
             kept = self._singly_assigned_vars
             definitions = compute_use_defs(self.blocks)
             dominators = compute_cfg_from_blocks(self.blocks).dominators()
@@ -96,7 +78,7 @@ def _lowering() -> Any:
 
         def run_pass(self, state: Any) -> bool:
             flags = state.flags
-            if not flags.no_cpython_wrapper:
+            if not (flags.no_cpython_wrapper and tried("inner")):
                 return bool(super().run_pass(state))
             target = state.targetctx
             state.library = _inner_library()(target.codegen(), state.func_id.func_qualname)
@@ -174,89 +156,3 @@ def rebuild_inner(target: Any, payload: Any) -> Any:
         reload_init=reload_init,
         referenced_envs=[],
     )
-
-
-def compile_inner(kernel: Any, *arguments: Any) -> None:
-    """Compile, or find on disk, the version of a kernel that other kernels call with arguments like these."""
-    from numba import typeof
-    from numba.core.types import unliteral  # type: ignore[attr-defined]
-
-    version = getattr(kernel, "inner", kernel)
-    version.get_call_template(tuple(unliteral(typeof(argument)) for argument in arguments), {})
-
-
-_depth = 0
-
-
-@contextlib.contextmanager
-def swiftly() -> Iterator[None]:
-    """Let numba look types up faster, and the garbage collector rest, in the block; such blocks may be nested.
-
-    numba compiles under one lock for all threads; so does this.
-    """
-    global _depth
-    from numba.core.compiler_lock import global_compiler_lock
-
-    if not _tried():
-        yield
-        return
-
-    with global_compiler_lock:
-        _depth += 1
-        try:
-            with _quick() if _depth == 1 else contextlib.nullcontext():
-                yield
-        finally:
-            _depth -= 1
-
-
-@contextlib.contextmanager
-def _quick() -> Iterator[None]:
-    import gc
-
-    from numba.core.targetconfig import TargetConfig
-    from numba.core.types.functions import BaseFunction
-
-    places: list[tuple[Any, str, Any]] = [
-        (TargetConfig, "values", _values),
-        (BaseFunction, "get_call_type", _remembering(BaseFunction.get_call_type)),
-    ]
-    before = [(place, name, getattr(place, name)) for place, name, _ in places]
-    collecting = gc.isenabled()
-    gc.disable()
-    for place, name, value in places:
-        setattr(place, name, value)
-    try:
-        yield
-    finally:
-        for place, name, value in before:
-            setattr(place, name, value)
-        if collecting:
-            gc.enable()
-
-
-def _values(config: Any) -> dict[str, Any]:
-    """All options of a configuration, as `TargetConfig.values`: that one asks a property for each."""
-    return {name: option.default for name, option in config.options.items()} | config._values
-
-
-def _remembering(call_type: Callable[..., Any]) -> Callable[..., Any]:
-    """The search for the signature of a call, with those found before."""
-    from numba.core.targetconfig import ConfigStack
-
-    found: dict[Any, Any] = {}
-
-    def get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
-        if kws:
-            return call_type(function, context, args, kws)
-        flags = ConfigStack.top_or_none()
-        # By identity: the function keeps what it found out about these types, and another equal one does not.
-        key = (id(function), args, None if flags is None else tuple(sorted(map(str, flags._values.items()))))
-        known = found.get(key)
-        if known is None:
-            signature = call_type(function, context, args, kws)
-            found[key] = function, signature
-            return signature
-        return known[1]
-
-    return get_call_type

@@ -1,0 +1,10 @@
+"""How kernels are compiled: all that the project knows of numba's insides.
+
+What is private to numba is a patch with an entry in `releases`; a release without it compiles to the same bits.
+"""
+
+from lcp.compiler.calls import Call, calls_of
+from lcp.compiler.decorator import kernel
+from lcp.compiler.watch import CompileWatch, watch_compilation, when_compiling
+
+__all__ = ["Call", "CompileWatch", "calls_of", "kernel", "watch_compilation", "when_compiling"]

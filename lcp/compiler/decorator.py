@@ -1,0 +1,120 @@
+"""The one decorator every kernel of the project goes through."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from lcp.compiler.releases import tried
+
+__all__ = ["kernel"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@overload
+def kernel(function: F) -> F: ...
+@overload
+def kernel(*, allocates: bool = ..., inline: bool = ..., inner: bool = ...) -> Callable[[F], F]: ...
+def kernel(function: F | None = None, *, allocates: bool = False, inline: bool = False, inner: bool = False) -> Any:
+    """Compile a function of arrays and scalars with the project's options.
+
+    Parameters
+    ----------
+    function
+        The function; ``@kernel`` and ``@kernel(...)`` both work.
+    allocates
+        True for the few drivers that create arrays. Others are compiled without reference counting and must not.
+    inline
+        True for leaf helpers called in inner loops: they are inlined before optimisation.
+    inner
+        True for kernels that only other kernels call: what Python would need to call them is not compiled, which for
+        arguments of many arrays takes as long as the kernel itself.
+
+    Notes
+    -----
+    float64 throughout, no fastmath (the compiled step and the public path must agree to the last bit, however the
+    compiler inlines), the GIL released, numpy's error model (division by zero gives inf, no exception). With the
+    environment variable ``NUMBA_DISABLE_JIT=1`` the function is returned as it is.
+    """
+    if function is None:
+        return functools.partial(kernel, allocates=allocates, inline=inline, inner=inner)
+
+    from numba.core import config
+
+    if config.DISABLE_JIT:
+        return function
+    # The entry for callers from C, which nobody uses, is not compiled.
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+    if inner:
+        options["no_cpython_wrapper"] = True
+    if not allocates and tried("uncounted"):
+        options["_nrt"] = False
+    if inline:
+        options["inline"] = "always"
+    dispatcher = _dispatcher(function, options)
+    if not inner and not inline and tried("inner"):
+        _called_by_kernels(dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}))
+    return dispatcher
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """numba's object for a function compiled with these options."""
+    import numba
+
+    from lcp.compiler.cache import cache_folder, kernel_cache
+    from lcp.compiler.calls import typed_by_annotation
+    from lcp.compiler.pipeline import compiler_class
+    from lcp.compiler.watch import announce_compilations
+
+    if tried("inner") or tried("values"):
+        options = options | {"pipeline_class": compiler_class()}
+    dispatcher = numba.njit(**options)(function)
+    dispatcher.is_kernel = True
+    announce_compilations()
+    if tried("cache") and cache_folder() is not None:
+        dispatcher._cache = kernel_cache()(function)
+        dispatcher._cache.inner = "no_cpython_wrapper" in options
+    if tried("calls"):
+        typed_by_annotation(dispatcher)
+    if tried("literals"):
+        _one_version_per_type(dispatcher)
+    _compile_swiftly(dispatcher)
+    return dispatcher
+
+
+def _called_by_kernels(dispatcher: Any, inner: Any) -> None:
+    """Let other kernels call a kernel as one that Python never calls: see `pipeline`."""
+    dispatcher.get_call_template = inner.get_call_template
+    dispatcher.get_overload = inner.get_overload
+    dispatcher.inner = inner
+
+
+def _one_version_per_type(dispatcher: Any) -> None:
+    """Compile one version for an integer argument, not another for every literal (k = 0) it is called with.
+
+    numba types a variable that holds a constant as that constant; each such call would cost a compilation of the
+    whole callee.
+    """
+    from numba.core.types import unliteral as plain  # type: ignore[attr-defined]
+
+    original = dispatcher.get_call_template
+
+    def get_call_template(args: Any, kws: Any) -> Any:
+        return original(tuple(plain(arg) for arg in args), {name: plain(arg) for name, arg in kws.items()})
+
+    dispatcher.get_call_template = get_call_template
+
+
+def _compile_swiftly(dispatcher: Any) -> None:
+    from lcp.compiler.lookups import swiftly
+
+    compiler = dispatcher._compiler
+    original = compiler.compile
+
+    def compile_swiftly(args: Any, return_type: Any) -> Any:
+        with swiftly():
+            return original(args, return_type)
+
+    compiler.compile = compile_swiftly

@@ -1,0 +1,36 @@
+"""The private parts of numba that are used, and the releases each of them was tried with.
+
+A release without an entry does without: kernels are then compiled by numba's own way, to the same bits in more time.
+"""
+
+from __future__ import annotations
+
+import functools
+
+__all__ = ["TRIED", "tried"]
+
+#: Patch, and the minor releases of numba it was tried with.
+TRIED: dict[str, tuple[str, ...]] = {
+    # numba's cache takes a locator that is keyed on all sources of a kernel (`cache`).
+    "cache": ("0.68",),
+    # The option `_nrt` leaves out reference counting, and with it the fusion of array expressions, which allocates.
+    "uncounted": ("0.68",),
+    # A callee is compiled for integers, not for each literal it is called with (`decorator`).
+    "literals": ("0.68",),
+    # Kernels that only kernels call are neither optimised nor translated by themselves (`pipeline`).
+    "inner": ("0.68",),
+    # Variables assigned once stay values (`pipeline`).
+    "values": ("0.68",),
+    # Signatures are looked up once, options without a property for each (`lookups`).
+    "lookups": ("0.68",),
+    # The calls a kernel makes are listed without compiling them (`calls`).
+    "calls": ("0.68",),
+}
+
+
+@functools.cache
+def tried(patch: str) -> bool:
+    """Whether a patch was tried with the installed release."""
+    import numba
+
+    return numba.__version__.rpartition(".")[0] in TRIED[patch]

@@ -1,0 +1,82 @@
+"""What happens at a compilation: it is announced, counted, and starts what waits for it.
+
+numba's events come from compilations alone, not from kernels found on disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+__all__ = ["CompileWatch", "announce_compilations", "watch_compilation", "when_compiling"]
+
+# What is to be done at the next compilation.
+_actions: list[Callable[[], object]] = []
+
+
+class CompileWatch:
+    """What was seen so far.
+
+    Attributes
+    ----------
+    compiled
+        Kernels compiled in this process since the watch began, by whatever package; those loaded from disk not counted.
+    """
+
+    def __init__(self) -> None:
+        self.compiled = 0
+
+
+@contextlib.contextmanager
+def watch_compilation() -> Iterator[CompileWatch]:
+    """Count of the kernels compiled within the block: what a clock must not count."""
+    from numba.core import event
+
+    watch = CompileWatch()
+    with event.install_recorder("numba:compile") as recorder:
+        try:
+            yield watch
+        finally:
+            watch.compiled = sum(1 for _, seen in recorder.buffer if seen.is_start)
+
+
+@contextlib.contextmanager
+def when_compiling(action: Callable[[], object]) -> Iterator[None]:
+    """Call ``action`` at the first compilation within the block, if there is any that the cache does not spare."""
+    _actions.append(action)
+    try:
+        yield
+    finally:
+        if action in _actions:
+            _actions.remove(action)
+
+
+@functools.cache
+def announce_compilations() -> None:
+    """Listen to compilations of kernels, from the first call on."""
+    from numba.core import event
+
+    class Announcer(event.Listener):
+        def on_start(self, event: Any) -> None:
+            if hasattr(event.data["dispatcher"], "is_kernel"):
+                compilation_begins()
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Announcer())
+
+
+def compilation_begins() -> None:
+    """Do what waits for a compilation, and say once per process what takes so long."""
+    while _actions:
+        _actions.pop()()
+    _say()
+
+
+@functools.cache
+def _say() -> None:
+    print("contactlab: compiling kernels (once per machine) ...", file=sys.stderr, flush=True)

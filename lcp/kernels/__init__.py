@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lcp.compiler import kernel, when_compiling
 
-__all__ = ["Floats", "Integers", "kernel", "when_compiling"]
+__all__ = ["Floats", "Ints", "kernel", "when_compiling"]
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Ints = NDArray[np.int64]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.double_double import two_product, two_sum
 
 _EPS: Final = 2.0**-52
@@ -19,9 +18,7 @@ _TINY: Final = 2.0**-1022
 
 
 @kernel(inline=True)
-def dot_twice(
-    a: NDArray[np.float64], columns: NDArray[np.int64], x: NDArray[np.float64], start: float
-) -> tuple[float, float]:
+def dot_twice(a: Floats, columns: Ints, x: Floats, start: float) -> tuple[float, float]:
     """(s, e) with |start + sum_j a_j x_columns[j] - s| <= e; an infinite e where the splitting overflows."""
     total = start
     low = 0.0
@@ -44,7 +41,7 @@ def dot_twice(
 
 
 @kernel
-def sum_twice(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> float:
+def sum_twice(a: Floats, x: Floats, start: float) -> float:
     """start + a . x as if summed in twice the working precision; not finite where the splitting overflows."""
     total = start
     low = 0.0
@@ -56,7 +53,7 @@ def sum_twice(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> f
 
 
 @kernel(inner=True)
-def terms_size(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> float:
+def terms_size(a: Floats, x: Floats, start: float) -> float:
     """|start| + sum_j |a_j x_j|: what the rounding of the sum, and of x itself, is a multiple of."""
     total = abs(start)
     for j in range(a.shape[0]):
@@ -65,29 +62,14 @@ def terms_size(a: NDArray[np.float64], x: NDArray[np.float64], start: float) -> 
 
 
 @kernel
-def dense_residual(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    columns: NDArray[np.int64],
-    w: NDArray[np.float64],
-    error: NDArray[np.float64],
-) -> None:
+def dense_residual(M: Floats, q: Floats, z: Floats, columns: Ints, w: Floats, error: Floats) -> None:
     """Fill w and its error bounds for dense M; ``columns`` is 0, 1, ..., n - 1."""
     for i in range(q.shape[0]):
         w[i], error[i] = dot_twice(M[i], columns, z, q[i])
 
 
 @kernel
-def sparse_residual(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    error: NDArray[np.float64],
-) -> None:
+def sparse_residual(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats, error: Floats) -> None:
     """The same for M in compressed rows."""
     for i in range(q.shape[0]):
         row = slice(indptr[i], indptr[i + 1])

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.factor_update import append, border, remove, solve_factored, split
 
 # Places in the vector of information that the block owns.
@@ -27,19 +24,19 @@ UNLIKE: Final = 1e-24
 
 @kernel
 def insert(
-    M: NDArray[np.float64],
+    M: Floats,
     j: int,
-    C: NDArray[np.float64],
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    active: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    place: NDArray[np.int64],
-    row_size: NDArray[np.float64],
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
-    info: NDArray[np.int64],
+    C: Floats,
+    L: Floats,
+    V: Floats,
+    d: Floats,
+    active: Ints,
+    slot: Ints,
+    place: Ints,
+    row_size: Floats,
+    above: Floats,
+    left: Floats,
+    info: Ints,
 ) -> bool:
     """Make j active; False, with its multipliers D^-1 L^-1 M_aj in ``above``, where its pivot would vanish.
 
@@ -87,16 +84,16 @@ def insert(
 @kernel(inner=True)
 def discard(
     p: int,
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    za: NDArray[np.float64],
-    active: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    place: NDArray[np.int64],
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
-    info: NDArray[np.int64],
+    L: Floats,
+    V: Floats,
+    d: Floats,
+    za: Floats,
+    active: Ints,
+    slot: Ints,
+    place: Ints,
+    above: Floats,
+    left: Floats,
+    info: Ints,
 ) -> bool:
     """Take the index in place p, and its entry of ``za``, out of the active set; False where the rest is singular."""
     k = info[SIZE]
@@ -114,15 +111,7 @@ def discard(
 
 
 @kernel(inner=True)
-def block_solve(
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    b: NDArray[np.float64],
-    active: NDArray[np.int64],
-    x: NDArray[np.float64],
-    info: NDArray[np.int64],
-) -> None:
+def block_solve(L: Floats, V: Floats, d: Floats, b: Floats, active: Ints, x: Floats, info: Ints) -> None:
     """x[:k] = -M_aa^-1 b_a for a vector b (n,)."""
     k = info[SIZE]
     for s in range(k):
@@ -131,14 +120,7 @@ def block_solve(
 
 
 @kernel
-def evaluate(
-    q: NDArray[np.float64],
-    C: NDArray[np.float64],
-    place: NDArray[np.int64],
-    za: NDArray[np.float64],
-    k: int,
-    w: NDArray[np.float64],
-) -> None:
+def evaluate(q: Floats, C: Floats, place: Ints, za: Floats, k: int, w: Floats) -> None:
     """w = q + sum_s za_s M[:, active[s]], from the original data."""
     n = q.shape[0]
     for i in range(n):
@@ -166,14 +148,7 @@ def evaluate(
 
 
 @kernel
-def thresholds(
-    q: NDArray[np.float64],
-    row_size: NDArray[np.float64],
-    za: NDArray[np.float64],
-    k: int,
-    tolerance: float,
-    floor: NDArray[np.float64],
-) -> float:
+def thresholds(q: Floats, row_size: Floats, za: Floats, k: int, tolerance: float, floor: Floats) -> float:
     """Fill ``floor`` with minus what counts as zero of each w_i; returns the same for z.
 
     Both are ``tolerance`` times the units of the scaled residual, the row sizes being those of the columns read.

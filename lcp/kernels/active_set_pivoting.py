@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.active_block import SIZE, SYMMETRIC, block_solve, evaluate, insert, thresholds
 from lcp.kernels.active_set_rules import (
     BEST,
@@ -64,15 +63,15 @@ def active_set_int_size(n: int) -> int:
 
 @kernel
 def active_set_drive(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
+    z0: Floats,
     has_z0: bool,
-    options: NDArray[np.float64],
-    wf: NDArray[np.float64],
-    wi: NDArray[np.int64],
-    z: NDArray[np.float64],
-    info: NDArray[np.int64],
+    options: Floats,
+    wf: Floats,
+    wi: Ints,
+    z: Floats,
+    info: Ints,
     budget: int,
 ) -> int:
     """Make at most ``budget`` rounds; `RUNNING` asks to be called again with everything left as it is.
@@ -185,23 +184,23 @@ def active_set_drive(
 
 @kernel
 def settled(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
     strict: float,
-    C: NDArray[np.float64],
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    za: NDArray[np.float64],
-    w: NDArray[np.float64],
-    floor: NDArray[np.float64],
-    change: NDArray[np.float64],
-    active: NDArray[np.int64],
-    place: NDArray[np.int64],
-    row_size: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    z: NDArray[np.float64],
-    info: NDArray[np.int64],
+    C: Floats,
+    L: Floats,
+    V: Floats,
+    d: Floats,
+    za: Floats,
+    w: Floats,
+    floor: Floats,
+    change: Floats,
+    active: Ints,
+    place: Ints,
+    row_size: Floats,
+    measures: Floats,
+    z: Floats,
+    info: Ints,
 ) -> bool:
     """Refine z once with the residual of the original rows, clip rounding below zero, and judge it.
 
@@ -237,23 +236,23 @@ def settled(
 
 @kernel(inner=True)
 def last_resort(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
     tolerance: float,
     verdict: int,
-    active: NDArray[np.int64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    work: NDArray[np.float64],
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    basis: NDArray[np.int64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    best_z: NDArray[np.float64],
-    best_scaled: NDArray[np.float64],
-    info: NDArray[np.int64],
+    active: Ints,
+    row: Floats,
+    column: Floats,
+    work: Floats,
+    A: Floats,
+    perm: Ints,
+    basis: Ints,
+    z: Floats,
+    w: Floats,
+    measures: Floats,
+    best_z: Floats,
+    best_scaled: Floats,
+    info: Ints,
 ) -> int:
     """From the final z: its basis solved with row pivoting in equilibrated units, then a few steps beside it.
 
@@ -283,15 +282,7 @@ def last_resort(
 
 @kernel
 def active_set_pivoting(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64],
-    has_z0: bool,
-    options: NDArray[np.float64],
-    wf: NDArray[np.float64],
-    wi: NDArray[np.int64],
-    z: NDArray[np.float64],
-    info: NDArray[np.int64],
+    M: Floats, q: Floats, z0: Floats, has_z0: bool, options: Floats, wf: Floats, wi: Ints, z: Floats, info: Ints
 ) -> int:
     """Solve LCP(M, q) to the end; see `active_set_drive`. Returns a code of `lcp.kernels.codes`."""
     info[RULE] = START

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.active_block import SIZE, SYMMETRIC, block_solve, discard, evaluate, insert, thresholds
 from lcp.kernels.codes import RAY, RUNNING, SINGULAR_BASIS, SOLVED
 from lcp.kernels.factor_update import backward
@@ -46,24 +45,24 @@ PIVOT: Final = 1e-9
 
 @kernel(inner=True)
 def block_round(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
     tolerance: float,
-    C: NDArray[np.float64],
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    za: NDArray[np.float64],
-    w: NDArray[np.float64],
-    floor: NDArray[np.float64],
-    active: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    place: NDArray[np.int64],
-    row_size: NDArray[np.float64],
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
+    C: Floats,
+    L: Floats,
+    V: Floats,
+    d: Floats,
+    za: Floats,
+    w: Floats,
+    floor: Floats,
+    active: Ints,
+    slot: Ints,
+    place: Ints,
+    row_size: Floats,
+    above: Floats,
+    left: Floats,
     limit: int,
-    info: NDArray[np.int64],
+    info: Ints,
 ) -> int:
     """Exchange everything infeasible at once, as long as that lessens it every few rounds, up to ``limit`` pivots."""
     n = q.shape[0]
@@ -112,25 +111,25 @@ def block_round(
 
 @kernel(inner=True)
 def primal_round(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
     tolerance: float,
-    C: NDArray[np.float64],
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    za: NDArray[np.float64],
-    w: NDArray[np.float64],
-    floor: NDArray[np.float64],
-    target: NDArray[np.float64],
-    active: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    place: NDArray[np.int64],
-    row_size: NDArray[np.float64],
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
-    direction: NDArray[np.float64],
-    info: NDArray[np.int64],
+    C: Floats,
+    L: Floats,
+    V: Floats,
+    d: Floats,
+    za: Floats,
+    w: Floats,
+    floor: Floats,
+    target: Floats,
+    active: Ints,
+    slot: Ints,
+    place: Ints,
+    row_size: Floats,
+    above: Floats,
+    left: Floats,
+    direction: Floats,
+    info: Ints,
 ) -> int:
     """One step of the primal active set method from a point za >= 0; on `RAY` ``direction`` (n,) lowers the energy.
 
@@ -223,24 +222,24 @@ def primal_round(
 
 @kernel(inner=True)
 def single_round(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
     tolerance: float,
-    C: NDArray[np.float64],
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    za: NDArray[np.float64],
-    w: NDArray[np.float64],
-    floor: NDArray[np.float64],
-    active: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    place: NDArray[np.int64],
-    row_size: NDArray[np.float64],
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
-    seen: NDArray[np.int64],
-    info: NDArray[np.int64],
+    C: Floats,
+    L: Floats,
+    V: Floats,
+    d: Floats,
+    za: Floats,
+    w: Floats,
+    floor: Floats,
+    active: Ints,
+    slot: Ints,
+    place: Ints,
+    row_size: Floats,
+    above: Floats,
+    left: Floats,
+    seen: Ints,
+    info: Ints,
 ) -> int:
     """Exchange the most negative w and the most negative z; once a set comes back, the least infeasible index only."""
     n = q.shape[0]
@@ -295,7 +294,7 @@ def single_round(
 
 
 @kernel(inner=True)
-def signature_of(active: NDArray[np.int64], k: int) -> int:
+def signature_of(active: Ints, k: int) -> int:
     """A number that depends on the set, not on its order; a rare coincidence costs a slower rule, nothing else."""
     signature = 0
     for s in range(k):

@@ -7,15 +7,12 @@ A matrix travels as four arrays, of which one kind is empty: ``C`` (n, n), row i
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 
 
 @kernel(inner=True)
-def columns_product(
-    C: NDArray[np.float64], q: NDArray[np.float64], z: NDArray[np.float64], w: NDArray[np.float64]
-) -> None:
+def columns_product(C: Floats, q: Floats, z: Floats, w: Floats) -> None:
     """Fill w from dense columns, four at a time, those that meet only zeros of z being passed over."""
     n = q.shape[0]
     for j in range(n):
@@ -43,14 +40,7 @@ def columns_product(
 
 
 @kernel(inner=True)
-def rows_product(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-) -> None:
+def rows_product(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats) -> None:
     """Fill w from compressed sparse rows."""
     for i in range(q.shape[0]):
         total = q[i]
@@ -60,15 +50,7 @@ def rows_product(
 
 
 @kernel
-def affine(
-    C: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-) -> None:
+def affine(C: Floats, indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats) -> None:
     """Fill w = M z + q."""
     if C.shape[0] > 0:
         columns_product(C, q, z, w)
@@ -78,17 +60,17 @@ def affine(
 
 @kernel
 def merits(
-    C: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    row_size: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    out: NDArray[np.float64],
+    C: Floats,
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    q: Floats,
+    lo: Floats,
+    hi: Floats,
+    row_size: Floats,
+    z: Floats,
+    w: Floats,
+    out: Floats,
 ) -> None:
     """Fill w = M z + q and out[:3] with natural map, scaled residual and largest |z_i|; ``row_size`` is max_j |M_ij|.
 

@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.affine import affine
 
 # Places in the vector of state, which lives from call to call.
@@ -34,18 +33,18 @@ RELIEF: Final = 0.5
 
 @kernel
 def apgd(
-    C: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    metric: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
+    C: Floats,
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    q: Floats,
+    metric: Floats,
+    lo: Floats,
+    hi: Floats,
     count: int,
-    z: NDArray[np.float64],
-    work: NDArray[np.float64],
-    state: NDArray[np.float64],
+    z: Floats,
+    work: Floats,
+    state: Floats,
 ) -> None:
     """Run ``count`` iterations on z. ``metric`` is about 1 / M_ii; ``work`` (5, n) holds y, w at y, w at z, x, w at x.
 

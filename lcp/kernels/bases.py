@@ -5,22 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 
 CANDIDATE: Final = 1
 SINGULAR: Final = 2
 
 
 @kernel(inner=True)
-def full_pivot_lu(
-    A: NDArray[np.float64],
-    p: int,
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    tolerance: float,
-) -> int:
+def full_pivot_lu(A: Floats, p: int, rows: Ints, columns: Ints, tolerance: float) -> int:
     """LU of the leading p x p block with complete pivoting, in place; returns the numerical rank."""
     for i in range(p):
         rows[i] = i
@@ -60,18 +53,18 @@ def full_pivot_lu(
 
 @kernel
 def scan_bases(
-    K: NDArray[np.float64],
-    k: NDArray[np.float64],
+    K: Floats,
+    k: Floats,
     m: int,
     start: int,
     stop: int,
     rank_tolerance: float,
     sign_tolerance: float,
-    A: NDArray[np.float64],
-    work: NDArray[np.float64],
-    index: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    kinds: NDArray[np.int64],
+    A: Floats,
+    work: Floats,
+    index: Ints,
+    codes: Ints,
+    kinds: Ints,
 ) -> int:
     """Sort the bases ``start <= code < stop``; bit i of a code puts pair i, row m + i of K, among the positive ones.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.reductions import dot, largest_size
 
 # Columns eliminated together: eight multiples of rows are then added to a row that is loaded and stored once.
@@ -17,7 +16,7 @@ FEW: Final = 64
 
 
 @kernel(inner=True)
-def subtract_rows(A: NDArray[np.float64], i: int, c: int, k: int) -> None:
+def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
     """Row i of A right of the panel c .. c + 7, up to column k, less its multiples of the panel's rows, in order."""
     a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]
     f, g, h, p = A[i, c + 4], A[i, c + 5], A[i, c + 6], A[i, c + 7]
@@ -36,7 +35,7 @@ def subtract_rows(A: NDArray[np.float64], i: int, c: int, k: int) -> None:
 
 
 @kernel(inner=True)
-def eliminate(A: NDArray[np.float64], k: int, perm: NDArray[np.int64], source: NDArray[np.float64]) -> bool:
+def eliminate(A: Floats, k: int, perm: Ints, source: Floats) -> bool:
     """As `lu_factor`, for few rows, which are padded with zeros to a multiple of eight; the same digits, sooner.
 
     Rows are swept from the multiple of eight before the pivot on, ``source`` being the pivot row with zeros up to it:
@@ -95,7 +94,7 @@ def eliminate(A: NDArray[np.float64], k: int, perm: NDArray[np.int64], source: N
 
 
 @kernel
-def lu_factor(A: NDArray[np.float64], k: int, perm: NDArray[np.int64]) -> bool:
+def lu_factor(A: Floats, k: int, perm: Ints) -> bool:
     """LU of the leading k x k block with row pivoting, in place; False where a pivot vanishes."""
     largest = 0.0
     for i in range(k):
@@ -142,9 +141,7 @@ def lu_factor(A: NDArray[np.float64], k: int, perm: NDArray[np.int64]) -> bool:
 
 
 @kernel
-def lu_solve(
-    A: NDArray[np.float64], k: int, perm: NDArray[np.int64], b: NDArray[np.float64], x: NDArray[np.float64]
-) -> None:
+def lu_solve(A: Floats, k: int, perm: Ints, b: Floats, x: Floats) -> None:
     """x = A^-1 b from `lu_factor`."""
     for i in range(k):
         x[i] = b[perm[i]] - dot(A[i], x, i)
@@ -159,7 +156,7 @@ def is_few(k: int, n: int) -> bool:
 
 
 @kernel(inline=True)
-def factored(A: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+def factored(A: Floats, k: int) -> Floats:
     """Where in A (n, n) `solve_active` leaves the factors of k rows: at its head, or, where few, packed and padded."""
     n = A.shape[0]
     width = (k + 7) // 8 * 8 if is_few(k, n) else n
@@ -168,16 +165,16 @@ def factored(A: NDArray[np.float64], k: int) -> NDArray[np.float64]:
 
 @kernel
 def solve_active(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    active: NDArray[np.int64],
+    M: Floats,
+    q: Floats,
+    row: Floats,
+    column: Floats,
+    active: Ints,
     k: int,
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    work: NDArray[np.float64],
-    z: NDArray[np.float64],
+    A: Floats,
+    perm: Ints,
+    work: Floats,
+    z: Floats,
 ) -> bool:
     """Fill z with the solution whose positive entries are ``active[:k]``, refined once; negatives are kept.
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import SOLVED, STALLED
 from lcp.kernels.lemke import PIVOTS, lemke
 from lcp.kernels.residuals import is_solved, lcp_residuals
@@ -13,22 +10,22 @@ from lcp.kernels.residuals import is_solved, lcp_residuals
 
 @kernel
 def lemke_batch(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
+    z0: Floats,
     has_z0: bool,
-    options: NDArray[np.float64],
+    options: Floats,
     tolerance: float,
     start: int,
     stop: int,
-    wf: NDArray[np.float64],
-    wi: NDArray[np.int64],
-    info: NDArray[np.int64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    codes: NDArray[np.int64],
-    pivots: NDArray[np.int64],
-    measures: NDArray[np.float64],
+    wf: Floats,
+    wi: Ints,
+    info: Ints,
+    z: Floats,
+    w: Floats,
+    codes: Ints,
+    pivots: Ints,
+    measures: Floats,
 ) -> None:
     """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n), each judged on its own data.
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
 
 _EPS: Final = 2.0**-52
@@ -16,16 +15,16 @@ _TINY: Final = 2.0**-1022
 
 @kernel
 def inverse_image(
-    M: NDArray[np.float64],
-    d: NDArray[np.float64],
-    radius: NDArray[np.float64],
-    active: NDArray[np.int64],
+    M: Floats,
+    d: Floats,
+    radius: Floats,
+    active: Ints,
     k: int,
-    A: NDArray[np.float64],
-    X: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    work: NDArray[np.float64],
-    out: NDArray[np.float64],
+    A: Floats,
+    X: Floats,
+    perm: Ints,
+    work: Floats,
+    out: Floats,
 ) -> bool:
     """Fill ``out[:k]`` with bounds of |M_aa^-1 e| over all |e - d_a| <= radius_a; False where none was proven.
 
@@ -104,16 +103,16 @@ def inverse_image(
 
 @kernel
 def worst_images(
-    M: NDArray[np.float64],
-    d: NDArray[np.float64],
-    radius: NDArray[np.float64],
+    M: Floats,
+    d: Floats,
+    radius: Floats,
     start: int,
     stop: int,
-    A: NDArray[np.float64],
-    X: NDArray[np.float64],
-    index: NDArray[np.int64],
-    work: NDArray[np.float64],
-    worst: NDArray[np.float64],
+    A: Floats,
+    X: Floats,
+    index: Ints,
+    work: Floats,
+    worst: Floats,
 ) -> bool:
     """Raise ``worst`` to the bounds of the blocks ``start <= code < stop``; ``index`` is 2 n, ``work`` 5 n long."""
     n = M.shape[0]

@@ -14,10 +14,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 
 OPEN: Final = 0
 STICK: Final = 1
@@ -32,7 +29,7 @@ _PROJECTIONS: Final = 50
 
 
 @kernel(inner=True)
-def solve_block(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, dim: int, r: NDArray[np.float64]) -> int:
+def solve_block(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> int:
     """Solve for r (3,) from its last value; A (3, 3) and b (3,) with zeros where a component is absent. The mode."""
     if b[0] >= 0.0:
         r[0] = 0.0
@@ -58,7 +55,7 @@ def solve_block(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, dim: 
 
 
 @kernel(inner=True)
-def _stick(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, dim: int, r: NDArray[np.float64]) -> bool:
+def _stick(A: Floats, b: Floats, mu: float, dim: int, r: Floats) -> bool:
     """u = 0 by Cramer's rule, where the force is within the cone."""
     if dim == 2:
         det = A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
@@ -94,7 +91,7 @@ def _stick(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, dim: int, 
 
 
 @kernel(inner=True)
-def _slide_planar(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, r: NDArray[np.float64]) -> bool:
+def _slide_planar(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     """Both directions of sliding; the last one first, where both are possible."""
     first = -1.0 if r[1] > 0.0 else 1.0
     for k in range(2):
@@ -111,7 +108,7 @@ def _slide_planar(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, r: 
 
 
 @kernel(inner=True)
-def _across(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, c: float, s: float) -> tuple[float, float]:
+def _across(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
     """(A_NN - mu A_NT t) times the part of u_T across t, and its derivative by the angle."""
     below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
     d_below = -mu * (-A[0, 1] * s + A[0, 2] * c)
@@ -125,7 +122,7 @@ def _across(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, c: float,
 
 
 @kernel(inner=True)
-def _speed(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, c: float, s: float) -> tuple[float, float]:
+def _speed(A: Floats, b: Floats, mu: float, c: float, s: float) -> tuple[float, float]:
     """(r_N, u_T . t) of sliding along t; r_N is 0 where the direction is not possible."""
     below = A[0, 0] - mu * (A[0, 1] * c + A[0, 2] * s)
     if not below > 0.0:
@@ -137,7 +134,7 @@ def _speed(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, c: float, 
 
 
 @kernel(inner=True)
-def _slide_from(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, r: NDArray[np.float64]) -> bool:
+def _slide_from(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     """Newton on the angle from the last direction of friction, or from that of the load."""
     size = math.sqrt(r[1] * r[1] + r[2] * r[2])
     if size > 0.0:
@@ -177,9 +174,7 @@ def _turned(c: float, s: float, step: float) -> tuple[float, float]:
 
 
 @kernel(inner=True)
-def _accept(
-    A: NDArray[np.float64], b: NDArray[np.float64], mu: float, c: float, s: float, r: NDArray[np.float64]
-) -> bool:
+def _accept(A: Floats, b: Floats, mu: float, c: float, s: float, r: Floats) -> bool:
     n, speed = _speed(A, b, mu, c, s)
     if not (n > 0.0 and speed >= 0.0):
         return False
@@ -190,7 +185,7 @@ def _accept(
 
 
 @kernel(inner=True)
-def _slide_anywhere(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, r: NDArray[np.float64]) -> bool:
+def _slide_anywhere(A: Floats, b: Floats, mu: float, r: Floats) -> bool:
     """Every sign change on a circle of points, by bisection; of the roots that can slide, the fastest."""
     angle = 2.0 * math.pi / POINTS
     turn_c = math.cos(angle)
@@ -227,7 +222,7 @@ def _slide_anywhere(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, r
 
 
 @kernel(inner=True)
-def _project_steps(A: NDArray[np.float64], b: NDArray[np.float64], mu: float, r: NDArray[np.float64]) -> None:
+def _project_steps(A: Floats, b: Floats, mu: float, r: Floats) -> None:
     """Projected steps on De Saxce's form, of a length the block's size allows."""
     size = 0.0
     for i in range(3):

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
 from lcp.kernels.principal_tableau import advance, swap_one, swap_two
 
@@ -34,14 +33,7 @@ PATIENCE: Final = 2
 
 @kernel
 def violation(
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    size: NDArray[np.float64],
-    tolerance: float,
-    i: int,
+    b: Floats, y: Floats, inside: Ints, lo: Floats, hi: Floats, size: Floats, tolerance: float, i: int
 ) -> float:
     """By how much pair i fails to be complementary, positive where z_i (or w_i) has to grow; 0 within rounding."""
     margin = tolerance * size[i]
@@ -66,15 +58,7 @@ def violation(
 
 @kernel
 def room(
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    size: NDArray[np.float64],
-    tolerance: float,
-    i: int,
-    rate: float,
+    b: Floats, y: Floats, inside: Ints, lo: Floats, hi: Floats, size: Floats, tolerance: float, i: int, rate: float
 ) -> float:
     """How far the basic variable of pair i, not the driven one, may move in the direction of ``rate``."""
     margin = tolerance * size[i]
@@ -97,22 +81,22 @@ def room(
 
 @kernel
 def pivot_loop(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    size: NDArray[np.float64],
-    column: NDArray[np.float64],
-    entry: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
+    T: Floats,
+    x: Floats,
+    b: Floats,
+    y: Floats,
+    inside: Ints,
+    lo: Floats,
+    hi: Floats,
+    size: Floats,
+    column: Floats,
+    entry: Floats,
+    pivot_row: Floats,
     zero_tolerance: float,
     pivot_tolerance: float,
     far: float,
     limit: int,
-    info: NDArray[np.int64],
+    info: Ints,
     budget: int,
 ) -> int:
     """Make at most ``budget`` pivots from the tableau; `RUNNING` asks to be called again with everything as it is.

@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 
 SPLITTER: Final = 134217729.0  # 2^27 + 1
 ROUNDING: Final = 2.0**-102  # a bound on the relative error of one addition, product or quotient here
@@ -74,14 +71,7 @@ def dd_divide(a: float, a_low: float, b: float, b_low: float) -> tuple[float, fl
 
 
 @kernel
-def dd_axpy(
-    f: float,
-    f_low: float,
-    x: NDArray[np.float64],
-    x_low: NDArray[np.float64],
-    y: NDArray[np.float64],
-    y_low: NDArray[np.float64],
-) -> None:
+def dd_axpy(f: float, f_low: float, x: Floats, x_low: Floats, y: Floats, y_low: Floats) -> None:
     """y += f x, with an error below 2^-102 (|y| + |f x|) (sums after SloppyDWPlusDW: absolute, not relative)."""
     c = SPLITTER * f
     f_head = c - (c - f)
@@ -105,9 +95,7 @@ def dd_axpy(
 
 
 @kernel
-def dd_dot(
-    a: NDArray[np.float64], x: NDArray[np.float64], x_low: NDArray[np.float64], k: int, start: float
-) -> tuple[float, float]:
+def dd_dot(a: Floats, x: Floats, x_low: Floats, k: int, start: float) -> tuple[float, float]:
     """start + sum of a_j (x_j + x_low_j) over j < k, for a of plain numbers."""
     h = start
     low = 0.0

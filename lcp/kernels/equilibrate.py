@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 from lcp.kernels.reductions import largest_size
 
 NOISE: Final = 1e-14
@@ -25,13 +24,7 @@ def power_of_two(x: float) -> float:
 
 
 @kernel
-def equilibrate(
-    M: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    sweeps: int,
-    work: NDArray[np.float64],
-) -> None:
+def equilibrate(M: Floats, row: Floats, column: Floats, sweeps: int, work: Floats) -> None:
     """Fill ``row`` and ``column`` so that the largest entries of every row and column of R M C come near one.
 
     Ruiz (2001): divide rows and columns by the square roots of their largest entries, a few times. ``work`` has
@@ -82,9 +75,7 @@ def equilibrate(
 
 
 @kernel
-def balance(
-    M: NDArray[np.float64], row: NDArray[np.float64], column: NDArray[np.float64], work: NDArray[np.float64]
-) -> None:
+def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
     """Fill ``row`` and ``column`` so that the entries of each row and column of R M C lie evenly about one.
 
     Largest entries alone cannot tell units apart: in [[h/m, 1], [mu, 0]] every row and column already holds a one, and

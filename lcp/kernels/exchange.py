@@ -6,14 +6,11 @@ unit vectors, are not stored.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 
 
 @kernel(inline=True)
-def take_column(T: NDArray[np.float64], c: int, column: NDArray[np.float64]) -> None:
+def take_column(T: Floats, c: int, column: Floats) -> None:
     """Move column c of T to ``column``, leaving zeros: `exchange` builds the new column on them."""
     for i in range(column.shape[0]):
         column[i] = T[i, c]
@@ -21,14 +18,7 @@ def take_column(T: NDArray[np.float64], c: int, column: NDArray[np.float64]) -> 
 
 
 @kernel
-def exchange(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    r: int,
-    c: int,
-    column: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
-) -> None:
+def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
     """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
 
     `take_column` has moved column c of T to ``column`` (n,), which is used up; ``pivot_row`` (n + 1,) is scratch. Both

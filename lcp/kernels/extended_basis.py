@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.double_double import dd_add, dd_axpy, dd_divide, dd_dot, dd_multiply
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 # Pivots below this part of the largest entry of their scaled block are the rounding of this arithmetic.
 SINGULAR: Final = 1e-29
 
 
 @kernel(inner=True)
-def dd_lu_factor(A: Array, A_low: Array, k: int, perm: Whole) -> bool:
+def dd_lu_factor(A: Floats, A_low: Floats, k: int, perm: Ints) -> bool:
     """LU of the leading k x k block in place; False where a pivot vanishes."""
     largest = 0.0
     for i in range(k):
@@ -47,7 +43,9 @@ def dd_lu_factor(A: Array, A_low: Array, k: int, perm: Whole) -> bool:
 
 
 @kernel(inner=True)
-def dd_lu_solve(A: Array, A_low: Array, k: int, perm: Whole, b: Array, b_low: Array, x: Array, x_low: Array) -> None:
+def dd_lu_solve(
+    A: Floats, A_low: Floats, k: int, perm: Ints, b: Floats, b_low: Floats, x: Floats, x_low: Floats
+) -> None:
     """x = A^-1 b from `dd_lu_factor`."""
     for i in range(k):
         h = b[perm[i]]
@@ -69,7 +67,7 @@ def dd_lu_solve(A: Array, A_low: Array, k: int, perm: Whole, b: Array, b_low: Ar
 
 
 @kernel
-def dd_residual(block: Array, load: Array, k: int, x: Array, x_low: Array, b: Array, b_low: Array) -> float:
+def dd_residual(block: Floats, load: Floats, k: int, x: Floats, x_low: Floats, b: Floats, b_low: Floats) -> float:
     """b = -(load + block x), of the plain numbers given; returns the largest |b| beside the terms of its row."""
     worst = 0.0
     for i in range(k):
@@ -86,7 +84,7 @@ def dd_residual(block: Array, load: Array, k: int, x: Array, x_low: Array, b: Ar
 
 @kernel
 def dd_block_solve(
-    block: Array, load: Array, k: int, A: Array, A_low: Array, perm: Whole, x: Array, x_low: Array, work: Array
+    block: Floats, load: Floats, k: int, A: Floats, A_low: Floats, perm: Ints, x: Floats, x_low: Floats, work: Floats
 ) -> bool:
     """x = -block^-1 load in double-double numbers, refined once; ``work`` has length 4 k. False where singular."""
     for i in range(k):

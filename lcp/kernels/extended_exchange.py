@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.double_double import ROUNDING, SPLITTER, dd_divide, dd_multiply
 
-Array = NDArray[np.float64]
 CERTAIN: Final = 32.0  # uncertainties an entry must exceed to be told from zero
 
 
 @kernel(inner=True)
 def update_row(
-    f: float, f_low: float, f_error: float, p: Array, p_low: Array, p_error: Array, y: Array, y_low: Array, error: Array
+    f: float,
+    f_low: float,
+    f_error: float,
+    p: Floats,
+    p_low: Floats,
+    p_error: Floats,
+    y: Floats,
+    y_low: Floats,
+    error: Floats,
 ) -> None:
     """y += f p, what cancels to its uncertainty being set to zero."""
     c = SPLITTER * f
@@ -52,7 +56,7 @@ def update_row(
 
 @kernel(inner=True)
 def exchange_extended(
-    T: Array, T_low: Array, E: Array, r: int, c: int, row: Array, row_low: Array, row_error: Array
+    T: Floats, T_low: Floats, E: Floats, r: int, c: int, row: Floats, row_low: Floats, row_error: Floats
 ) -> None:
     """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
 
@@ -95,17 +99,17 @@ def is_short(x: float) -> bool:
 
 @kernel(inner=True)
 def first_dictionary_extended(
-    M: Array,
-    q: Array,
-    cover: Array,
-    row: Array,
-    column: Array,
+    M: Floats,
+    q: Floats,
+    cover: Floats,
+    row: Floats,
+    column: Floats,
     trust: float,
-    T: Array,
-    T_low: Array,
-    E: Array,
-    basis: NDArray[np.int64],
-    nonbasis: NDArray[np.int64],
+    T: Floats,
+    T_low: Floats,
+    E: Floats,
+    basis: Ints,
+    nonbasis: Ints,
 ) -> None:
     """w = q + M z + cover t in scaled units; ``trust`` is the relative uncertainty of data with long digits."""
     n = q.shape[0]
@@ -126,21 +130,21 @@ def first_dictionary_extended(
 
 @kernel(inner=True)
 def rebuild_extended(
-    M: Array,
-    q: Array,
-    cover: Array,
-    row: Array,
-    column: Array,
+    M: Floats,
+    q: Floats,
+    cover: Floats,
+    row: Floats,
+    column: Floats,
     trust: float,
-    T: Array,
-    T_low: Array,
-    E: Array,
-    basis: NDArray[np.int64],
-    nonbasis: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    pivot_row: Array,
-    pivot_low: Array,
-    pivot_error: Array,
+    T: Floats,
+    T_low: Floats,
+    E: Floats,
+    basis: Ints,
+    nonbasis: Ints,
+    wanted: Ints,
+    pivot_row: Floats,
+    pivot_low: Floats,
+    pivot_error: Floats,
 ) -> bool:
     """Form the dictionary of a basis anew from the data, with complete pivoting; False where it is singular.
 

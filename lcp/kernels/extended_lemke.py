@@ -10,15 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
 from lcp.kernels.extended_exchange import exchange_extended, first_dictionary_extended, rebuild_extended
 from lcp.kernels.extended_ratio import leaving_row_extended
-
-Array = NDArray[np.float64]
-Whole = NDArray[np.int64]
 
 # Places in the vector of information.
 PIVOTS: Final = 0
@@ -46,17 +42,17 @@ def extended_int_size(n: int) -> int:
 
 @kernel
 def extended_drive(
-    M: Array,
-    q: Array,
-    row: Array,
-    column: Array,
-    cover: Array,
+    M: Floats,
+    q: Floats,
+    row: Floats,
+    column: Floats,
+    cover: Floats,
     trust: float,
     limit: int,
-    wf: Array,
-    wi: Whole,
-    ray: Array,
-    info: Whole,
+    wf: Floats,
+    wi: Ints,
+    ray: Floats,
+    info: Ints,
     budget: int,
 ) -> int:
     """Run at most ``budget`` pivots of the path of ``cover``; `RUNNING` asks to be called again with all as it is.
@@ -129,7 +125,7 @@ def extended_drive(
 
 
 @kernel(inner=True)
-def index_variables(basis: Whole, nonbasis: Whole, position: Whole) -> None:
+def index_variables(basis: Ints, nonbasis: Ints, position: Ints) -> None:
     """position[variable] = column of a nonbasic variable, -1 for a basic one."""
     for i in range(basis.shape[0]):
         position[basis[i]] = -1
@@ -139,17 +135,17 @@ def index_variables(basis: Whole, nonbasis: Whole, position: Whole) -> None:
 
 @kernel
 def step(
-    T: Array,
-    T_low: Array,
-    E: Array,
+    T: Floats,
+    T_low: Floats,
+    E: Floats,
     r: int,
     c: int,
-    basis: Whole,
-    nonbasis: Whole,
-    pivot_row: Array,
-    pivot_low: Array,
-    pivot_error: Array,
-    info: Whole,
+    basis: Ints,
+    nonbasis: Ints,
+    pivot_row: Floats,
+    pivot_low: Floats,
+    pivot_error: Floats,
+    info: Ints,
 ) -> None:
     """Exchange row r and column c, and name the complement of what left as the next to enter (-1: the path ends)."""
     n = T.shape[0]
@@ -165,7 +161,7 @@ def step(
 
 
 @kernel
-def artificial_value(wf: Array, wi: Whole, n: int) -> float:
+def artificial_value(wf: Floats, wi: Ints, n: int) -> float:
     """Present value of the artificial variable, for traces."""
     for i in range(n):
         if wi[i] == 2 * n:

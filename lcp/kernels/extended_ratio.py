@@ -7,28 +7,14 @@ opposite sign, in the columns of the nonbasic slacks.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.double_double import ROUNDING, dd_add, dd_divide
 from lcp.kernels.extended_exchange import CERTAIN
-
-Array = NDArray[np.float64]
 
 
 @kernel(inner=True)
 def quotients(
-    T: Array,
-    T_low: Array,
-    E: Array,
-    c: int,
-    k: int,
-    slack: int,
-    basis: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    count: int,
-    values: Array,
+    T: Floats, T_low: Floats, E: Floats, c: int, k: int, slack: int, basis: Ints, rows: Ints, count: int, values: Floats
 ) -> None:
     """Entries of column k of the tableau over those of column c, with errors, for ``rows[:count]``.
 
@@ -53,7 +39,7 @@ def quotients(
 
 
 @kernel(inner=True)
-def keep_least(rows: NDArray[np.int64], count: int, values: Array) -> int:
+def keep_least(rows: Ints, count: int, values: Floats) -> int:
     """Shorten ``rows[:count]`` to those whose value may be the least; returns how many are kept."""
     n = values.shape[0] // 3
     best = 0
@@ -75,14 +61,7 @@ def keep_least(rows: NDArray[np.int64], count: int, values: Array) -> int:
 
 @kernel(inner=True)
 def leaving_row_extended(
-    T: Array,
-    T_low: Array,
-    E: Array,
-    c: int,
-    basis: NDArray[np.int64],
-    position: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    values: Array,
+    T: Floats, T_low: Floats, E: Floats, c: int, basis: Ints, position: Ints, rows: Ints, values: Floats
 ) -> int:
     """Row whose variable blocks the growth of the nonbasic variable of column ``c``; -1 when none does (a ray).
 

@@ -10,15 +10,12 @@ Computation 28 (1974), method C1).
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 from lcp.kernels.reductions import dot
 
 
 @kernel
-def forward(T: NDArray[np.float64], k: int, y: NDArray[np.float64]) -> None:
+def forward(T: Floats, k: int, y: Floats) -> None:
     """Solve the unit lower triangular system of the transposed factor ``T`` in place: y <- L^-1 y."""
     j = 0
     # Four columns at a time share the loads and stores of y.
@@ -46,16 +43,14 @@ def forward(T: NDArray[np.float64], k: int, y: NDArray[np.float64]) -> None:
 
 
 @kernel
-def backward(T: NDArray[np.float64], k: int, y: NDArray[np.float64]) -> None:
+def backward(T: Floats, k: int, y: Floats) -> None:
     """Solve the transposed, unit upper triangular system in place: y <- V^-T y."""
     for j in range(k - 2, -1, -1):
         y[j] -= dot(T[j, j + 1 : k], y[j + 1 : k], k - j - 1)
 
 
 @kernel
-def solve_factored(
-    L: NDArray[np.float64], V: NDArray[np.float64], d: NDArray[np.float64], k: int, y: NDArray[np.float64]
-) -> None:
+def solve_factored(L: Floats, V: Floats, d: Floats, k: int, y: Floats) -> None:
     """y <- B^-1 y for the leading k indices."""
     forward(L, k, y)
     for i in range(k):
@@ -65,14 +60,7 @@ def solve_factored(
 
 @kernel
 def border(
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    k: int,
-    symmetric: bool,
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
-    corner: float,
+    L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, above: Floats, left: Floats, corner: float
 ) -> float:
     """Schur complement of a new last index; ``above`` becomes its row of V, ``left`` its row of L.
 
@@ -97,16 +85,7 @@ def border(
 
 
 @kernel
-def append(
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    k: int,
-    symmetric: bool,
-    above: NDArray[np.float64],
-    left: NDArray[np.float64],
-    schur: float,
-) -> None:
+def append(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, above: Floats, left: Floats, schur: float) -> None:
     """Append the index that `border` was called for."""
     d[k] = schur
     if symmetric:
@@ -119,7 +98,7 @@ def append(
 
 
 @kernel
-def split(L: NDArray[np.float64], V: NDArray[np.float64], k: int) -> None:
+def split(L: Floats, V: Floats, k: int) -> None:
     """Give V the entries of L: the block was symmetric so far and is about to be so no longer."""
     for j in range(k):
         for i in range(j + 1, k):
@@ -127,7 +106,7 @@ def split(L: NDArray[np.float64], V: NDArray[np.float64], k: int) -> None:
 
 
 @kernel(inner=True)
-def close_gap(T: NDArray[np.float64], k: int, p: int, out: NDArray[np.float64]) -> None:
+def close_gap(T: Floats, k: int, p: int, out: Floats) -> None:
     """Copy column p of a factor to ``out`` (k - p - 1,) and move everything behind index p one place forward."""
     for i in range(k - p - 1):
         out[i] = T[p, p + 1 + i]
@@ -143,16 +122,7 @@ def close_gap(T: NDArray[np.float64], k: int, p: int, out: NDArray[np.float64]) 
 
 
 @kernel
-def remove(
-    L: NDArray[np.float64],
-    V: NDArray[np.float64],
-    d: NDArray[np.float64],
-    k: int,
-    symmetric: bool,
-    p: int,
-    l_p: NDArray[np.float64],
-    v_p: NDArray[np.float64],
-) -> bool:
+def remove(L: Floats, V: Floats, d: Floats, k: int, symmetric: bool, p: int, l_p: Floats, v_p: Floats) -> bool:
     """Take index p out of k; False where a pivot vanishes, which cannot happen to a positive definite block.
 
     ``l_p`` and ``v_p`` (k,) are scratch.

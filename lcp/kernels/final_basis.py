@@ -6,27 +6,26 @@ A basis is solved anew from the original data, so that the answer depends on it 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
 
 
 @kernel
 def accept(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    active: NDArray[np.int64],
+    M: Floats,
+    q: Floats,
+    row: Floats,
+    column: Floats,
+    active: Ints,
     k: int,
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    work: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    measures: NDArray[np.float64],
+    A: Floats,
+    perm: Ints,
+    work: Floats,
+    z: Floats,
+    w: Floats,
+    measures: Floats,
     tolerance: float,
 ) -> bool:
     """Solve the basis ``active[:k]`` from the original data, clip rounding below zero, and judge it."""
@@ -34,14 +33,7 @@ def accept(
 
 
 @kernel
-def judge(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    tolerance: float,
-) -> bool:
+def judge(M: Floats, q: Floats, z: Floats, w: Floats, measures: Floats, tolerance: float) -> bool:
     """Clip what is below zero and measure z on the original data."""
     for i in range(z.shape[0]):
         if z[i] < 0.0:
@@ -51,12 +43,7 @@ def judge(
 
 
 @kernel(inner=True)
-def keep_best(
-    z: NDArray[np.float64],
-    measures: NDArray[np.float64],
-    best_z: NDArray[np.float64],
-    best_scaled: NDArray[np.float64],
-) -> None:
+def keep_best(z: Floats, measures: Floats, best_z: Floats, best_scaled: Floats) -> None:
     """Remember the candidate with the smallest scaled residual."""
     if measures[SCALED] < best_scaled[0]:
         best_scaled[0] = measures[SCALED]
@@ -66,20 +53,20 @@ def keep_best(
 
 @kernel
 def polish(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    active: NDArray[np.int64],
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    work: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    measures: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
+    row: Floats,
+    column: Floats,
+    active: Ints,
+    A: Floats,
+    perm: Ints,
+    work: Floats,
+    z: Floats,
+    w: Floats,
+    measures: Floats,
     tolerance: float,
-    best_z: NDArray[np.float64],
-    best_scaled: NDArray[np.float64],
+    best_z: Floats,
+    best_scaled: Floats,
 ) -> bool:
     """Judge z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, up to five times."""
     n = q.shape[0]

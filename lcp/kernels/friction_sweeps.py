@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.cone_block import PROJECTED, solve_block
 
 
 @kernel
 def friction_sweeps(
-    pointer: NDArray[np.int64],
-    column: NDArray[np.int64],
-    block: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    shift: NDArray[np.float64],
-    q: NDArray[np.float64],
-    mu: NDArray[np.float64],
-    dims: NDArray[np.int64],
-    order: NDArray[np.int64],
+    pointer: Ints,
+    column: Ints,
+    block: Floats,
+    diagonal: Floats,
+    shift: Floats,
+    q: Floats,
+    mu: Floats,
+    dims: Ints,
+    order: Ints,
     relaxation: float,
-    r: NDArray[np.float64],
-    work: NDArray[np.float64],
-    moved: NDArray[np.float64],
+    r: Floats,
+    work: Floats,
+    moved: Floats,
 ) -> int:
     """As many sweeps of r (nc, 3) as ``moved`` has entries, which become the lengths of their steps.
 

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
 from lcp.kernels.equilibrate import balance, equilibrate
@@ -70,15 +69,15 @@ def lemke_int_size(n: int) -> int:
 
 @kernel
 def lemke_drive(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
+    z0: Floats,
     has_z0: bool,
-    options: NDArray[np.float64],
-    wf: NDArray[np.float64],
-    wi: NDArray[np.int64],
-    z: NDArray[np.float64],
-    info: NDArray[np.int64],
+    options: Floats,
+    wf: Floats,
+    wi: Ints,
+    z: Floats,
+    info: Ints,
     budget: int,
 ) -> int:
     """Run at most ``budget`` pivots; `RUNNING` asks to be called again with everything left as it is.
@@ -233,7 +232,7 @@ def lemke_drive(
 
 
 @kernel(inline=True)
-def pivot(t: Tableau, r: int, tie_tolerance: float, info: NDArray[np.int64]) -> None:
+def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
     """Let the entering variable take row r, set to zero what is zero but for rounding, name the next entering one.
 
     ``size`` carries, row by row, the largest magnitude that has gone into x_i: the rounding in x_i is a multiple of
@@ -265,7 +264,7 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: NDArray[np.int64]) -> 
 
 
 @kernel(inner=True)
-def ray_direction(t: Tableau, entering: int, wf: NDArray[np.float64]) -> None:
+def ray_direction(t: Tableau, entering: int, wf: Floats) -> None:
     """Write the secondary ray (w, z, t), in the problem's own units, over the head of the workspace."""
     n = t.basis.shape[0]
     direction = wf[wf.shape[0] - 2 * n - 1 :]
@@ -282,7 +281,7 @@ def ray_direction(t: Tableau, entering: int, wf: NDArray[np.float64]) -> None:
 
 
 @kernel
-def artificial_value(wf: NDArray[np.float64], wi: NDArray[np.int64], n: int) -> float:
+def artificial_value(wf: Floats, wi: Ints, n: int) -> float:
     """Present value of the artificial variable, for traces."""
     for i in range(n):
         if wi[i] == 2 * n:
@@ -292,15 +291,7 @@ def artificial_value(wf: NDArray[np.float64], wi: NDArray[np.int64], n: int) -> 
 
 @kernel
 def lemke(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64],
-    has_z0: bool,
-    options: NDArray[np.float64],
-    wf: NDArray[np.float64],
-    wi: NDArray[np.int64],
-    z: NDArray[np.float64],
-    info: NDArray[np.int64],
+    M: Floats, q: Floats, z0: Floats, has_z0: bool, options: Floats, wf: Floats, wi: Ints, z: Floats, info: Ints
 ) -> int:
     """Solve LCP(M, q) to the end; see `lemke_drive`. Returns a code of `lcp.kernels.codes`."""
     info[STAGE] = START

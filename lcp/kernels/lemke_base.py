@@ -7,23 +7,13 @@ s = -M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivo
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import factored, lu_solve
 from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, fuse_one, strips
 
 
 @kernel(inner=True)
-def original_column(
-    M: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    cover: NDArray[np.float64],
-    c: int,
-    y: NDArray[np.float64],
-) -> None:
+def original_column(M: Floats, row: Floats, column: Floats, cover: Floats, c: int, y: Floats) -> None:
     """Fill y (padded) with column c of the first dictionary."""
     n = M.shape[0]
     if c == n:
@@ -39,15 +29,7 @@ def original_column(
 
 @kernel(inner=True)
 def through_base(
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    active: NDArray[np.int64],
-    U: NDArray[np.float64],
-    b: NDArray[np.float64],
-    s: NDArray[np.float64],
-    k: int,
-    n: int,
-    y: NDArray[np.float64],
+    A: Floats, perm: Ints, active: Ints, U: Floats, b: Floats, s: Floats, k: int, n: int, y: Floats
 ) -> None:
     """Add the base's columns times s = A^-1 b to y (padded, zero in the k rows of the base); put s in those rows."""
     width = y.shape[0]
@@ -67,20 +49,20 @@ def through_base(
 
 @kernel(inner=True)
 def based_column(
-    M: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    cover: NDArray[np.float64],
-    A: NDArray[np.float64],
-    perm: NDArray[np.int64],
-    active: NDArray[np.int64],
-    member: NDArray[np.int64],
-    U: NDArray[np.float64],
-    b: NDArray[np.float64],
-    s: NDArray[np.float64],
+    M: Floats,
+    row: Floats,
+    column: Floats,
+    cover: Floats,
+    A: Floats,
+    perm: Ints,
+    active: Ints,
+    member: Ints,
+    U: Floats,
+    b: Floats,
+    s: Floats,
     k: int,
     c: int,
-    y: NDArray[np.float64],
+    y: Floats,
 ) -> None:
     """Column c of the dictionary whose basis is factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
     if member[c] < 0:

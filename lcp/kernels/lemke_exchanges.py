@@ -17,10 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 
 STRIP: Final = 128
 BLOCK_FLOATS: Final = 8 * STRIP
@@ -56,16 +53,7 @@ def capacity(n: int) -> int:
 
 @kernel(inline=True)
 def fuse_one(
-    u: NDArray[np.float64],
-    y: NDArray[np.float64],
-    a: float,
-    b: float,
-    c: float,
-    d: float,
-    e: float,
-    f: float,
-    g: float,
-    h: float,
+    u: Floats, y: Floats, a: float, b: float, c: float, d: float, e: float, f: float, g: float, h: float
 ) -> None:
     """Add eight multiples of the strips u to y, in order."""
     for j in range(y.shape[0]):
@@ -80,9 +68,7 @@ def fuse_one(
 
 
 @kernel(inner=True)
-def fuse_two(
-    u: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64], v: NDArray[np.float64], at: int
-) -> None:
+def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
     """As `fuse_one`, for two columns that share the loads of u; their factors are v[at : at + 16]."""
     a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
     e, f, g, h = v[at + 4], v[at + 5], v[at + 6], v[at + 7]
@@ -104,16 +90,7 @@ def fuse_two(
 
 
 @kernel(inline=True)
-def factors(
-    table: NDArray[np.float64],
-    places: NDArray[np.int64],
-    y: NDArray[np.float64],
-    n: int,
-    block: int,
-    first: int,
-    v: NDArray[np.float64],
-    s: int,
-) -> None:
+def factors(table: Floats, places: Ints, y: Floats, n: int, block: int, first: int, v: Floats, s: int) -> None:
     """The factors of a block's vectors for the column y, into v[s : s + 8]; y is zero in their rows then."""
     base = 8 * block
     at = 16 * block
@@ -184,16 +161,7 @@ def factors(
 
 
 @kernel
-def advance(
-    U: NDArray[np.float64],
-    table: NDArray[np.float64],
-    places: NDArray[np.int64],
-    y: NDArray[np.float64],
-    n: int,
-    first: int,
-    last: int,
-    v: NDArray[np.float64],
-) -> None:
+def advance(U: Floats, table: Floats, places: Ints, y: Floats, n: int, first: int, last: int, v: Floats) -> None:
     """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded).
 
     ``v`` has at least eight entries.
@@ -210,16 +178,16 @@ def advance(
 
 @kernel(inner=True)
 def advance_many(
-    U: NDArray[np.float64],
-    table: NDArray[np.float64],
-    places: NDArray[np.int64],
-    T: NDArray[np.float64],
-    slots: NDArray[np.int64],
+    U: Floats,
+    table: Floats,
+    places: Ints,
+    T: Floats,
+    slots: Ints,
     columns: int,
-    stamp: NDArray[np.int64],
+    stamp: Ints,
     n: int,
     last: int,
-    v: NDArray[np.float64],
+    v: Floats,
 ) -> None:
     """Apply all exchanges up to ``last`` to ``columns`` (even, up to `BATCH`) columns, the rows ``slots`` of T.
 
@@ -245,15 +213,7 @@ def advance_many(
 
 
 @kernel
-def append(
-    U: NDArray[np.float64],
-    table: NDArray[np.float64],
-    places: NDArray[np.int64],
-    entry: NDArray[np.float64],
-    r: int,
-    k: int,
-    n: int,
-) -> None:
+def append(U: Floats, table: Floats, places: Ints, entry: Floats, r: int, k: int, n: int) -> None:
     """Make exchange k of the up-to-date entering column ``entry`` and row r."""
     width = entry.shape[0]
     count = strips(n)
@@ -291,15 +251,7 @@ def append(
 
 
 @kernel(inner=True)
-def column_left_behind(
-    U: NDArray[np.float64],
-    table: NDArray[np.float64],
-    places: NDArray[np.int64],
-    k: int,
-    last: int,
-    n: int,
-    y: NDArray[np.float64],
-) -> None:
+def column_left_behind(U: Floats, table: Floats, places: Ints, k: int, last: int, n: int, y: Floats) -> None:
     """Fill y with the column that exchange k has put in place of its entering one: u / e_r."""
     width = y.shape[0]
     count = strips(n)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 
 
 @kernel(inline=True)
@@ -44,9 +43,7 @@ def path_limit(limit: float, restart: int, restarts: float, n: int, pivots: int)
 
 
 @kernel(inner=True)
-def cover_vector(
-    restart: int, covered: bool, given: NDArray[np.float64], row: NDArray[np.float64], cover: NDArray[np.float64]
-) -> None:
+def cover_vector(restart: int, covered: bool, given: Floats, row: Floats, cover: Floats) -> None:
     """Covering vector of a restart, in equilibrated rows: the given one or ones, then fixed irregular vectors.
 
     Another covering vector follows another path; a path that rounding has led astray is not met again.

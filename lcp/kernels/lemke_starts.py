@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.lemke_base import through_base
 from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, advance, capacity, strips
 from lcp.kernels.lemke_restarts import cover_vector
@@ -37,7 +34,7 @@ WORTH: Final = 1
 
 
 @kernel(inner=True)
-def cold_start(t: Tableau, q: NDArray[np.float64], restart: int, covered: bool, given: NDArray[np.float64]) -> int:
+def cold_start(t: Tableau, q: Floats, restart: int, covered: bool, given: Floats) -> int:
     """The first dictionary, its artificial column as ``entry``; returns the row in which that variable enters."""
     n = q.shape[0]
     cover_vector(restart, covered, given, t.row, t.cover)
@@ -55,9 +52,7 @@ def cold_start(t: Tableau, q: NDArray[np.float64], restart: int, covered: bool, 
 
 
 @kernel
-def form_basis(
-    t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], wanted: NDArray[np.int64], floor: float
-) -> int:
+def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> int:
     """Form the dictionary whose basic variables are marked in ``wanted`` (2 n + 1,) from the original data.
 
     One exchange per variable, the row being the one with the largest entry among those whose variable is to go.
@@ -101,7 +96,7 @@ def form_basis(
 
 
 @kernel(inner=True)
-def store_wanted(t: Tableau, M: NDArray[np.float64], wanted: NDArray[np.int64], c: int) -> None:
+def store_wanted(t: Tableau, M: Floats, wanted: Ints, c: int) -> None:
     """Bring column c and the next wanted ones that are as far behind up to date together."""
     columns = 0
     for j in range(c, t.nonbasis.shape[0]):
@@ -112,7 +107,7 @@ def store_wanted(t: Tableau, M: NDArray[np.float64], wanted: NDArray[np.int64], 
 
 
 @kernel(inner=True)
-def rebuild(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], wanted: NDArray[np.int64]) -> bool:
+def rebuild(t: Tableau, M: Floats, q: Floats, wanted: Ints) -> bool:
     """Form the dictionary of the present basis anew; False where that is singular to working precision."""
     for j in range(wanted.shape[0]):
         wanted[j] = 0
@@ -126,7 +121,7 @@ def rebuild(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], wanted: 
 
 
 @kernel
-def base_tableau(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], k: int) -> None:
+def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
     """The dictionary whose basic z are ``active[:k]``, their block being factored in A; columns wait to be asked for.
 
     Where a basis is given, this costs no exchange: the k columns of M, laid out like exchanges, take their place.
@@ -169,15 +164,7 @@ def base_tableau(t: Tableau, M: NDArray[np.float64], q: NDArray[np.float64], k: 
 
 
 @kernel
-def warm_start(
-    t: Tableau,
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64],
-    wanted: NDArray[np.int64],
-    k: int,
-    regular: bool,
-) -> int:
+def warm_start(t: Tableau, M: Floats, q: Floats, z0: Floats, wanted: Ints, k: int, regular: bool) -> int:
     """The dictionary of the basis {z0 > 0}, its artificial column as ``entry``; returns the row it enters in.
 
     The k indices stand in ``active``; ``regular``: their block is factored in A. Otherwise columns that depend on

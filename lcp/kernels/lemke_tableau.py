@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.lemke_base import based_column, original_column
 from lcp.kernels.lemke_exchanges import (
     BATCH,
@@ -54,31 +53,31 @@ COUNTS: Final = 4
 class Tableau(NamedTuple):
     """Views of the two workspaces; vectors named so are padded with zeros (`padded`)."""
 
-    T: NDArray[np.float64]  # (n + 1, padded)
-    U: NDArray[np.float64]
-    table: NDArray[np.float64]
-    x: NDArray[np.float64]  # padded: values of the basic variables
-    size: NDArray[np.float64]  # padded: largest magnitude that has gone into each of them
-    entry: NDArray[np.float64]  # padded: the entering column
-    ratio: NDArray[np.float64]  # padded: step at which each basic variable blocks
-    test: NDArray[np.float64]  # padded scratch
-    row: NDArray[np.float64]
-    column: NDArray[np.float64]
-    cover: NDArray[np.float64]
-    solution: NDArray[np.float64]  # padded scratch
-    batch: NDArray[np.float64]  # 8 BATCH
-    A: NDArray[np.float64]  # (n, n): a factored basis
-    basis: NDArray[np.int64]  # n
-    nonbasis: NDArray[np.int64]  # n + 1
-    position: NDArray[np.int64]  # 2 n + 1: column of a nonbasic variable, -1 for a basic one
-    stamp: NDArray[np.int64]  # n + 1
-    kind: NDArray[np.int64]  # n + 1
-    places: NDArray[np.int64]
-    slots: NDArray[np.int64]  # BATCH
-    counts: NDArray[np.int64]
-    active: NDArray[np.int64]  # n: indices of that basis
-    perm: NDArray[np.int64]  # n
-    member: NDArray[np.int64]  # n: place among them, or -1
+    T: Floats  # (n + 1, padded)
+    U: Floats
+    table: Floats
+    x: Floats  # padded: values of the basic variables
+    size: Floats  # padded: largest magnitude that has gone into each of them
+    entry: Floats  # padded: the entering column
+    ratio: Floats  # padded: step at which each basic variable blocks
+    test: Floats  # padded scratch
+    row: Floats
+    column: Floats
+    cover: Floats
+    solution: Floats  # padded scratch
+    batch: Floats  # 8 BATCH
+    A: Floats  # (n, n): a factored basis
+    basis: Ints  # n
+    nonbasis: Ints  # n + 1
+    position: Ints  # 2 n + 1: column of a nonbasic variable, -1 for a basic one
+    stamp: Ints  # n + 1
+    kind: Ints  # n + 1
+    places: Ints
+    slots: Ints  # BATCH
+    counts: Ints
+    active: Ints  # n: indices of that basis
+    perm: Ints  # n
+    member: Ints  # n: place among them, or -1
 
 
 @kernel(inline=True)
@@ -97,7 +96,7 @@ def tableau_ints(n: int) -> int:
 
 
 @kernel(inline=True)
-def tableau(wf: NDArray[np.float64], wi: NDArray[np.int64], n: int) -> Tableau:
+def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     """The views, at the head of the two workspaces."""
     width = padded(n)
     exchanges = capacity(n)
@@ -143,7 +142,7 @@ def tableau(wf: NDArray[np.float64], wi: NDArray[np.int64], n: int) -> Tableau:
 
 
 @kernel
-def first_tableau(t: Tableau, q: NDArray[np.float64]) -> None:
+def first_tableau(t: Tableau, q: Floats) -> None:
     """All w basic: w = q + M z + cover t, equilibrated."""
     n = q.shape[0]
     for i in range(n):
@@ -167,7 +166,7 @@ def first_tableau(t: Tableau, q: NDArray[np.float64]) -> None:
 
 
 @kernel(inline=True)
-def copy_column(t: Tableau, M: NDArray[np.float64], c: int, y: NDArray[np.float64]) -> None:
+def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
     """Fill y (padded) with column c as of exchange stamp[c]."""
     kind = t.kind[c]
     if kind == ORIGINAL:
@@ -186,7 +185,7 @@ def copy_column(t: Tableau, M: NDArray[np.float64], c: int, y: NDArray[np.float6
 
 
 @kernel
-def stored_column(t: Tableau, M: NDArray[np.float64], c: int) -> None:
+def stored_column(t: Tableau, M: Floats, c: int) -> None:
     """Bring column c up to date in its row of T."""
     y = t.T[c]
     if t.kind[c] != STORED:
@@ -198,7 +197,7 @@ def stored_column(t: Tableau, M: NDArray[np.float64], c: int) -> None:
 
 
 @kernel(inner=True)
-def store_together(t: Tableau, M: NDArray[np.float64], columns: int) -> None:
+def store_together(t: Tableau, M: Floats, columns: int) -> None:
     """Bring the columns slots[:columns] up to date in their rows of T."""
     for s in range(columns):
         c = t.slots[s]
@@ -215,7 +214,7 @@ def store_together(t: Tableau, M: NDArray[np.float64], columns: int) -> None:
 
 
 @kernel
-def update_tableau(t: Tableau, M: NDArray[np.float64]) -> None:
+def update_tableau(t: Tableau, M: Floats) -> None:
     """Apply the pending exchanges to every column and forget them."""
     n = M.shape[0]
     columns = 0
@@ -234,7 +233,7 @@ def update_tableau(t: Tableau, M: NDArray[np.float64]) -> None:
 
 
 @kernel(inner=True)
-def store_with_successors(t: Tableau, M: NDArray[np.float64], entering: int) -> None:
+def store_with_successors(t: Tableau, M: Floats, entering: int) -> None:
     """Bring the entering column up to date, and those of the variables that are likely to enter next.
 
     The basic variables that came next to blocking at the last pivot are the likely ones to block soon, and their
@@ -267,7 +266,7 @@ def store_with_successors(t: Tableau, M: NDArray[np.float64], entering: int) -> 
 
 
 @kernel(inline=True)
-def entering_column(t: Tableau, M: NDArray[np.float64], entering: int) -> None:
+def entering_column(t: Tableau, M: Floats, entering: int) -> None:
     """Fill ``entry`` with the up-to-date column of a nonbasic variable."""
     pending = t.counts[PENDING]
     if pending >= t.counts[MOST_PENDING]:

@@ -11,24 +11,21 @@ bounds, Mathematical Programming Study 7 (1978).
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 
 
 @kernel(inner=True)
 def exchange_columns(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
+    T: Floats,
+    x: Floats,
     width: int,
     r: int,
     c: int,
     keep: bool,
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    column: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
+    rows: Ints,
+    columns: Ints,
+    column: Floats,
+    pivot_row: Floats,
 ) -> int:
     """Exchange row r and column c among the first ``width`` columns; the leaving column stays only with ``keep``.
 
@@ -85,7 +82,7 @@ def exchange_columns(
 
 
 @kernel
-def growth(T: NDArray[np.float64], width: int, m: int, r: int, c: int, rows: NDArray[np.int64]) -> float:
+def growth(T: Floats, width: int, m: int, r: int, c: int, rows: Ints) -> float:
     """How much pivoting on T[r, c] may add to an entry of a complementary row."""
     along = 0.0
     for j in range(width):
@@ -100,15 +97,15 @@ def growth(T: NDArray[np.float64], width: int, m: int, r: int, c: int, rows: NDA
 
 @kernel
 def pivot_free_in(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
+    T: Floats,
+    x: Floats,
     m: int,
     rank_tolerance: float,
     growth_limit: float,
-    rows: NDArray[np.int64],
-    columns: NDArray[np.int64],
-    work: NDArray[np.float64],
-    info: NDArray[np.int64],
+    rows: Ints,
+    columns: Ints,
+    work: Floats,
+    info: Ints,
 ) -> int:
     """Exchange free unknowns in by complete pivoting; returns the width that is left, n plus those that stayed out.
 

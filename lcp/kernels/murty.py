@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RUNNING, SINGULAR_BASIS, SOLVED
 from lcp.kernels.cottle_dantzig import violation
 from lcp.kernels.principal_tableau import advance, swap_one
@@ -25,21 +24,21 @@ INFO_SIZE: Final = 4
 
 @kernel
 def least_index_loop(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    size: NDArray[np.float64],
-    order: NDArray[np.int64],
-    entry: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
+    T: Floats,
+    x: Floats,
+    b: Floats,
+    y: Floats,
+    inside: Ints,
+    lo: Floats,
+    hi: Floats,
+    size: Floats,
+    order: Ints,
+    entry: Floats,
+    pivot_row: Floats,
     zero_tolerance: float,
     pivot_tolerance: float,
     limit: int,
-    info: NDArray[np.int64],
+    info: Ints,
     budget: int,
 ) -> int:
     """Make at most ``budget`` pivots; `RUNNING` asks to be called again with everything as it is.

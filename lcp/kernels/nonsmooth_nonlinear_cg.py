@@ -14,10 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.affine import columns_product
 from lcp.kernels.projected_gauss_seidel import REFRESH, sweep
 
@@ -37,22 +34,22 @@ PATIENCE: Final = 32
 
 @kernel
 def nonsmooth_nonlinear_cg(
-    C: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    step: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
+    C: Floats,
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    q: Floats,
+    diagonal: Floats,
+    step: Floats,
+    lo: Floats,
+    hi: Floats,
     order: int,
     count: int,
-    z: NDArray[np.float64],
-    y: NDArray[np.float64],
-    p: NDArray[np.float64],
-    work: NDArray[np.float64],
-    state: NDArray[np.float64],
+    z: Floats,
+    y: Floats,
+    p: Floats,
+    work: Floats,
+    state: Floats,
 ) -> None:
     """Run ``count`` iterations; z becomes P(y) of the last, which lies between the bounds, y the point after it.
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 
 ALL_POSITIVE: Final = 0
 NOT_POSITIVE: Final = 1
@@ -24,13 +21,7 @@ _TINY: Final = 2.0**-1022
 
 
 @kernel(inner=True)
-def schur_complement(
-    A: NDArray[np.float64],
-    R: NDArray[np.float64],
-    B: NDArray[np.float64],
-    S: NDArray[np.float64],
-    size: int,
-) -> None:
+def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> None:
     """Enclose the complement of entry (0, 0) of A +- R (size x size) in B +- S ((size - 1) x (size - 1)).
 
     The pivot interval must be positive. |x y / p - a b / c| <= (|a| s + r |b| + r s + |a b / c| t) / (c - t) for
@@ -55,12 +46,7 @@ def schur_complement(
 
 
 @kernel
-def scan_minors(
-    A: NDArray[np.float64],
-    R: NDArray[np.float64],
-    phase: NDArray[np.int64],
-    found: NDArray[np.int64],
-) -> int:
+def scan_minors(A: Floats, R: Floats, phase: Ints, found: Ints) -> int:
     """Walk through all principal minors of A[0] +- R[0]; A and R are (n + 1, n, n), ``phase`` has length n + 1.
 
     Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``found[0]`` being an index set whose minor is certainly not

@@ -11,10 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import lu_factor, lu_solve
 
 _EPS: Final = 2.0**-52
@@ -23,14 +20,7 @@ _TINY: Final = 2.0**-1022
 
 @kernel
 def scan_systems(
-    M: NDArray[np.float64],
-    start: int,
-    stop: int,
-    A: NDArray[np.float64],
-    work: NDArray[np.float64],
-    index: NDArray[np.int64],
-    codes: NDArray[np.int64],
-    vector: NDArray[np.float64],
+    M: Floats, start: int, stop: int, A: Floats, work: Floats, index: Ints, codes: Ints, vector: Floats
 ) -> int:
     """Go through the blocks ``start <= code < stop``, bit i of a code putting i into the block.
 

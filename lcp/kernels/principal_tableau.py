@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.exchange import exchange, take_column
 
@@ -22,14 +21,7 @@ SINGULAR: Final = 1e-14
 
 
 @kernel
-def first_tableau(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-) -> None:
+def first_tableau(M: Floats, q: Floats, row: Floats, column: Floats, T: Floats, x: Floats) -> None:
     """The tableau with all w basic."""
     n = q.shape[0]
     for i in range(n):
@@ -43,14 +35,7 @@ def first_tableau(
 
 @kernel(inner=True)
 def swap_one(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    i: int,
-    entry: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
+    T: Floats, x: Floats, b: Floats, y: Floats, inside: Ints, i: int, entry: Floats, pivot_row: Floats
 ) -> None:
     """Exchange the two of pair i; the pivot is T_ii."""
     take_column(T, i, entry)
@@ -61,15 +46,7 @@ def swap_one(
 
 @kernel(inner=True)
 def swap_two(
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    i: int,
-    r: int,
-    entry: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
+    T: Floats, x: Floats, b: Floats, y: Floats, inside: Ints, i: int, r: int, entry: Floats, pivot_row: Floats
 ) -> None:
     """Exchange the two of pair i and the two of pair r at once, where T_ii T_rr alone would not do.
 
@@ -94,7 +71,7 @@ def swap_two(
 
 
 @kernel
-def advance(T: NDArray[np.float64], b: NDArray[np.float64], y: NDArray[np.float64], r: int, step: float) -> None:
+def advance(T: Floats, b: Floats, y: Floats, r: int, step: float) -> None:
     """Move the nonbasic variable of pair r by ``step``, the basic ones following."""
     for i in range(b.shape[0]):
         b[i] += T[i, r] * step
@@ -103,19 +80,19 @@ def advance(T: NDArray[np.float64], b: NDArray[np.float64], y: NDArray[np.float6
 
 @kernel
 def enter_basis(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    T: NDArray[np.float64],
-    x: NDArray[np.float64],
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    wanted: NDArray[np.int64],
-    rest: NDArray[np.float64],
-    entry: NDArray[np.float64],
-    pivot_row: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
+    row: Floats,
+    column: Floats,
+    T: Floats,
+    x: Floats,
+    b: Floats,
+    y: Floats,
+    inside: Ints,
+    wanted: Ints,
+    rest: Floats,
+    entry: Floats,
+    pivot_row: Floats,
 ) -> bool:
     """Form the tableau with the ``wanted`` z basic anew from the original data, and the values that belong to it.
 
@@ -168,21 +145,21 @@ def enter_basis(
 
 @kernel
 def resolve(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    row: NDArray[np.float64],
-    column: NDArray[np.float64],
-    b: NDArray[np.float64],
-    y: NDArray[np.float64],
-    inside: NDArray[np.int64],
-    active: NDArray[np.int64],
-    perm: NDArray[np.int64],
-    A: NDArray[np.float64],
-    load: NDArray[np.float64],
-    work: NDArray[np.float64],
-    z: NDArray[np.float64],
+    M: Floats,
+    q: Floats,
+    lo: Floats,
+    hi: Floats,
+    row: Floats,
+    column: Floats,
+    b: Floats,
+    y: Floats,
+    inside: Ints,
+    active: Ints,
+    perm: Ints,
+    A: Floats,
+    load: Floats,
+    work: Floats,
+    z: Floats,
 ) -> bool:
     """z of the present basis from the original data, refined once and put between its bounds.
 
@@ -213,9 +190,7 @@ def resolve(
 
 
 @kernel(inline=True)
-def resting_value(
-    lo: NDArray[np.float64], hi: NDArray[np.float64], column: NDArray[np.float64], y: NDArray[np.float64], i: int
-) -> float:
+def resting_value(lo: Floats, hi: Floats, column: Floats, y: Floats, i: int) -> float:
     """The value of a nonbasic z_i in the units of the problem: exactly a bound where it rests at one."""
     value = y[i] * column[i]
     if np.isfinite(lo[i]) and abs(value - lo[i]) <= 1e-14 * abs(lo[i]):

@@ -13,10 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.affine import columns_product
 
 # Sweeps after which w is formed anew from dense columns: rounding of the updates must not add up.
@@ -28,14 +25,7 @@ SYMMETRIC: Final = 1
 
 @kernel(inner=True)
 def columns_sweep(
-    C: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    step: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    backward: bool,
+    C: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, backward: bool
 ) -> float:
     """One sweep with w = M z + q kept up to date; the sum of M_ii d_i^2 over its steps d. ``step`` = omega / M_ii."""
     n = z.shape[0]
@@ -56,15 +46,15 @@ def columns_sweep(
 
 @kernel(inner=True)
 def rows_sweep(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    step: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    z: NDArray[np.float64],
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    q: Floats,
+    diagonal: Floats,
+    step: Floats,
+    lo: Floats,
+    hi: Floats,
+    z: Floats,
     backward: bool,
 ) -> float:
     """One sweep from sparse rows, columns ascending; the sum of M_ii d_i^2 over its steps d."""
@@ -96,17 +86,17 @@ def rows_sweep(
 
 @kernel
 def sweep(
-    C: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    step: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
+    C: Floats,
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    q: Floats,
+    diagonal: Floats,
+    step: Floats,
+    lo: Floats,
+    hi: Floats,
+    z: Floats,
+    w: Floats,
     order: int,
 ) -> float:
     """One forward sweep, followed by a backward one where ``order`` is `SYMMETRIC`; the squared length of its steps.
@@ -126,19 +116,19 @@ def sweep(
 
 @kernel
 def projected_gauss_seidel(
-    C: NDArray[np.float64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    data: NDArray[np.float64],
-    q: NDArray[np.float64],
-    diagonal: NDArray[np.float64],
-    step: NDArray[np.float64],
-    lo: NDArray[np.float64],
-    hi: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
+    C: Floats,
+    indptr: Ints,
+    indices: Ints,
+    data: Floats,
+    q: Floats,
+    diagonal: Floats,
+    step: Floats,
+    lo: Floats,
+    hi: Floats,
+    z: Floats,
+    w: Floats,
     order: int,
-    moved: NDArray[np.float64],
+    moved: Floats,
 ) -> None:
     """As many sweeps of z as ``moved`` has entries, which become the squared lengths of their steps."""
     dense = C.shape[0] > 0

@@ -9,21 +9,14 @@ vectors, the others stand in the dictionary, with the opposite sign, in the colu
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.lemke_tableau import Tableau, stored_column
 from lcp.kernels.reductions import largest_size, least_of
 
 
 @kernel(inline=True)
-def leaving_row(
-    t: Tableau,
-    M: NDArray[np.float64],
-    pivot_tolerance: float,
-    tie_tolerance: float,
-    tied: NDArray[np.int64],
-) -> int:
+def leaving_row(t: Tableau, M: Floats, pivot_tolerance: float, tie_tolerance: float, tied: Ints) -> int:
     """Row whose variable blocks the growth of the entering one, with column ``entry``; -1 when none does (a ray).
 
     ``pivot_tolerance`` is relative to the largest entry of the column, ``tie_tolerance`` to ``size``, the magnitudes
@@ -55,9 +48,7 @@ def leaving_row(
 
 
 @kernel(inner=True)
-def lexicographic_row(
-    t: Tableau, M: NDArray[np.float64], step: float, floor: float, tie_tolerance: float, tied: NDArray[np.int64]
-) -> int:
+def lexicographic_row(t: Tableau, M: Floats, step: float, floor: float, tie_tolerance: float, tied: Ints) -> int:
     """The row to leave among several tied ones; the artificial variable goes before all others."""
     column = t.entry
     n = t.basis.shape[0]

@@ -8,13 +8,12 @@ it costs two seconds of everybody's first run and gains a twentieth at small n.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 
 
 @kernel(inner=True)
-def largest_size(x: NDArray[np.float64]) -> float:
+def largest_size(x: Floats) -> float:
     """Largest magnitude in a vector, by eight independent maxima."""
     n = x.shape[0]
     a = 0.0
@@ -43,7 +42,7 @@ def largest_size(x: NDArray[np.float64]) -> float:
 
 
 @kernel(inner=True)
-def least_of(x: NDArray[np.float64]) -> float:
+def least_of(x: Floats) -> float:
     """Smallest entry of a vector, by eight independent minima."""
     n = x.shape[0]
     a = np.inf
@@ -72,7 +71,7 @@ def least_of(x: NDArray[np.float64]) -> float:
 
 
 @kernel(inner=True)
-def dot(a: NDArray[np.float64], b: NDArray[np.float64], k: int) -> float:
+def dot(a: Floats, b: Floats, k: int) -> float:
     """Sum of a_j b_j over j < k."""
     s0 = 0.0
     s1 = 0.0

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lcp.kernels import kernel
+from lcp.kernels import Floats, kernel
 from lcp.kernels.accurate_residual import sum_twice, terms_size
 from lcp.kernels.reductions import dot, largest_size
 
@@ -39,13 +38,7 @@ def length(a: float, b: float) -> float:
 
 
 @kernel
-def lcp_residuals(
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> None:
     """Fill w = M z + q and the measures ``out`` (length `SIZE`).
 
     ``natural_map`` = max |min(z_i, w_i)|; ``scaled`` is the same with z_i in units of the largest z and w_i in units
@@ -122,13 +115,7 @@ def lcp_residuals(
 
 
 @kernel
-def row_residuals(
-    q: NDArray[np.float64],
-    sizes: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -> None:
     """The measures of `lcp_residuals` from a w = M z + q that was summed without M, by its structure.
 
     ``sizes`` (n,) says how large the entries of each row of M are: at most max_j |M_ij|. Where it is less, the scaled
@@ -180,6 +167,6 @@ def row_residuals(
 
 
 @kernel(inline=True)
-def is_solved(out: NDArray[np.float64], tolerance: float) -> bool:
+def is_solved(out: Floats, tolerance: float) -> bool:
     """The rule: scaled residual within ``tolerance`` and natural map within its limit."""
     return out[SCALED] <= tolerance and out[NATURAL_MAP] <= out[NATURAL_LIMIT]

@@ -13,13 +13,22 @@ from typing import Final
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.active_block import SIZE, SYMMETRIC, block_solve, evaluate, insert, thresholds
+from lcp.kernels.active_block import (
+    MEMORY,
+    SIZE,
+    SYMMETRIC,
+    ActiveSet,
+    active_set,
+    block_solve,
+    evaluate,
+    insert,
+    thresholds,
+)
 from lcp.kernels.active_set_rules import (
     BEST,
     BLOCKS,
     INFO_SIZE,
     LEVEL,
-    MEMORY,
     PIVOTS,
     PRIMAL,
     ROUNDS,
@@ -32,8 +41,18 @@ from lcp.kernels.active_set_rules import (
 )
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RUNNING, SOLVED, STALLED
 from lcp.kernels.equilibrate import equilibrate
-from lcp.kernels.final_basis import accept, keep_best, polish
-from lcp.kernels.residuals import is_solved, lcp_residuals
+from lcp.kernels.final_basis import (
+    STRICTNESS,
+    FinalBasis,
+    accept,
+    final_basis,
+    final_floats,
+    forget_best,
+    keep_best,
+    meets,
+    polish,
+    take_best,
+)
 
 __all__ = ["INFO_SIZE", "PIVOTS", "ROUNDS", "RULE", "START", "WARM", "active_set_drive", "active_set_pivoting"]
 
@@ -43,8 +62,6 @@ ZERO_TOLERANCE: Final = 1
 TOLERANCE: Final = 2
 OPTIONS_SIZE: Final = 4
 
-# Part of the tolerance within which an answer is accepted at once; a right one is at full accuracy.
-STRICTNESS: Final = 1e-3
 # How often the zero tolerance may be sharpened, hundredfold, when what it calls feasible is not yet a solution.
 LEVELS: Final = 2
 
@@ -52,7 +69,7 @@ LEVELS: Final = 2
 @kernel(inline=True)
 def active_set_float_size(n: int) -> int:
     """Length of the float workspace; what belongs to indices that never become active is never touched."""
-    return 3 * n * n + 17 * n + 16
+    return 9 * n + 3 * n * n + 2 * n + final_floats(n)
 
 
 @kernel(inline=True)
@@ -63,49 +80,21 @@ def active_set_int_size(n: int) -> int:
 
 @kernel
 def active_set_drive(
-    M: Floats,
-    q: Floats,
-    z0: Floats,
-    has_z0: bool,
-    options: Floats,
-    wf: Floats,
-    wi: Ints,
-    z: Floats,
-    info: Ints,
+    M: Floats, q: Floats, z0: Floats, has_z0: bool, options: Floats, wf: Floats, wi: Ints, z: Floats, info: Ints,
     budget: int,
-) -> int:
+) -> int:  # fmt: skip
     """Make at most ``budget`` rounds; `RUNNING` asks to be called again with everything left as it is.
 
     A first call has ``info[RULE] == START``. ``z`` holds the present candidate, on `RAY` wf[:n] a direction along
     which the energy of a symmetric problem falls for ever.
     """
     n = q.shape[0]
-    vectors = wf[: 17 * n + 16]
-    direction = vectors[:n]
-    za = vectors[n : 2 * n]
-    w = vectors[2 * n : 3 * n]
-    floor = vectors[3 * n : 4 * n]
-    target = vectors[4 * n : 5 * n]
-    row_size = vectors[5 * n : 6 * n]
-    above = vectors[6 * n : 7 * n]
-    left = vectors[7 * n : 8 * n]
-    d = vectors[8 * n : 9 * n]
-    best_z = vectors[9 * n : 10 * n]
-    row = vectors[10 * n : 11 * n]
-    column = vectors[11 * n : 12 * n]
-    work = vectors[12 * n : 15 * n]
-    measures = vectors[17 * n : 17 * n + 8]
-    best_scaled = vectors[17 * n + 8 : 17 * n + 9]
-    at = 17 * n + 16
-    L = wf[at : at + n * n].reshape((n, n))
-    V = wf[at + n * n : at + 2 * n * n].reshape((n, n))
-    C = wf[at + 2 * n * n : at + 3 * n * n].reshape((n, n))
-    active = wi[:n]
-    slot = wi[n : 2 * n]
-    place = wi[2 * n : 3 * n]
-    basis = wi[3 * n : 4 * n]
-    perm = wi[4 * n : 5 * n]
-    seen = wi[5 * n :]
+    t = active_set(M, q, wf, wi, info)
+    at = 9 * n + 3 * n * n
+    basis = wi[3 * n + MEMORY : 4 * n + MEMORY]
+    perm = wi[4 * n + MEMORY : 5 * n + MEMORY]
+    # The factors have done their part when the final basis is solved anew.
+    end = final_basis(M, q, wf[at : at + n], wf[at + n : at + 2 * n], basis, t.L, perm, z, t.w, wf[at + 2 * n :])
 
     limit = max(1000, 50 * n)
     if not np.isnan(options[MAX_PIVOTS]):
@@ -117,21 +106,20 @@ def active_set_drive(
             info[i] = 0
         info[SYMMETRIC] = 1
         info[BEST] = n + 1
-        best_scaled[0] = np.inf
+        forget_best(end)
         least = 0.0
         for i in range(n):
             z[i] = 0.0
-            best_z[i] = 0.0
-            slot[i] = -1
-            place[i] = i
-            row_size[i] = 0.0
+            t.slot[i] = -1
+            t.place[i] = i
+            t.row_size[i] = 0.0
             least = min(least, q[i])
         if least >= 0.0:
             return SOLVED
         if has_z0:
             for i in range(n):
                 if z0[i] > 0.0:
-                    insert(M, i, C, L, V, d, active, slot, place, row_size, above, left, info)
+                    insert(t, i)
             info[WARM] = 1
         info[RULE] = BLOCKS
 
@@ -143,21 +131,13 @@ def active_set_drive(
         sharp = options[ZERO_TOLERANCE] * 100.0 ** (-info[LEVEL])
         info[ROUNDS] += 1
         if info[RULE] == BLOCKS:
-            verdict = block_round(
-                M, q, sharp, C, L, V, d, za, w, floor, active, slot, place, row_size, above, left, limit, info
-            )  # fmt: skip
+            verdict = block_round(t, sharp, limit)
         elif info[RULE] == PRIMAL:
-            verdict = primal_round(
-                M, q, sharp, C, L, V, d, za, w, floor, target, active, slot, place, row_size, above, left, direction,
-                info,
-            )  # fmt: skip
+            verdict = primal_round(t, sharp)
         else:
-            verdict = single_round(
-                M, q, sharp, C, L, V, d, za, w, floor, active, slot, place, row_size, above, left, seen, info
-            )  # fmt: skip
+            verdict = single_round(t, sharp)
         if verdict == SOLVED:
-            if settled(M, q, STRICTNESS * tolerance, C, L, V, d, za, w, floor, target, active, place, row_size,
-                       measures, z, info):  # fmt: skip
+            if settled(t, end, STRICTNESS * tolerance):
                 return SOLVED
             if info[LEVEL] >= LEVELS:
                 verdict = STALLED
@@ -171,53 +151,33 @@ def active_set_drive(
     for i in range(n):
         z[i] = 0.0
     for s in range(info[SIZE]):
-        z[active[s]] = max(za[s], 0.0)
-        if not np.isfinite(za[s]):
-            z[active[s]] = 0.0
+        z[t.active[s]] = max(t.za[s], 0.0)
+        if not np.isfinite(t.za[s]):
+            z[t.active[s]] = 0.0
             verdict = NOT_FINITE if verdict == RUNNING else verdict
     if verdict == RUNNING:
         return RUNNING
-    return last_resort(
-        M, q, tolerance, verdict, active, row, column, work, L, perm, basis, z, w, measures, best_z, best_scaled, info
-    )  # fmt: skip
+    return last_resort(t, end, tolerance, verdict)
 
 
-@kernel
-def settled(
-    M: Floats,
-    q: Floats,
-    strict: float,
-    C: Floats,
-    L: Floats,
-    V: Floats,
-    d: Floats,
-    za: Floats,
-    w: Floats,
-    floor: Floats,
-    change: Floats,
-    active: Ints,
-    place: Ints,
-    row_size: Floats,
-    measures: Floats,
-    z: Floats,
-    info: Ints,
-) -> bool:
+@kernel(inner=True)
+def settled(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
     """Refine z once with the residual of the original rows, clip rounding below zero, and judge it.
 
     The columns read bound the units of the scaled residual from below: a z that passes by them passes by all of M,
     whose other columns then need not be read.
     """
+    q, w, z = t.q, t.w, end.z
     n = q.shape[0]
-    k = info[SIZE]
-    block_solve(L, V, d, w, active, change, info)
+    block_solve(t, w, t.target)
     for i in range(n):
         z[i] = 0.0
     q_size = 0.0
-    for s in range(k):
-        za[s] = max(za[s] + change[s], 0.0)
-        z[active[s]] = za[s]
-    evaluate(q, C, place, za, k, w)
-    thresholds(q, row_size, za, k, strict, floor)
+    for s in range(t.info[SIZE]):
+        t.za[s] = max(t.za[s] + t.target[s], 0.0)
+        z[t.active[s]] = t.za[s]
+    evaluate(t)
+    thresholds(t, t.za, strict)
     for i in range(n):
         q_size = max(q_size, abs(q[i]))
     limit = 1e-8 * max(1.0, q_size)
@@ -226,58 +186,33 @@ def settled(
         value = w[i] if z[i] == 0.0 else abs(w[i])
         if z[i] > 0.0:
             value = -value
-        if not (value >= floor[i] and value >= -limit):
+        if not (value >= t.floor[i] and value >= -limit):
             passed = False
-    if passed:
-        return True
-    lcp_residuals(M, q, z, w, measures)
-    return is_solved(measures, strict)
+    return passed or meets(end, strict)
 
 
 @kernel(inner=True)
-def last_resort(
-    M: Floats,
-    q: Floats,
-    tolerance: float,
-    verdict: int,
-    active: Ints,
-    row: Floats,
-    column: Floats,
-    work: Floats,
-    A: Floats,
-    perm: Ints,
-    basis: Ints,
-    z: Floats,
-    w: Floats,
-    measures: Floats,
-    best_z: Floats,
-    best_scaled: Floats,
-    info: Ints,
-) -> int:
+def last_resort(t: ActiveSet, end: FinalBasis, tolerance: float, verdict: int) -> int:
     """From the final z: its basis solved with row pivoting in equilibrated units, then a few steps beside it.
 
     Factors updated without pivoting may have lost what this finds. ``z`` becomes the best candidate met.
     """
-    n = q.shape[0]
-    lcp_residuals(M, q, z, w, measures)
-    keep_best(z, measures, best_z, best_scaled)
-    equilibrate(M, row, column, 4, work)
+    meets(end, tolerance)
+    keep_best(end)
+    equilibrate(t.M, end.row, end.column, 4, end.work)
     strict = STRICTNESS * tolerance
-    k = info[SIZE]
+    k = t.info[SIZE]
     for s in range(k):
-        basis[s] = active[s]
-    if accept(M, q, row, column, basis, k, A, perm, work, z, w, measures, strict):
+        end.active[s] = t.active[s]
+    if accept(end, k, strict):
         return SOLVED
-    if k > 0 and measures[0] < np.inf:
-        keep_best(z, measures, best_z, best_scaled)
-    for i in range(n):
-        z[i] = best_z[i]
-    if polish(M, q, row, column, basis, A, perm, work, z, w, measures, strict, best_z, best_scaled):
+    if k > 0 and end.measures[0] < np.inf:
+        keep_best(end)
+    take_best(end)
+    if polish(end, strict):
         return SOLVED
-    for i in range(n):
-        z[i] = best_z[i]
-    lcp_residuals(M, q, z, w, measures)
-    return SOLVED if is_solved(measures, tolerance) else verdict
+    take_best(end)
+    return SOLVED if meets(end, tolerance) else verdict
 
 
 @kernel

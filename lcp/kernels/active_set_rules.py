@@ -10,8 +10,18 @@ from typing import Final
 
 import numpy as np
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.active_block import SIZE, SYMMETRIC, block_solve, discard, evaluate, insert, thresholds
+from lcp.kernels import Ints, kernel
+from lcp.kernels.active_block import (
+    MEMORY,
+    SIZE,
+    SYMMETRIC,
+    ActiveSet,
+    block_solve,
+    discard,
+    evaluate,
+    insert,
+    thresholds,
+)
 from lcp.kernels.codes import RAY, RUNNING, SINGULAR_BASIS, SOLVED
 from lcp.kernels.factor_update import backward
 
@@ -37,51 +47,28 @@ LEAST: Final = 4
 BACKUPS: Final = 8
 # Operations on factors in one round, so that an interrupt is heeded: about a twentieth of a second.
 WORK: Final = 100_000_000
-# Signatures of active sets that are remembered.
-MEMORY: Final = 64
 # Part of the largest entry of a direction below which an entry is rounding.
 PIVOT: Final = 1e-9
 
 
 @kernel(inner=True)
-def block_round(
-    M: Floats,
-    q: Floats,
-    tolerance: float,
-    C: Floats,
-    L: Floats,
-    V: Floats,
-    d: Floats,
-    za: Floats,
-    w: Floats,
-    floor: Floats,
-    active: Ints,
-    slot: Ints,
-    place: Ints,
-    row_size: Floats,
-    above: Floats,
-    left: Floats,
-    limit: int,
-    info: Ints,
-) -> int:
+def block_round(t: ActiveSet, tolerance: float, limit: int) -> int:
     """Exchange everything infeasible at once, as long as that lessens it every few rounds, up to ``limit`` pivots."""
-    n = q.shape[0]
-    block_solve(L, V, d, q, active, za, info)
-    evaluate(q, C, place, za, info[SIZE], w)
-    z_floor = thresholds(q, row_size, za, info[SIZE], tolerance, floor)
-    outside = 0
-    inside = 0
+    za, w, slot, info = t.za, t.w, t.slot, t.info
+    n = w.shape[0]
+    z_floor = basic_values(t, tolerance)
+    infeasible = 0
     for s in range(info[SIZE]):
         if za[s] < z_floor:
-            inside += 1
+            infeasible += 1
     for i in range(n):
-        if w[i] < floor[i] and slot[i] < 0:
-            outside += 1
-    if inside + outside == 0:
+        if w[i] < t.floor[i] and slot[i] < 0:
+            infeasible += 1
+    if infeasible == 0:
         return SOLVED
     info[PATIENCE] -= 1
-    if inside + outside < info[BEST]:
-        info[BEST] = inside + outside
+    if infeasible < info[BEST]:
+        info[BEST] = infeasible
         info[PATIENCE] = BACKUPS
     moved = 0
     if info[PATIENCE] >= 0:
@@ -90,14 +77,14 @@ def block_round(
             if za[s] < z_floor and work > 0 and info[PIVOTS] + moved < limit:
                 work -= info[SIZE] * info[SIZE]
                 # What leaves is no candidate to enter: its w is zero but for rounding.
-                w[active[s]] = 0.0
+                w[t.active[s]] = 0.0
                 moved += 1
-                if not discard(s, L, V, d, za, active, slot, place, above, left, info):
+                if not discard(t, s):
                     return SINGULAR_BASIS
         for j in range(n):
-            if w[j] < floor[j] and slot[j] < 0 and work > 0 and info[PIVOTS] + moved < limit:
+            if w[j] < t.floor[j] and slot[j] < 0 and work > 0 and info[PIVOTS] + moved < limit:
                 work -= info[SIZE] * info[SIZE]
-                if insert(M, j, C, L, V, d, active, slot, place, row_size, above, left, info):
+                if insert(t, j):
                     moved += 1
         info[PIVOTS] += moved
     if moved == 0:
@@ -105,41 +92,30 @@ def block_round(
         if info[RULE] == PRIMAL:
             for s in range(info[SIZE] - 1, -1, -1):
                 if not za[s] > 0.0:
-                    discard(s, L, V, d, za, active, slot, place, above, left, info)
+                    discard(t, s)
     return RUNNING
 
 
 @kernel(inner=True)
-def primal_round(
-    M: Floats,
-    q: Floats,
-    tolerance: float,
-    C: Floats,
-    L: Floats,
-    V: Floats,
-    d: Floats,
-    za: Floats,
-    w: Floats,
-    floor: Floats,
-    target: Floats,
-    active: Ints,
-    slot: Ints,
-    place: Ints,
-    row_size: Floats,
-    above: Floats,
-    left: Floats,
-    direction: Floats,
-    info: Ints,
-) -> int:
-    """One step of the primal active set method from a point za >= 0; on `RAY` ``direction`` (n,) lowers the energy.
+def basic_values(t: ActiveSet, tolerance: float) -> float:
+    """Values of the active z and of all w, and what counts as zero of them: returned for z, in ``floor`` for w."""
+    block_solve(t, t.q, t.za)
+    evaluate(t)
+    return thresholds(t, t.za, tolerance)
+
+
+@kernel(inner=True)
+def primal_round(t: ActiveSet, tolerance: float) -> int:
+    """One step of the primal active set method from a point za >= 0; on `RAY` ``direction`` lowers the energy.
 
     While steps have no length the least index enters and of tied indices the least leaves (Chang and Cottle 1980).
     """
-    n = q.shape[0]
+    za, w, target, above, active, info = t.za, t.w, t.target, t.above, t.active, t.info
+    n = w.shape[0]
     k = info[SIZE]
     least = info[IDLE] > 4
-    block_solve(L, V, d, q, active, target, info)
-    z_floor = thresholds(q, row_size, target, k, tolerance, floor)
+    block_solve(t, t.q, target)
+    z_floor = thresholds(t, target, tolerance)
     step = 1.0
     leaving = -1
     for s in range(k):
@@ -156,20 +132,18 @@ def primal_round(
             za[s] = max(za[s] + change, 0.0)
         info[PIVOTS] += 1
         info[IDLE] = 0 if length > -z_floor else info[IDLE] + 1
-        if not discard(leaving, L, V, d, za, active, slot, place, above, left, info):
-            return SINGULAR_BASIS
-        return RUNNING
+        return RUNNING if discard(t, leaving) else SINGULAR_BASIS
     for s in range(k):
         if abs(target[s] - za[s]) > -z_floor:
             info[IDLE] = 0
         za[s] = max(target[s], 0.0)
-    evaluate(q, C, place, za, k, w)
+    evaluate(t)
     entering = -1
     best = 0.0
     for j in range(n):
-        if slot[j] < 0 and w[j] < floor[j]:
+        if t.slot[j] < 0 and w[j] < t.floor[j]:
             # The energy that j alone could take out is w_j^2 / (2 M_jj), whatever the units.
-            gain = w[j] * w[j] / max(M[j, j], 1e-300)
+            gain = w[j] * w[j] / max(t.M[j, j], 1e-300)
             if entering < 0 or (gain > best and not least):
                 best = gain
                 entering = j
@@ -177,18 +151,17 @@ def primal_round(
         return SOLVED
     info[PIVOTS] += 1
     info[IDLE] += 1
-    if insert(M, entering, C, L, V, d, active, slot, place, row_size, above, left, info):
+    entered = insert(t, entering)
+    if entered:
         za[k] = 0.0
-        if info[SYMMETRIC] == 0:
-            info[RULE] = GREEDY
-            info[IDLE] = 0
-        return RUNNING
-    # Redundant beside the active ones: along the null vector (or one of negative curvature) until another reaches zero.
     if info[SYMMETRIC] == 0:
         info[RULE] = GREEDY
         info[IDLE] = 0
         return RUNNING
-    backward(L, k, above)
+    if entered:
+        return RUNNING
+    # Redundant beside the active ones: along the null vector (or one of negative curvature) until another reaches zero.
+    backward(t.L, k, above)
     size = 1.0
     for s in range(k):
         size = max(size, abs(above[s]))
@@ -202,56 +175,34 @@ def primal_round(
                 leaving = s
     if leaving < 0:
         for i in range(n):
-            direction[i] = 0.0
+            t.direction[i] = 0.0
         for s in range(k):
-            direction[active[s]] = max(-above[s], 0.0)
-        direction[entering] = 1.0
+            t.direction[active[s]] = max(-above[s], 0.0)
+        t.direction[entering] = 1.0
         return RAY
     for s in range(k):
         za[s] = max(za[s] - step * above[s], 0.0)
     if step > -z_floor:
         info[IDLE] = 0
     info[PIVOTS] += 1
-    if not discard(leaving, L, V, d, za, active, slot, place, above, left, info):
-        return SINGULAR_BASIS
-    if not insert(M, entering, C, L, V, d, active, slot, place, row_size, above, left, info):
+    if not discard(t, leaving) or not insert(t, entering):
         return SINGULAR_BASIS
     za[k - 1] = step
     return RUNNING
 
 
 @kernel(inner=True)
-def single_round(
-    M: Floats,
-    q: Floats,
-    tolerance: float,
-    C: Floats,
-    L: Floats,
-    V: Floats,
-    d: Floats,
-    za: Floats,
-    w: Floats,
-    floor: Floats,
-    active: Ints,
-    slot: Ints,
-    place: Ints,
-    row_size: Floats,
-    above: Floats,
-    left: Floats,
-    seen: Ints,
-    info: Ints,
-) -> int:
+def single_round(t: ActiveSet, tolerance: float) -> int:
     """Exchange the most negative w and the most negative z; once a set comes back, the least infeasible index only."""
-    n = q.shape[0]
-    block_solve(L, V, d, q, active, za, info)
-    evaluate(q, C, place, za, info[SIZE], w)
-    z_floor = thresholds(q, row_size, za, info[SIZE], tolerance, floor)
-    signature = signature_of(active, info[SIZE])
+    za, w, floor, active, slot, info = t.za, t.w, t.floor, t.active, t.slot, t.info
+    n = w.shape[0]
+    z_floor = basic_values(t, tolerance)
     if info[RULE] == GREEDY:
-        for t in range(min(info[IDLE], MEMORY)):
-            if seen[t] == signature:
+        signature = signature_of(active, info[SIZE])
+        for m in range(min(info[IDLE], MEMORY)):
+            if t.seen[m] == signature:
                 info[RULE] = LEAST
-        seen[info[IDLE] % MEMORY] = signature
+        t.seen[info[IDLE] % MEMORY] = signature
         info[IDLE] += 1
     leaving = -1
     for s in range(info[SIZE]):
@@ -278,16 +229,14 @@ def single_round(
             leaving = -1
     if leaving >= 0:
         info[PIVOTS] += 1
-        if not discard(leaving, L, V, d, za, active, slot, place, above, left, info):
+        if not discard(t, leaving):
             return SINGULAR_BASIS
     if entering >= 0:
         info[PIVOTS] += 1
-        if not insert(M, entering, C, L, V, d, active, slot, place, row_size, above, left, info) and leaving < 0:
+        if not insert(t, entering) and leaving < 0:
             # Any other that can enter may make this one regular.
             for j in range(n):
-                if slot[j] >= 0 or j == entering or not w[j] < floor[j]:
-                    continue
-                if insert(M, j, C, L, V, d, active, slot, place, row_size, above, left, info):
+                if slot[j] < 0 and j != entering and w[j] < floor[j] and insert(t, j):
                     return RUNNING
             return SINGULAR_BASIS
     return RUNNING

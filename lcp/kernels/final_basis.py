@@ -1,88 +1,119 @@
-"""Judging the basis a pivoting method ended in, and looking for the right one beside it.
+"""The basis a pivoting method ended in: its solution from the original data, its measures, and better ones beside it.
 
 A basis is solved anew from the original data, so that the answer depends on it alone and not on the way to it.
 """
 
 from __future__ import annotations
 
+from typing import Final, NamedTuple
+
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
-from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals
+from lcp.kernels.residuals import SCALED, SIZE, is_solved, lcp_residuals
+
+# Part of the tolerance within which a basis is accepted at once; a right one is at full accuracy.
+STRICTNESS: Final = 1e-3
 
 
-@kernel
-def accept(
-    M: Floats,
-    q: Floats,
-    row: Floats,
-    column: Floats,
-    active: Ints,
-    k: int,
-    A: Floats,
-    perm: Ints,
+class FinalBasis(NamedTuple):
+    """A problem, equilibrated by ``row`` and ``column``, and a candidate z for its solution."""
+
+    M: Floats
+    q: Floats
+    row: Floats
+    column: Floats
+    active: Ints  # indices of the basis
+    A: Floats  # (n, n): its factors
+    perm: Ints
+    z: Floats
+    w: Floats
+    work: Floats  # 3 n
+    best_z: Floats  # the candidate with the smallest scaled residual so far
+    measures: Floats  # of `lcp.kernels.residuals`
+    best_scaled: Floats  # (1,)
+
+
+@kernel(inline=True)
+def final_floats(n: int) -> int:
+    """Length of the workspace of a `FinalBasis`."""
+    return 4 * n + SIZE + 1
+
+
+@kernel(inline=True)
+def final_basis(
+    M: Floats, q: Floats, row: Floats, column: Floats, active: Ints, A: Floats, perm: Ints, z: Floats, w: Floats,
     work: Floats,
-    z: Floats,
-    w: Floats,
-    measures: Floats,
-    tolerance: float,
-) -> bool:
-    """Solve the basis ``active[:k]`` from the original data, clip rounding below zero, and judge it."""
-    return solve_active(M, q, row, column, active, k, A, perm, work, z) and judge(M, q, z, w, measures, tolerance)
-
-
-@kernel
-def judge(M: Floats, q: Floats, z: Floats, w: Floats, measures: Floats, tolerance: float) -> bool:
-    """Clip what is below zero and measure z on the original data."""
-    for i in range(z.shape[0]):
-        if z[i] < 0.0:
-            z[i] = 0.0
-    lcp_residuals(M, q, z, w, measures)
-    return is_solved(measures, tolerance)
+) -> FinalBasis:  # fmt: skip
+    """The views; ``work`` has length `final_floats`."""
+    n = q.shape[0]
+    size = 4 * n + SIZE
+    views = work[: 3 * n], work[3 * n : 4 * n], work[4 * n : size], work[size : size + 1]
+    return FinalBasis(M, q, row, column, active, A, perm, z, w, views[0], views[1], views[2], views[3])
 
 
 @kernel(inner=True)
-def keep_best(z: Floats, measures: Floats, best_z: Floats, best_scaled: Floats) -> None:
+def accept(t: FinalBasis, k: int, tolerance: float) -> bool:
+    """Solve the basis ``active[:k]`` from the original data; whether it passes."""
+    return solve_active(t.M, t.q, t.row, t.column, t.active, k, t.A, t.perm, t.work, t.z) and passes(t, tolerance)
+
+
+@kernel(inner=True)
+def passes(t: FinalBasis, tolerance: float) -> bool:
+    """Clip what is below zero; whether z then meets the tolerance."""
+    for i in range(t.z.shape[0]):
+        if t.z[i] < 0.0:
+            t.z[i] = 0.0
+    return meets(t, tolerance)
+
+
+@kernel(inner=True)
+def meets(t: FinalBasis, tolerance: float) -> bool:
+    """Measure z on the original data; whether it is a solution."""
+    lcp_residuals(t.M, t.q, t.z, t.w, t.measures)
+    return is_solved(t.measures, tolerance)
+
+
+@kernel(inner=True)
+def forget_best(t: FinalBasis) -> None:
+    """No candidate so far."""
+    t.best_scaled[0] = np.inf
+    for i in range(t.z.shape[0]):
+        t.best_z[i] = 0.0
+
+
+@kernel(inner=True)
+def keep_best(t: FinalBasis) -> None:
     """Remember the candidate with the smallest scaled residual."""
-    if measures[SCALED] < best_scaled[0]:
-        best_scaled[0] = measures[SCALED]
-        for i in range(z.shape[0]):
-            best_z[i] = z[i]
+    if t.measures[SCALED] < t.best_scaled[0]:
+        t.best_scaled[0] = t.measures[SCALED]
+        for i in range(t.z.shape[0]):
+            t.best_z[i] = t.z[i]
 
 
-@kernel
-def polish(
-    M: Floats,
-    q: Floats,
-    row: Floats,
-    column: Floats,
-    active: Ints,
-    A: Floats,
-    perm: Ints,
-    work: Floats,
-    z: Floats,
-    w: Floats,
-    measures: Floats,
-    tolerance: float,
-    best_z: Floats,
-    best_scaled: Floats,
-) -> bool:
-    """Judge z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, up to five times."""
-    n = q.shape[0]
-    lcp_residuals(M, q, z, w, measures)
-    if is_solved(measures, tolerance):
+@kernel(inner=True)
+def take_best(t: FinalBasis) -> None:
+    """Return to that candidate."""
+    for i in range(t.z.shape[0]):
+        t.z[i] = t.best_z[i]
+
+
+@kernel(inner=True)
+def polish(t: FinalBasis, tolerance: float) -> bool:
+    """Measure z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, five times at most."""
+    if meets(t, tolerance):
         return True
-    keep_best(z, measures, best_z, best_scaled)
+    keep_best(t)
     for _ in range(5):
         k = 0
-        for i in range(n):
-            if z[i] / column[i] > w[i] * row[i]:
-                active[k] = i
+        for i in range(t.z.shape[0]):
+            if t.z[i] / t.column[i] > t.w[i] * t.row[i]:
+                t.active[k] = i
                 k += 1
-        if accept(M, q, row, column, active, k, A, perm, work, z, w, measures, tolerance):
+        if accept(t, k, tolerance):
             return True
-        if not measures[SCALED] < np.inf:
+        if not t.measures[SCALED] < np.inf:
             return False
-        keep_best(z, measures, best_z, best_scaled)
+        keep_best(t)
     return False

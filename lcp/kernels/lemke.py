@@ -16,12 +16,22 @@ from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.codes import ITERATION_LIMIT, RAY, RUNNING, SINGULAR_BASIS, SOLVED, STALLED
 from lcp.kernels.equilibrate import balance, equilibrate
-from lcp.kernels.final_basis import accept, judge, keep_best, polish
+from lcp.kernels.final_basis import (
+    STRICTNESS,
+    accept,
+    final_basis,
+    final_floats,
+    forget_best,
+    keep_best,
+    meets,
+    passes,
+    polish,
+    take_best,
+)
 from lcp.kernels.lemke_restarts import balanced, path_limit, pivot_threshold, tie_threshold
 from lcp.kernels.lemke_starts import cold_start, rebuild, warm_start
 from lcp.kernels.lemke_tableau import Tableau, entering_column, exchange, tableau, tableau_floats, tableau_ints
 from lcp.kernels.ratio_test import leaving_row
-from lcp.kernels.residuals import is_solved, lcp_residuals
 
 # Places in the vector of options.
 MAX_PIVOTS: Final = 0
@@ -47,9 +57,6 @@ INFO_SIZE: Final = 8
 WARM_BASIS: Final = 1
 WARM_PATH: Final = 2
 
-# Part of the tolerance within which a basis is accepted at once; a right one is at full accuracy.
-STRICTNESS: Final = 1e-3
-
 # Stages of the resumable drive, kept in info[STAGE].
 START: Final = 0
 PIVOTING: Final = 1
@@ -58,7 +65,7 @@ PIVOTING: Final = 1
 @kernel(inline=True)
 def lemke_float_size(n: int) -> int:
     """Length of the float workspace."""
-    return tableau_floats(n) + 6 * n + 9 + n
+    return tableau_floats(n) + n + final_floats(n) + n
 
 
 @kernel(inline=True)
@@ -99,20 +106,16 @@ def lemke_drive(
             return SOLVED
     t = tableau(wf, wi, n)
     tolerance = options[TOLERANCE]
-    A = t.A
+    # Rounding leaves a right basis far below the tolerance.
+    strict = STRICTNESS * tolerance
     at = tableau_floats(n)
-    work = wf[at : at + 3 * n]
-    w = wf[at + 3 * n : at + 4 * n]
-    best_z = wf[at + 4 * n : at + 5 * n]
-    measures = wf[at + 5 * n : at + 5 * n + 8]
-    best_scaled = wf[at + 5 * n + 8 : at + 5 * n + 9]
+    end = final_basis(M, q, t.row, t.column, t.active, t.A, t.perm, z, wf[at : at + n], wf[at + n :])
     # The covering vector handed in, kept at the very end so that callers need not know the layout.
     given = wf[wf.shape[0] - n :]
     at = tableau_ints(n)
     tied = wi[at : at + n]
     wanted = wi[at + n : at + 3 * n + 1]
     active = t.active
-    perm = t.perm
     covered = options[COVERED] != 0.0
     limit = options[MAX_PIVOTS]
     if np.isnan(limit):
@@ -123,18 +126,16 @@ def lemke_drive(
     fresh = False
     r = -1
     if info[STAGE] == START:
-        best_scaled[0] = np.inf
-        for i in range(n):
-            best_z[i] = 0.0
-        equilibrate(M, t.row, t.column, 4, work)
+        forget_best(end)
+        equilibrate(M, t.row, t.column, 4, end.work)
         if has_z0:
             k = 0
             for i in range(n):
                 if z0[i] > 0.0:
                     active[k] = i
                     k += 1
-            regular = solve_active(M, q, t.row, t.column, active, k, A, perm, work, z)
-            if regular and judge(M, q, z, w, measures, STRICTNESS * tolerance):
+            regular = solve_active(M, q, t.row, t.column, active, k, t.A, t.perm, end.work, z)
+            if regular and passes(end, strict):
                 info[WARM] = WARM_BASIS
                 return SOLVED
             if k > 0:
@@ -187,31 +188,26 @@ def lemke_drive(
                 if t.position[n + i] < 0:
                     active[k] = i
                     k += 1
-            # Rounding leaves a right basis far below the tolerance. One that only just meets it is kept, while the
-            # dictionary's own values, a few steps of min-map Newton and then other paths look for the right one.
-            strict = STRICTNESS * tolerance
-            if accept(M, q, t.row, t.column, active, k, A, perm, work, z, w, measures, strict):
-                if info[RESTART] < 0:
-                    info[WARM] = WARM_PATH
-                    info[RESTART] = 0
-                return SOLVED
-            keep_best(z, measures, best_z, best_scaled)
-            for i in range(n):
-                z[i] = 0.0
-            for i in range(n):
-                if t.basis[i] >= n and t.basis[i] < 2 * n:
-                    z[t.basis[i] - n] = max(t.x[i], 0.0) * t.column[t.basis[i] - n]
-            if polish(M, q, t.row, t.column, active, A, perm, work, z, w, measures, strict, best_z, best_scaled):
+            # A basis that only just meets the tolerance is kept, while the dictionary's own values, a few steps of
+            # min-map Newton and then other paths look for the right one.
+            right = accept(end, k, strict)
+            if not right:
+                keep_best(end)
+                for i in range(n):
+                    z[i] = 0.0
+                for i in range(n):
+                    if t.basis[i] >= n and t.basis[i] < 2 * n:
+                        z[t.basis[i] - n] = max(t.x[i], 0.0) * t.column[t.basis[i] - n]
+                right = polish(end, strict)
+            if right:
                 if info[RESTART] < 0:
                     info[WARM] = WARM_PATH
                     info[RESTART] = 0
                 return SOLVED
             verdict = STALLED
         if info[RESTART] >= 0 and (info[PIVOTS] >= limit or info[RESTART] >= options[RESTARTS]):
-            for i in range(n):
-                z[i] = best_z[i]
-            lcp_residuals(M, q, z, w, measures)
-            if is_solved(measures, tolerance):
+            take_best(end)
+            if meets(end, tolerance):
                 return SOLVED
             if verdict == RAY:
                 ray_direction(t, info[ENTERING], wf)
@@ -222,9 +218,9 @@ def lemke_drive(
             limit += info[PIVOTS]
         info[RESTART] += 1
         if balanced(info[RESTART]):
-            balance(M, t.row, t.column, work)
+            balance(M, t.row, t.column, end.work)
         elif info[RESTART] > 0 and balanced(info[RESTART] - 1):
-            equilibrate(M, t.row, t.column, 4, work)
+            equilibrate(M, t.row, t.column, 4, end.work)
         info[PATH_END] = int(path_limit(limit, info[RESTART], options[RESTARTS], n, info[PIVOTS]))
         r = cold_start(t, q, info[RESTART], covered, given)
         info[ENTERING] = 2 * n

@@ -15,7 +15,7 @@ Vectors are padded with zeros to a multiple of eight beyond n (`padded`); entry 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from lcp.kernels import Floats, Ints, kernel
 
@@ -49,6 +49,23 @@ def patience(n: int) -> int:
 def capacity(n: int) -> int:
     """Vectors there is room for: those of a predicted basis and some exchanges beside them."""
     return max(patience(n), (n + 7) // 8 * 8 + 32)
+
+
+class Exchanges(NamedTuple):
+    """The exchanges of a dictionary of n rows, the newest last."""
+
+    U: Floats  # their vectors, in strips
+    table: Floats  # `TABLE` for each
+    places: Ints  # of each block of eight: their rows, and which earlier exchange of the block has emptied these
+    factors: Floats  # 8 BATCH scratch
+    n: int
+
+
+@kernel(inline=True)
+def strips_at(t: Exchanges, block: int, strip: int) -> Floats:
+    """The strips of a block's vectors, one under the other."""
+    at = (block * strips(t.n) + strip) * BLOCK_FLOATS
+    return t.U[at : at + BLOCK_FLOATS]
 
 
 @kernel(inline=True)
@@ -90,11 +107,12 @@ def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
 
 
 @kernel(inline=True)
-def factors(table: Floats, places: Ints, y: Floats, n: int, block: int, first: int, v: Floats, s: int) -> None:
-    """The factors of a block's vectors for the column y, into v[s : s + 8]; y is zero in their rows then."""
+def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
+    """The factors of a block's vectors for the column y, into v[:8]; y is zero in their rows then."""
+    n, places = e.n, e.places
     base = 8 * block
     at = 16 * block
-    t = table[TABLE * base : TABLE * (base + 8)]
+    t = e.table[TABLE * base : TABLE * (base + 8)]
     # An exchange before ``first`` is none: it gets the row of zeros. A row that an earlier exchange of the block
     # has emptied (its own number stands in places[at + 8 + m]) starts from zero.
     i0 = places[at] if base >= first else n
@@ -150,60 +168,49 @@ def factors(table: Floats, places: Ints, y: Floats, n: int, block: int, first: i
     v6 = -(y6 + v5 * t[59]) * t[62]
     y7 += v5 * t[68]
     v7 = -(y7 + v6 * t[69]) * t[71]
-    v[s] = v0
-    v[s + 1] = v1
-    v[s + 2] = v2
-    v[s + 3] = v3
-    v[s + 4] = v4
-    v[s + 5] = v5
-    v[s + 6] = v6
-    v[s + 7] = v7
-
-
-@kernel
-def advance(U: Floats, table: Floats, places: Ints, y: Floats, n: int, first: int, last: int, v: Floats) -> None:
-    """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded).
-
-    ``v`` has at least eight entries.
-    """
-    width = y.shape[0]
-    count = strips(n)
-    for block in range(first // 8, (last + 7) // 8):
-        factors(table, places, y, n, block, first, v, 0)
-        for strip in range(count):
-            u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
-            part = y[strip * STRIP : min((strip + 1) * STRIP, width)]
-            fuse_one(u, part, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
+    v[0] = v0
+    v[1] = v1
+    v[2] = v2
+    v[3] = v3
+    v[4] = v4
+    v[5] = v5
+    v[6] = v6
+    v[7] = v7
 
 
 @kernel(inner=True)
-def advance_many(
-    U: Floats,
-    table: Floats,
-    places: Ints,
-    T: Floats,
-    slots: Ints,
-    columns: int,
-    stamp: Ints,
-    n: int,
-    last: int,
-    v: Floats,
-) -> None:
+def add_block(e: Exchanges, block: int, v: Floats, y: Floats) -> None:
+    """Add a block's vectors times v[:8] to the column y."""
+    for strip in range(strips(e.n)):
+        part = y[strip * STRIP : min((strip + 1) * STRIP, y.shape[0])]
+        fuse_one(strips_at(e, block, strip), part, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
+
+
+@kernel(inner=True)
+def advance(e: Exchanges, y: Floats, first: int, last: int) -> None:
+    """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded)."""
+    for block in range(first // 8, (last + 7) // 8):
+        factors(e, y, block, first, e.factors)
+        add_block(e, block, e.factors, y)
+
+
+@kernel(inner=True)
+def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints, last: int) -> None:
     """Apply all exchanges up to ``last`` to ``columns`` (even, up to `BATCH`) columns, the rows ``slots`` of T.
 
     ``stamp`` says where each column stands, and is set. The columns share the loads of the exchanges, which is what
-    limits a single column once the exchanges no longer fit the nearest cache. ``v`` has length 8 `BATCH`.
+    limits a single column once the exchanges no longer fit the nearest cache.
     """
+    v = e.factors
     width = T.shape[1]
-    count = strips(n)
     first = last
     for s in range(columns):
         first = min(first, stamp[slots[s]])
     for block in range(first // 8, (last + 7) // 8):
         for s in range(columns):
-            factors(table, places, T[slots[s]], n, block, stamp[slots[s]], v, 8 * s)
-        for strip in range(count):
-            u = U[(block * count + strip) * BLOCK_FLOATS : (block * count + strip + 1) * BLOCK_FLOATS]
+            factors(e, T[slots[s]], block, stamp[slots[s]], v[8 * s :])
+        for strip in range(strips(e.n)):
+            u = strips_at(e, block, strip)
             left = strip * STRIP
             right = min(left + STRIP, width)
             for s in range(0, columns, 2):
@@ -212,11 +219,12 @@ def advance_many(
         stamp[slots[s]] = last
 
 
-@kernel
-def append(U: Floats, table: Floats, places: Ints, entry: Floats, r: int, k: int, n: int) -> None:
+@kernel(inner=True)
+def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
     """Make exchange k of the up-to-date entering column ``entry`` and row r."""
+    U, table, places = e.U, e.table, e.places
     width = entry.shape[0]
-    count = strips(n)
+    count = strips(e.n)
     block = k // 8
     base = 8 * block
     m = k - base
@@ -230,12 +238,12 @@ def append(U: Floats, table: Floats, places: Ints, entry: Floats, r: int, k: int
                 for j in range(min(STRIP, width - left)):
                     U[place + j] = 0.0
         for j in range(8):
-            places[at + j] = n
+            places[at + j] = e.n
             places[at + 8 + j] = -1
         for j in range(8 * TABLE):
             table[TABLE * base + j] = 0.0
     for strip in range(count):
-        target = U[start + strip * BLOCK_FLOATS + m * STRIP : start + strip * BLOCK_FLOATS + (m + 1) * STRIP]
+        target = strips_at(e, block, strip)[m * STRIP : (m + 1) * STRIP]
         source = entry[strip * STRIP : min((strip + 1) * STRIP, width)]
         for j in range(source.shape[0]):
             target[j] = source[j]
@@ -251,20 +259,17 @@ def append(U: Floats, table: Floats, places: Ints, entry: Floats, r: int, k: int
 
 
 @kernel(inner=True)
-def column_left_behind(U: Floats, table: Floats, places: Ints, k: int, last: int, n: int, y: Floats) -> None:
+def column_left_behind(e: Exchanges, k: int, last: int, y: Floats) -> None:
     """Fill y with the column that exchange k has put in place of its entering one: u / e_r."""
-    width = y.shape[0]
-    count = strips(n)
     block = k // 8
     base = 8 * block
     m = k - base
-    start = block * count * BLOCK_FLOATS + m * STRIP
-    inverse = table[TABLE * k + 8]
-    for strip in range(count):
-        source = U[start + strip * BLOCK_FLOATS : start + strip * BLOCK_FLOATS + STRIP]
-        target = y[strip * STRIP : min((strip + 1) * STRIP, width)]
+    inverse = e.table[TABLE * k + 8]
+    for strip in range(strips(e.n)):
+        source = strips_at(e, block, strip)[m * STRIP : (m + 1) * STRIP]
+        target = y[strip * STRIP : min((strip + 1) * STRIP, y.shape[0])]
         for j in range(target.shape[0]):
             target[j] = source[j] * inverse
     # What later exchanges of the block have moved to the triangle; of two on one row, the earlier one has the value.
     for later in range(min(last, base + 8) - 1, k, -1):
-        y[places[16 * block + later - base]] = table[TABLE * later + m] * inverse
+        y[e.places[16 * block + later - base]] = e.table[TABLE * later + m] * inverse

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.lemke_base import through_base
 from lcp.kernels.lemke_exchanges import BLOCK_FLOATS, STRIP, advance, capacity, strips
 from lcp.kernels.lemke_restarts import cover_vector
 from lcp.kernels.lemke_tableau import (
@@ -25,6 +24,7 @@ from lcp.kernels.lemke_tableau import (
     exchange,
     first_tableau,
     store_together,
+    through_base,
     update_tableau,
 )
 from lcp.kernels.reductions import dot
@@ -73,7 +73,7 @@ def form_basis(t: Tableau, M: Floats, q: Floats, wanted: Ints, floor: float) -> 
             if t.counts[PENDING] - t.stamp[c] >= STALE:
                 store_wanted(t, M, wanted, c)
             copy_column(t, M, c, t.entry)
-            advance(t.U, t.table, t.places, t.entry, n, t.stamp[c], t.counts[PENDING], t.batch)
+            advance(t.exchanges, t.entry, t.stamp[c], t.counts[PENDING])
             r = -1
             best = 0.0
             whole = 0.0
@@ -128,6 +128,7 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
     """
     n = q.shape[0]
     count = strips(n)
+    U = t.exchanges.U
     first_tableau(t, q)
     for i in range(n):
         t.member[i] = -1
@@ -141,7 +142,7 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
     blocks = (k + 7) // 8
     for block in range(blocks):
         for place in range(block * count * BLOCK_FLOATS, (block + 1) * count * BLOCK_FLOATS):
-            t.U[place] = 0.0
+            U[place] = 0.0
         for i in range(n):
             if t.member[i] >= 0:
                 continue
@@ -149,12 +150,12 @@ def base_tableau(t: Tableau, M: Floats, q: Floats, k: int) -> None:
             source = M[i]
             for j in range(8 * block, min(8 * block + 8, k)):
                 a = t.active[j]
-                t.U[place] = source[a] * t.row[i] * t.column[a]
+                U[place] = source[a] * t.row[i] * t.column[a]
                 place += STRIP
     for j in range(k):
         t.test[j] = -t.x[t.active[j]]
         t.x[t.active[j]] = 0.0
-    through_base(t.A, t.perm, t.active, t.U, t.test, t.solution, k, n, t.x)
+    through_base(t, k, t.x)
     for c in range(n):
         t.kind[c] = BASED
         t.stamp[c] = 8 * blocks

@@ -3,8 +3,12 @@
 A dictionary x_B = x + sum_c T_c y_c with one column per nonbasic variable: w_i is variable i, z_i is n + i, the
 artificial variable is 2 n; at first all w are basic, column c < n is that of z_c and column n the covering vector. A
 column is either still one of these (`ORIGINAL`), or stands in a row of ``T`` as of exchange ``stamp`` (`STORED`), or is
-what exchange ``stamp - 1`` has left (`LEFT_BEHIND`), or follows from a factored basis (`BASED`,
-`lcp.kernels.lemke_base`); the exchanges since then are pending (`lcp.kernels.lemke_exchanges`).
+what exchange ``stamp - 1`` has left (`LEFT_BEHIND`), or follows from a factored basis (`BASED`); the exchanges since
+then are pending (`lcp.kernels.lemke_exchanges`).
+
+With a basis {z_a, w_b} whose block M_aa is factored, a column or right-hand side y of the first dictionary becomes
+s = -M_aa^-1 y_a in the rows of a and y_b + M_ba s in the others (principal pivot transform: Cottle, Pang and Stone
+1992, section 2.3). The k columns of M_ba lie where exchanges do, eight to a block.
 """
 
 from __future__ import annotations
@@ -14,11 +18,13 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.lemke_base import based_column, original_column
+from lcp.kernels.basis_solve import factored, lu_solve
 from lcp.kernels.lemke_exchanges import (
     BATCH,
     BLOCK_FLOATS,
     TABLE,
+    Exchanges,
+    add_block,
     advance,
     advance_many,
     append,
@@ -54,8 +60,7 @@ class Tableau(NamedTuple):
     """Views of the two workspaces; vectors named so are padded with zeros (`padded`)."""
 
     T: Floats  # (n + 1, padded)
-    U: Floats
-    table: Floats
+    exchanges: Exchanges
     x: Floats  # padded: values of the basic variables
     size: Floats  # padded: largest magnitude that has gone into each of them
     entry: Floats  # padded: the entering column
@@ -65,14 +70,12 @@ class Tableau(NamedTuple):
     column: Floats
     cover: Floats
     solution: Floats  # padded scratch
-    batch: Floats  # 8 BATCH
     A: Floats  # (n, n): a factored basis
     basis: Ints  # n
     nonbasis: Ints  # n + 1
     position: Ints  # 2 n + 1: column of a nonbasic variable, -1 for a basic one
     stamp: Ints  # n + 1
     kind: Ints  # n + 1
-    places: Ints
     slots: Ints  # BATCH
     counts: Ints
     active: Ints  # n: indices of that basis
@@ -114,8 +117,7 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
     p = m + BATCH + COUNTS
     return Tableau(
         wf[e:f].reshape((n + 1, width)),
-        wf[d:e],
-        wf[c:d],
+        Exchanges(wf[d:e], wf[c:d], wi[k:m], wf[b:c], n),
         wf[:width],
         wf[width : 2 * width],
         wf[2 * width : 3 * width],
@@ -125,14 +127,12 @@ def tableau(wf: Floats, wi: Ints, n: int) -> Tableau:
         wf[a + n : a + 2 * n],
         wf[a + 2 * n : b],
         wf[5 * width : a],
-        wf[b:c],
         wf[f : f + n * n].reshape((n, n)),
         wi[:n],
         wi[n:i],
         wi[i:j],
         wi[j : j + n + 1],
         wi[j + n + 1 : k],
-        wi[k:m],
         wi[m : m + BATCH],
         wi[m + BATCH : p],
         wi[p : p + n],
@@ -165,23 +165,70 @@ def first_tableau(t: Tableau, q: Floats) -> None:
     t.counts[UPDATES] = 0
 
 
+@kernel(inner=True)
+def original_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
+    """Fill y (padded) with column c of the first dictionary."""
+    n = M.shape[0]
+    if c == n:
+        for i in range(n):
+            y[i] = t.cover[i]
+    else:
+        scale = t.column[c]
+        for i in range(n):
+            y[i] = M[i, c] * t.row[i] * scale
+    for i in range(n, y.shape[0]):
+        y[i] = 0.0
+
+
+@kernel(inner=True)
+def through_base(t: Tableau, k: int, y: Floats) -> None:
+    """Add the base's columns times s = A^-1 b to y (padded, zero in the k rows of the base); put s in those rows.
+
+    b stands in ``test``; s is left in ``solution``.
+    """
+    s = t.solution
+    lu_solve(factored(t.A, k), k, t.perm, t.test, s)
+    for j in range(k, y.shape[0]):
+        s[j] = 0.0
+    for block in range((k + 7) // 8):
+        add_block(t.exchanges, block, s[8 * block :], y)
+    for j in range(k):
+        y[t.active[j]] = s[j]
+
+
+@kernel(inner=True)
+def based_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
+    """Column c of the dictionary whose basis is factored in A: z_a = A^-1 (w_a - q_a - M_ac z_c), w = q + M z."""
+    k = t.counts[BASE_SIZE]
+    b = t.test
+    if t.member[c] < 0:
+        original_column(t, M, c, y)
+        for j in range(k):
+            b[j] = -y[t.active[j]]
+            y[t.active[j]] = 0.0
+    else:
+        for i in range(y.shape[0]):
+            y[i] = 0.0
+        for j in range(k):
+            b[j] = 0.0
+        b[t.member[c]] = 1.0
+    through_base(t, k, y)
+
+
 @kernel(inline=True)
 def copy_column(t: Tableau, M: Floats, c: int, y: Floats) -> None:
     """Fill y (padded) with column c as of exchange stamp[c]."""
     kind = t.kind[c]
     if kind == ORIGINAL:
-        original_column(M, t.row, t.column, t.cover, c, y)
+        original_column(t, M, c, y)
     elif kind == STORED:
         source = t.T[c]
         for i in range(y.shape[0]):
             y[i] = source[i]
     elif kind == BASED:
-        k = t.counts[BASE_SIZE]
-        based_column(
-            M, t.row, t.column, t.cover, t.A, t.perm, t.active, t.member, t.U, t.test, t.solution, k, c, y
-        )  # fmt: skip
+        based_column(t, M, c, y)
     else:
-        column_left_behind(t.U, t.table, t.places, t.stamp[c] - 1, t.counts[PENDING], M.shape[0], y)
+        column_left_behind(t.exchanges, t.stamp[c] - 1, t.counts[PENDING], y)
 
 
 @kernel
@@ -192,7 +239,7 @@ def stored_column(t: Tableau, M: Floats, c: int) -> None:
         copy_column(t, M, c, y)
         t.kind[c] = STORED
     if t.stamp[c] < t.counts[PENDING]:
-        advance(t.U, t.table, t.places, y, M.shape[0], t.stamp[c], t.counts[PENDING], t.batch)
+        advance(t.exchanges, y, t.stamp[c], t.counts[PENDING])
         t.stamp[c] = t.counts[PENDING]
 
 
@@ -208,9 +255,7 @@ def store_together(t: Tableau, M: Floats, columns: int) -> None:
         columns -= 1
         stored_column(t, M, t.slots[columns])
     if columns > 0:
-        advance_many(
-            t.U, t.table, t.places, t.T, t.slots, columns, t.stamp, M.shape[0], t.counts[PENDING], t.batch
-        )  # fmt: skip
+        advance_many(t.exchanges, t.T, t.slots, columns, t.stamp, t.counts[PENDING])
 
 
 @kernel
@@ -244,7 +289,7 @@ def store_with_successors(t: Tableau, M: Floats, entering: int) -> None:
     slots[0] = t.position[entering]
     columns = 1
     # Insertion into the sorted list of the smallest ratios; slots holds rows until they are turned into columns.
-    key = t.batch
+    key = t.exchanges.factors
     for i in range(n):
         if columns < AHEAD or t.ratio[i] < key[columns - 1]:
             if not t.ratio[i] < np.inf or t.basis[i] == 2 * n:
@@ -277,7 +322,7 @@ def entering_column(t: Tableau, M: Floats, entering: int) -> None:
         store_with_successors(t, M, entering)
     copy_column(t, M, c, t.entry)
     if t.stamp[c] < pending:
-        advance(t.U, t.table, t.places, t.entry, M.shape[0], t.stamp[c], pending, t.batch)
+        advance(t.exchanges, t.entry, t.stamp[c], pending)
 
 
 @kernel(inline=True)
@@ -286,9 +331,8 @@ def exchange(t: Tableau, r: int, entering: int) -> int:
 
     The basic values are the caller's.
     """
-    n = t.basis.shape[0]
     k = t.counts[PENDING]
-    append(t.U, t.table, t.places, t.entry, r, k, n)
+    append(t.exchanges, t.entry, r, k)
     t.counts[PENDING] = k + 1
     c = t.position[entering]
     leaving = t.basis[r]

@@ -49,7 +49,7 @@ def _kernel_imports(file: Path) -> tuple[Path, ...]:
 
 @functools.cache
 def _source_hash(file: Path) -> str:
-    """Hash of a kernel's own source, of every kernel source it reaches by its imports, and of the compiler's."""
+    """Hash of a file of kernels, of every kernel source it reaches by its imports, and of the compiler's."""
     reached, waiting = {file, *Path(__file__).parent.glob("*.py")}, [file]
     while waiting:
         for source in _kernel_imports(waiting.pop()):
@@ -94,7 +94,7 @@ def kernel_cache() -> Any:
             self._file = py_file
 
         def get_cache_path(self) -> str:
-            # Two checkouts on one machine must not evict each other: the file's own place is in the path.
+            # Two checkouts on one machine must not evict each other: the place of the file is in the path.
             place = hashlib.sha256(os.path.abspath(self._file).encode()).hexdigest()[:16]
             return os.path.join(cache_folder() or "", place)
 

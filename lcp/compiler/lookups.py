@@ -75,7 +75,7 @@ def _remembering(call_type: Callable[..., Any]) -> Callable[..., Any]:
         if kws:
             return call_type(function, context, args, kws)
         flags = ConfigStack.top_or_none()
-        # By identity: the function keeps what it found out about these types, and another equal one does not.
+        # By identity: the function keeps what it learns of these types, and another equal one does not.
         key = (id(function), args, None if flags is None else tuple(sorted(map(str, flags._values.items()))))
         known = results.get(key)
         if known is None:

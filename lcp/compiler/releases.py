@@ -1,6 +1,6 @@
 """The private parts of numba that are used, and the releases each of them was tried with.
 
-A release without an entry does without: kernels are then compiled by numba's own way, to the same bits in more time.
+A release without an entry does without: numba compiles kernels in its usual way, to the same bits in more time.
 """
 
 from __future__ import annotations

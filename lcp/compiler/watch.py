@@ -1,6 +1,6 @@
 """What happens at a compilation: it is announced, counted, and starts what waits for it.
 
-numba's events come from compilations alone, not from kernels found on disk.
+numba's events come from compilations alone, not from kernels taken from disk.
 """
 
 from __future__ import annotations

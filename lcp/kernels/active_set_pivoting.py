@@ -3,7 +3,7 @@
 A round costs k^2 for the block and n k for w = q + M_a z_a, an insertion one column of M. Three rules follow one
 another (`lcp.kernels.active_set_rules`): exchanges of everything infeasible at once; then, for symmetric blocks, the
 primal active set method, for others single exchanges with Murty's least-index rule at the end. The answer is refined
-once and judged on the original data before it is claimed.
+once and measured on the original data before it is claimed.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def active_set_drive(
 
 @kernel(inner=True)
 def settled(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
-    """Refine z once with the residual of the original rows, clip rounding below zero, and judge it.
+    """Refine z once with the residual of the original rows, clip rounding below zero; whether it passes.
 
     The columns read bound the units of the scaled residual from below: a z that passes by them passes by all of M,
     whose other columns then need not be read.

@@ -217,7 +217,7 @@ def single_round(t: ActiveSet, tolerance: float) -> int:
     for j in range(n):
         if slot[j] >= 0 or not w[j] < floor[j]:
             continue
-        # Both floors are negative: w_j lies further below its own.
+        # Both floors are negative: w_j lies further below its floor.
         if entering < 0 or (info[RULE] == GREEDY and w[j] * floor[entering] > w[entering] * floor[j]):
             entering = j
     if leaving < 0 and entering < 0:

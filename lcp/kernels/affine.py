@@ -1,7 +1,7 @@
 """w = M z + q of a matrix given by its dense columns or by compressed sparse rows.
 
-A matrix travels as four arrays, of which one kind is empty: ``C`` (n, n), row i of which is column i of M, or
-``indptr``, ``indices``, ``data``. One signature serves both, so that every method is compiled once.
+A `Matrix` holds ``C`` (n, n), row i of which is column i of M, and ``indptr``, ``indices``, ``data``; one kind of them
+is empty. One type serves both, so that every method is compiled once.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
+
+Matrix = tuple[Floats, Ints, Ints, Floats]
 
 
 @kernel(inner=True)
@@ -40,8 +42,9 @@ def columns_product(C: Floats, q: Floats, z: Floats, w: Floats) -> None:
 
 
 @kernel(inner=True)
-def rows_product(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats) -> None:
+def rows_product(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
     """Fill w from compressed sparse rows."""
+    _, indptr, indices, data = matrix
     for i in range(q.shape[0]):
         total = q[i]
         for k in range(indptr[i], indptr[i + 1]):
@@ -50,34 +53,24 @@ def rows_product(indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats
 
 
 @kernel
-def affine(C: Floats, indptr: Ints, indices: Ints, data: Floats, q: Floats, z: Floats, w: Floats) -> None:
+def affine(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
     """Fill w = M z + q."""
-    if C.shape[0] > 0:
-        columns_product(C, q, z, w)
+    if matrix[0].shape[0] > 0:
+        columns_product(matrix[0], q, z, w)
     else:
-        rows_product(indptr, indices, data, q, z, w)
+        rows_product(matrix, q, z, w)
 
 
 @kernel
 def merits(
-    C: Floats,
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
-    q: Floats,
-    lo: Floats,
-    hi: Floats,
-    row_size: Floats,
-    z: Floats,
-    w: Floats,
-    out: Floats,
+    matrix: Matrix, q: Floats, lo: Floats, hi: Floats, row_size: Floats, z: Floats, w: Floats, out: Floats
 ) -> None:
     """Fill w = M z + q and out[:3] with natural map, scaled residual and largest |z_i|; ``row_size`` is max_j |M_ij|.
 
     The measures of `lcp.residuals` at the cost of one product, by which an iteration decides when it is worth while to
     ask there; a bound at zero and another at infinity make the plain problem.
     """
-    affine(C, indptr, indices, data, q, z, w)
+    affine(matrix, q, z, w)
     n = q.shape[0]
     z_size = 0.0
     for i in range(n):

@@ -16,8 +16,8 @@ from typing import Final
 
 import numpy as np
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.affine import affine
+from lcp.kernels import Floats, kernel
+from lcp.kernels.affine import Matrix, affine
 
 # Places in the vector of state, which lives from call to call.
 CURVATURE: Final = 0  # L
@@ -33,10 +33,7 @@ RELIEF: Final = 0.5
 
 @kernel
 def apgd(
-    C: Floats,
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
+    matrix: Matrix,
     q: Floats,
     metric: Floats,
     lo: Floats,
@@ -61,7 +58,7 @@ def apgd(
             inverse = 1.0 / state[CURVATURE]
             for i in range(n):
                 x[i] = min(max(y[i] - inverse * metric[i] * w_y[i], lo[i]), hi[i])
-            affine(C, indptr, indices, data, q, x, w_x)
+            affine(matrix, q, x, w_x)
             state[PRODUCTS] += 1.0
             curvature = 0.0
             length = 0.0

@@ -27,7 +27,7 @@ def lemke_batch(
     pivots: Ints,
     measures: Floats,
 ) -> None:
-    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n), each judged on its own data.
+    """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n), each measured on its data.
 
     ``wf``, ``wi`` and ``info`` are the workspaces of `lcp.kernels.lemke`; the other arrays have one row per problem.
     """

@@ -2,7 +2,7 @@
 
 Three modes, tried in turn: open (r = 0), stick (u = 0), slide (u_N = 0, r_T = -mu r_N t with u_T = s t, s >= 0). With
 t = (cos a, sin a), u_N = 0 gives r_N, and the part of u_T across t must vanish, which is a trigonometric polynomial of
-degree two in a: at most four roots, found by Newton from the last direction or, where that leads nowhere, between the
+degree two in a: at most four roots, met by Newton from the last direction or, where that leads nowhere, between the
 sign changes on a circle of points. No symmetry of A is asked. Where A is so singular that no mode fits, projected
 steps are taken, so that a block always moves towards its solution.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
-from lcp.kernels.principal_tableau import advance, swap_one, swap_two
+from lcp.kernels.principal_tableau import PrincipalTableau, advance, swap_one, swap_two
 
 # Places in the vector of information.
 PIVOTS: Final = 0
@@ -31,90 +31,74 @@ INFO_SIZE: Final = 8
 PATIENCE: Final = 2
 
 
-@kernel
-def violation(
-    b: Floats, y: Floats, inside: Ints, lo: Floats, hi: Floats, size: Floats, tolerance: float, i: int
-) -> float:
+@kernel(inner=True)
+def violation(t: PrincipalTableau, tolerance: float, i: int) -> float:
     """By how much pair i fails to be complementary, positive where z_i (or w_i) has to grow; 0 within rounding."""
-    margin = tolerance * size[i]
-    if inside[i] == 1:
-        if b[i] < lo[i] - margin:
-            return lo[i] - b[i]
-        if b[i] > hi[i] + margin:
-            return hi[i] - b[i]
-        return -y[i]
-    if y[i] < lo[i]:
-        return lo[i] - y[i]
-    if y[i] > hi[i]:
-        return hi[i] - y[i]
-    if lo[i] == hi[i] or abs(b[i]) <= margin:
+    b, y, lo, hi = t.b[i], t.y[i], t.lo[i], t.hi[i]
+    margin = tolerance * t.size[i]
+    if t.inside[i] == 1:
+        if b < lo - margin:
+            return lo - b
+        if b > hi + margin:
+            return hi - b
+        return -y
+    if y < lo:
+        return lo - y
+    if y > hi:
+        return hi - y
+    if lo == hi or abs(b) <= margin:
         return 0.0
-    if b[i] < 0.0 and y[i] < hi[i]:
-        return -b[i]
-    if b[i] > 0.0 and y[i] > lo[i]:
-        return -b[i]
+    if b < 0.0 and y < hi:
+        return -b
+    if b > 0.0 and y > lo:
+        return -b
     return 0.0
 
 
-@kernel
-def room(
-    b: Floats, y: Floats, inside: Ints, lo: Floats, hi: Floats, size: Floats, tolerance: float, i: int, rate: float
-) -> float:
+@kernel(inner=True)
+def room(t: PrincipalTableau, tolerance: float, i: int, rate: float) -> float:
     """How far the basic variable of pair i, not the driven one, may move in the direction of ``rate``."""
-    margin = tolerance * size[i]
-    if inside[i] == 1:
-        # Beyond a bound already, and going further: it is for its own major cycle to mend.
+    b, y, lo, hi = t.b[i], t.y[i], t.lo[i], t.hi[i]
+    margin = tolerance * t.size[i]
+    if t.inside[i] == 1:
+        # Beyond a bound already, and going further: another major cycle mends it.
         if rate < 0.0:
-            return np.inf if b[i] < lo[i] - margin else max(b[i] - lo[i], 0.0)
-        return np.inf if b[i] > hi[i] + margin else max(hi[i] - b[i], 0.0)
-    if lo[i] == hi[i]:
+            return np.inf if b < lo - margin else max(b - lo, 0.0)
+        return np.inf if b > hi + margin else max(hi - b, 0.0)
+    if lo == hi:
         return np.inf
-    if lo[i] == -np.inf and hi[i] == np.inf:
+    if lo == -np.inf and hi == np.inf:
         # Without bounds w_i = 0 is all there is: kept when met, and met when possible.
-        if abs(b[i]) <= margin:
+        if abs(b) <= margin:
             return 0.0
-        return abs(b[i]) if b[i] * rate < 0.0 else np.inf
-    if y[i] <= lo[i]:
-        return max(b[i], 0.0) if rate < 0.0 and b[i] >= -margin else np.inf
-    return max(-b[i], 0.0) if rate > 0.0 and b[i] <= margin else np.inf
+        return abs(b) if b * rate < 0.0 else np.inf
+    if y <= lo:
+        return max(b, 0.0) if rate < 0.0 and b >= -margin else np.inf
+    return max(-b, 0.0) if rate > 0.0 and b <= margin else np.inf
 
 
 @kernel
 def pivot_loop(
-    T: Floats,
-    x: Floats,
-    b: Floats,
-    y: Floats,
-    inside: Ints,
-    lo: Floats,
-    hi: Floats,
-    size: Floats,
-    column: Floats,
-    entry: Floats,
-    pivot_row: Floats,
-    zero_tolerance: float,
-    pivot_tolerance: float,
-    far: float,
-    limit: int,
-    info: Ints,
-    budget: int,
-) -> int:
+    t: PrincipalTableau, column: Floats, zero_tolerance: float, pivot_tolerance: float, far: float, limit: int,
+    info: Ints, budget: int,
+) -> int:  # fmt: skip
     """Make at most ``budget`` pivots from the tableau; `RUNNING` asks to be called again with everything as it is.
 
-    ``lo`` and ``hi`` are in the units of the tableau, ``far`` is where a violated pair blocks. `SOLVED` says that every
+    ``far`` is where a violated pair blocks. `SOLVED` says that every
     pair is complementary up to rounding; on `RAY` the driven variable can grow for ever, ``column`` being the direction
     of the basic ones.
     """
-    n = x.shape[0]
+    T, b, y, inside, lo, hi, size = t.T, t.b, t.y, t.inside, t.lo, t.hi, t.size
+    n = b.shape[0]
     spent = 0
     while True:
         r = info[DRIVEN]
         if r < 0:
             worst = 0.0
             for i in range(n):
-                found = violation(b, y, inside, lo, hi, size, zero_tolerance, i)
-                if abs(found) > abs(worst):
-                    worst = found
+                amount = violation(t, zero_tolerance, i)
+                if abs(amount) > abs(worst):
+                    worst = amount
                     r = i
             if r < 0:
                 return SOLVED
@@ -145,19 +129,19 @@ def pivot_loop(
         else:
             z_goal = lo[r] if info[SENSE] > 0 else hi[r]
             w_goal = sense * np.inf
-        own_goal = w_goal if inside[r] == 1 else z_goal
+        nonbasic_goal = w_goal if inside[r] == 1 else z_goal
         basic_goal = z_goal if inside[r] == 1 else w_goal
-        own = max(sense * (own_goal - y[r]), 0.0)
+        nonbasic = max(sense * (nonbasic_goal - y[r]), 0.0)
         rate = sense * column[r]
         basic = max(sense * (basic_goal - b[r]), 0.0) / rate if rate > floor else np.inf
-        step = min(own, basic)
+        step = min(nonbasic, basic)
 
         blocking = -1
         least = info[IDLE] > PATIENCE
         for i in range(n):
             if i == r or not abs(column[i]) > floor:
                 continue
-            distance = room(b, y, inside, lo, hi, size, zero_tolerance, i, column[i])
+            distance = room(t, zero_tolerance, i, column[i])
             ratio = distance / abs(column[i])
             if ratio == np.inf:
                 continue
@@ -174,9 +158,9 @@ def pivot_loop(
         limited = step == np.inf
         if limited:
             for i in range(n):
-                found = violation(b, y, inside, lo, hi, size, zero_tolerance, i)
-                if i != r and abs(column[i]) > floor and found * column[i] < 0.0:
-                    ratio = max(far - abs(found), 0.0) / abs(column[i])
+                amount = violation(t, zero_tolerance, i)
+                if i != r and abs(column[i]) > floor and amount * column[i] < 0.0:
+                    ratio = max(far - abs(amount), 0.0) / abs(column[i])
                     if ratio < step:
                         step = ratio
                         blocking = i
@@ -191,15 +175,15 @@ def pivot_loop(
             if change > zero_tolerance * size[i]:
                 length = 1.0
         info[IDLE] = 0 if length > 0.0 else info[IDLE] + 1
-        advance(T, b, y, r, sense * step)
+        advance(t, r, sense * step)
         info[PIVOTS] += 1
         if blocking < 0:
-            if own <= basic:
-                y[r] = own_goal
+            if nonbasic <= basic:
+                y[r] = nonbasic_goal
             else:
                 b[r] = basic_goal
                 size[r] = max(abs(y[r]), abs(z_goal) if np.isfinite(z_goal) else 0.0)
-                swap_one(T, x, b, y, inside, r, entry, pivot_row)
+                swap_one(t, r)
             info[DRIVEN] = -1
             continue
         i = blocking
@@ -208,11 +192,11 @@ def pivot_loop(
             b[i] = 0.0 if inside[i] == 0 else lo[i] if column[i] < 0.0 else hi[i]
         coupling = max(abs(T[i, r]), abs(T[r, i]))
         if abs(T[i, i]) > pivot_tolerance * coupling:
-            swap_one(T, x, b, y, inside, i, entry, pivot_row)
+            swap_one(t, i)
             size[i] = max(abs(b[i]), step)
         else:
             if not abs(T[r, i]) > pivot_tolerance * coupling:
                 return SINGULAR_BASIS
-            swap_two(T, x, b, y, inside, i, r, entry, pivot_row)
+            swap_two(t, i, r)
             size[i] = max(abs(b[i]), step)
             size[r] = max(abs(b[r]), step)

@@ -25,16 +25,26 @@ def two_sum(a: float, b: float) -> tuple[float, float]:
 
 
 @kernel(inline=True)
-def two_product(a: float, b: float) -> tuple[float, float]:
-    """a b without rounding, as rounded product and error (Dekker, algorithm Mul12)."""
+def halves(a: float) -> tuple[float, float]:
+    """a as the sum of two numbers of 26 bits (Veltkamp)."""
     c = SPLITTER * a
-    a_head = c - (c - a)
-    a_tail = a - a_head
-    c = SPLITTER * b
-    b_head = c - (c - b)
-    b_tail = b - b_head
+    head = c - (c - a)
+    return head, a - head
+
+
+@kernel(inline=True)
+def halved_product(a: float, a_head: float, a_tail: float, b: float) -> tuple[float, float]:
+    """a b without rounding, the halves of a being known (Dekker, algorithm Mul12)."""
+    b_head, b_tail = halves(b)
     p = a * b
     return p, ((a_head * b_head - p) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
+
+
+@kernel(inline=True)
+def two_product(a: float, b: float) -> tuple[float, float]:
+    """a b without rounding, as rounded product and error."""
+    a_head, a_tail = halves(a)
+    return halved_product(a, a_head, a_tail, b)
 
 
 @kernel(inline=True)
@@ -73,21 +83,11 @@ def dd_divide(a: float, a_low: float, b: float, b_low: float) -> tuple[float, fl
 @kernel
 def dd_axpy(f: float, f_low: float, x: Floats, x_low: Floats, y: Floats, y_low: Floats) -> None:
     """y += f x, with an error below 2^-102 (|y| + |f x|) (sums after SloppyDWPlusDW: absolute, not relative)."""
-    c = SPLITTER * f
-    f_head = c - (c - f)
-    f_tail = f - f_head
+    f_head, f_tail = halves(f)
     for j in range(x.shape[0]):
-        b = x[j]
-        c = SPLITTER * b
-        b_head = c - (c - b)
-        b_tail = b - b_head
-        p = f * b
-        p_low = ((f_head * b_head - p) + f_head * b_tail + f_tail * b_head) + f_tail * b_tail
-        p_low += f * x_low[j] + f_low * b
-        a = y[j]
-        s = a + p
-        t = s - a
-        e = (a - (s - t)) + (p - t)
+        p, p_low = halved_product(f, f_head, f_tail, x[j])
+        p_low += f * x_low[j] + f_low * x[j]
+        s, e = two_sum(y[j], p)
         e += y_low[j] + p_low
         h = s + e
         y[j] = h

@@ -96,7 +96,7 @@ def balance(M: Floats, row: Floats, column: Floats, work: Floats) -> None:
             in_column[j] = max(in_column[j], abs(M[i, j]))
     least = work[2 * n : 3 * n]
     for _ in range(8):
-        # The noise of an entry is told from the largest ones of the data as they are, so these stay as they are.
+        # The noise of an entry is measured by the largest ones of the data as they are, so these stay as they are.
         for i in range(n):
             small = np.inf
             large = 0.0

@@ -17,6 +17,29 @@ def take_column(T: Floats, c: int, column: Floats) -> None:
         T[i, c] = 0.0
 
 
+@kernel(inner=True)
+def add_multiples(T: Floats, column: Floats, pivot_row: Floats, width: int) -> None:
+    """Add ``column[i]`` times ``pivot_row[:width]`` to each row i of T."""
+    n = column.shape[0]
+    i = 0
+    # Two rows at a time share the loads of the pivot row.
+    while i + 2 <= n:
+        first = column[i]
+        second = column[i + 1]
+        if first != 0.0 or second != 0.0:
+            upper = T[i, :width]
+            lower = T[i + 1, :width]
+            for j in range(width):
+                p = pivot_row[j]
+                upper[j] += first * p
+                lower[j] += second * p
+        i += 2
+    if i < n and column[i] != 0.0:
+        last = T[i, :width]
+        for j in range(width):
+            last[j] += column[i] * pivot_row[j]
+
+
 @kernel
 def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Floats) -> None:
     """Swap the basic variable of row ``r`` with the nonbasic variable of column ``c``, in place.
@@ -33,23 +56,7 @@ def exchange(T: Floats, x: Floats, r: int, c: int, column: Floats, pivot_row: Fl
     pivot_row[c] = inverse
     x_r = -x[r] * inverse
     column[r] = 0.0
-    i = 0
-    # Two rows at a time share the loads of the pivot row.
-    while i + 2 <= n:
-        first = column[i]
-        second = column[i + 1]
-        if first != 0.0 or second != 0.0:
-            upper = T[i]
-            lower = T[i + 1]
-            for j in range(width):
-                p = pivot_row[j]
-                upper[j] += first * p
-                lower[j] += second * p
-        i += 2
-    if i < n and column[i] != 0.0:
-        last = T[i]
-        for j in range(width):
-            last[j] += column[i] * pivot_row[j]
+    add_multiples(T, column, pivot_row, width)
     for i in range(n):
         x[i] += column[i] * x_r
     for j in range(width):

@@ -13,7 +13,13 @@ import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RAY, RUNNING, SINGULAR_BASIS, SOLVED
-from lcp.kernels.extended_exchange import exchange_extended, first_dictionary_extended, rebuild_extended
+from lcp.kernels.extended_exchange import (
+    ExtendedTableau,
+    exchange_extended,
+    extended_tableau,
+    first_dictionary_extended,
+    rebuild_extended,
+)
 from lcp.kernels.extended_ratio import leaving_row_extended
 
 # Places in the vector of information.
@@ -62,52 +68,34 @@ def extended_drive(
     (2 n + 1,) holds its direction (w, z, t) in scaled units.
     """
     n = q.shape[0]
-    area = n * (n + 2)
-    T = wf[:area].reshape((n, n + 2))
-    T_low = wf[area : 2 * area].reshape((n, n + 2))
-    E = wf[2 * area : 3 * area].reshape((n, n + 2))
-    at = 3 * area
-    pivot_row = wf[at : at + n + 2]
-    pivot_low = wf[at + n + 2 : at + 2 * n + 4]
-    pivot_error = wf[at + 2 * n + 4 : at + 3 * n + 6]
-    values = wf[at + 3 * n + 6 : at + 6 * n + 6]
-    basis = wi[:n]
-    nonbasis = wi[n : 2 * n + 1]
-    position = wi[2 * n + 1 : 4 * n + 2]
-    wanted = wi[4 * n + 2 : 6 * n + 3]
-    rows = wi[6 * n + 3 : 7 * n + 3]
+    t = extended_tableau(M, q, row, column, cover, trust, wf, wi)
+    T, basis = t.T, t.basis
     if info[STARTED] == 0:
         info[STARTED] = 1
         info[PIVOTS] = 0
         info[REBUILDS] = 0
         info[SINCE_REBUILD] = 0
-        first_dictionary_extended(M, q, cover, row, column, trust, T, T_low, E, basis, nonbasis)
+        first_dictionary_extended(t)
         # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Covers, powers of two, round nothing.
         r = 0
         for i in range(1, n):
             if T[i, n + 1] / cover[i] <= T[r, n + 1] / cover[r]:
                 r = i
-        step(T, T_low, E, r, n, basis, nonbasis, pivot_row, pivot_low, pivot_error, info)
-        index_variables(basis, nonbasis, position)
+        step(t, r, n, info)
+        index_variables(t)
     for _ in range(budget):
         if info[ENTERING] < 0:
             return SOLVED
         if info[PIVOTS] >= limit:
             return ITERATION_LIMIT
-        c = position[info[ENTERING]]
-        r = leaving_row_extended(T, T_low, E, c, basis, position, rows, values)
-        if info[SINCE_REBUILD] > 0 and (r < 0 or not E[r, c] <= -UNCERTAIN * T[r, c]):
-            for i in range(2 * n + 1):
-                wanted[i] = 0
-            for i in range(n):
-                wanted[basis[i]] = 1
+        c = t.position[info[ENTERING]]
+        r = leaving_row_extended(t, c)
+        if info[SINCE_REBUILD] > 0 and (r < 0 or not t.E[r, c] <= -UNCERTAIN * T[r, c]):
             info[REBUILDS] += 1
             info[SINCE_REBUILD] = 0
-            if not rebuild_extended(
-                M, q, cover, row, column, trust, T, T_low, E, basis, nonbasis, wanted, pivot_row, pivot_low, pivot_error
-            ):
+            if not rebuild_extended(t):
                 return SINGULAR_BASIS
-            index_variables(basis, nonbasis, position)
+            index_variables(t)
             continue
         if r < 0:
             for i in range(2 * n + 1):
@@ -118,40 +106,26 @@ def extended_drive(
             return RAY
         if not np.isfinite(T[r, c]):
             return NOT_FINITE
-        step(T, T_low, E, r, c, basis, nonbasis, pivot_row, pivot_low, pivot_error, info)
-        position[basis[r]] = -1
-        position[nonbasis[c]] = c
+        step(t, r, c, info)
+        t.position[basis[r]] = -1
+        t.position[t.nonbasis[c]] = c
     return RUNNING
 
 
 @kernel(inner=True)
-def index_variables(basis: Ints, nonbasis: Ints, position: Ints) -> None:
+def index_variables(t: ExtendedTableau) -> None:
     """position[variable] = column of a nonbasic variable, -1 for a basic one."""
-    for i in range(basis.shape[0]):
-        position[basis[i]] = -1
-    for j in range(nonbasis.shape[0]):
-        position[nonbasis[j]] = j
+    for i in range(t.basis.shape[0]):
+        t.position[t.basis[i]] = -1
+    for j in range(t.nonbasis.shape[0]):
+        t.position[t.nonbasis[j]] = j
 
 
-@kernel
-def step(
-    T: Floats,
-    T_low: Floats,
-    E: Floats,
-    r: int,
-    c: int,
-    basis: Ints,
-    nonbasis: Ints,
-    pivot_row: Floats,
-    pivot_low: Floats,
-    pivot_error: Floats,
-    info: Ints,
-) -> None:
+@kernel(inner=True)
+def step(t: ExtendedTableau, r: int, c: int, info: Ints) -> None:
     """Exchange row r and column c, and name the complement of what left as the next to enter (-1: the path ends)."""
-    n = T.shape[0]
-    exchange_extended(T, T_low, E, r, c, pivot_row, pivot_low, pivot_error)
-    leaving = basis[r]
-    basis[r], nonbasis[c] = nonbasis[c], leaving
+    n = t.basis.shape[0]
+    leaving = exchange_extended(t, r, c)
     info[PIVOTS] += 1
     info[SINCE_REBUILD] += 1
     if leaving == 2 * n:

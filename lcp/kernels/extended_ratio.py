@@ -7,67 +7,60 @@ opposite sign, in the columns of the nonbasic slacks.
 
 from __future__ import annotations
 
-from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels import kernel
 from lcp.kernels.double_double import ROUNDING, dd_add, dd_divide
-from lcp.kernels.extended_exchange import CERTAIN
+from lcp.kernels.extended_exchange import CERTAIN, ExtendedTableau
 
 
 @kernel(inner=True)
-def quotients(
-    T: Floats, T_low: Floats, E: Floats, c: int, k: int, slack: int, basis: Ints, rows: Ints, count: int, values: Floats
-) -> None:
-    """Entries of column k of the tableau over those of column c, with errors, for ``rows[:count]``.
+def quotients(t: ExtendedTableau, c: int, k: int, slack: int, count: int) -> None:
+    """Entries of column k of the tableau over those of column c, with errors, for ``rows[:count]``: into ``values``.
 
     Column -1 stands for the unit column of basic variable ``slack`` of the basis inverse, any slack's other column is
-    one of the tableau with its sign turned, so that quotients by -T[:, c] > 0 need none. ``values`` is (3, n) flat.
+    one of the tableau with its sign turned, so that quotients by -T[:, c] > 0 need none.
     """
-    n = T.shape[0]
-    for t in range(count):
-        i = rows[t]
+    T, T_low, E = t.T, t.T_low, t.E
+    for m in range(count):
+        i = t.rows[m]
         if k >= 0:
             a = T[i, k]
             a_low = T_low[i, k]
             a_error = E[i, k]
         else:
-            a = -1.0 if basis[i] == slack else 0.0
+            a = -1.0 if t.basis[i] == slack else 0.0
             a_low = 0.0
             a_error = 0.0
         h, low = dd_divide(a, a_low, T[i, c], T_low[i, c])
-        values[t] = h
-        values[n + t] = low
-        values[2 * n + t] = max(a_error / abs(T[i, c]), abs(h) * max(E[i, c] / abs(T[i, c]), ROUNDING))
+        t.values[0, m] = h
+        t.values[1, m] = low
+        t.values[2, m] = max(a_error / abs(T[i, c]), abs(h) * max(E[i, c] / abs(T[i, c]), ROUNDING))
 
 
 @kernel(inner=True)
-def keep_least(rows: Ints, count: int, values: Floats) -> int:
+def keep_least(t: ExtendedTableau, count: int) -> int:
     """Shorten ``rows[:count]`` to those whose value may be the least; returns how many are kept."""
-    n = values.shape[0] // 3
+    values, values_low, errors = t.values[0], t.values[1], t.values[2]
     best = 0
-    for t in range(1, count):
-        d, _ = dd_add(values[t], values[n + t], -values[best], -values[n + best])
+    for m in range(1, count):
+        d, _ = dd_add(values[m], values_low[m], -values[best], -values_low[best])
         if d < 0.0:
-            best = t
+            best = m
     h = values[best]
-    low = values[n + best]
-    error = values[2 * n + best]
+    low = values_low[best]
+    error = errors[best]
     kept = 0
-    for t in range(count):
-        d, _ = dd_add(values[t], values[n + t], -h, -low)
-        if d <= CERTAIN * max(error, values[2 * n + t]):
-            rows[kept] = rows[t]
+    for m in range(count):
+        d, _ = dd_add(values[m], values_low[m], -h, -low)
+        if d <= CERTAIN * max(error, errors[m]):
+            t.rows[kept] = t.rows[m]
             kept += 1
     return kept
 
 
 @kernel(inner=True)
-def leaving_row_extended(
-    T: Floats, T_low: Floats, E: Floats, c: int, basis: Ints, position: Ints, rows: Ints, values: Floats
-) -> int:
-    """Row whose variable blocks the growth of the nonbasic variable of column ``c``; -1 when none does (a ray).
-
-    ``position`` maps a nonbasic variable to its column and any basic one to -1; ``rows`` (n,) and ``values`` (3 n,)
-    are scratch.
-    """
+def leaving_row_extended(t: ExtendedTableau, c: int) -> int:
+    """Row whose variable blocks the growth of the nonbasic variable of column ``c``; -1 when none does (a ray)."""
+    T, E, rows, values = t.T, t.E, t.rows, t.values
     n = T.shape[0]
     count = 0
     for i in range(n):
@@ -77,23 +70,23 @@ def leaving_row_extended(
     if count == 0:
         return -1
     # Right-hand sides are not negative but for rounding; quotients by T_ic < 0 have their sign turned.
-    quotients(T, T_low, E, c, n + 1, 0, basis, rows, count, values)
-    for t in range(count):
-        values[t] = max(-values[t], 0.0)
-        values[n + t] = -values[n + t] if values[t] > 0.0 else 0.0
-    count = keep_least(rows, count, values)
-    for t in range(count):
-        if basis[rows[t]] == 2 * n:
-            return rows[t]
+    quotients(t, c, n + 1, 0, count)
+    for m in range(count):
+        values[0, m] = max(-values[0, m], 0.0)
+        values[1, m] = -values[1, m] if values[0, m] > 0.0 else 0.0
+    count = keep_least(t, count)
+    for m in range(count):
+        if t.basis[rows[m]] == 2 * n:
+            return rows[m]
     for k in range(n):
         if count == 1:
             break
-        quotients(T, T_low, E, c, position[k], k, basis, rows, count, values)
-        count = keep_least(rows, count, values)
+        quotients(t, c, t.position[k], k, count)
+        count = keep_least(t, count)
     # What survives every column are ties of rounding: the most certain pivot of them.
     best = rows[0]
-    for t in range(1, count):
-        i = rows[t]
+    for m in range(1, count):
+        i = rows[m]
         if -T[i, c] * E[best, c] > -T[best, c] * E[i, c]:
             best = i
     return best

@@ -101,7 +101,7 @@ def take_best(t: FinalBasis) -> None:
 
 @kernel(inner=True)
 def polish(t: FinalBasis, tolerance: float) -> bool:
-    """Measure z, then re-guess the active set as {i: z_i > w_i} in equilibrated units and solve it, five times at most."""
+    """Measure z, then guess the active set anew as {i: z_i > w_i}, equilibrated, and solve it, up to five times."""
     if meets(t, tolerance):
         return True
     keep_best(t)

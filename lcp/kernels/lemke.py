@@ -2,8 +2,8 @@
 
 Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The augmented system w = q + M z + d t starts at t large;
 t is driven down along the almost complementary path until it leaves (a solution) or a ray is met. Every claim is
-checked on the original data before it is returned: the final basis is solved anew, refined once, and judged by the
-same rule that the public `lcp.solve` applies; a ray is believed only after the dictionary has been formed anew.
+checked on the original data before it is returned: the final basis is solved anew, refined once, and measured by
+the rule that the public `lcp.solve` applies; a ray is believed only after the dictionary has been formed anew.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ def lemke_drive(
                 if t.position[n + i] < 0:
                     active[k] = i
                     k += 1
-            # A basis that only just meets the tolerance is kept, while the dictionary's own values, a few steps of
+            # A basis that only just meets the tolerance is kept, while the values of the dictionary, a few steps of
             # min-map Newton and then other paths look for the right one.
             right = accept(end, k, strict)
             if not right:
@@ -261,7 +261,7 @@ def pivot(t: Tableau, r: int, tie_tolerance: float, info: Ints) -> None:
 
 @kernel(inner=True)
 def ray_direction(t: Tableau, entering: int, wf: Floats) -> None:
-    """Write the secondary ray (w, z, t), in the problem's own units, over the head of the workspace."""
+    """Write the secondary ray (w, z, t), in the units of the problem, over the head of the workspace."""
     n = t.basis.shape[0]
     direction = wf[wf.shape[0] - 2 * n - 1 :]
     for i in range(2 * n + 1):

@@ -114,7 +114,7 @@ def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     at = 16 * block
     t = e.table[TABLE * base : TABLE * (base + 8)]
     # An exchange before ``first`` is none: it gets the row of zeros. A row that an earlier exchange of the block
-    # has emptied (its own number stands in places[at + 8 + m]) starts from zero.
+    # has emptied (whose number stands in places[at + 8 + m]) starts from zero.
     i0 = places[at] if base >= first else n
     i1 = places[at + 1] if base + 1 >= first else n
     i2 = places[at + 2] if base + 2 >= first else n

@@ -12,6 +12,7 @@ bounds, Mathematical Programming Study 7 (1978).
 from __future__ import annotations
 
 from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.exchange import add_multiples
 
 
 @kernel(inner=True)
@@ -56,23 +57,7 @@ def exchange_columns(
         pivot_row[c] = inverse
     x_r = -x[r] * inverse
     column[r] = 0.0
-    i = 0
-    # Two rows at a time share the loads of the pivot row.
-    while i + 2 <= size:
-        first = column[i]
-        second = column[i + 1]
-        if first != 0.0 or second != 0.0:
-            upper = T[i, :width]
-            lower = T[i + 1, :width]
-            for j in range(width):
-                p = pivot_row[j]
-                upper[j] += first * p
-                lower[j] += second * p
-        i += 2
-    if i < size and column[i] != 0.0:
-        last = T[i, :width]
-        for j in range(width):
-            last[j] += column[i] * pivot_row[j]
+    add_multiples(T, column, pivot_row, width)
     for i in range(size):
         x[i] += column[i] * x_r
     for j in range(width):

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels import Ints, kernel
 from lcp.kernels.codes import ITERATION_LIMIT, NOT_FINITE, RUNNING, SINGULAR_BASIS, SOLVED
 from lcp.kernels.cottle_dantzig import violation
-from lcp.kernels.principal_tableau import advance, swap_one
+from lcp.kernels.principal_tableau import PrincipalTableau, advance, swap_one
 
 # Places in the vector of information.
 PIVOTS: Final = 0
@@ -24,35 +24,20 @@ INFO_SIZE: Final = 4
 
 @kernel
 def least_index_loop(
-    T: Floats,
-    x: Floats,
-    b: Floats,
-    y: Floats,
-    inside: Ints,
-    lo: Floats,
-    hi: Floats,
-    size: Floats,
-    order: Ints,
-    entry: Floats,
-    pivot_row: Floats,
-    zero_tolerance: float,
-    pivot_tolerance: float,
-    limit: int,
-    info: Ints,
-    budget: int,
+    t: PrincipalTableau, order: Ints, zero_tolerance: float, pivot_tolerance: float, limit: int, info: Ints, budget: int
 ) -> int:
     """Make at most ``budget`` pivots; `RUNNING` asks to be called again with everything as it is.
 
     `SOLVED` says that every pair is complementary up to rounding, `SINGULAR_BASIS` that a diagonal entry of the tableau
     is not positive, so that M is no P matrix to working precision.
     """
-    n = x.shape[0]
+    T, b, size = t.T, t.b, t.size
+    n = b.shape[0]
     for _ in range(budget):
         i = -1
-        for t in range(n):
-            found = violation(b, y, inside, lo, hi, size, zero_tolerance, order[t])
-            if found != 0.0:
-                i = order[t]
+        for k in range(n):
+            if violation(t, zero_tolerance, order[k]) != 0.0:
+                i = order[k]
                 break
         if i < 0:
             return SOLVED
@@ -67,14 +52,14 @@ def least_index_loop(
         if not T[i, i] > pivot_tolerance * largest:
             return SINGULAR_BASIS
         goal = 0.0
-        if inside[i] == 1:
-            goal = lo[i] if b[i] < lo[i] else hi[i]
+        if t.inside[i] == 1:
+            goal = t.lo[i] if b[i] < t.lo[i] else t.hi[i]
         step = (goal - b[i]) / T[i, i]
         for j in range(n):
             # Rounding in b_j is a multiple of the largest term that has gone into it.
             size[j] = max(size[j], abs(T[j, i] * step))
-        advance(T, b, y, i, step)
+        advance(t, i, step)
         b[i] = goal
-        swap_one(T, x, b, y, inside, i, entry, pivot_row)
+        swap_one(t, i)
         size[i] = abs(step)
     return RUNNING

@@ -5,7 +5,7 @@ r = P(y) - y plays the negative gradient; y <- y + p, p = r + beta p of before, 
 (Fletcher and Reeves 1964), and a restart where beta > 1. Lengths are taken in the metric of the diagonal of M, so that
 units of the unknowns do not matter.
 
-The safeguards are our own, see `lcp.solvers.nonsmooth_nonlinear_cg`. The one that needs no symmetry stands here: the
+The safeguards are not theirs, see `lcp.solvers.nonsmooth_nonlinear_cg`. The one that needs no symmetry stands here: the
 smallest |r|^2 so far has to be quartered again and again; if that takes too long, plain sweeps go on until it is.
 Either |r| tends to zero, or from some iteration on there are plain sweeps only: what is proven of them carries over.
 """
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.affine import columns_product
+from lcp.kernels import Floats, kernel
+from lcp.kernels.affine import Matrix, columns_product
 from lcp.kernels.projected_gauss_seidel import REFRESH, sweep
 
 # Places in the vector of state, which lives from call to call.
@@ -34,10 +34,7 @@ PATIENCE: Final = 32
 
 @kernel
 def nonsmooth_nonlinear_cg(
-    C: Floats,
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
+    matrix: Matrix,
     q: Floats,
     diagonal: Floats,
     step: Floats,
@@ -56,19 +53,19 @@ def nonsmooth_nonlinear_cg(
     ``work`` (3, n) holds w at y, M p and w at the former y; the last two are kept from call to call.
     """
     n = z.shape[0]
-    dense = C.shape[0] > 0
+    dense = matrix[0].shape[0] > 0
     w = work[0]
     along = work[1]
     before = work[2]
     for k in range(count):
         if dense:
             if k % REFRESH == 0:
-                columns_product(C, q, y, w)
+                columns_product(matrix[0], q, y, w)
             for i in range(n):
                 before[i] = w[i]
         for i in range(n):
             z[i] = y[i]
-        sweep(C, indptr, indices, data, q, diagonal, step, lo, hi, y, w, order)
+        sweep(matrix, q, diagonal, step, lo, hi, y, w, order)
         # Now y is P(y), and z the point it came from.
         length = 0.0
         for i in range(n):

@@ -46,11 +46,11 @@ def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> N
 
 
 @kernel
-def scan_minors(A: Floats, R: Floats, phase: Ints, found: Ints) -> int:
+def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
     """Walk through all principal minors of A[0] +- R[0]; A and R are (n + 1, n, n), ``phase`` has length n + 1.
 
-    Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``found[0]`` being an index set whose minor is certainly not
-    positive; or `UNDECIDED`, where no such set was met and the pivot of set ``found[0]`` may have either sign.
+    Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``index_set[0]`` being an index set whose minor is certainly not
+    positive; or `UNDECIDED`, where no such set was met and the pivot of set ``index_set[0]`` may have either sign.
     """
     n = A.shape[1]
     undecided = False
@@ -66,7 +66,7 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, found: Ints) -> int:
         radius = R[d]
         if phase[d] == 0:
             if here[0, 0] + radius[0, 0] < 0.0:
-                found[0] = code | (1 << d)
+                index_set[0] = code | (1 << d)
                 return NOT_POSITIVE
             phase[d] = 1
             for i in range(1, size):
@@ -85,7 +85,7 @@ def scan_minors(A: Floats, R: Floats, phase: Ints, found: Ints) -> int:
                 phase[d] = 0
             elif not undecided:
                 undecided = True
-                found[0] = code | (1 << d)
+                index_set[0] = code | (1 << d)
         else:
             code &= ~(1 << d)
             d -= 1

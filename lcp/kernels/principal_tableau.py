@@ -8,7 +8,7 @@ section 2.3.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,43 +20,65 @@ from lcp.kernels.exchange import exchange, take_column
 SINGULAR: Final = 1e-14
 
 
-@kernel
-def first_tableau(M: Floats, q: Floats, row: Floats, column: Floats, T: Floats, x: Floats) -> None:
+class PrincipalTableau(NamedTuple):
+    """A problem, its scales, and the tableau of one of its principal transforms."""
+
+    M: Floats
+    q: Floats
+    row: Floats
+    column: Floats
+    T: Floats
+    x: Floats
+    b: Floats  # basic values
+    y: Floats  # nonbasic values
+    inside: Ints
+    lo: Floats  # bounds of z, in the units of the tableau
+    hi: Floats
+    size: Floats  # largest magnitude that has gone into each b
+    entry: Floats  # n scratch
+    pivot_row: Floats  # n + 1 scratch
+
+
+@kernel(inner=True)
+def first_tableau(t: PrincipalTableau) -> None:
     """The tableau with all w basic."""
-    n = q.shape[0]
+    n = t.q.shape[0]
     for i in range(n):
-        target = T[i]
-        source = M[i]
-        scale = row[i]
+        target = t.T[i]
+        source = t.M[i]
+        scale = t.row[i]
         for j in range(n):
-            target[j] = source[j] * scale * column[j]
-        x[i] = q[i] * scale
+            target[j] = source[j] * scale * t.column[j]
+        t.x[i] = t.q[i] * scale
 
 
 @kernel(inner=True)
-def swap_one(
-    T: Floats, x: Floats, b: Floats, y: Floats, inside: Ints, i: int, entry: Floats, pivot_row: Floats
-) -> None:
+def change_places(t: PrincipalTableau, i: int) -> None:
+    """The values of pair i where z_i and w_i have changed places."""
+    t.b[i], t.y[i] = t.y[i], t.b[i]
+    t.inside[i] = 1 - t.inside[i]
+
+
+@kernel(inner=True)
+def swap_one(t: PrincipalTableau, i: int) -> None:
     """Exchange the two of pair i; the pivot is T_ii."""
-    take_column(T, i, entry)
-    exchange(T, x, i, i, entry, pivot_row)
-    b[i], y[i] = y[i], b[i]
-    inside[i] = 1 - inside[i]
+    take_column(t.T, i, t.entry)
+    exchange(t.T, t.x, i, i, t.entry, t.pivot_row)
+    change_places(t, i)
 
 
 @kernel(inner=True)
-def swap_two(
-    T: Floats, x: Floats, b: Floats, y: Floats, inside: Ints, i: int, r: int, entry: Floats, pivot_row: Floats
-) -> None:
+def swap_two(t: PrincipalTableau, i: int, r: int) -> None:
     """Exchange the two of pair i and the two of pair r at once, where T_ii T_rr alone would not do.
 
     Two exchanges off the diagonal, after which rows and columns i and r change places.
     """
+    T, x = t.T, t.x
     n = x.shape[0]
-    take_column(T, r, entry)
-    exchange(T, x, i, r, entry, pivot_row)
-    take_column(T, i, entry)
-    exchange(T, x, r, i, entry, pivot_row)
+    take_column(T, r, t.entry)
+    exchange(T, x, i, r, t.entry, t.pivot_row)
+    take_column(T, i, t.entry)
+    exchange(T, x, r, i, t.entry, t.pivot_row)
     upper = T[i]
     lower = T[r]
     for j in range(n):
@@ -64,43 +86,28 @@ def swap_two(
     for j in range(n):
         T[j, i], T[j, r] = T[j, r], T[j, i]
     x[i], x[r] = x[r], x[i]
-    b[i], y[i] = y[i], b[i]
-    b[r], y[r] = y[r], b[r]
-    inside[i] = 1 - inside[i]
-    inside[r] = 1 - inside[r]
+    change_places(t, i)
+    change_places(t, r)
 
 
-@kernel
-def advance(T: Floats, b: Floats, y: Floats, r: int, step: float) -> None:
+@kernel(inner=True)
+def advance(t: PrincipalTableau, r: int, step: float) -> None:
     """Move the nonbasic variable of pair r by ``step``, the basic ones following."""
-    for i in range(b.shape[0]):
-        b[i] += T[i, r] * step
-    y[r] += step
+    for i in range(t.b.shape[0]):
+        t.b[i] += t.T[i, r] * step
+    t.y[r] += step
 
 
 @kernel
-def enter_basis(
-    M: Floats,
-    q: Floats,
-    row: Floats,
-    column: Floats,
-    T: Floats,
-    x: Floats,
-    b: Floats,
-    y: Floats,
-    inside: Ints,
-    wanted: Ints,
-    rest: Floats,
-    entry: Floats,
-    pivot_row: Floats,
-) -> bool:
+def enter_basis(t: PrincipalTableau, wanted: Ints, rest: Floats) -> bool:
     """Form the tableau with the ``wanted`` z basic anew from the original data, and the values that belong to it.
 
     Largest diagonal pivots first, pairs where the diagonal vanishes. False where that basis is singular to working
     precision: as many of it as could enter have done so. Nonbasic z take the values ``rest``.
     """
-    n = q.shape[0]
-    first_tableau(M, q, row, column, T, x)
+    T, inside = t.T, t.inside
+    n = t.q.shape[0]
+    first_tableau(t)
     largest = 0.0
     for i in range(n):
         inside[i] = 0
@@ -115,7 +122,7 @@ def enter_basis(
                 best = abs(T[i, i])
                 first = i
         if first >= 0:
-            swap_one(T, x, b, y, inside, first, entry, pivot_row)
+            swap_one(t, first)
             continue
         best = SINGULAR * largest
         second = -1
@@ -129,60 +136,48 @@ def enter_basis(
                         second = j
         if second < 0:
             break
-        swap_two(T, x, b, y, inside, first, second, entry, pivot_row)
+        swap_two(t, first, second)
     for i in range(n):
         if wanted[i] == 1 and inside[i] == 0:
             complete = False
-        y[i] = 0.0 if inside[i] == 1 else rest[i]
+        t.y[i] = 0.0 if inside[i] == 1 else rest[i]
     for i in range(n):
         source = T[i]
-        total = x[i]
+        total = t.x[i]
         for j in range(n):
-            total += source[j] * y[j]
-        b[i] = total
+            total += source[j] * t.y[j]
+        t.b[i] = total
     return complete
 
 
 @kernel
 def resolve(
-    M: Floats,
-    q: Floats,
-    lo: Floats,
-    hi: Floats,
-    row: Floats,
-    column: Floats,
-    b: Floats,
-    y: Floats,
-    inside: Ints,
-    active: Ints,
-    perm: Ints,
-    A: Floats,
-    load: Floats,
-    work: Floats,
+    t: PrincipalTableau, lo: Floats, hi: Floats, active: Ints, perm: Ints, A: Floats, load: Floats, work: Floats,
     z: Floats,
-) -> bool:
-    """z of the present basis from the original data, refined once and put between its bounds.
+) -> bool:  # fmt: skip
+    """z of the present basis from the original data, refined once and put between its bounds ``lo`` and ``hi``.
 
     False, with z as the tableau has it, where the basis is singular. ``load`` (n,) and ``work`` (3 n,) are scratch.
     """
-    n = q.shape[0]
+    inside = t.inside
+    n = t.q.shape[0]
     k = 0
     for i in range(n):
-        load[i] = q[i]
+        load[i] = t.q[i]
         if inside[i] == 1:
             active[k] = i
             k += 1
     for j in range(n):
-        if inside[j] == 0 and y[j] != 0.0:
-            value = resting_value(lo, hi, column, y, j)
+        if inside[j] == 0 and t.y[j] != 0.0:
+            value = resting_value(lo[j], hi[j], t.y[j] * t.column[j])
             for i in range(n):
-                load[i] += M[i, j] * value
-    sound = solve_active(M, load, row, column, active, k, A, perm, work, z)
+                load[i] += t.M[i, j] * value
+    sound = solve_active(t.M, load, t.row, t.column, active, k, A, perm, work, z)
     for i in range(n):
         if inside[i] == 0:
-            z[i] = resting_value(lo, hi, column, y, i)
+            z[i] = resting_value(lo[i], hi[i], t.y[i] * t.column[i])
         elif not sound:
-            z[i] = b[i] * column[i]
+            z[i] = t.b[i] * t.column[i]
         if not np.isfinite(z[i]):
             z[i] = 0.0
         z[i] = min(max(z[i], lo[i]), hi[i])
@@ -190,11 +185,10 @@ def resolve(
 
 
 @kernel(inline=True)
-def resting_value(lo: Floats, hi: Floats, column: Floats, y: Floats, i: int) -> float:
+def resting_value(lo: float, hi: float, value: float) -> float:
     """The value of a nonbasic z_i in the units of the problem: exactly a bound where it rests at one."""
-    value = y[i] * column[i]
-    if np.isfinite(lo[i]) and abs(value - lo[i]) <= 1e-14 * abs(lo[i]):
-        return lo[i]
-    if np.isfinite(hi[i]) and abs(value - hi[i]) <= 1e-14 * abs(hi[i]):
-        return hi[i]
+    if np.isfinite(lo) and abs(value - lo) <= 1e-14 * abs(lo):
+        return lo
+    if np.isfinite(hi) and abs(value - hi) <= 1e-14 * abs(hi):
+        return hi
     return value

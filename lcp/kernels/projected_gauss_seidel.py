@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.affine import columns_product
+from lcp.kernels import Floats, kernel
+from lcp.kernels.affine import Matrix, columns_product
 
 # Sweeps after which w is formed anew from dense columns: rounding of the updates must not add up.
 REFRESH: Final = 64
@@ -46,93 +46,54 @@ def columns_sweep(
 
 @kernel(inner=True)
 def rows_sweep(
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
-    q: Floats,
-    diagonal: Floats,
-    step: Floats,
-    lo: Floats,
-    hi: Floats,
-    z: Floats,
-    backward: bool,
+    matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, backward: bool
 ) -> float:
     """One sweep from sparse rows, columns ascending; the sum of M_ii d_i^2 over its steps d."""
+    _, indptr, indices, data = matrix
     n = z.shape[0]
     moved = 0.0
-    if backward:
-        for k in range(n):
-            i = n - 1 - k
-            total = q[i]
+    for k in range(n):
+        i = n - 1 - k if backward else k
+        total = q[i]
+        if backward:
             for at in range(indptr[i], indptr[i + 1]):
                 total += data[at] * z[indices[at]]
-            old = z[i]
-            new = min(max(old - step[i] * total, lo[i]), hi[i])
-            z[i] = new
-            moved += diagonal[i] * (new - old) * (new - old)
-    else:
-        for i in range(n):
-            total = q[i]
-            first = indptr[i]
+        else:
             last = indptr[i + 1] - 1
-            for k in range(last - first + 1):
-                total += data[last - k] * z[indices[last - k]]
-            old = z[i]
-            new = min(max(old - step[i] * total, lo[i]), hi[i])
-            z[i] = new
-            moved += diagonal[i] * (new - old) * (new - old)
+            for at in range(last - indptr[i] + 1):
+                total += data[last - at] * z[indices[last - at]]
+        old = z[i]
+        new = min(max(old - step[i] * total, lo[i]), hi[i])
+        z[i] = new
+        moved += diagonal[i] * (new - old) * (new - old)
     return moved
 
 
-@kernel
+@kernel(inner=True)
 def sweep(
-    C: Floats,
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
-    q: Floats,
-    diagonal: Floats,
-    step: Floats,
-    lo: Floats,
-    hi: Floats,
-    z: Floats,
-    w: Floats,
-    order: int,
+    matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int
 ) -> float:
     """One forward sweep, followed by a backward one where ``order`` is `SYMMETRIC`; the squared length of its steps.
 
     ``w`` is M z + q on entry and on exit where M is dense, and not touched where it is sparse.
     """
-    if C.shape[0] > 0:
-        moved = columns_sweep(C, diagonal, step, lo, hi, z, w, False)
-        if order == SYMMETRIC:
-            moved += columns_sweep(C, diagonal, step, lo, hi, z, w, True)
-    else:
-        moved = rows_sweep(indptr, indices, data, q, diagonal, step, lo, hi, z, False)
-        if order == SYMMETRIC:
-            moved += rows_sweep(indptr, indices, data, q, diagonal, step, lo, hi, z, True)
+    moved = 0.0
+    for backward in range(1 + order):
+        if matrix[0].shape[0] > 0:
+            moved += columns_sweep(matrix[0], diagonal, step, lo, hi, z, w, backward == 1)
+        else:
+            moved += rows_sweep(matrix, q, diagonal, step, lo, hi, z, backward == 1)
     return moved
 
 
 @kernel
 def projected_gauss_seidel(
-    C: Floats,
-    indptr: Ints,
-    indices: Ints,
-    data: Floats,
-    q: Floats,
-    diagonal: Floats,
-    step: Floats,
-    lo: Floats,
-    hi: Floats,
-    z: Floats,
-    w: Floats,
-    order: int,
+    matrix: Matrix, q: Floats, diagonal: Floats, step: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, order: int,
     moved: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """As many sweeps of z as ``moved`` has entries, which become the squared lengths of their steps."""
-    dense = C.shape[0] > 0
+    dense = matrix[0].shape[0] > 0
     for k in range(moved.shape[0]):
         if dense and k % REFRESH == 0:
-            columns_product(C, q, z, w)
-        moved[k] = sweep(C, indptr, indices, data, q, diagonal, step, lo, hi, z, w, order)
+            columns_product(matrix[0], q, z, w)
+        moved[k] = sweep(matrix, q, diagonal, step, lo, hi, z, w, order)

@@ -1,6 +1,6 @@
 """The measures of how well a vector z solves an LCP, and the one rule that decides "solved".
 
-Everything is evaluated on the data handed in, with w = M z + q formed anew; a solver's own w is never used.
+Everything is evaluated on the data handed in, with w = M z + q formed anew; never with the w of a solver.
 """
 
 from __future__ import annotations
@@ -37,6 +37,38 @@ def length(a: float, b: float) -> float:
     return np.sqrt(s) if 1e-200 < s < 1e200 else np.hypot(a, b)
 
 
+@kernel(inline=True)
+def sizes_of(q: Floats, z: Floats) -> tuple[float, float]:
+    """The largest magnitudes of z and of q."""
+    z_size = 0.0
+    q_size = 0.0
+    for i in range(q.shape[0]):
+        z_size = max(z_size, abs(z[i]))
+        q_size = max(q_size, abs(q[i]))
+    return z_size, q_size
+
+
+@kernel(inline=True)
+def write_measures(
+    out: Floats,
+    n: int,
+    natural: float,
+    scaled: float,
+    fischer: float,
+    min_z: float,
+    min_w: float,
+    gap: float,
+    finite: bool,
+) -> None:
+    """The measures but for the limit of the natural map."""
+    out[NATURAL_MAP] = natural if finite else np.inf
+    out[SCALED] = scaled if finite else np.inf
+    out[FISCHER_BURMEISTER] = fischer if finite else np.inf
+    out[MIN_Z] = min_z if n > 0 else 0.0
+    out[MIN_W] = min_w if n > 0 else 0.0
+    out[GAP] = abs(gap)
+
+
 @kernel
 def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> None:
     """Fill w = M z + q and the measures ``out`` (length `SIZE`).
@@ -45,11 +77,7 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
     of |q_i| + max_j |M_ij| times the largest z; ``fischer_burmeister`` = max |z_i + w_i - sqrt(z_i^2 + w_i^2)|.
     """
     n = q.shape[0]
-    z_size = 0.0
-    q_size = 0.0
-    for i in range(n):
-        z_size = max(z_size, abs(z[i]))
-        q_size = max(q_size, abs(q[i]))
+    z_size, q_size = sizes_of(q, z)
     natural = 0.0
     scaled = 0.0
     fischer = 0.0
@@ -76,7 +104,7 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
             part = abs(min(z[i], total))
             limit = row_limit if total <= z[i] else plain_limit
             if part > limit:
-                # Rounding of the row's own terms excuses it, but not that it misses a load of its own.
+                # Rounding of the terms of the row excuses it, but not that it misses its load.
                 excuse = ROUNDING * terms_size(source, z, q[i])
                 if q[i] != 0.0:
                     excuse = min(excuse, EXCUSABLE * abs(q[i]))
@@ -96,22 +124,10 @@ def lcp_residuals(M: Floats, q: Floats, z: Floats, w: Floats, out: Floats) -> No
         min_z = min(min_z, z[i])
         min_w = min(min_w, total)
         gap += z[i] * total
-    if n == 0:
-        min_z = 0.0
-        min_w = 0.0
-    if not finite:
-        natural = np.inf
-        scaled = np.inf
-        fischer = np.inf
-    out[NATURAL_MAP] = natural
-    out[SCALED] = scaled
-    out[FISCHER_BURMEISTER] = fischer
-    out[MIN_Z] = min_z
-    out[MIN_W] = min_w
-    out[GAP] = abs(gap)
+    write_measures(out, n, natural, scaled, fischer, min_z, min_w, gap, finite)
     # The smallest limit that was missed, otherwise the largest that was needed: natural map and limit alone decide.
     out[NATURAL_LIMIT] = granted if refused == np.inf else refused
-    out[ROUNDING_DECIDED] = 1.0 if refused == np.inf and natural > plain_limit else 0.0
+    out[ROUNDING_DECIDED] = 1.0 if refused == np.inf and out[NATURAL_MAP] > plain_limit else 0.0
 
 
 @kernel
@@ -122,11 +138,7 @@ def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -
     residual comes out larger, never smaller. No row is excused by rounding: what would need that is not solved here.
     """
     n = q.shape[0]
-    z_size = 0.0
-    q_size = 0.0
-    for i in range(n):
-        z_size = max(z_size, abs(z[i]))
-        q_size = max(q_size, abs(q[i]))
+    z_size, q_size = sizes_of(q, z)
     natural = 0.0
     scaled = 0.0
     fischer = 0.0
@@ -152,16 +164,7 @@ def row_residuals(q: Floats, sizes: Floats, z: Floats, w: Floats, out: Floats) -
         min_w = min(min_w, w[i])
         gap += z[i] * w[i]
         total += abs(z[i]) + abs(w[i])
-    if not total < np.inf:
-        natural = np.inf
-        scaled = np.inf
-        fischer = np.inf
-    out[NATURAL_MAP] = natural
-    out[SCALED] = scaled
-    out[FISCHER_BURMEISTER] = fischer
-    out[MIN_Z] = min_z if n > 0 else 0.0
-    out[MIN_W] = min_w if n > 0 else 0.0
-    out[GAP] = abs(gap)
+    write_measures(out, n, natural, scaled, fischer, min_z, min_w, gap, total < np.inf)
     out[NATURAL_LIMIT] = plain_limit if refused == np.inf else refused
     out[ROUNDING_DECIDED] = 0.0
 

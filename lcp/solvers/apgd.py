@@ -60,13 +60,13 @@ class APGD(IterativeMethod):
 
         metric, work, state = rows.metric(), np.zeros((5, rows.n)), np.zeros(k.STATE_SIZE)
         work[0] = start
-        affine(*rows.matrix, rows.q, start, work[1])
+        affine(rows.matrix, rows.q, start, work[1])
         work[2] = work[1]
         largest = largest_curvature(rows, metric)
         state[[k.CURVATURE, k.LARGEST, k.THETA]] = min(1.0, largest), largest, 1.0
 
         def advance(z: Vector, count: int) -> None:
-            k.apgd(*rows.matrix, rows.q, metric, rows.lo, rows.hi, count, z, work, state)
+            k.apgd(rows.matrix, rows.q, metric, rows.lo, rows.hi, count, z, work, state)
 
         return Motion(
             advance, rows.work, lambda: f"{int(state[k.RESTARTS])} restarts, {int(state[k.PRODUCTS])} products"

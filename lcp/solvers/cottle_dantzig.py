@@ -91,8 +91,8 @@ class CottleDantzig(Method[LCP | BoxLCP]):
             far = _FAR * float(np.abs(run.b).max())
             while True:
                 code = k.pivot_loop(
-                    run.T, run.x, run.b, run.y, run.inside, run.low, run.high, run.size, run.direction, run.entry,
-                    run.pivot_row, sharp, self.pivot_tolerance, far, limit, info, 1 if run.recorder.wanted else _BUDGET,
+                    run.tableau, run.direction, sharp, self.pivot_tolerance, far, limit, info,
+                    1 if run.recorder.wanted else _BUDGET,
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))
                 if code != codes.RUNNING:

@@ -87,8 +87,7 @@ class Murty(Method[LCP | BoxLCP]):
             run.build()
             while True:
                 code = k.least_index_loop(
-                    run.T, run.x, run.b, run.y, run.inside, run.low, run.high, run.size, order, run.entry,
-                    run.pivot_row, self.zero_tolerance * 100.0**-attempt, 1e-13, limit, info,
+                    run.tableau, order, self.zero_tolerance * 100.0**-attempt, 1e-13, limit, info,
                     1 if request.trace else _BUDGET,
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))

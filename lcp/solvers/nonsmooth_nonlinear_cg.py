@@ -97,7 +97,7 @@ class _Directions:
         rows = self.rows
         vectors = z, self.y, self.p, self.work, self.state
         nonsmooth_nonlinear_cg(
-            *rows.matrix, rows.q, rows.diagonal, self.step, rows.lo, rows.hi, self.order, count, *vectors
+            rows.matrix, rows.q, rows.diagonal, self.step, rows.lo, rows.hi, self.order, count, *vectors
         )
         self.done += count
 
@@ -109,7 +109,7 @@ class _Directions:
         rows = self.rows
         plain = False
         if self.done > 0:
-            affine(*rows.matrix, rows.q, z, self.w)
+            affine(rows.matrix, rows.q, z, self.w)
             # Twice the difference of the objective, without the cancellation of its two values.
             with np.errstate(over="ignore", invalid="ignore"):
                 terms = (z - self.first) * (self.w + self.w_first)
@@ -122,7 +122,7 @@ class _Directions:
         self.phase_end = self.done + max(_PHASE, self.done // 2)
         self._run(z, 1)
         self.first[:] = z
-        affine(*rows.matrix, rows.q, z, self.w_first)
+        affine(rows.matrix, rows.q, z, self.w_first)
 
     def note(self) -> str:
         """How often the safeguard stepped in."""

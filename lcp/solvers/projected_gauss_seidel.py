@@ -73,7 +73,7 @@ class ProjectedGaussSeidel(IterativeMethod):
                 omega, now = (fixed, count) if search is None else (search.omega, min(count, search.left))
                 moved = np.empty(now)
                 k.projected_gauss_seidel(
-                    *rows.matrix, rows.q, rows.diagonal, omega * inverse, rows.lo, rows.hi, z, w, order, moved
+                    rows.matrix, rows.q, rows.diagonal, omega * inverse, rows.lo, rows.hi, z, w, order, moved
                 )
                 if search is not None:
                     search.record(moved)

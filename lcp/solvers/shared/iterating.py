@@ -130,7 +130,7 @@ class _Look:
         from lcp.kernels.affine import merits
 
         self.measure, self.tolerance = merits, tolerance
-        self.data = *rows.matrix, rows.q, rows.lo, rows.hi, rows.row_size
+        self.data = rows.matrix, rows.q, rows.lo, rows.hi, rows.row_size
         self.w, self.out = np.empty(rows.n), np.empty(3)
         self.load = 1e-8 * max(1.0, float(np.abs(rows.q).max(initial=0.0)))
         self.rounding = 64.0 * _EPS * float(rows.row_size.max(initial=0.0))

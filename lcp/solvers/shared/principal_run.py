@@ -24,6 +24,7 @@ class PrincipalRun:
     def __init__(self, problem: LCP | BoxLCP, request: Request, time_limit: float) -> None:
         """Scale the data and choose no basis yet."""
         from lcp.kernels.equilibrate import equilibrate
+        from lcp.kernels.principal_tableau import PrincipalTableau
 
         n = problem.n
         self.problem = problem
@@ -41,12 +42,15 @@ class PrincipalRun:
         equilibrate(self.M, self.row, self.column, 4, self.work)
         # Powers of two: no bound loses a digit.
         self.low, self.high = self.lo / self.column, self.hi / self.column
-        self.T, self.A = np.empty((n, n)), np.empty((n, n))
+        self.A = np.empty((n, n))
         self.x, self.b, self.y, self.size = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-        self.entry, self.pivot_row, self.direction = np.empty(n), np.empty(n + 1), np.zeros(n)
-        self.load, self.rest = np.empty(n), np.empty(n)
+        self.direction, self.load, self.rest = np.zeros(n), np.empty(n), np.empty(n)
         self.inside, self.wanted = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self.active, self.perm = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+        self.tableau = PrincipalTableau(
+            self.M, self.q, self.row, self.column, np.empty((n, n)), self.x, self.b, self.y, self.inside, self.low,
+            self.high, self.size, np.empty(n), np.empty(n + 1),
+        )  # fmt: skip
 
     def late(self) -> bool:
         """Whether the time is up."""
@@ -74,10 +78,7 @@ class PrincipalRun:
         """Form the tableau of the chosen basis from the original data."""
         from lcp.kernels.principal_tableau import enter_basis
 
-        enter_basis(
-            self.M, self.q, self.row, self.column, self.T, self.x, self.b, self.y, self.inside, self.wanted, self.rest,
-            self.entry, self.pivot_row,
-        )  # fmt: skip
+        enter_basis(self.tableau, self.wanted, self.rest)
         self.size[:] = np.maximum(np.abs(self.b), np.abs(self.x))
 
     def resolved(self) -> Vector:
@@ -85,10 +86,7 @@ class PrincipalRun:
         from lcp.kernels.principal_tableau import resolve
 
         z = np.empty(self.problem.n)
-        resolve(
-            self.M, self.q, self.lo, self.hi, self.row, self.column, self.b, self.y, self.inside, self.active,
-            self.perm, self.A, self.load, self.work, z,
-        )  # fmt: skip
+        resolve(self.tableau, self.lo, self.hi, self.active, self.perm, self.A, self.load, self.work, z)
         return z
 
     def rests(self) -> bool:

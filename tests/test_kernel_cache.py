@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from lcp import kernels
+from lcp.compiler import cache
 
 SOURCES = {
     "outer.py": "from pkg.kernels.middle import f\n",
@@ -34,17 +34,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def forget() -> None:
-    for cached in (kernels._package_folder, kernels._kernel_imports, kernels._source_hash):
+    for cached in (cache._package_folder, cache._kernel_imports, cache._source_hash):
         cached.cache_clear()
 
 
 @pytest.mark.parametrize(("edited", "same"), [("inner.py", False), ("middle.py", False), ("other.py", True)])
 def test_code_is_stale_after_an_edit_of_what_it_reaches(folder: Path, edited: str, same: bool) -> None:
-    before = kernels._source_hash(folder / "outer.py")
+    before = cache._source_hash(folder / "outer.py")
     forget()
     with (folder / edited).open("a") as file:
         file.write("\nz = 2\n")
-    assert (kernels._source_hash(folder / "outer.py") == before) is same
+    assert (cache._source_hash(folder / "outer.py") == before) is same
 
 
 def test_kernels_of_the_step_reach_those_of_lcp() -> None:
@@ -53,7 +53,7 @@ def test_kernels_of_the_step_reach_those_of_lcp() -> None:
     step = Path(contactlab.__path__[0]) / "simulation" / "kernels" / "step.py"
     reached, waiting = {step}, [step]
     while waiting:
-        for source in kernels._kernel_imports(waiting.pop()):
+        for source in cache._kernel_imports(waiting.pop()):
             if source not in reached:
                 reached.add(source)
                 waiting.append(source)

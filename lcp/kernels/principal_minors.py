@@ -49,7 +49,7 @@ def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> N
 def scan_minors(A: Floats, R: Floats, phase: Ints, index_set: Ints) -> int:
     """Walk through all principal minors of A[0] +- R[0]; A and R are (n + 1, n, n), ``phase`` has length n + 1.
 
-    Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``index_set[0]`` being an index set whose minor is certainly not
+    Returns `ALL_POSITIVE`; or `NOT_POSITIVE`, the bits of ``index_set[0]`` being indices whose minor is certainly not
     positive; or `UNDECIDED`, where no such set was met and the pivot of set ``index_set[0]`` may have either sign.
     """
     n = A.shape[1]

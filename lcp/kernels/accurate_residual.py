@@ -13,8 +13,9 @@ import numpy as np
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.double_double import two_product, two_sum
 
-_EPS: Final = 2.0**-52
-_TINY: Final = 2.0**-1022
+# Twice the unit of rounding, and the smallest normal number: what one operation can err by, doubled.
+EPS: Final = 2.0**-52
+TINY: Final = 2.0**-1022
 
 
 @kernel(inline=True)
@@ -30,8 +31,8 @@ def dot_twice(a: Floats, columns: Ints, x: Floats, start: float) -> tuple[float,
         low += product_low + sum_low
         size += abs(product)
     value = total + low
-    relative = (k + 4) * _EPS
-    error = 2.0 * _EPS * abs(value) + 4.0 * relative * relative * size + 16.0 * (k + 2) * (k + 2) * _TINY
+    relative = (k + 4) * EPS
+    error = 2.0 * EPS * abs(value) + 4.0 * relative * relative * size + 16.0 * (k + 2) * (k + 2) * TINY
     if not np.isfinite(error):
         error = np.inf
     if not np.isfinite(value):

@@ -150,6 +150,17 @@ def lu_solve(A: Floats, k: int, perm: Ints, b: Floats, x: Floats) -> None:
 
 
 @kernel(inline=True)
+def members(code: int, n: int, active: Ints) -> int:
+    """Fill ``active`` with the bits of a code, ascending; returns how many there are."""
+    k = 0
+    for i in range(n):
+        if (code >> i) & 1:
+            active[k] = i
+            k += 1
+    return k
+
+
+@kernel(inline=True)
 def is_few(k: int, n: int) -> bool:
     """Whether k of n rows are few enough for `eliminate`, and fit with their padding."""
     return k <= FEW and (k + 7) // 8 * 8 <= n

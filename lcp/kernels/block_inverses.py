@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.basis_solve import lu_factor, lu_solve
-
-_EPS: Final = 2.0**-52
-_TINY: Final = 2.0**-1022
+from lcp.kernels.accurate_residual import EPS, TINY
+from lcp.kernels.basis_solve import lu_factor, lu_solve, members
 
 
 @kernel
@@ -49,7 +45,7 @@ def inverse_image(
         lu_solve(A, k, perm, b, x)
         for i in range(k):
             X[i, j] = x[i]
-    slack = (2 * k + 8) * _EPS
+    slack = (2 * k + 8) * EPS
     # Rows of I - X M_aa.
     worst = 0.0
     for i in range(k):
@@ -67,7 +63,7 @@ def inverse_image(
                 gap[j] += abs(term)
         total = 0.0
         for j in range(k):
-            total += abs(b[j]) + slack * gap[j] + 4.0 * (k + 2) * _TINY
+            total += abs(b[j]) + slack * gap[j] + 4.0 * (k + 2) * TINY
         off[i] = total * (1.0 + slack)
         worst = max(worst, off[i])
         if not total < 0.5:
@@ -85,17 +81,17 @@ def inverse_image(
             term = source[active[j]] * x[j]
             total -= term
             size += abs(term)
-        gap[i] = (abs(total) + radius[active[i]] + slack * size + 4.0 * (k + 2) * _TINY) * (1.0 + slack)
+        gap[i] = (abs(total) + radius[active[i]] + slack * size + 4.0 * (k + 2) * TINY) * (1.0 + slack)
     largest = 0.0
     for i in range(k):
         total = 0.0
         for j in range(k):
             total += abs(X[i, j]) * gap[j]
-        b[i] = total * (1.0 + slack) + 4.0 * (k + 2) * _TINY
+        b[i] = total * (1.0 + slack) + 4.0 * (k + 2) * TINY
         largest = max(largest, b[i])
-    largest = largest / (1.0 - worst) * (1.0 + 8.0 * _EPS)
+    largest = largest / (1.0 - worst) * (1.0 + 8.0 * EPS)
     for i in range(k):
-        out[i] = (abs(x[i]) + b[i] + off[i] * largest) * (1.0 + 8.0 * _EPS)
+        out[i] = (abs(x[i]) + b[i] + off[i] * largest) * (1.0 + 8.0 * EPS)
         if not np.isfinite(out[i]):
             return False
     return True
@@ -120,11 +116,7 @@ def worst_images(
     perm = index[n:]
     out = work[:n]
     for code in range(start, stop):
-        k = 0
-        for i in range(n):
-            if (code >> i) & 1:
-                active[k] = i
-                k += 1
+        k = members(code, n, active)
         if not inverse_image(M, d, radius, active, k, A, X, perm, work[n:], out):
             return False
         for i in range(k):

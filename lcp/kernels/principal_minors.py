@@ -10,14 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.accurate_residual import EPS, TINY
 
 ALL_POSITIVE: Final = 0
 NOT_POSITIVE: Final = 1
 UNDECIDED: Final = 2
-
-# Twice the unit of rounding, and the smallest normal number: what one operation can err by, doubled.
-_EPS: Final = 2.0**-52
-_TINY: Final = 2.0**-1022
 
 
 @kernel(inner=True)
@@ -29,7 +26,7 @@ def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> N
     """
     pivot = A[0, 0]
     pivot_radius = R[0, 0]
-    inverse = (1.0 + 8.0 * _EPS) / ((pivot - pivot_radius) * (1.0 - 4.0 * _EPS))
+    inverse = (1.0 + 8.0 * EPS) / ((pivot - pivot_radius) * (1.0 - 4.0 * EPS))
     for i in range(1, size):
         a = A[i, 0]
         r = R[i, 0]
@@ -40,9 +37,9 @@ def schur_complement(A: Floats, R: Floats, B: Floats, S: Floats, size: int) -> N
             quotient = a * b / pivot
             value = A[i, j] - quotient
             spread = (size_a * s + r * abs(b) + r * s + abs(quotient) * pivot_radius) * inverse
-            rounding = _EPS * (2.0 * abs(quotient) + abs(value))
+            rounding = EPS * (2.0 * abs(quotient) + abs(value))
             B[i - 1, j - 1] = value
-            S[i - 1, j - 1] = (R[i, j] + spread + rounding) * (1.0 + 16.0 * _EPS) + 8.0 * _TINY * (1.0 + inverse)
+            S[i - 1, j - 1] = (R[i, j] + spread + rounding) * (1.0 + 16.0 * EPS) + 8.0 * TINY * (1.0 + inverse)
 
 
 @kernel

@@ -9,13 +9,9 @@ leaves multiples of x as its only null vectors, and the positive entry in A^-1 b
 
 from __future__ import annotations
 
-from typing import Final
-
 from lcp.kernels import Floats, Ints, kernel
-from lcp.kernels.basis_solve import lu_factor, lu_solve
-
-_EPS: Final = 2.0**-52
-_TINY: Final = 2.0**-1022
+from lcp.kernels.accurate_residual import EPS, TINY
+from lcp.kernels.basis_solve import lu_factor, lu_solve, members
 
 
 @kernel
@@ -37,11 +33,7 @@ def scan_systems(
     for i in range(n):
         b[i] = 1.0
     for code in range(start, stop):
-        k = 0
-        for i in range(n):
-            if (code >> i) & 1:
-                active[k] = i
-                k += 1
+        k = members(code, n, active)
         for i in range(k):
             for j in range(k):
                 A[i, j] = M[active[i], active[j]]
@@ -56,7 +48,7 @@ def scan_systems(
                     total += term
                     size += abs(term)
                 # Not-a-numbers fail this comparison too.
-                if not total > (k + 4) * (_EPS * size + _TINY):
+                if not total > (k + 4) * (EPS * size + TINY):
                     verified = False
                     break
         if not verified:

@@ -21,9 +21,8 @@ from contactlab.multibody.kernels.layout import NQ, NV, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH
-from contactlab.multibody.kernels.stack import stack
 from contactlab.multibody.kernels.sweeps import outward
-from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.multibody.kernels.views import part_at, rows_at, stack
 from contactlab.multibody.kernels.workspace import frames
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel

@@ -13,8 +13,7 @@ from contactlab.multibody.kernels.layout import NQ, NV
 from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.rnea import rnea
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING
-from contactlab.multibody.kernels.stack import stack
-from contactlab.multibody.kernels.views import rows_at
+from contactlab.multibody.kernels.views import rows_at, stack
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

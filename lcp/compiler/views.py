@@ -1,0 +1,112 @@
+"""Arrays that cost nothing to make within a kernel: views of a stretch of a flat buffer, and working memory.
+
+numba's ``reshape`` calls into its runtime, 8 ns each time: a dozen views then cost as much as the poses of a small arm.
+Its slices look for negative and excessive ends, in code that takes long to compile. Here a view's shape and strides are
+written down directly. Working memory on the stack of the kernel that asks for it calls no allocator, and threads share
+nothing; an array that Python makes and hands over costs 0.2 us each call, one that compiled code allocates as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.compiler.decorator import kernel
+from lcp.compiler.releases import tried
+
+__all__ = ["part_at", "rows_at", "stack_of"]
+
+
+def _intrinsic_views() -> tuple[Any, Any]:
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import make_array, populate_array
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source = make_array(signature.args[0])(context, builder, arguments[0])
+        view = make_array(signature.return_type)(context, builder)
+        flat = signature.args[0]
+        item = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(flat.dtype)))
+        shape = arguments[2:]
+        strides = [item] if len(shape) == 1 else [builder.mul(shape[1], item), item]
+        populate_array(
+            view,
+            data=builder.gep(source.data, [arguments[1]]),
+            shape=cgutils.pack_array(builder, shape),
+            strides=cgutils.pack_array(builder, strides),
+            itemsize=item,
+            meminfo=source.meminfo,
+            parent=source.parent,
+        )
+        return view._getvalue()
+
+    def rows_at(typing: Any, flat: Any, start: Any, n: Any, width: Any) -> Any:
+        """View (n, width), C-contiguous, of the contiguous array ``flat`` from ``start`` on; nothing is checked."""
+        if not (isinstance(flat, types.Array) and flat.ndim == 1 and flat.layout == "C"):
+            return None
+        return flat.copy(ndim=2)(flat, types.int64, types.int64, types.int64), generate
+
+    def part_at(typing: Any, flat: Any, start: Any, n: Any) -> Any:
+        """View (n,) of the contiguous array ``flat`` from ``start`` on; nothing is checked."""
+        if not (isinstance(flat, types.Array) and flat.ndim == 1 and flat.layout == "C"):
+            return None
+        return flat(flat, types.int64, types.int64), generate
+
+    return intrinsic(rows_at), intrinsic(part_at)
+
+
+def _intrinsic_stack(size: int) -> Any:
+    from numba.core import cgutils, types
+    from numba.extending import intrinsic
+    from numba.np.arrayobj import make_array, populate_array
+
+    def stack(typing: Any) -> Any:
+        """An array of so many numbers, not set to anything, that is gone when the calling kernel returns."""
+        result = types.Array(types.float64, 1, "C")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = make_array(signature.return_type)(context, builder)
+            item = context.get_abi_sizeof(context.get_data_type(types.float64))
+            populate_array(
+                array,
+                data=cgutils.alloca_once(builder, context.get_data_type(types.float64), size=size),
+                shape=cgutils.pack_array(builder, [context.get_constant(types.intp, size)]),
+                strides=cgutils.pack_array(builder, [context.get_constant(types.intp, item)]),
+                itemsize=context.get_constant(types.intp, item),
+                meminfo=None,
+            )
+            return array._getvalue()
+
+        return result(), generate
+
+    return intrinsic(stack)
+
+
+def _patched() -> bool:
+    from numba.core import config
+
+    return not config.DISABLE_JIT and tried("views")
+
+
+def stack_of(size: int) -> Callable[[], NDArray[np.float64]]:
+    """What gives a kernel an array of ``size`` numbers, not set to anything, for as long as it runs."""
+    if _patched():
+        stack: Callable[[], NDArray[np.float64]] = _intrinsic_stack(size)
+        return stack
+    return kernel(allocates=True, inline=True)(lambda: np.empty(size))
+
+
+def _rows_at(flat: NDArray[np.float64], start: int, n: int, width: int) -> NDArray[np.float64]:
+    """View (n, width) of the array ``flat`` from ``start`` on."""
+    return flat[start : start + n * width].reshape((n, width))
+
+
+def _part_at(flat: NDArray[np.float64], start: int, n: int) -> NDArray[np.float64]:
+    """View (n,) of the array ``flat`` from ``start`` on."""
+    return flat[start : start + n]
+
+
+rows_at, part_at = _intrinsic_views() if _patched() else (kernel(inline=True)(_rows_at), kernel(inline=True)(_part_at))

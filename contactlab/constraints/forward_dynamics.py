@@ -34,8 +34,7 @@ from contactlab.constraints.solve.factorisations import LinearSolver, check_line
 from contactlab.constraints.system import constrained_system
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
 from contactlab.multibody.entries import ON_STACK
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray

@@ -6,8 +6,7 @@ Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contact
 from __future__ import annotations
 
 from contactlab.drawing.arrows import Arrows, ForceScale
-from contactlab.drawing.film import Film, film_of
-from contactlab.drawing.frames import shown_steps, state_at
+from contactlab.drawing.film import Film, film_of, shown_steps, state_at
 from contactlab.drawing.readout import Readout
 from contactlab.drawing.solid import Solid, solid_of
 from contactlab.drawing.stage import Ground, Part, Stage

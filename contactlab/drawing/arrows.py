@@ -53,6 +53,12 @@ class ForceScale:
         weight = max(masses, default=1.0) * (float(np.linalg.norm(world.model.gravity)) or 9.81)
         return cls(LENGTH * size / weight, LONGEST * size)
 
+    def arrows(self, force: FloatArray) -> FloatArray:
+        """Return the arrows (n, 3) [m] of forces (n, 3) [N]."""
+        size = np.linalg.norm(force, axis=1)
+        length = np.minimum(self.per_newton * size, self.longest)
+        return np.asarray(force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None])
+
     def __str__(self) -> str:
         return f"{0.1 / self.per_newton:.3g} N per 0.1 m of arrow"
 
@@ -82,11 +88,8 @@ class Arrows:
     @classmethod
     def of_step(cls, contacts: ContactTable, h: float, scale: ForceScale) -> Arrows:
         """Return the marks of a step of length ``h`` [s]; an arrow shows the force on body B."""
-        force = contacts.impulse / h
-        size = np.linalg.norm(force, axis=1)
-        length = np.minimum(scale.per_newton * size, scale.longest)
-        arrow = force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None]
-        return cls(contacts.point, contacts.point + arrow, contacts.normal, contacts.mode, contacts.id)
+        tips = contacts.point + scale.arrows(contacts.impulse / h)
+        return cls(contacts.point, tips, contacts.normal, contacts.mode, contacts.id)
 
     @classmethod
     def of_state(cls, recording: Recording, i: int, scale: ForceScale) -> Arrows:

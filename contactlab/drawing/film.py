@@ -13,9 +13,10 @@ from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from contactlab.multibody import Kinematics
     from contactlab.simulation import Recording, World
 
-__all__ = ["Film", "film_of"]
+__all__ = ["Film", "film_of", "shown_steps", "state_at"]
 
 # Of a film of events: states per second, and at most so many.
 RATE, MOST_STATES = 400.0, 4000
@@ -118,36 +119,57 @@ class _EventFilm:
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
         force = self._forces[i]
         points, normals, modes = self._contacts(i)
-        size = np.linalg.norm(force, axis=1)
-        near = (size > 0.0) | (self._gaps(i) <= 1e-6)
-        length = np.minimum(scale.per_newton * size, scale.longest)
-        arrow = force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None]
-        numbers = np.flatnonzero(near)
-        return Arrows(points[near], (points + arrow)[near], normals[near], modes[near], numbers)
+        near = (np.linalg.norm(force, axis=1) > 0.0) | (self._gaps(i) <= 1e-6)
+        tips = points + scale.arrows(force)
+        return Arrows(points[near], tips[near], normals[near], modes[near], np.flatnonzero(near))
+
+    def _kinematics(self, i: int) -> Kinematics:
+        from contactlab.multibody import kinematics
+
+        return kinematics(self.world.model, self._q[i], self._v[i])
 
     def readout(self, i: int) -> Readout:
-        from contactlab.multibody import kinematics, kinetic_energy, potential_energy
+        from contactlab.multibody import kinetic_energy, potential_energy
 
-        model = self.world.model
-        kin = kinematics(model, self._q[i], self._v[i])
+        model, kin = self.world.model, self._kinematics(i)
         energy = float(kinetic_energy(model, kin, None)) + float(potential_energy(model, kin))
         touching = int(np.count_nonzero(np.any(self._forces[i] != 0.0, axis=1)))
         return Readout(float(self.time[i]), energy, len(self._recording.contact_names), touching)
 
     def _gaps(self, i: int) -> FloatArray:
-        from contactlab.multibody import kinematics
-
-        kin = kinematics(self.world.model, self._q[i], self._v[i])
+        kin = self._kinematics(i)
         return np.array([one.gap(self.world.model, kin) for one in self._recording.candidates])
 
     def _contacts(self, i: int) -> tuple[FloatArray, FloatArray, IntArray]:
         """Points, normals (nk, 3) and modes (nk,)."""
-        from contactlab.multibody import kinematics
-
-        kin = kinematics(self.world.model, self._q[i], self._v[i])
+        kin = self._kinematics(i)
         local = [one.local(self.world.model, kin) for one in self._recording.candidates]
         slips = np.array([np.linalg.norm(one.u_t) > SLIPPING for one in local], dtype=np.bool_)
         carries = np.any(self._forces[i] != 0.0, axis=1)
         points = np.array([one.point for one in local]).reshape(-1, 3)
         normals = np.array([one.normal for one in local]).reshape(-1, 3)
         return points, normals, np.where(carries, np.where(slips, SLIDE, STICK), OPEN).astype(np.int64)
+
+
+def shown_steps(time: FloatArray, fps: float) -> list[int]:
+    """Return the indices shown: the first state at or after each frame time, each once, the last state included.
+
+    Parameters
+    ----------
+    time
+        (n,) ascending times of the states [s].
+    fps
+        Frames per second of simulated time, at most.
+    """
+    # Times are sums of h: a length that is a whole number of frames up to rounding means that number.
+    count = max(1, int(np.ceil((time[-1] - time[0]) * fps * (1.0 - 1e-9))))
+    wanted = np.linspace(time[0], time[-1], count + 1)
+    # Frame times are sums of h only up to rounding: half a step of slack.
+    slack = 0.5 * float(np.diff(time).min()) if time.size > 1 else 0.0
+    indices = np.searchsorted(time, wanted - slack)
+    return [int(i) for i in np.unique(np.minimum(indices, time.size - 1))]
+
+
+def state_at(time: FloatArray, when: float) -> int:
+    """Return the number of the state nearest in time to ``when`` [s]."""
+    return int(np.argmin(np.abs(time - when)))

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.outcomes import NOT_FINITE, SINGULAR
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE, SINGULAR
 from contactlab.spatial.arrays import FloatArray, finite_array
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import Instants, operand, optional, velocity
-from contactlab.multibody.kernels.outcomes import NOT_FINITE
+from contactlab.multibody.kernels.codes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model

@@ -22,10 +22,8 @@ def center_of_mass(model: Model, q: Instant) -> FloatArray:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
 
     Raises
     ------

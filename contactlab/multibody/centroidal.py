@@ -36,10 +36,8 @@ def linear_momentum(model: Model, q: Instant, v: ArrayLike | None) -> FloatArray
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     v
         (nv,) velocity.
     """
@@ -70,10 +68,8 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     """
     if batched(q):
         return centroidal_momentum_matrix_batch(model, q)

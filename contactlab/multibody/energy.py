@@ -19,10 +19,8 @@ def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> Any:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     v
         (nv,) velocity.
     """

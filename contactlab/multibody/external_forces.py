@@ -55,10 +55,8 @@ def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> F
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     forces
         Any number of `PointForce`; those on one body add up.
     """

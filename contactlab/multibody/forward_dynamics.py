@@ -44,10 +44,8 @@ def forward_dynamics(
 
     Parameters
     ----------
-    model
-        The model; gravity is its own.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model, with its gravity, and a configuration (nq,), or a `Kinematics`.
     v, tau
         (nv,) velocity and generalised force.
     f_ext

@@ -38,10 +38,8 @@ def inverse_dynamics(
 
     Parameters
     ----------
-    model
-        The model; gravity is its own.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model, with its gravity, and a configuration (nq,), or a `Kinematics`.
     v, a
         (nv,) velocity and acceleration, its derivative entry by entry.
     f_ext

@@ -26,10 +26,8 @@ def point_jacobian(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     body
         Name of a body, fixed ones included, or "world", whose Jacobian is zero.
     point

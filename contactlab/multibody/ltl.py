@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.arguments import check_finite, checked, singular_joint
 from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.outcomes import SINGULAR
+from contactlab.multibody.kernels.codes import GOOD, SINGULAR
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only

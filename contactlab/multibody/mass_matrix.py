@@ -33,10 +33,8 @@ def mass_matrix(model: Model, q: Instant) -> FloatArray:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     """
     packed, nv = model.packed, model.nv
     if type(q) is np.ndarray and not packed.custom:
@@ -84,10 +82,8 @@ def factorize_mass_matrix(model: Model, q: Instant) -> MassMatrixFactor:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
 
     Raises
     ------

@@ -61,10 +61,8 @@ def body_origins_overview(model: Model, q: Instant) -> str:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     """
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
     width = max((len(name) for name in model.names), default=0) + 1

@@ -37,10 +37,8 @@ def body_pose(model: Model, q: Instant, body: str) -> Transform:
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     body
         Name of a body, fixed ones included, or "world".
     """
@@ -53,10 +51,8 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
 
     Parameters
     ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
+    model, q
+        The model and a configuration (nq,), or a `Kinematics`.
     body
         Name of a body, fixed ones included, or "world".
     point

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, rows_of
 from contactlab.spatial.errors import SpatialError
 
 __all__ = ["cross_force", "cross_matrix", "cross_motion", "force_cross_matrix", "motion_cross_matrix", "six"]
@@ -58,10 +58,7 @@ def force_cross_matrix(v: ArrayLike) -> FloatArray:
 
 def six(name: str, value: ArrayLike) -> FloatArray:
     """``value`` as a float array with six entries along its last axis; a `SpatialError` for anything else."""
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 0 or array.shape[-1] != 6:
-        raise SpatialError(name, f"must have 6 entries along its last axis, got shape {array.shape}")
-    return array
+    return rows_of(value, name, 6)
 
 
 def _entries(name: str, value: ArrayLike, length: int) -> FloatArray:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.spatial.errors import FieldError
+from contactlab.spatial.errors import FieldError, SpatialError
 
-__all__ = ["FloatArray", "IntArray", "finite_array", "finite_number", "read_only"]
+__all__ = ["FloatArray", "IntArray", "finite_array", "finite_number", "read_only", "rows_of"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -66,3 +66,11 @@ def read_only(array: FloatArray) -> FloatArray:
     view = array.view()
     view.flags.writeable = False
     return view
+
+
+def rows_of(value: ArrayLike, field: str, length: int) -> FloatArray:
+    """``value`` as a float array with ``length`` entries along its last axis; a `SpatialError` for anything else."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0 or array.shape[-1] != length:
+        raise SpatialError(field, f"must have {length} entries along its last axis, got shape {array.shape}")
+    return array

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, rows_of
 from contactlab.spatial.errors import SpatialError
 
 __all__ = ["angle_between", "conjugate", "exp", "from_matrix", "log", "multiply", "normalize", "to_matrix"]
@@ -18,16 +18,9 @@ __all__ = ["angle_between", "conjugate", "exp", "from_matrix", "log", "multiply"
 SMALL_ANGLE = 1e-2
 
 
-def _columns(value: ArrayLike, field: str, length: int) -> FloatArray:
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 0 or array.shape[-1] != length:
-        raise SpatialError(field, f"must have {length} entries along its last axis, got shape {array.shape}")
-    return array
-
-
 def normalize(q: ArrayLike) -> FloatArray:
     """``q`` (..., 4) divided by its length; a zero or non-finite quaternion is a `SpatialError`."""
-    array = _columns(q, "q", 4)
+    array = rows_of(q, "q", 4)
     # Scaled by the largest entry first: the square of a tiny or huge entry would underflow or overflow.
     largest = np.max(np.abs(array), axis=-1, keepdims=True)
     if not np.all(np.isfinite(largest)) or not np.all(largest > 0.0):
@@ -38,8 +31,8 @@ def normalize(q: ArrayLike) -> FloatArray:
 
 def multiply(p: ArrayLike, q: ArrayLike) -> FloatArray:
     """Hamilton product p * q, (..., 4): the rotation q followed by the rotation p."""
-    pw, px, py, pz = np.moveaxis(_columns(p, "p", 4), -1, 0)
-    qw, qx, qy, qz = np.moveaxis(_columns(q, "q", 4), -1, 0)
+    pw, px, py, pz = np.moveaxis(rows_of(p, "p", 4), -1, 0)
+    qw, qx, qy, qz = np.moveaxis(rows_of(q, "q", 4), -1, 0)
     return np.stack(
         (
             pw * qw - px * qx - py * qy - pz * qz,
@@ -53,12 +46,12 @@ def multiply(p: ArrayLike, q: ArrayLike) -> FloatArray:
 
 def conjugate(q: ArrayLike) -> FloatArray:
     """Inverse rotation of a unit quaternion: (w, -x, -y, -z)."""
-    return np.asarray(_columns(q, "q", 4) * np.array([1.0, -1.0, -1.0, -1.0]))
+    return np.asarray(rows_of(q, "q", 4) * np.array([1.0, -1.0, -1.0, -1.0]))
 
 
 def exp(a: ArrayLike) -> FloatArray:
     """Return the unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: the turn by |a| about a."""
-    vector = _columns(a, "a", 3)
+    vector = rows_of(a, "a", 3)
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     small = angle < SMALL_ANGLE
     squared = angle * angle
@@ -68,7 +61,7 @@ def exp(a: ArrayLike) -> FloatArray:
 
 def log(q: ArrayLike) -> FloatArray:
     """Rotation vector (..., 3) [rad] of a unit quaternion, of length at most pi: the inverse of `exp`."""
-    array = _columns(q, "q", 4)
+    array = rows_of(q, "q", 4)
     # q and -q are one rotation; the one with w >= 0 gives the shorter turn.
     array = np.where(array[..., :1] < 0.0, -array, array)
     sine = np.linalg.norm(array[..., 1:], axis=-1, keepdims=True)

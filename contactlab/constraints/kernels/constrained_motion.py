@@ -11,11 +11,10 @@ from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, RANK_TOL
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.constraints.kernels.wanted import SCRATCH as OF_ROWS
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, UNUSUAL
 from contactlab.multibody.kernels.crba import crba
 from contactlab.multibody.kernels.layout import NQ, NV, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH, VELOCITIES
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.multibody.kernels.workspace import frames

@@ -15,11 +15,10 @@ from contactlab.constraints.kernels.rows import contact_rows
 from contactlab.constraints.kernels.unit_forces import add_contact_forces, contact_climbs, contact_products
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.multibody.kernels.articulated import articulate
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, UNUSUAL
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import NQ, NV, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.outcomes import UNUSUAL
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at, stack

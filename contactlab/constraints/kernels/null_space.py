@@ -20,7 +20,7 @@ from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_u
 from contactlab.constraints.kernels.householder import reflect, reflect_both
 from contactlab.constraints.kernels.kkt_codes import LOOSE
 from contactlab.constraints.kernels.row_space import multipliers, reduce_rows, row_space, targets
-from contactlab.multibody.kernels.outcomes import PIVOT
+from contactlab.multibody.kernels.codes import PIVOT
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 from lcp.kernels.reductions import dot

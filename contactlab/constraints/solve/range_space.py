@@ -23,7 +23,7 @@ from contactlab.constraints.solve.solution import (
     read_tolerance,
     solved,
 )
-from contactlab.multibody.kernels.outcomes import PIVOT
+from contactlab.multibody.kernels.codes import PIVOT
 from contactlab.multibody.ltl import dof_parents
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray

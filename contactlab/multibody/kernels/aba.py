@@ -7,11 +7,10 @@ rest. Velocities then no longer appear in the inward pass, which saves a product
 from __future__ import annotations
 
 from contactlab.multibody.kernels.articulated import articulate
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sweeps import outward
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.multibody.kernels.workspace import frames

@@ -7,9 +7,8 @@ of rank one: no small matrix is inverted, and any chain of joints is treated ali
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, PIVOT, SINGULAR
 from contactlab.multibody.kernels.layout import Tree
-from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 

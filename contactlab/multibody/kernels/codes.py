@@ -1,4 +1,4 @@
-"""Codes of the elementary joints, and the sizes of their slices of q and v."""
+"""Codes of the elementary joints with the sizes of their slices of q and v, and what kernels return."""
 
 from __future__ import annotations
 
@@ -23,5 +23,13 @@ CUSTOM: Final = 9
 NQ: Final = (1, 1, 1, 1, 1, 1, 4, 3, 7, 0)
 NV: Final = (1, 1, 1, 1, 1, 1, 3, 3, 6, 0)
 
-# Outcomes of the kinematics kernel; otherwise the index into q of a quaternion that is not one.
+# Outcomes; at least 0 is the place in q of a quaternion that is not one.
 GOOD: Final = -1
+NOT_FINITE: Final = -2
+# -3 - j: moving along degree of freedom j meets no inertia.
+SINGULAR: Final = -3
+# Of the quick entries: not the usual call.
+UNUSUAL: Final = -1_000_000_000
+
+# A pivot this small, relative to the inertia it is left over from, is rounding.
+PIVOT: Final = 64 * 2.220446049250313e-16

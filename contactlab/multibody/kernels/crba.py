@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import FLOATING, GOOD
+from contactlab.multibody.kernels.codes import FLOATING, GOOD, NOT_FINITE
 from contactlab.multibody.kernels.free_root import free_root_block, project_on_free_root
 from contactlab.multibody.kernels.inertias import inertia_times, world_inertias
 from contactlab.multibody.kernels.layout import Tree, tree
-from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.views import rows_at

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from contactlab.multibody.kernels.codes import GOOD
-from contactlab.multibody.kernels.outcomes import PIVOT, SINGULAR
+from contactlab.multibody.kernels.codes import GOOD, PIVOT, SINGULAR
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 

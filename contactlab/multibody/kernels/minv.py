@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.articulated import articulate
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
-from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.poses import poses
 from contactlab.multibody.kernels.sizes import POSES
 from contactlab.multibody.kernels.sweeps import inward, outward

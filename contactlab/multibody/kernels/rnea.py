@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kernels.layout import HEAD, LINKS, NV
 from contactlab.multibody.kernels.newton_euler import newton_euler
-from contactlab.multibody.kernels.outcomes import NOT_FINITE
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import part_at, rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray

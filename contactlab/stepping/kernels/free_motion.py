@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 
-from contactlab.multibody.kernels.codes import GOOD
+from contactlab.multibody.kernels.codes import GOOD, SINGULAR
 from contactlab.multibody.kernels.crba import composite_matrix
 from contactlab.multibody.kernels.gyroscopic import turning_impulse, turns_freely
 from contactlab.multibody.kernels.inertias import world_inertias
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.ltl import branch_times, factor_ltl, solve_vector_l, solve_vector_lt
 from contactlab.multibody.kernels.newton_euler import link_forces
-from contactlab.multibody.kernels.outcomes import SINGULAR
 from contactlab.multibody.kernels.rnea import joint_forces
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import rows_at

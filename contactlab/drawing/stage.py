@@ -118,15 +118,15 @@ def _parts(world: World, i: int) -> list[Part]:
     """Parts of a body: its shapes; without any its inertia as a box, and a bone from its parent."""
     spec = world.model.bodies[i]
     color = FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
-    own = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
-    parts = [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color) for s in own]
+    surfaces = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
+    parts = [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color) for s in surfaces]
     if spec.parent != WORLD and spec.placement.p.any():
         parent = world.model.index(spec.parent)
         if parent not in world.surface_bodies:
             none = np.zeros((0, 3))
             bone = np.stack((np.zeros(3), spec.placement.p))[None]
             parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
-    if not own and spec.inertia is not None:
+    if not surfaces and spec.inertia is not None:
         moments, axes = np.linalg.eigh(spec.inertia.inertia)
         # Half sides of the homogeneous box with these principal moments.
         half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / spec.inertia.mass, 0.0))

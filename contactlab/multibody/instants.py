@@ -103,12 +103,12 @@ class Instants:
             raise MultibodyError(operands[0][0], f"leading axes do not fit together: {named}") from None
         rows = []
         for (_, array, tail), lead in zip(operands, leads, strict=True):
-            own = array.shape[array.ndim - tail :]
+            entries = array.shape[array.ndim - tail :]
             if int(np.prod(lead, dtype=np.int64)) == 1:
-                row = array.reshape((1, *own))
+                row = array.reshape((1, *entries))
             else:
-                full = array if lead == shape else np.broadcast_to(array, (*shape, *own))
-                row = full.reshape((int(np.prod(shape, dtype=np.int64)), *own))
+                full = array if lead == shape else np.broadcast_to(array, (*shape, *entries))
+                row = full.reshape((int(np.prod(shape, dtype=np.int64)), *entries))
             rows.append(np.require(row, requirements=["C", "A", "W"]))
         made = cls(model, tuple(shape), tuple(name for name, _, _ in operands), tuple(rows))
         for name, row in zip(made.names, made.rows, strict=True):
@@ -176,8 +176,8 @@ class Instants:
 
     def error(self, b: int, code: int) -> MultibodyError:
         """What a kernel's code, other than `GOOD`, says about instant b."""
-        found = failure(self.model, code, self.row(0, b))
-        return MultibodyError(found.field, self.place(b) + found.detail)
+        cause = failure(self.model, code, self.row(0, b))
+        return MultibodyError(cause.field, self.place(b) + cause.detail)
 
 
 def _spread(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:

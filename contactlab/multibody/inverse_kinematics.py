@@ -48,7 +48,7 @@ _AGREEING: Final = 8
 
 @dataclass(frozen=True, eq=False)
 class IKResult:
-    """What `inverse_kinematics` found.
+    """Result of `inverse_kinematics`.
 
     Attributes
     ----------

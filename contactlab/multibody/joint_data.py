@@ -123,8 +123,8 @@ class MimicCoupling:
 
 def _data(model: Model) -> Mapping[str, JointData]:
     """What the model's description says, nothing for a model that was not made from one."""
-    found: Mapping[str, JointData] = getattr(model, "joint_data", {})
-    return found
+    data: Mapping[str, JointData] = getattr(model, "joint_data", {})
+    return data
 
 
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:

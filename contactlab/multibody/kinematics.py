@@ -72,16 +72,16 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
     >>> M = mass_matrix(model, kin)
     >>> h = nonlinear_effects(model, kin, kin.v)
     """
-    own = finite_array(q, "q", (model.nq,), MultibodyError)
+    q_ = finite_array(q, "q", (model.nq,), MultibodyError)
     speed = np.zeros(model.nv) if v is None else finite_array(v, "v", (model.nv,), MultibodyError)
-    custom = custom_rows(model, own, None if v is None else speed)
+    custom = custom_rows(model, q_, None if v is None else speed)
     packed = model.packed
     head = np.zeros(head_size(packed.nl, model.nv))
     until = POSES if v is None else VELOCITIES
-    code = kernels().fill_frames.fill_frames(packed.ints, packed.floats, own, speed, custom, NOTHING, until, head)
+    code = kernels().fill_frames.fill_frames(packed.ints, packed.floats, q_, speed, custom, NOTHING, until, head)
     if code != GOOD:
-        raise failure(model, code, own, ("v", speed))
-    return Kinematics(model, read_only(own), None if v is None else read_only(speed), own, speed, custom, head)
+        raise failure(model, code, q_, ("v", speed))
+    return Kinematics(model, read_only(q_), None if v is None else read_only(speed), q_, speed, custom, head)
 
 
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:

@@ -186,12 +186,12 @@ class Model:
         """Place of a body in the order added; -1 for the world. An unknown name raises, with the close ones."""
         if name == WORLD:
             return -1
-        found = self._index.get(name)
-        if found is None:
+        place = self._index.get(name)
+        if place is None:
             close = difflib.get_close_matches(str(name), [WORLD, *self._index], n=3, cutoff=0.5)
             hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(self._index)} bodies"
             raise MultibodyError("body", f"no body is called {name!r}{hint}")
-        return found
+        return place
 
     def q_slice(self, name: str) -> slice:
         """Where the joint of a body stands in q."""

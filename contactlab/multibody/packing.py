@@ -77,12 +77,12 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
     total = link.mass + inertia.mass
     common = (link.mass * link.com + inertia.mass * com) / total
     about = np.zeros((3, 3))
-    for mass, at, own in (
+    for mass, at, inertia_at in (
         (link.mass, link.com, link.inertia),
         (inertia.mass, com, frame.R @ inertia.inertia @ frame.R.T),
     ):
         d = at - common
-        about += own + mass * (d @ d * np.eye(3) - np.outer(d, d))
+        about += inertia_at + mass * (d @ d * np.eye(3) - np.outer(d, d))
     link.mass, link.com, link.inertia = total, common, about
 
 
@@ -151,12 +151,12 @@ def _buffers(
         *(frame.p for frame in frames),
     ]
     floats = np.ascontiguousarray(np.concatenate(parts), dtype=np.float64)
-    own = tuple(
+    owners = tuple(
         (joint, slice(int(iq[i]), int(iq[i + 1])), slice(int(iv[i]), int(iv[i + 1])))
         for i in customs
         if (joint := links[i].custom) is not None
     )
-    return PackedModel(ints, floats, nl, own, _is_chain(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
+    return PackedModel(ints, floats, nl, owners, _is_chain(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
 
 
 def _six(inertia: FloatArray) -> FloatArray:

@@ -101,14 +101,14 @@ class UrdfGeometry:
 
 def geometry_of(link: Element, packages: Packages) -> list[UrdfGeometry]:
     """Everything a <link> shows and collides with, in the order of the file."""
-    found = []
+    shapes = []
     for element in link.children:
         if element.tag in ("collision", "visual"):
             placement = origin(element)
             shape = _shape(element.need("geometry"), packages)
             name = element.attributes.get("name", "")
-            found.append(UrdfGeometry(link.text("name"), element.tag, name, placement, shape))
-    return found
+            shapes.append(UrdfGeometry(link.text("name"), element.tag, name, placement, shape))
+    return shapes
 
 
 def _shape(geometry: Element, packages: Packages) -> UrdfShape:

@@ -46,7 +46,7 @@ def load_urdf(
     check_mimics(joints)
     packages = Packages.of(package_roots, file)
     inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
-    odd = {name: words for name, own in inertias.items() if own is not None and (words := oddity(own))}
+    odd = {name: words for name, inertia in inertias.items() if inertia is not None and (words := oddity(inertia))}
     _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
     builder = ModelBuilder(gravity)
     if root == WORLD:
@@ -108,12 +108,12 @@ def _check_motion(
             heads[joint.data.body], frames[joint.data.body] = joint.data.body, Transform()
             groups[joint.data.body], carriers[joint.data.body] = RigidGroup(), joint
     for name in names:
-        own, group = inertias[name], groups[heads[name]]
-        if own is None or (heads[name] == root and not floating_base):
+        inertia, group = inertias[name], groups[heads[name]]
+        if inertia is None or (heads[name] == root and not floating_base):
             continue
-        if own.mass == 0.0 and group.mass == 0.0:
+        if inertia.mass == 0.0 and group.mass == 0.0:
             raise links[name].error("has inertia but no mass, and neither has what it is fixed to")
-        group.add(own, frames[name].R, frames[name].p)
+        group.add(inertia, frames[name].R, frames[name].p)
     carried = {name: group.mass for name, group in groups.items()}
     for joint in reversed(order):
         if joint.data.kind != "fixed":

@@ -38,24 +38,24 @@ class Packages:
         Folder of each package named by the caller.
     roots
         Folders whose subfolders are packages.
-    own
+    home
         Folder of the description, None for text.
     """
 
     named: dict[str, Path]
     roots: tuple[Path, ...]
-    own: Path | None
+    home: Path | None
 
     @classmethod
     def of(cls, package_roots: PackageRoots, file: Path | None) -> Packages:
         """The caller's folders, which must exist, and that of the file."""
-        own = file.resolve().parent if file is not None else None
+        home = file.resolve().parent if file is not None else None
         if package_roots is None:
-            return cls({}, (), own)
+            return cls({}, (), home)
         if isinstance(package_roots, Mapping):
-            return cls({name: _folder(at, f"[{name!r}]") for name, at in package_roots.items()}, (), own)
+            return cls({name: _folder(at, f"[{name!r}]") for name, at in package_roots.items()}, (), home)
         several = [package_roots] if isinstance(package_roots, str | PathLike) else list(package_roots)
-        return cls({}, tuple(_folder(at, f"[{i}]") for i, at in enumerate(several)), own)
+        return cls({}, tuple(_folder(at, f"[{i}]") for i, at in enumerate(several)), home)
 
     def find(self, element: Element, uri: str) -> Path | None:
         """The existing file a URI names, None where it is in no folder the caller named.
@@ -77,7 +77,7 @@ class Packages:
             raise element.error(f"{shown(uri)} is absolute; only package:// and relative paths are followed")
         if kind == "package":
             return self._in_package(element, uri, parts)
-        return self._first(element, uri, parts, [] if self.own is None else [self.own])
+        return self._first(element, uri, parts, [] if self.home is None else [self.home])
 
     def _in_package(self, element: Element, uri: str, parts: list[str]) -> Path | None:
         name, inside = parts[0], parts[1:]
@@ -103,7 +103,7 @@ class Packages:
         return None
 
     def _allows(self, path: Path) -> bool:
-        folders = [*self.named.values(), *self.roots, *([] if self.own is None else [self.own])]
+        folders = [*self.named.values(), *self.roots, *([] if self.home is None else [self.home])]
         return any(path.is_relative_to(folder) for folder in folders)
 
 

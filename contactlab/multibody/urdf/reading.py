@@ -64,17 +64,17 @@ class Element:
 
     def only(self, tag: str) -> Element | None:
         """Its one child of a tag, or None; two would leave open which one counts."""
-        found = self.all(tag)
-        if len(found) > 1:
-            raise found[1].error(f"is there twice, first in line {found[0].line}")
-        return found[0] if found else None
+        children = self.all(tag)
+        if len(children) > 1:
+            raise children[1].error(f"is there twice, first in line {children[0].line}")
+        return children[0] if children else None
 
     def need(self, tag: str) -> Element:
         """Its one child of a tag, which must be there."""
-        found = self.only(tag)
-        if found is None:
+        child = self.only(tag)
+        if child is None:
             raise self.error(f"has no <{tag}>")
-        return found
+        return child
 
     def text(self, attribute: str) -> str:
         """An attribute that must be there and not be empty."""

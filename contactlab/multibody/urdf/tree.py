@@ -13,13 +13,13 @@ __all__ = ["by_name", "check_mimics", "ordered"]
 
 def by_name(elements: Iterable[Element]) -> dict[str, Element]:
     """Elements by their names, which must differ."""
-    found: dict[str, Element] = {}
+    named: dict[str, Element] = {}
     for element in elements:
         name = element.text("name")
-        if name in found:
-            raise element.error(f"the name is taken by the {element.tag} in line {found[name].line}")
-        found[name] = element
-    return found
+        if name in named:
+            raise element.error(f"the name is taken by the {element.tag} in line {named[name].line}")
+        named[name] = element
+    return named
 
 
 def _close(name: str, names: Iterable[str]) -> str:

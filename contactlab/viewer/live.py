@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
@@ -71,9 +70,7 @@ class Live:
     def __enter__(self) -> Live:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

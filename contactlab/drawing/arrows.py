@@ -23,7 +23,7 @@ USUAL = 90.0  # percentile of the forces that counts as usual
 
 @dataclass(frozen=True)
 class ForceScale:
-    """How long the arrow of a force is.
+    """Length of the arrow of a force.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ForceScale:
         return cls(LENGTH * size / weight, LONGEST * size)
 
     def arrows(self, force: FloatArray) -> FloatArray:
-        """Return the arrows (n, 3) [m] of forces (n, 3) [N]."""
+        """Arrows (n, 3) [m] of forces (n, 3) [N]."""
         size = np.linalg.norm(force, axis=1)
         length = np.minimum(self.per_newton * size, self.longest)
         return np.asarray(force * np.divide(length, size, out=np.zeros_like(size), where=size > 0.0)[:, None])
@@ -87,13 +87,13 @@ class Arrows:
 
     @classmethod
     def of_step(cls, contacts: ContactTable, h: float, scale: ForceScale) -> Arrows:
-        """Return the marks of a step of length ``h`` [s]; an arrow shows the force on body B."""
+        """Marks of a step of length ``h`` [s]; an arrow shows the force on body B."""
         tips = contacts.point + scale.arrows(contacts.impulse / h)
         return cls(contacts.point, tips, contacts.normal, contacts.mode, contacts.id)
 
     @classmethod
     def of_state(cls, recording: Recording, i: int, scale: ForceScale) -> Arrows:
-        """Return the marks of the step that led to state ``i``; of the first state those of the step from it."""
+        """Marks of the step that led to state ``i``; of the first state those of the step from it."""
         step = max(i - 1, 0)
         if recording.n_steps == 0:
             return cls.of_step(recording.contacts, 1.0, scale)

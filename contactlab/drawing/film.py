@@ -1,4 +1,4 @@
-"""What is shown of a run, state by state: of the steps of time stepping, or of the motion between events."""
+"""Films: runs as they are shown, state by state, of the steps of time stepping, or of the motion between events."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ class Film(Protocol):
     time: FloatArray
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
-        """Return rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
+        """Rotations (n, nb, 3, 3) and origins (n, nb, 3) [m]."""
 
     def scale(self, size: float) -> ForceScale:
-        """Return the scale of the arrows beside bodies of the radius ``size`` [m]."""
+        """Scale of the arrows beside bodies of the radius ``size`` [m]."""
 
     def arrows(self, i: int, scale: ForceScale) -> Arrows:
-        """Return the contacts of state ``i``."""
+        """Contacts of state ``i``."""
 
     def readout(self, i: int) -> Readout:
-        """Return what is said of state ``i``."""
+        """Numbers of state ``i``."""
 
 
 def film_of(recording: Recording | EventRecording) -> Film:
-    """Return a run as it is shown.
+    """A run as it is shown.
 
     States of an event-driven run are 400 a second, interpolated between those recorded. A force is that of the time
     shown; in the state after an impact it is the impact's impulse over the time since the state before.
@@ -152,7 +152,7 @@ class _EventFilm:
 
 
 def shown_steps(time: FloatArray, fps: float) -> list[int]:
-    """Return the indices shown: the first state at or after each frame time, each once, the last state included.
+    """Indices shown: the first state at or after each frame time, each once, the last state included.
 
     Parameters
     ----------
@@ -171,5 +171,5 @@ def shown_steps(time: FloatArray, fps: float) -> list[int]:
 
 
 def state_at(time: FloatArray, when: float) -> int:
-    """Return the number of the state nearest in time to ``when`` [s]."""
+    """Number of the state nearest in time to ``when`` [s]."""
     return int(np.argmin(np.abs(time - when)))

@@ -19,5 +19,5 @@ MODE_NAMES: dict[int, str] = {OPEN: "open", STICK: "stick", SLIDE: "slide"}
 
 
 def hexadecimal(color: Color) -> str:
-    """Return a colour as the web writes it."""
+    """A colour as the web writes it."""
     return "#{:02x}{:02x}{:02x}".format(*color)

@@ -19,7 +19,7 @@ __all__ = ["fan", "grid_lines", "patch"]
 def patch(
     normal: FloatArray, offset: float, around: FloatArray, margin: float, others: Iterable[tuple[FloatArray, float]]
 ) -> FloatArray:
-    """Return the corners (n, 3) of the drawn part of the plane normal.x = offset, in order around it (n may be 0).
+    """Corners (n, 3) of the drawn part of the plane normal.x = offset, in order around it (n may be 0).
 
     Parameters
     ----------
@@ -44,14 +44,14 @@ def patch(
 
 
 def plane_axes(normal: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return two unit axes of the plane; the first is horizontal, so that grids follow slopes."""
+    """Two unit axes of the plane; the first is horizontal, so that grids follow slopes."""
     across = np.cross((0.0, 1.0, 0.0) if abs(normal[1]) < 0.9 else (1.0, 0.0, 0.0), normal)
     t1 = across / np.linalg.norm(across)
     return t1, np.cross(normal, t1)
 
 
 def clip(polygon: FloatArray, normal: FloatArray, offset: float) -> FloatArray:
-    """Return the part of a convex polygon (n, 3) with normal.x >= offset (Sutherland and Hodgman 1974, one plane)."""
+    """Part of a convex polygon (n, 3) with normal.x >= offset (Sutherland and Hodgman 1974, one plane)."""
     kept: list[FloatArray] = []
     heights = polygon @ normal - offset
     for i in range(len(polygon)):
@@ -65,12 +65,12 @@ def clip(polygon: FloatArray, normal: FloatArray, offset: float) -> FloatArray:
 
 
 def fan(polygon: FloatArray) -> NDArray[np.uint32]:
-    """Return the triangles (n - 2, 3) of a convex polygon of n corners."""
+    """Triangles (n - 2, 3) of a convex polygon of n corners."""
     return np.array([(0, i, i + 1) for i in range(1, len(polygon) - 1)], dtype=np.uint32).reshape(-1, 3)
 
 
 def grid_lines(polygon: FloatArray, normal: FloatArray, spacing: float, lift: float) -> NDArray[np.float32]:
-    """Return grid lines (m, 2, 3) on a convex polygon, ``lift`` above it (else they flicker)."""
+    """Grid lines (m, 2, 3) on a convex polygon, ``lift`` above it (else they flicker)."""
     segments: list[tuple[FloatArray, FloatArray]] = []
     for axis in plane_axes(normal):
         along = polygon @ axis
@@ -83,7 +83,7 @@ def grid_lines(polygon: FloatArray, normal: FloatArray, spacing: float, lift: fl
 
 
 def _crossings(polygon: FloatArray, heights: FloatArray) -> list[FloatArray]:
-    """Return the points where the outline changes sign of ``heights`` (two, for a convex polygon cut in its inside)."""
+    """Points where the outline changes sign of ``heights`` (two, for a convex polygon cut in its inside)."""
     points = []
     for i in range(len(polygon)):
         j = (i + 1) % len(polygon)

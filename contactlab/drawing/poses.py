@@ -1,4 +1,4 @@
-"""Where the bodies of a world are at one configuration."""
+"""Poses of the bodies of a world at one configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["center_of_mass", "poses_at"]
 
 
 def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
+    """Rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
     from contactlab.stepping import arrays_of
     from contactlab.stepping.kernels.poses import state_poses
 
@@ -27,7 +27,7 @@ def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:
-    """Return the common centre of mass (3,) of what moves, at poses (nb, 3, 3) and (nb, 3); None without mass."""
+    """Common centre of mass (3,) of what moves, at poses (nb, 3, 3) and (nb, 3); None without mass."""
     total, moment = 0.0, np.zeros(3)
     for i, body in enumerate(world.model.bodies):
         if body.inertia is not None and world.body_trees[i] >= 0:

@@ -1,4 +1,4 @@
-"""What is said about a state in words: time, energy, contacts, how well the step that led there was solved."""
+"""Numbers said about a state in words: time, energy, contacts, how well the step that led there was solved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Readout:
 
     @classmethod
     def of_step(cls, time: float, energy: float, contacts: ContactTable, certificates: CertificateTable) -> Readout:
-        """Return the numbers of a state from the tables of the step that led to it."""
+        """Numbers of a state from the tables of the step that led to it."""
         worst = certificates.worst() if len(certificates) else None
         return cls(
             time,
@@ -53,7 +53,7 @@ class Readout:
 
     @classmethod
     def of_state(cls, recording: Recording, i: int) -> Readout:
-        """Return the numbers of state ``i`` of a recording."""
+        """Numbers of state ``i`` of a recording."""
         time, energy = float(recording.time[i]), float(recording.kinetic[i] + recording.potential[i])
         if i == 0:
             return cls(time, energy)

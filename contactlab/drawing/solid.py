@@ -46,13 +46,13 @@ class Solid:
         return np.asarray(np.divide(total, length, out=np.zeros_like(total), where=length > 0.0))
 
     def moved(self, R: FloatArray, p: FloatArray) -> Solid:
-        """Return the solid turned by R (3, 3) and moved by p (3,)."""
+        """Solid turned by R (3, 3) and moved by p (3,)."""
         return Solid(self.vertices @ R.T + p, self.triangles, self.lines @ R.T + p)
 
 
 @singledispatch
 def solid_of(shape: object) -> Solid:
-    """Return a shape's surface in its own axes; of a shape not known here the balls it touches half-spaces with.
+    """A shape's surface in its own axes; of a shape not known here the balls it touches half-spaces with.
 
     A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
     """
@@ -151,7 +151,7 @@ def _(shape: Mesh) -> Solid:
 
 
 def join_solids(solids: Sequence[Solid]) -> Solid:
-    """Return several solids as one."""
+    """Several solids as one."""
     starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
     return Solid(
         np.concatenate([np.zeros((0, 3)), *(solid.vertices for solid in solids)]),

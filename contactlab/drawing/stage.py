@@ -57,7 +57,7 @@ class Ground:
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """What is drawn of a world, and where to look.
+    """Parts of a world to draw, and where to look.
 
     Attributes
     ----------

@@ -59,7 +59,7 @@ def check_finite(name: str, array: FloatArray) -> None:
 
 
 def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
-    """What is wrong with q where the kinematics stopped: an entry that is not finite, or no unit quaternion."""
+    """Error about q where the kinematics stopped: an entry that is not finite, or no unit quaternion."""
     try:
         check_finite("q", q)
     except MultibodyError as error:

@@ -209,7 +209,7 @@ def _columns(
 def body_sums_batch(
     model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int, *, threads: int | None = None
 ) -> FloatArray:
-    """What the kernel `body_sums` fills, (..., 17), for many instants."""
+    """Sums over the bodies, (..., 17), of the kernel `body_sums` for many instants."""
     nv = model.nv
     speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
     rates = operand("a", a, nv) if order > 1 else optional("a", None, nv)

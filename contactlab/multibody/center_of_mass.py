@@ -1,4 +1,4 @@
-"""Where the mass of the whole model is and how it moves; bodies fixed to the world count.
+"""Centre of mass of the whole model and its motion; bodies fixed to the world count.
 
 Every function takes leading axes, q (..., nq), v (..., nv), and gives results that have them too.
 """

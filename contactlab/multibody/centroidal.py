@@ -85,7 +85,7 @@ def centroidal_momentum_matrix(model: Model, q: Instant) -> FloatArray:
 
 
 def body_sums(model: Model, q: Instant, v: ArrayLike | None, a: ArrayLike | None, order: int) -> FloatArray:
-    """What the kernel of this name fills, (17,): only what the order asks for is set."""
+    """Sums over the bodies, (17,), of the kernel of this name: only what the order asks for is set."""
     if batched(q, v, a):
         return body_sums_batch(model, q, v, a, order)
     packed = model.packed

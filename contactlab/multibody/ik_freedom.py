@@ -1,4 +1,4 @@
-"""Which velocities of a model are independent and how far each coordinate may go."""
+"""Independent velocities of a model, and how far each coordinate may go."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Freedom:
 
 
 def freedom_of(model: Model, limits: bool | tuple[ArrayLike, ArrayLike]) -> Freedom:
-    """What ``limits`` of `inverse_kinematics` means for this model."""
+    """Limits and couplings that ``limits`` of `inverse_kinematics` stands for."""
     coordinate = _coordinates(model)
     lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
     basis = None

@@ -1,4 +1,4 @@
-"""What inverse kinematics can ask for."""
+"""Targets of inverse kinematics."""
 
 from __future__ import annotations
 

@@ -171,11 +171,11 @@ class Instants:
             raise self.error(int(missed[0]), int(codes[missed[0]]))
 
     def place(self, b: int) -> str:
-        """Which instant b is, by its indices, as the beginning of an error's text."""
+        """Indices of instant b, as the beginning of an error's text."""
         return f"instant {[int(i) for i in np.unravel_index(b, self.shape)]}: " if self.shape else ""
 
     def error(self, b: int, code: int) -> MultibodyError:
-        """What a kernel's code, other than `GOOD`, says about instant b."""
+        """Error about instant b for a kernel's code other than `GOOD`."""
         cause = failure(self.model, code, self.row(0, b))
         return MultibodyError(cause.field, self.place(b) + cause.detail)
 

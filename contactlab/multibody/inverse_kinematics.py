@@ -156,7 +156,7 @@ def inverse_kinematics(
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """Where a descent ended."""
+    """End of a descent."""
 
     q: FloatArray
     objective: float

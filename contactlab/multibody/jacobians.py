@@ -1,4 +1,4 @@
-"""How the velocities of points and bodies depend on v."""
+"""Jacobians: how the velocities of points and bodies depend on v."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a robot description says about joints beyond how they move: limits, friction, coupling. Data, never forces.
+"""Joints of a robot description beyond how they move: limits, friction, coupling. Data, never forces.
 
 None of it changes the dynamics of this package. It is kept for those who ask: inverse kinematics (limits), worlds
 (stops, friction), controllers (effort).
@@ -122,7 +122,7 @@ class MimicCoupling:
 
 
 def _data(model: Model) -> Mapping[str, JointData]:
-    """What the model's description says, nothing for a model that was not made from one."""
+    """Joints of the model's description by name, none for a model that was not made from one."""
     data: Mapping[str, JointData] = getattr(model, "joint_data", {})
     return data
 

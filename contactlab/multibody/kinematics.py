@@ -85,7 +85,7 @@ def kinematics(model: Model, q: ArrayLike, v: ArrayLike | None = None) -> Kinema
 
 
 def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, FloatArray, FloatArray, int]:
-    """What a kernel of q needs: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
+    """Arguments of a kernel of q: q, rows of custom joints, a workspace of ``size`` and how far its head is filled."""
     if type(q) is Kinematics:
         return q._q, q._custom, _copied(model, q, size), POSES
     configuration = checked_vector("q", q, model.nq)  # type: ignore[arg-type]  # not a Kinematics any more
@@ -96,7 +96,7 @@ def at_configuration(model: Model, q: Instant, size: int) -> tuple[FloatArray, F
 def at_state(
     model: Model, q: Instant, v: ArrayLike | None, size: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, int]:
-    """What a kernel of q and v needs: q, v, rows of custom joints, a workspace and how far its head is filled."""
+    """Arguments of a kernel of q and v: q, v, rows of custom joints, a workspace and how far its head is filled."""
     if type(q) is Kinematics:
         return _at_kinematics(model, q, v, size)
     if v is None:

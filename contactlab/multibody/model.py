@@ -175,7 +175,7 @@ class Model:
 
     @property
     def quaternion_places(self) -> list[int]:
-        """Where in q the unit quaternions (w, x, y, z) begin."""
+        """First entries in q of the unit quaternions (w, x, y, z)."""
         return [
             start + (3 if isinstance(body.joint, FloatingBase) else 0)
             for body, start in zip(self.bodies, self._q_start, strict=True)
@@ -194,12 +194,12 @@ class Model:
         return place
 
     def q_slice(self, name: str) -> slice:
-        """Where the joint of a body stands in q."""
+        """Entries of a body's joint in q."""
         i = self._moving(name)
         return slice(self._q_start[i], self._q_start[i] + self.bodies[i].joint.nq)
 
     def v_slice(self, name: str) -> slice:
-        """Where the joint of a body stands in v."""
+        """Entries of a body's joint in v."""
         i = self._moving(name)
         return slice(self._v_start[i], self._v_start[i] + self.bodies[i].joint.nv)
 

@@ -107,7 +107,7 @@ def _numbers(entries: Sequence[float] | FloatArray) -> str:
 
 
 def _mark(joint: Joint) -> str:
-    """What stands behind a body's name."""
+    """Joint and axes, as they stand behind a body's name."""
     if joint.nv == 0:
         return "[fixed]"
     return f"[ {type(joint).__name__}: {' '.join(joint_axes(joint))} ]"

@@ -1,4 +1,4 @@
-"""Where points of bodies are and how they move."""
+"""Positions of points of bodies, and how they move."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def body_pose(model: Model, q: Instant, body: str) -> Transform:
 
 
 def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> FloatArray:
-    """Where in the world (3,) [m] the point (3,) of a body is.
+    """Position (3,) [m] in the world of a point (3,) of a body.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How links, degrees of freedom and bodies hang together, read from a model's buffers without a compiler."""
+"""Order of links, degrees of freedom and bodies, and mass on the world, read from a model without a compiler."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class RigidInertia:
         return self._sum(other if placement is None else other.moved(placement), 1.0)
 
     def separate(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
-        """What remains of a joined body without ``other``: the inverse of `join`.
+        """Remainder of a joined body without ``other``: the inverse of `join`.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class RigidInertia:
 
 
 def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:
-    """What a mass at the distance d adds to the inertia about the origin: m (d.d 1 - d d^T)."""
+    """Inertia about the origin of a mass at the distance d: m (d.d 1 - d d^T)."""
     return np.asarray(mass * (d @ d * np.eye(3) - np.outer(d, d)))
 
 

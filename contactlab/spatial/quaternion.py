@@ -50,7 +50,7 @@ def conjugate(q: ArrayLike) -> FloatArray:
 
 
 def exp(a: ArrayLike) -> FloatArray:
-    """Return the unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: the turn by |a| about a."""
+    """Unit quaternion (..., 4) of the rotation vector ``a`` (..., 3) [rad]: the turn by |a| about a."""
     vector = rows_of(a, "a", 3)
     angle = np.linalg.norm(vector, axis=-1, keepdims=True)
     small = angle < SMALL_ANGLE
@@ -89,7 +89,7 @@ def to_matrix(q: ArrayLike) -> FloatArray:
 
 
 def from_matrix(R: ArrayLike) -> FloatArray:
-    """Return the unit quaternion (4,) with w >= 0 of one rotation matrix (3, 3)."""
+    """Unit quaternion (4,) with w >= 0 of one rotation matrix (3, 3)."""
     m = np.asarray(R, dtype=np.float64)
     if m.shape != (3, 3):
         raise SpatialError("R", f"must have shape (3, 3), got {m.shape}")

@@ -1,4 +1,4 @@
-"""What stands beside the scene: the legend, what is shown, whom the camera follows, and the numbers."""
+"""Panel beside the scene: the legend, what is shown, whom the camera follows, and the numbers."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ NO_LINES = np.zeros((1, 2, 3), dtype=np.float32)
 
 
 class SceneView:
-    """What a viser scene shows of a world.
+    """Nodes of a viser scene for a world.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 
 
 def open_server(port: int) -> viser.ViserServer:
-    """Return a server on this machine; at the next free port where this one is taken."""
+    """A server on this machine; at the next free port where this one is taken."""
     import viser
 
     # viser announces its server on standard output, where results go.
@@ -42,7 +42,7 @@ def serving(port: int) -> Iterator[viser.ViserServer]:
 
 
 def free_port() -> int:
-    """Return a port nobody listens on (viser moves on to the next one should it be taken meanwhile)."""
+    """A port nobody listens on (viser moves on to the next one should it be taken meanwhile)."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
@@ -58,7 +58,7 @@ def aim_camera(camera: viser.InitialCameraConfig, stage: Stage) -> None:
 
 
 def legend(scale: ForceScale) -> str:
-    """Return the meaning of the colours, as HTML; words beside each, so that no one depends on the colour."""
+    """Meaning of the colours, as HTML; words beside each, so that no one depends on the colour."""
     rows = "".join(
         f'<div><span style="color:rgb{color};font-size:1.3em">{"&#9679;" if mode == 0 else "&#10148;"}</span> '
         f"{MODE_NAMES[mode]}</div>"

@@ -1,4 +1,4 @@
-"""What joints are made of: the few motions the kernels know, and the protocol every joint of the package follows."""
+"""Elements of joints: the few motions the kernels know, and the protocol every joint of the package follows."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Elementary:
 
 @runtime_checkable
 class Joint(Protocol):
-    """How a child body moves relative to its parent: a chain of elementary motions, each in the frame the last left."""
+    """Motion of a child body relative to its parent: a chain of elementary motions, each in the frame the last left."""
 
     @property
     def nq(self) -> int:

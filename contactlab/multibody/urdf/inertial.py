@@ -71,7 +71,7 @@ def round_off(mass: float, high: float) -> float:
 
 
 def oddity(inertia: RigidInertia) -> str | None:
-    """What no mass distribution can have, in words; None for points, rods, plates and solid bodies."""
+    """Trait that no mass distribution has, in words; None for points, rods, plates and solid bodies."""
     low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia.inertia))
     zero = round_off(inertia.mass, high)
     moments = f"principal moments {low:.4g}, {middle:.4g}, {high:.4g} kg m^2"

@@ -1,4 +1,4 @@
-"""What <joint> elements say."""
+"""Joints as <joint> elements describe them."""
 
 from __future__ import annotations
 

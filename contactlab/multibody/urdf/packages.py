@@ -1,4 +1,4 @@
-"""Where mesh files lie: inside the folders the caller named, nowhere else."""
+"""Folders of mesh files: inside the folders the caller named, nowhere else."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Element:
     children: list[Element] = field(default_factory=list)
 
     def error(self, detail: str) -> UrdfError:
-        """What is wrong with this element, at its line."""
+        """Error about this element, at its line."""
         return UrdfError(self.where, detail, line=self.line, source=self.source)
 
     def all(self, tag: str) -> list[Element]:

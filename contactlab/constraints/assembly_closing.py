@@ -95,13 +95,13 @@ def close(conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance:
             break
         # Symmetric or stretched-out starts are saddles: a small push leaves them. Later ones look elsewhere.
         push = min(0.5 * start, 2.0) * rng.standard_normal(model.nv) / np.sqrt(metric / metric.min())
-        found = _descend(conditions, integrate(model, q0, push, 1.0), metric, turning, tolerance, budget - spent)
-        spent += found.iterations
-        if abs(found.error - best.error) <= 1e-3 * best.error:
+        descent = _descend(conditions, integrate(model, q0, push, 1.0), metric, turning, tolerance, budget - spent)
+        spent += descent.iterations
+        if abs(descent.error - best.error) <= 1e-3 * best.error:
             alike += 1
-        elif found.error < best.error:
+        elif descent.error < best.error:
             alike = 1
-        best = found if found.error < best.error else best
+        best = descent if descent.error < best.error else best
     if best.error > tolerance:
         # Nobody gets there, it seems: what is left of the budget is for how near one does.
         best = _descend(conditions, best.q, metric, turning, tolerance, budget - spent, to_the_end=True)

@@ -176,11 +176,11 @@ def _tilt(D: FloatArray, axis: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def loop_closures(rows: Sequence[LoopConstraint]) -> list[LoopClosure]:
     """Rows put together that join the same frames of the same bodies."""
-    found: dict[tuple[object, ...], list[LoopConstraint]] = {}
+    groups: dict[tuple[object, ...], list[LoopConstraint]] = {}
     for row in rows:
         frames = tuple(part.tobytes() for X in (row.X_p, row.X_s) for part in (X.R, X.p))
-        found.setdefault((row.predecessor, row.successor, *frames), []).append(row)
-    return [_closure(group) for group in found.values()]
+        groups.setdefault((row.predecessor, row.successor, *frames), []).append(row)
+    return [_closure(group) for group in groups.values()]
 
 
 def _closure(group: list[LoopConstraint]) -> LoopClosure:
@@ -216,20 +216,20 @@ class CustomPlace:
 def conditions_of(model: Model, q0: FloatArray, cs: ConstraintSet, t: float) -> list[Condition]:
     """Conditions of a set: loops frame by frame, contacts held at their places at q0, custom rows."""
     at = kinematics(model, q0)
-    found: list[Condition] = []
-    found.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
-    found.extend(_contact_places(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)]))
-    found.extend(CustomPlace(rows, t) for rows in cs.packed.custom)
-    return found
+    conditions: list[Condition] = []
+    conditions.extend(loop_closures([row for row in cs.constraints if isinstance(row, LoopConstraint)]))
+    conditions.extend(_contact_places(model, at, [row for row in cs.constraints if isinstance(row, ContactConstraint)]))
+    conditions.extend(CustomPlace(rows, t) for rows in cs.packed.custom)
+    return conditions
 
 
 def _contact_places(model: Model, at: Kinematics, rows: Sequence[ContactConstraint]) -> list[ContactPlace]:
     """Rows put together that hold the same point."""
-    found: dict[tuple[str, bytes], list[ContactConstraint]] = {}
+    points: dict[tuple[str, bytes], list[ContactConstraint]] = {}
     for row in rows:
-        found.setdefault((row.body, row.point.tobytes()), []).append(row)
+        points.setdefault((row.body, row.point.tobytes()), []).append(row)
     return [
         ContactPlace(body, same[0].point, np.array([row.normal for row in same]), place)
-        for (body, _), same in found.items()
+        for (body, _), same in points.items()
         for place in [point_position(model, at, body, same[0].point)]
     ]

@@ -126,8 +126,8 @@ def assemble_q(
     tolerance = max(tolerance, _rounding(model, start))
     largest = float(wanted.max(initial=0.0))
     metric = np.maximum(wanted, _SOFTEST * largest) / largest if largest > 0.0 else np.ones(model.nv)
-    found = close(conditions, np.array(start), metric, tolerance, max_iterations)
-    q, error, iterations, stationary = found.q, found.error, found.iterations, False
+    closing = close(conditions, np.array(start), metric, tolerance, max_iterations)
+    q, error, iterations, stationary = closing.q, closing.error, closing.iterations, False
     if error <= tolerance:
         stationary = iterations == 0 or largest == 0.0
         if not stationary:

@@ -85,19 +85,19 @@ class ConstraintSet:
             raise ConstraintError("model", f"must be a Model, got {type(model).__name__}")
         if not isinstance(constraints, Iterable):
             raise ConstraintError("constraints", f"must be several, in a list, got {type(constraints).__name__}")
-        own = tuple(constraints)
+        listed = tuple(constraints)
         custom: list[CustomRows] = []
         places: list[slice] = []
         start = 0
-        for number, constraint in enumerate(own):
+        for number, constraint in enumerate(listed):
             if isinstance(constraint, ContactConstraint | LoopConstraint):
                 places.append(slice(start, start + 1))
             else:
                 custom.append(read_custom(constraint, number, start))
                 places.append(custom[-1].rows)
             start = places[-1].stop
-        groups, keys = grouped(own, places)
-        self._fill(model, own, tuple(places), tuple(custom), groups, keys)
+        groups, keys = grouped(listed, places)
+        self._fill(model, listed, tuple(places), tuple(custom), groups, keys)
 
     def _fill(
         self,
@@ -140,11 +140,11 @@ class ConstraintSet:
     @property
     def accelerations(self) -> FloatArray:
         """(nc,) wanted accelerations of the rows [m/s^2]: what the contacts were given, zero elsewhere."""
-        own = np.zeros(self.n_rows)
+        wanted = np.zeros(self.n_rows)
         for constraint, place in zip(self.constraints, self._places, strict=True):
             if isinstance(constraint, ContactConstraint):
-                own[place] = constraint.acceleration
-        return own
+                wanted[place] = constraint.acceleration
+        return wanted
 
     def with_baumgarte(self, group: str | int, value: float | Baumgarte | None) -> ConstraintSet:
         """Copy of the set with another stabilisation of one group: None, a time constant [s] or a `Baumgarte` pair.

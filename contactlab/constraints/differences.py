@@ -69,15 +69,15 @@ def wrench(model: Model, cs: ConstraintSet, state: State) -> tuple[FloatArray, F
     """Generalised forces of the wrenches of a unit force along each row, and the rows of G; (nc, nv) each."""
     G = evaluated(model, state.q, state.v, cs, JACOBIAN, state.t).G
     at = kinematics(model, state.q, state.v)
-    found = np.zeros_like(G)
+    generalized = np.zeros_like(G)
     for group in cs.groups:
         for row in group.rows:
             unit = np.zeros(cs.n_rows)
             unit[row] = 1.0
             for entry in group_wrenches(model, at, cs, unit, group.name, frame="world", t=state.t):
                 place = point_in_body(model, at, entry.body, entry.frame.p)
-                found[row] += point_jacobian_6d(model, at, entry.body, place).T @ entry.wrench
-    return found, G
+                generalized[row] += point_jacobian_6d(model, at, entry.body, place).T @ entry.wrench
+    return generalized, G
 
 
 def worst(

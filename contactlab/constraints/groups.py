@@ -78,14 +78,14 @@ def grouped(
     groups: list[ConstraintGroup] = []
     keys: dict[Hashable, int] = {}
     for index, (name, numbers) in enumerate(members.items()):
-        own = [constraints[number] for number in numbers]
-        kinds = {kind_of(constraint): number for constraint, number in zip(own, numbers, strict=True)}
+        members_of = [constraints[number] for number in numbers]
+        kinds = {kind_of(constraint): number for constraint, number in zip(members_of, numbers, strict=True)}
         if len(kinds) > 1:
             raise ConstraintError("name", f"rows of the group {name!r} must be of one kind, they are {sorted(kinds)}")
-        pull = {baumgarte_of(getattr(constraint, "baumgarte", None)) for constraint in own}
+        pull = {baumgarte_of(getattr(constraint, "baumgarte", None)) for constraint in members_of}
         if len(pull) > 1:
             raise ConstraintError("baumgarte", f"must be the same for all rows of the group {name!r}")
-        ids = [constraint.id for constraint in own if getattr(constraint, "id", None) is not None]
+        ids = [constraint.id for constraint in members_of if getattr(constraint, "id", None) is not None]
         for id in ids:
             if keys.setdefault(int(id), index) != index:
                 raise ConstraintError("id", f"{id} stands for both {groups[keys[int(id)]].name!r} and {name!r}")
@@ -100,9 +100,9 @@ def grouped(
 
 def find_group(keys: dict[Hashable, int], key: object) -> int:
     """Place of the group that a name or number stands for; an unknown one raises, with the close ones."""
-    found = keys.get(key) if isinstance(key, str | int | np.integer) and not isinstance(key, bool) else None
-    if found is not None:
-        return found
+    place = keys.get(key) if isinstance(key, str | int | np.integer) and not isinstance(key, bool) else None
+    if place is not None:
+        return place
     names = [known for known in keys if isinstance(known, str)]
     close = difflib.get_close_matches(str(key), names, n=3, cutoff=0.5)
     hint = (

@@ -101,8 +101,8 @@ def group_wrenches(
     rows = {int(row) for row in wanted.rows}
     members = [(c, place) for c, place in zip(cs.constraints, cs._places, strict=True) if place.start in rows]
     if wanted.kind == "custom":
-        own = [custom for custom in cs.packed.custom if custom.rows.start in rows]
-        acting = [entry for custom in own for entry in _of_custom(model, at, custom, values[custom.rows], t)]
+        custom_rows = [custom for custom in cs.packed.custom if custom.rows.start in rows]
+        acting = [entry for custom in custom_rows for entry in _of_custom(model, at, custom, values[custom.rows], t)]
     elif wanted.kind == "contact":
         acting = _of_contacts(model, at, [(c, float(values[place.start])) for c, place in members])
     else:
@@ -112,13 +112,13 @@ def group_wrenches(
 
 def _given_in(model: Model, at: Kinematics, acting: _Acting, frame: WrenchFrame) -> BodyWrench:
     """A wrench in the axes that were asked for."""
-    body, own, wrench = acting
+    body, place, wrench = acting
     pose = body_pose(model, at, body)
     if frame == "world":
-        return BodyWrench(body, Transform(p=pose.apply(own.p)), read_only(wrench))
-    axes = pose.R @ own.R if frame == "constraint" else pose.R
+        return BodyWrench(body, Transform(p=pose.apply(place.p)), read_only(wrench))
+    axes = pose.R @ place.R if frame == "constraint" else pose.R
     turned = np.concatenate([axes.T @ wrench[:3], axes.T @ wrench[3:]])
-    return BodyWrench(body, own if frame == "constraint" else Transform(p=own.p), read_only(turned))
+    return BodyWrench(body, place if frame == "constraint" else Transform(p=place.p), read_only(turned))
 
 
 def _of_contacts(model: Model, at: Kinematics, members: Iterable[tuple[ContactConstraint, float]]) -> list[_Acting]:

@@ -85,8 +85,8 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
     for c, r in enumerate(blocks.r):
         if r == 2:
             rows, responses = blocks.J[first : first + 2], blocks.Y[first : first + 2]
-            own = rows @ responses.T
-            if abs(own[0, 1]) >= _PARALLEL * np.sqrt(own[0, 0] * own[1, 1]) and own[0, 0] * own[1, 1] > 0.0:
+            (one, across), (_, two) = rows @ responses.T
+            if abs(across) >= _PARALLEL * np.sqrt(one * two) and one * two > 0.0:
                 raise ProblemDataError("F", f"the two rows of contact {c} are parallel: {how}")
         first += int(r)
 

@@ -76,21 +76,21 @@ class ConvexRelaxation:
         A = MM[np.ix_(physical, physical)]
         P = T.T @ A @ T + cone.penalty
         start = None if z0 is None else cone.coordinates(z0, at)
-        found = lcp.solve(lcp.LCP(P, T.T @ q[physical]), self.qp, z0=start)
+        solution = lcp.solve(lcp.LCP(P, T.T @ q[physical]), self.qp, z0=start)
         z = np.zeros(len(q))
-        z[physical] = T @ found.z
+        z[physical] = T @ solution.z
         # Opposite edges may both pull where neither is needed: what they share does nothing.
         plus, minus = np.split(z[at.edges], 2)
         z[at.edges] -= np.tile(np.minimum(plus, minus), 2)
         rates = A @ z[physical] + q[physical]
-        z[at.slacks] = cone.slacks(found.z, rates[at.edges])
-        status, proof, detail = found.status, None, found.attempts[-1].detail
+        z[at.slacks] = cone.slacks(solution.z, rates[at.edges])
+        status, proof, detail = solution.status, None, solution.attempts[-1].detail
         if status is lcp.Status.INFEASIBLE:
             # The proof has to speak of the rows that are certified, not of generators.
             proof = lcp.infeasibility_proof(problem)
             status = lcp.Status.STALLED if proof is None else status
             detail += "; no velocity meets the relaxed rows, though one may meet Coulomb's"
-        return lcp.Claim(z, status, found.iterations, detail, evidence=proof)
+        return lcp.Claim(z, status, solution.iterations, detail, evidence=proof)
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,9 +88,9 @@ def solve_linear_path(data: ConstraintAccelProblemData) -> tuple[LinearResult, F
 
 def _scale(rows: UnilateralRows, nu: int) -> FloatArray:
     """Factors that make J_i C J_i = 1, so that the rank does not depend on the units of the rows."""
-    own = np.einsum("ip,ip->i", rows.J[:nu], rows.Y[:nu])
+    diagonal = np.einsum("ip,ip->i", rows.J[:nu], rows.Y[:nu])
     scale = np.ones(nu)
-    scale[own > 0.0] = 1.0 / np.sqrt(own[own > 0.0])
+    scale[diagonal > 0.0] = 1.0 / np.sqrt(diagonal[diagonal > 0.0])
     return scale
 
 

@@ -100,7 +100,7 @@ class ImpactProblem:
         b = self.blocks
         k, _ = self.rows.terms(b)
         starts = b.nc + np.concatenate(([0], np.cumsum(b.r)))
-        found = []
+        collisions = []
         for c in range(b.nc):
             tangents = _tangents(c, int(b.r[c]))
             friction = slice(int(starts[c]), int(starts[c + 1]))
@@ -110,12 +110,12 @@ class ImpactProblem:
             Y = np.vstack((self.rows.Y[c : c + 1], select @ self.rows.Y[friction]))
             # The normal term is a law's business: it carries Newton's restitution where data were made for the LCP.
             terms = np.concatenate(([0.0], select @ k[friction]))
-            found.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T))
+            collisions.append(Collision(c, float(b.mu[c]), J, Y, terms, J @ Y.T))
         for i in range(b.nl):
             row = b.nc + b.nr + i
             J, Y = self.rows.J[row : row + 1], self.rows.Y[row : row + 1]
-            found.append(Collision(b.nc + i, 0.0, J, Y, k[row : row + 1].copy(), J @ Y.T))
-        return tuple(found)
+            collisions.append(Collision(b.nc + i, 0.0, J, Y, k[row : row + 1].copy(), J @ Y.T))
+        return tuple(collisions)
 
     def refuse_soft_rows(self) -> None:
         """Raise where the data hold what a rigid impact has no place for."""

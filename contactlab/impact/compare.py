@@ -151,10 +151,10 @@ def uniqueness(
     formed = form_impact_lcp(data)
     if len(formed.qq) > max_n:
         return None, None
-    found = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq), max_n=max_n)
-    if not found.complete:
+    listed = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq), max_n=max_n)
+    if not listed.complete:
         return None, None
-    velocities = [recover_forces(1.0, formed.rows, data.blocks(), z.copy())[1] for z in found.solutions]
+    velocities = [recover_forces(1.0, formed.rows, data.blocks(), z.copy())[1] for z in listed.solutions]
     size = max((float(np.abs(v).max(initial=0.0)) for v in velocities), default=0.0)
     same = all(np.abs(v - velocities[0]).max(initial=0.0) <= 1e-8 * size for v in velocities)
     return len(velocities), bool(same)

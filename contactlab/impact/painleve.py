@@ -101,8 +101,8 @@ def painleve_scan(
     for i, angle in enumerate(theta):
         for j, mu in enumerate(friction):
             formed = form_acceleration_lcp(_sliding_rod(angle, mu, kappa, spin, gravity, half_length))
-            found = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq))
-            counts[i, j] = -1 if found.continuum or not found.complete else len(found.solutions)
+            listed = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq))
+            counts[i, j] = -1 if listed.continuum or not listed.complete else len(listed.solutions)
     return PainleveMap(theta, friction, counts, kappa, spin, gravity, half_length)
 
 

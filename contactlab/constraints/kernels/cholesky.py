@@ -89,24 +89,24 @@ def factor(A: FloatArray, first: int, n: int, least: FloatArray, columns: FloatA
 @kernel
 def solve_lower(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
     """x := L^-1 x, in entries ``first`` to n - 1."""
-    own = x[first:n]
+    part = x[first:n]
     for i in range(n - first):
         row = L[first + i]
         tail = row[first:n]
-        own[i] = (own[i] - dot(tail, own, i)) * tail[i]
+        part[i] = (part[i] - dot(tail, part, i)) * tail[i]
 
 
 @kernel
 def solve_upper(L: FloatArray, first: int, n: int, x: FloatArray) -> None:
     """x := L^-T x, in entries ``first`` to n - 1."""
-    own = x[first:n]
+    part = x[first:n]
     for i in range(n - first - 1, -1, -1):
         row = L[first + i]
         tail = row[first:n]
-        value = own[i] * tail[i]
-        own[i] = value
+        value = part[i] * tail[i]
+        part[i] = value
         for j in range(i):
-            own[j] -= value * tail[j]
+            part[j] -= value * tail[j]
 
 
 @kernel

@@ -44,11 +44,11 @@ def constraint_residual(G: FloatArray, x: FloatArray, gamma: FloatArray, size: F
         terms[m + i] = ((p + q) + (r + s)) + abs(gamma[i])
         largest = max(largest, terms[m + i])
         rest += 0.0 * error
-    found = 0.0
+    worst = 0.0
     for i in range(m):
         if terms[i] > 0.0:
-            found = max(found, terms[i] / max(terms[m + i], RESIDUAL_FLOOR * largest))
-    return found + rest
+            worst = max(worst, terms[i] / max(terms[m + i], RESIDUAL_FLOOR * largest))
+    return worst + rest
 
 
 @kernel(inline=True)

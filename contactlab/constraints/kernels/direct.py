@@ -27,10 +27,10 @@ def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> 
     """Whether the rows A[n:, :n] are clearly independent; K (m m,) and w (5 m,) are scratch."""
     products = rows_at(K, 0, m, m)
     for i in range(m):
-        own = products[i]
+        product = products[i]
         for j in range(i + 1):
-            own[j] = dot(A[n + i], A[n + j], n)
-        w[i] = CLEAR_PIVOT * own[i]
+            product[j] = dot(A[n + i], A[n + j], n)
+        w[i] = CLEAR_PIVOT * product[i]
     return factor(products, 0, m, w[:m], w[m : 5 * m]) < 0
 
 
@@ -65,24 +65,24 @@ def solve_direct(
             largest = max(largest, abs(row[j]))
         if not largest > 0.0:
             return DEPENDENT
-        own = 1.0 / largest
-        scale[n + i] = own
+        factor_i = 1.0 / largest
+        scale[n + i] = factor_i
         for j in range(n):
-            row[j] *= own
+            row[j] *= factor_i
         for j in range(m):
             row[n + j] = 0.0
-        b[n + i] = gamma[i] * own
+        b[n + i] = gamma[i] * factor_i
     if not independent(A, n, m, W[: m * m], W[k * k + 3 * k :]):
         return DEPENDENT
     for i in range(n):
         row = A[i]
         given = H[i]
-        own = scale[i]
+        factor_i = scale[i]
         for j in range(n):
-            row[j] = given[j] * own * scale[j]
+            row[j] = given[j] * factor_i * scale[j]
         for j in range(m):
             row[n + j] = A[n + j, i]
-        b[i] = c[i] * own
+        b[i] = c[i] * factor_i
     if not lu_factor(A, k, order):
         return DEPENDENT
     for i in range(k):

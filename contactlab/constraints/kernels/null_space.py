@@ -38,9 +38,9 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
             scale[j] = 1.0
         return
     for j in range(n):
-        own = abs(H[j, j])
+        diagonal = abs(H[j, j])
         # Below rounding of the rest it says nothing about units.
-        used = own if own > 1e-26 * largest else largest
+        used = diagonal if diagonal > 1e-26 * largest else largest
         # used = part 2^exponent, part being in [1/2, 1).
         _, exponent = math.frexp(used)
         scale[j] = math.ldexp(1.0, -((exponent - 1) // 2))
@@ -75,10 +75,10 @@ def solve_null_space(
     unit_columns(H, scale)
     for i in range(n):
         row = H[i]
-        own = scale[i]
-        load[i] = c[i] * own
+        factor_i = scale[i]
+        load[i] = c[i] * factor_i
         for j in range(n):
-            row[j] *= own * scale[j]
+            row[j] *= factor_i * scale[j]
     rank = reduce_rows(G, scale, tolerance, s)
     targets(s, rank, gamma, y)
     mu = w[:rank]

@@ -26,23 +26,23 @@ def responses(parents: IntArray, L: FloatArray, touched: FloatArray, Y: FloatArr
     m = Y.shape[1] - 1
     for i in range(L.shape[0] - 1, -1, -1):
         row = L[i]
-        own = Y[i]
+        y = Y[i]
         inverse = 1.0 / row[i]
         j = parents[i]
         if touched[i] > 0.0:
             for k in range(m + 1):
-                own[k] *= inverse
+                y[k] *= inverse
             if j >= 0:
                 touched[j] = 1.0
             while j >= 0:
                 other = Y[j]
                 a = row[j]
                 for k in range(m + 1):
-                    other[k] -= a * own[k]
+                    other[k] -= a * y[k]
                 j = parents[j]
         else:
-            value = own[m] * inverse
-            own[m] = value
+            value = y[m] * inverse
+            y[m] = value
             while j >= 0:
                 Y[j, m] -= row[j] * value
                 j = parents[j]
@@ -54,7 +54,7 @@ def dense_responses(L: FloatArray, Y: FloatArray) -> None:
     w = Y.shape[1]
     for i in range(L.shape[0]):
         row = L[i]
-        own = Y[i]
+        y = Y[i]
         j = 0
         while j + 2 <= i:
             a = row[j]
@@ -62,16 +62,16 @@ def dense_responses(L: FloatArray, Y: FloatArray) -> None:
             first = Y[j]
             second = Y[j + 1]
             for k in range(w):
-                own[k] = (own[k] - a * first[k]) - b * second[k]
+                y[k] = (y[k] - a * first[k]) - b * second[k]
             j += 2
         if j < i:
             a = row[j]
             first = Y[j]
             for k in range(w):
-                own[k] -= a * first[k]
+                y[k] -= a * first[k]
         inverse = row[i]
         for k in range(w):
-            own[k] *= inverse
+            y[k] *= inverse
 
 
 @kernel

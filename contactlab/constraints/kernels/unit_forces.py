@@ -37,11 +37,11 @@ def carry_inward(
     r3 = g3 - ((s[0] * P[3] + s[1] * P[7] + s[2] * P[11]) + (s[3] * P[15] + s[4] * P[19] + s[5] * P[23]))
     for i in range(6):
         # Nothing of a row is stored before all of it is read: four lanes then go through the machine as one vector.
-        own = c[i] * d
-        p0 = P[4 * i] + own * r0
-        p1 = P[4 * i + 1] + own * r1
-        p2 = P[4 * i + 2] + own * r2
-        p3 = P[4 * i + 3] + own * r3
+        share = c[i] * d
+        p0 = P[4 * i] + share * r0
+        p1 = P[4 * i + 1] + share * r1
+        p2 = P[4 * i + 2] + share * r2
+        p3 = P[4 * i + 3] + share * r3
         P[4 * i] = p0
         P[4 * i + 1] = p1
         P[4 * i + 2] = p2

@@ -97,11 +97,11 @@ class RowBasis:
 
 def unit_columns(H: FloatArray) -> FloatArray:
     """S (n,): about 1 / sqrt(H_jj), in powers of two; where H_jj is nothing, that of the largest."""
-    own = np.abs(np.diag(H))
-    largest = own.max(initial=0.0)
+    diagonal = np.abs(np.diag(H))
+    largest = diagonal.max(initial=0.0)
     if not largest > 0.0:
-        return np.ones(own.shape[0])
-    return np.asarray(2.0 ** -np.floor(0.5 * np.log2(np.where(own > 1e-26 * largest, own, largest))))
+        return np.ones(diagonal.shape[0])
+    return np.asarray(2.0 ** -np.floor(0.5 * np.log2(np.where(diagonal > 1e-26 * largest, diagonal, largest))))
 
 
 def row_basis(G: FloatArray, tolerance: float, linear_solver: LinearSolver) -> RowBasis:
@@ -124,7 +124,7 @@ def row_basis(G: FloatArray, tolerance: float, linear_solver: LinearSolver) -> R
     # Long rows first and columns pivoted: then short rows keep their digits beside long ones (Cox and Higham 1998).
     place = np.argsort(-sizes)
     B = np.where(used[:, None], G, 0.0) @ Q.T
-    own, triangle, order = linalg.qr(B[place], mode="economic", pivoting=True)
-    U = np.empty_like(own)
-    U[place] = own
+    orthonormal, triangle, order = linalg.qr(B[place], mode="economic", pivoting=True)
+    U = np.empty_like(orthonormal)
+    U[place] = orthonormal
     return RowBasis(np.ascontiguousarray(Q[order]), np.asarray(U, dtype=np.float64), np.asarray(triangle))

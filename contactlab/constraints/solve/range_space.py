@@ -96,11 +96,11 @@ def _parents(tree: Model | ArrayLike, n: int) -> IntArray:
         raise ConstraintError(
             "tree", f"must be a Model or whole numbers of shape ({n},), got {given.dtype} {given.shape}"
         )
-    own = np.array(given, dtype=np.int64)
-    for i, up in enumerate(own.tolist()):
+    branches = np.array(given, dtype=np.int64)
+    for i, up in enumerate(branches.tolist()):
         if not -1 <= up < i:
             raise ConstraintError("tree", f"entry [{i}] must lie between -1 and {i - 1}, got {up}")
-    return own
+    return branches
 
 
 def _chosen(system: System, tolerance: float, linear_solver: LinearSolver) -> KKTSolution:

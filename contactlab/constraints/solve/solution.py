@@ -114,8 +114,8 @@ def residual_of(G: FloatArray, x: FloatArray, gamma: FloatArray, alone: FloatArr
 
 def alone(H: FloatArray, c: FloatArray) -> FloatArray:
     """|c_j| / H_jj (n,), zero without inertia."""
-    own = np.diag(H)
-    return np.asarray(np.abs(c) / np.where(own > 0.0, own, np.inf))
+    diagonal = np.diag(H)
+    return np.asarray(np.abs(c) / np.where(diagonal > 0.0, diagonal, np.inf))
 
 
 def finished(

@@ -26,18 +26,18 @@ def number(value: float, field: str, *, infinite: bool = False) -> float:
 
 def at_least_zero(value: float, field: str, *, infinite: bool = False) -> float:
     """A number that is not negative."""
-    met = number(value, field, infinite=infinite)
-    if met < 0.0:
-        raise BridgeError(field, f"must not be negative, got {met}")
-    return met
+    checked = number(value, field, infinite=infinite)
+    if checked < 0.0:
+        raise BridgeError(field, f"must not be negative, got {checked}")
+    return checked
 
 
 def share(value: float, field: str) -> float:
     """A number from 0 to 1."""
-    met = number(value, field)
-    if not 0.0 <= met <= 1.0:
-        raise BridgeError(field, f"must lie between 0 and 1, got {met}")
-    return met
+    checked = number(value, field)
+    if not 0.0 <= checked <= 1.0:
+        raise BridgeError(field, f"must lie between 0 and 1, got {checked}")
+    return checked
 
 
 def several(values: Iterable[T], field: str) -> tuple[T, ...]:

@@ -120,19 +120,19 @@ def mimic_rows(model: Model, kin: Kinematics, mimics: bool, how: Stabilisation) 
 
 
 def _custom(loops: ConstraintSet) -> NDArray[np.bool_]:
-    found = np.zeros(len(loops), dtype=bool)
+    mask = np.zeros(len(loops), dtype=bool)
     for group in loops.groups:
-        found[group.rows] = group.kind == "custom"
-    return found
+        mask[group.rows] = group.kind == "custom"
+    return mask
 
 
 def _without_velocity(loops: ConstraintSet) -> NDArray[np.bool_]:
     """Rows of custom constraints on accelerations alone, and of contacts whose acceleration is prescribed."""
-    found = loops.accelerations != 0.0
+    mask = loops.accelerations != 0.0
     for constraint, place in zip(loops.constraints, loops._places, strict=True):
         if getattr(constraint, "level", "position") == "acceleration":
-            found[place] = True
-    return np.asarray(found)
+            mask[place] = True
+    return np.asarray(mask)
 
 
 def _none(model: Model, how: Stabilisation) -> BilateralRows:

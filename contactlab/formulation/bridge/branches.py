@@ -54,11 +54,11 @@ class Branches:
 
     def path(self, link: int) -> IntArray:
         """Degrees of freedom that move a link, ascending; none for the world (-1)."""
-        found = self._paths.get(link)
-        if found is None:
-            found = self.up_from(int(self.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
-            self._paths[link] = found
-        return found
+        path = self._paths.get(link)
+        if path is None:
+            path = self.up_from(int(self.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
+            self._paths[link] = path
+        return path
 
     def up_from(self, dof: int) -> IntArray:
         """A degree of freedom with all below it, ascending."""

@@ -136,15 +136,15 @@ def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[Contact
     body_b = _bodies(model, contacts, "body_b")
     nc = len(contacts)
     normal, given, given_a = (np.zeros((nc, 3)) for _ in range(3))
-    own, paired = np.zeros(nc, dtype=bool), np.zeros(nc, dtype=bool)
+    in_body, paired = np.zeros(nc, dtype=bool), np.zeros(nc, dtype=bool)
     for i, contact in enumerate(contacts):
-        normal[i], given[i], own[i] = contact.normal, contact.point, contact.frame == "body"
+        normal[i], given[i], in_body[i] = contact.normal, contact.point, contact.frame == "body"
         if contact.point_a is not None:
             given_a[i], paired[i] = contact.point_a, True
     radius = np.array([contact.radius for contact in contacts])
-    centre = _in_world(at, body_b, given, own)
+    centre = _in_world(at, body_b, given, in_body)
     x_b = centre - radius[:, None] * normal
-    facing = np.where(paired[:, None], _in_world(at, body_a, given_a, own), x_b)
+    facing = np.where(paired[:, None], _in_world(at, body_a, given_a, in_body), x_b)
     measured = np.einsum("ci,ci->c", normal, x_b - facing)
     # Right opposite B's point, so that the two forces on A and B are on one line.
     x_a = x_b - measured[:, None] * normal
@@ -160,10 +160,10 @@ def contact_geometry(model: Model, at: Instantaneous, contacts: Sequence[Contact
     )
 
 
-def _in_world(at: Instantaneous, bodies: IntArray, points: FloatArray, own: NDArray[np.bool_]) -> FloatArray:
-    """Points (nc, 3) in the world, where ``own`` from body coordinates."""
+def _in_world(at: Instantaneous, bodies: IntArray, points: FloatArray, in_body: NDArray[np.bool_]) -> FloatArray:
+    """Points (nc, 3) in the world, where ``in_body`` from body coordinates."""
     R, p = at.poses(bodies)
-    return np.where(own[:, None], p + np.einsum("cij,cj->ci", R, points), points)
+    return np.where(in_body[:, None], p + np.einsum("cij,cj->ci", R, points), points)
 
 
 def _names(contacts: Sequence[ContactPoint]) -> tuple[str, ...]:

@@ -108,44 +108,44 @@ class ContactPoint:
         surface: Surface = "a",
         name: str | None = None,
     ) -> None:
-        own = "ContactPoint."
+        prefix = "ContactPoint."
         if frame not in ("world", "body"):
-            raise BridgeError(own + "frame", f"must be 'world' or 'body', got {frame!r}")
+            raise BridgeError(prefix + "frame", f"must be 'world' or 'body', got {frame!r}")
         if surface not in get_args(Surface):
-            raise BridgeError(own + "surface", f"must be one of {get_args(Surface)}, got {surface!r}")
+            raise BridgeError(prefix + "surface", f"must be one of {get_args(Surface)}, got {surface!r}")
         label: object = name  # whatever the caller's types say
         if label is not None and (not isinstance(label, str) or not label):
-            raise BridgeError(own + "name", f"must be a non-empty string or None, got {name!r}")
-        both = at_least_zero(mu, own + "mu")
-        kinetic = both if mu_sliding is None else at_least_zero(mu_sliding, own + "mu_sliding")
-        static = both if mu_non_sliding is None else at_least_zero(mu_non_sliding, own + "mu_non_sliding")
+            raise BridgeError(prefix + "name", f"must be a non-empty string or None, got {name!r}")
+        both = at_least_zero(mu, prefix + "mu")
+        kinetic = both if mu_sliding is None else at_least_zero(mu_sliding, prefix + "mu_sliding")
+        static = both if mu_non_sliding is None else at_least_zero(mu_non_sliding, prefix + "mu_non_sliding")
         if kinetic > static:
-            raise BridgeError(own + "mu_sliding", f"{kinetic} exceeds mu_non_sliding, which is {static}")
+            raise BridgeError(prefix + "mu_sliding", f"{kinetic} exceeds mu_non_sliding, which is {static}")
         values = {
             "body_b": body_b,
-            "point": _vector(point, own + "point"),
+            "point": _vector(point, prefix + "point"),
             "normal": _unit(normal),
             "body_a": body_a,
             "frame": frame,
-            "point_a": None if point_a is None else _vector(point_a, own + "point_a"),
-            "gap": None if gap is None else number(gap, own + "gap"),
+            "point_a": None if point_a is None else _vector(point_a, prefix + "point_a"),
+            "gap": None if gap is None else number(gap, prefix + "gap"),
             "mu_sliding": kinetic,
             "mu_non_sliding": static,
-            "restitution": share(restitution, own + "restitution"),
-            "stiffness": at_least_zero(stiffness, own + "stiffness"),
-            "dissipation": at_least_zero(dissipation, own + "dissipation"),
-            "radius": at_least_zero(radius, own + "radius"),
-            "torsional": at_least_zero(torsional, own + "torsional"),
-            "rolling": at_least_zero(rolling, own + "rolling"),
+            "restitution": share(restitution, prefix + "restitution"),
+            "stiffness": at_least_zero(stiffness, prefix + "stiffness"),
+            "dissipation": at_least_zero(dissipation, prefix + "dissipation"),
+            "radius": at_least_zero(radius, prefix + "radius"),
+            "torsional": at_least_zero(torsional, prefix + "torsional"),
+            "rolling": at_least_zero(rolling, prefix + "rolling"),
             "surface": surface,
             "name": name,
         }
         for field, value in values.items():
             object.__setattr__(self, field, value)
         if self.restitution and (self.stiffness or self.dissipation):
-            raise BridgeError(own + "restitution", "a contact that gives way has stiffness and dissipation instead")
+            raise BridgeError(prefix + "restitution", "a contact that gives way has stiffness and dissipation instead")
         if self.radius and surface == "b":
-            raise BridgeError(own + "surface", "a ball of B is not flat; 'a' or 'fixed' with a radius")
+            raise BridgeError(prefix + "surface", "a ball of B is not flat; 'a' or 'fixed' with a radius")
 
     def __repr__(self) -> str:
         label = "" if self.name is None else f"{self.name!r}, "

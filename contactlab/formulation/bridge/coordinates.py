@@ -54,29 +54,29 @@ class Coordinates:
             known = [*self._data, *self._model.names] if name != WORLD else []
             raise BridgeError(field, f"no joint is called {name!r}{close_names(name, known)}")
         several = place.stop - place.start > 1
-        found = tuple(
+        coordinates = tuple(
             Coordinate(f"{name}[{i}]" if several else name, self._position(v), v)
             for i, v in enumerate(range(place.start, place.stop))
         )
-        if not found:
+        if not coordinates:
             raise BridgeError(field, f"joint {name!r} does not move")
-        return found
+        return coordinates
 
     def coordinate(self, name: str, index: int, field: str) -> Coordinate:
         """Degree of freedom ``index`` of a joint."""
-        found = self.joint(name, field)
+        coordinates = self.joint(name, field)
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
             raise BridgeError(field, f"coordinate of {name!r} must be a whole number, got {index!r}")
-        if not 0 <= index < len(found):
-            raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(found) - 1}, not {index}")
-        return found[index]
+        if not 0 <= index < len(coordinates):
+            raise BridgeError(field, f"joint {name!r} has coordinates 0 to {len(coordinates) - 1}, not {index}")
+        return coordinates[index]
 
     def with_position(self, name: str, index: int, field: str) -> tuple[Coordinate, int]:
         """Degree of freedom ``index`` of a joint and the place of its position, which it must have."""
-        found = self.coordinate(name, index, field)
-        if found.q is None:
-            raise BridgeError(field, f"{found.name!r} turns an orientation: it has no position of its own")
-        return found, found.q
+        coordinate = self.coordinate(name, index, field)
+        if coordinate.q is None:
+            raise BridgeError(field, f"{coordinate.name!r} turns an orientation: it has no position of its own")
+        return coordinate, coordinate.q
 
     def _position(self, v: int) -> int | None:
         tree = self._tree

@@ -134,26 +134,26 @@ def _swept(J: SparseRows, tree: Branches, S: FloatArray, U: FloatArray, inverse:
     columns = J.tocsc()
     m, nv = J.shape
     waiting: dict[int, list[tuple[IntArray, FloatArray]]] = {}
-    found: list[tuple[IntArray, IntArray, FloatArray]] = []
+    entries_of: list[tuple[IntArray, IntArray, FloatArray]] = []
     for j in range(nv - 1, -1, -1):
         first, last = columns.indptr[j], columns.indptr[j + 1]
         arrived = waiting.pop(j, [])
         if first == last and not arrived:
             continue
-        own, entries = columns.indices[first:last].astype(np.int64), columns.data[first:last]
-        rows = own if not arrived else np.unique(np.concatenate([own, *(part for part, _ in arrived)]))
+        places, entries = columns.indices[first:last].astype(np.int64), columns.data[first:last]
+        rows = places if not arrived else np.unique(np.concatenate([places, *(part for part, _ in arrived)]))
         e, P = np.zeros(rows.size), np.zeros((rows.size, 6))
-        e[np.searchsorted(rows, own)] = entries
+        e[np.searchsorted(rows, places)] = entries
         for part, forces in arrived:
             P[np.searchsorted(rows, part)] += forces
         e -= P @ S[j]
-        found.append((rows, np.full(rows.size, j), e))
+        entries_of.append((rows, np.full(rows.size, j), e))
         below = int(tree.dof_parent[j])
         if below >= 0:
             P += (e * inverse[j])[:, None] * U[j]
             waiting.setdefault(below, []).append((rows, P))
-    if not found:
+    if not entries_of:
         return csr_array((m, nv))
-    i, k, e = (np.concatenate(same) for same in zip(*found, strict=True))
+    i, k, e = (np.concatenate(same) for same in zip(*entries_of, strict=True))
     swept = csr_array((e, (i, k)), shape=(m, nv))
     return swept

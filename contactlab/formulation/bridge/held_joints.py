@@ -94,34 +94,34 @@ def holders(
     model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
 ) -> tuple[Holder, ...]:
     """Dry friction of joints, then the velocity drives."""
-    found = []
+    result = []
     for name, bound in _bounds(model, friction).items():
         largest = at_least_zero(bound, f"friction[{name!r}]")
         if largest > 0.0:
             for coordinate in coordinates.joint(name, "friction"):
                 label = f"dry friction of {coordinate.name}"
-                found.append(Holder("dry friction", label, coordinate, 0.0, largest, float(v[coordinate.v])))
+                result.append(Holder("dry friction", label, coordinate, 0.0, largest, float(v[coordinate.v])))
     for drive, coordinate, label in _labelled(coordinates, drives):
         if isinstance(drive, VelocityDrive):
             speed = float(v[coordinate.v])
-            found.append(Holder("drive", label, coordinate, drive.target, drive.max_force, speed))
-    return tuple(found)
+            result.append(Holder("drive", label, coordinate, drive.target, drive.max_force, speed))
+    return tuple(result)
 
 
 def servos(coordinates: Coordinates, q: FloatArray, v: FloatArray, drives: Sequence[Drive]) -> tuple[Servo, ...]:
     """The position drives."""
-    found = []
+    result = []
     for drive, coordinate, label in _labelled(coordinates, drives):
         if isinstance(drive, PositionDrive) and coordinate.q is not None:
             error = float(q[coordinate.q]) - drive.target
-            found.append(Servo(label, coordinate, error, float(v[coordinate.v]), drive))
-    return tuple(found)
+            result.append(Servo(label, coordinate, error, float(v[coordinate.v]), drive))
+    return tuple(result)
 
 
 def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[Drive, Coordinate, str]]:
     """Drives with what they drive and labels that tell them apart."""
-    found: list[tuple[Drive, Coordinate, str]] = []
-    met: dict[str, int] = {}
+    labelled: list[tuple[Drive, Coordinate, str]] = []
+    count: dict[str, int] = {}
     for i, drive in enumerate(drives):
         field = f"drives[{i}]"
         if isinstance(drive, PositionDrive):
@@ -131,11 +131,11 @@ def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[D
         else:
             raise BridgeError(field, f"must be a VelocityDrive or PositionDrive, got {type(drive).__name__}")
         label = drive.name or f"drive of {coordinate.name}"
-        if drive.name is not None and label in met:
+        if drive.name is not None and label in count:
             raise BridgeError(f"{field}.name", f"{label!r} is the name of another drive too")
-        met[label] = met.get(label, 0) + 1
-        found.append((drive, coordinate, label if met[label] == 1 else f"{label} ({met[label]})"))
-    return found
+        count[label] = count.get(label, 0) + 1
+        labelled.append((drive, coordinate, label if count[label] == 1 else f"{label} ({count[label]})"))
+    return labelled
 
 
 def _bounds(model: Model, friction: Friction) -> Mapping[str, float]:

@@ -133,8 +133,8 @@ class ModelProblem:
         level
             Level of bare forces.
         """
-        own, forces = self._read(solution, level)
-        return contact_forces(self._inputs, own, forces)
+        stated, forces = self._read(solution, level)
+        return contact_forces(self._inputs, stated, forces)
 
     def forces_on(
         self,
@@ -157,34 +157,34 @@ class ModelProblem:
         about
             (3,) [m] in the world; the body's origin if not given.
         """
-        own, forces = self._read(solution, level)
+        stated, forces = self._read(solution, level)
         point = None if about is None else finite_array(about, "about", (3,), BridgeError)
-        return load_on(self._inputs, own, forces, body, point)
+        return load_on(self._inputs, stated, forces, body, point)
 
     def force_of(self, label: str, solution: Solution | ConstraintForces, *, level: LevelName | None = None) -> float:
         """Force along the row of a label; 0 for a row that only the other level has."""
-        own, forces = self._read(solution, level)
-        if label not in own.rows.labels:
-            other = self._velocities if own is self._level("acceleration") else self._level("acceleration")
+        stated, forces = self._read(solution, level)
+        if label not in stated.rows.labels:
+            other = self._velocities if stated is self._level("acceleration") else self._level("acceleration")
             if label in other.rows.labels:
                 return 0.0
-        return row_force(own, forces, own.rows[label])
+        return row_force(stated, forces, stated.rows[label])
 
     def beyond_bounds(self, solution: Solution | ConstraintForces) -> dict[str, float]:
         """Joints held at acceleration level with more force than their friction or drive has, by label [N m or N].
 
         Where there are any, the solution is not one: see `giving_way`.
         """
-        own, forces = self._read(solution, "acceleration" if isinstance(solution, ConstraintForces) else None)
-        found = {}
-        for row in own.rows.G:
-            force = float(forces.fG[row.index]) if own is self._level("acceleration") else 0.0
+        stated, forces = self._read(solution, "acceleration" if isinstance(solution, ConstraintForces) else None)
+        beyond = {}
+        for row in stated.rows.G:
+            force = float(forces.fG[row.index]) if stated is self._level("acceleration") else 0.0
             if row.bounds is not None and not row.bounds[0] <= force <= row.bounds[1]:
-                found[row.label] = force
-        return found
+                beyond[row.label] = force
+        return beyond
 
     def giving_way(self, solution: Solution | ConstraintForces) -> ModelProblem:
-        """Copy of the problem with the joints `beyond_bounds`, at acceleration level, not held, but with all their force.
+        """Copy of the problem whose joints `beyond_bounds`, at acceleration level, are not held but bear all they can.
 
         Solve, and repeat until `beyond_bounds` is empty; the velocity level finds this out by itself.
         """
@@ -217,14 +217,14 @@ class ModelProblem:
             raise BridgeError("level", "bare forces do not say theirs: 'acceleration' or 'velocity'?")
         else:
             name, forces = level, solution
-        own = self._level(name)
-        counts = tuple(len(getattr(own.rows, operator)) for operator in "NFLGB")
+        stated = self._level(name)
+        counts = tuple(len(getattr(stated.rows, operator)) for operator in "NFLGB")
         lengths = tuple(part.size for part in (forces.fN, forces.fF, forces.fL, forces.fG, forces.fB))
         if counts != lengths:
             raise BridgeError(
                 "solution", f"fN, fF, fL, fG, fB of lengths {lengths}, wanted {counts}: of another problem?"
             )
-        return own, forces
+        return stated, forces
 
     def __repr__(self) -> str:
         p = self._inputs

@@ -119,14 +119,14 @@ def load_on(p: Inputs, level: Level[Any], forces: ConstraintForces, body: str, a
 
     for i, contact in enumerate(contact_forces(p, level, forces)):
         if body in (contact.body_a, contact.body_b):
-            own = contact.force_on(body)
+            push = contact.force_on(body)
             at = p.geometry.x_b[i] if body == contact.body_b else p.geometry.x_a[i]
             turning = contact.moment if body == contact.body_b else -contact.moment
-            moment, force = moment + turning + np.cross(at - point, own), force + own
+            moment, force = moment + turning + np.cross(at - point, push), force + push
     for wrench in _loop_wrenches(p, level, forces):
         if wrench.body == body:
-            own = wrench.wrench[3:]
-            moment, force = moment + wrench.wrench[:3] + np.cross(wrench.frame.p - point, own), force + own
+            push = wrench.wrench[3:]
+            moment, force = moment + wrench.wrench[:3] + np.cross(wrench.frame.p - point, push), force + push
     return BodyLoad(moment, force, point)
 
 
@@ -137,7 +137,7 @@ def _loop_wrenches(p: Inputs, level: Level[Any], forces: ConstraintForces) -> li
     values = [row_force(level, forces, row) for row in (*level.rows.G, *level.rows.B) if row.kind == "loop"]
     if not values:
         return []
-    found: list[BodyWrench] = []
+    wrenches: list[BodyWrench] = []
     for group in p.constraint_set.groups:
-        found += group_wrenches(p.model, p.kin, p.constraint_set, values, group.name, frame="world", t=p.t)
-    return found
+        wrenches += group_wrenches(p.model, p.kin, p.constraint_set, values, group.name, frame="world", t=p.t)
+    return wrenches

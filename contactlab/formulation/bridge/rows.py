@@ -69,13 +69,13 @@ class RowTable:
     @classmethod
     def of(cls, rows: dict[Operator, list[Row]]) -> RowTable:
         """Number the rows of each operator, and tell apart those that have one label."""
-        met: dict[str, int] = {}
+        count: dict[str, int] = {}
         numbered: dict[str, tuple[Row, ...]] = {}
-        for operator, own in rows.items():
+        for operator, listed in rows.items():
             placed = []
-            for index, row in enumerate(own):
-                met[row.label] = met.get(row.label, 0) + 1
-                label = row.label if met[row.label] == 1 else f"{row.label} ({met[row.label]})"
+            for index, row in enumerate(listed):
+                count[row.label] = count.get(row.label, 0) + 1
+                label = row.label if count[row.label] == 1 else f"{row.label} ({count[row.label]})"
                 placed.append(replace(row, operator=operator, index=index, label=label))
             numbered[operator] = tuple(placed)
         return cls(**numbered)

@@ -18,10 +18,9 @@ from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
 from contactlab.formulation.cone import form_cone_problem, pyramid_vector
-from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
+from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
-from contactlab.formulation.impact import form_impact_lcp
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
 from contactlab.formulation.proposal import proposed
 from contactlab.formulation.shrinking import solve_with_shrinking_step

@@ -9,7 +9,7 @@ from rods import EPS, MIRROR, M, Rod
 import lcp
 from contactlab import ConstraintSolveError, ConstraintSolver
 from contactlab.constraint_solver import ImpactSolution
-from contactlab.formulation.impact import form_impact_lcp
+from contactlab.formulation.discretized import form_impact_lcp
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
 duplicated = pytest.mark.parametrize(("copies", "more"), [(c, m) for c in range(3) for m in range(4)])

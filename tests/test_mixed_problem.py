@@ -11,8 +11,7 @@ from mixed import random_acceleration_problem
 import lcp
 from contactlab import ConstraintSolver
 from contactlab.formulation.acceleration import form_acceleration_lcp
-from contactlab.formulation.discretized import form_discretized_lcp
-from contactlab.formulation.impact import form_impact_lcp
+from contactlab.formulation.discretized import form_discretized_lcp, form_impact_lcp
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
 RANKS = [(0, 0), (1, 1), (3, 3), (4, 2), (6, 1)]

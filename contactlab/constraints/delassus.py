@@ -32,18 +32,8 @@ def delassus(model: Model, q: Instant, cs: ConstraintSet, *, t: float = 0.0) -> 
     """K = G M^-1 G^T (nc, nc): accelerations of the rows that unit constraint forces cause.
 
     Unit forces are carried from the bodies they act on to the root, through the articulated bodies: O(links) for
-    each row and no mass matrix (Kokkevis and Metaxas 1998). Any rows, redundant ones too; RBDL's K.
-
-    Parameters
-    ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
-    cs
-        The set.
-    t
-        Time [s], for custom constraints that depend on it.
+    each row and no mass matrix (Kokkevis and Metaxas 1998). Any rows, redundant ones too; RBDL's K. Arguments as for
+    `constraint_jacobian`.
     """
     at = q if isinstance(q, Kinematics) else kinematics(model, q)
     G = constraint_jacobian(model, at, cs, t=t)

@@ -214,20 +214,7 @@ def constraint_position_error(
     """Position errors (nc,), or of one group's rows: those of loops and of custom constraints at position level.
 
     A contact's is zero, there being no ground to measure from; a loop's rotation error is the sine of the angle, zero
-    at 180 degrees too.
-
-    Parameters
-    ----------
-    model
-        The model.
-    q
-        (nq,) configuration, or a `Kinematics`.
-    cs
-        The set.
-    group
-        Name or id of a group.
-    t
-        Time [s], for custom constraints that depend on it.
+    at 180 degrees too. ``group`` is the name or id of a group, the other arguments are as for `constraint_jacobian`.
     """
     phi = evaluated(model, q, None, cs, POSITION_ERROR, t).phi
     return phi if group is None else phi[cs.rows(group)]

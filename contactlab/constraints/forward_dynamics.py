@@ -212,14 +212,14 @@ def _considered(
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
     rank, residual = DEPENDENT, 0.0
     if method == UNIT_FORCES and m <= nv:
-        residual = full_unit_forces()(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
+        residual = full_unit_forces.call(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
         rank = m if residual >= 0.0 else int(residual)
     if method == UNIT_FORCES and rank == DEPENDENT:
         # No unit force tells dependent rows apart, and none can be applied to what has no inertia.
         method = NULL_SPACE
         q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m, 0))
     if rank == DEPENDENT:
-        rank, residual = full_mass_matrix()(
+        rank, residual = full_mass_matrix.call(
             ints, order, floats, q_, v_, force, forces_ext, custom, given, work,
             a, forces, ready, int(packed.chain), method,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.constraints.actuation import actuation_of, checked_mask, wanted_acceleration
 from contactlab.constraints.constraint_set import ConstraintSet
@@ -16,7 +16,7 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, read_only
 
-__all__ = ["ConstrainedInverseDynamics", "inverse_dynamics_constraints", "row_residual"]
+__all__ = ["ConstrainedInverseDynamics", "completed", "inverse_dynamics_constraints"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,16 +108,23 @@ def inverse_dynamics_constraints(
     load = system.H @ a + system.C
     # By construction of full row rank: a solution, the shortest one.
     forces = row_space(system.G[:, ~mask].T).solve(load[~mask])
-    tau = load - system.G.T @ forces
-    tau[~mask] = 0.0
-    missed = float(np.abs(a[mask] - u).max(initial=0.0))
-    return ConstrainedInverseDynamics(
-        read_only(a), read_only(tau), read_only(forces), rows.rank, row_residual(system, a), missed
-    )
+    return completed(system, mask, u, a, load, forces, rows.rank)
 
 
-def row_residual(system: ConstrainedSystem, a: FloatArray) -> float:
-    """Largest |G a - gamma|_i over (|gamma_i| + |G_i| |a|)."""
+def completed(
+    system: ConstrainedSystem,
+    mask: NDArray[np.bool_],
+    wanted: FloatArray,
+    a: FloatArray,
+    load: FloatArray,
+    forces: FloatArray,
+    rank: int,
+) -> ConstrainedInverseDynamics:
+    """Inverse dynamics of accelerations a under the rows' forces, ``load`` being H a + C, ``wanted`` that of drives."""
     G, gamma = system.G, system.gamma
+    tau = load - G.T @ forces
+    tau[~mask] = 0.0
     scale = np.abs(gamma) + np.linalg.norm(G, axis=1) * np.linalg.norm(a)
-    return float(np.max(np.abs(G @ a - gamma) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
+    residual = float(np.max(np.abs(G @ a - gamma) / np.where(scale > 0.0, scale, 1.0), initial=0.0))
+    missed = float(np.abs(a[mask] - wanted).max(initial=0.0))
+    return ConstrainedInverseDynamics(read_only(a), read_only(tau), read_only(forces), rank, residual, missed)

@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.constraints.actuation import checked_mask, wanted_acceleration
 from contactlab.constraints.constraint_set import ConstraintSet
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.inverse_dynamics import ConstrainedInverseDynamics, row_residual
+from contactlab.constraints.inverse_dynamics import ConstrainedInverseDynamics, completed
 from contactlab.constraints.row_space import RowSpace, row_space
 from contactlab.constraints.system import constrained_system
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array
 
 __all__ = ["inverse_dynamics_constraints_relaxed"]
 
@@ -74,12 +74,7 @@ def inverse_dynamics_constraints_relaxed(
     forces = rows.multipliers(stiff @ a - right)
     # A large W drowns the digits of entries without a drive, which have to balance by the forces alone.
     forces = forces + row_space(G[:, ~mask].T).solve((load - G.T @ forces)[~mask])
-    tau = load - G.T @ forces
-    tau[~mask] = 0.0
-    missed = float(np.abs(a[mask] - x).max(initial=0.0))
-    return ConstrainedInverseDynamics(
-        read_only(a), read_only(tau), read_only(forces), rows.rank, row_residual(system, a), missed
-    )
+    return completed(system, mask, x, a, load, forces, rows.rank)
 
 
 def _minimum(stiff: FloatArray, right: FloatArray, rows: RowSpace, gamma: FloatArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """Linear complementarity problems from problem data, and the way back to forces.
 
-`bilateral` eliminates the equations; `acceleration`, `impact` and `discretized` state one problem each and unpack its
+`bilateral` eliminates the equations; `acceleration` and `discretized` state one problem each and unpack its
 solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the
 others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `kernels` holds the
 arithmetic that the compiled step shares. `bridge` states problem data from a model.

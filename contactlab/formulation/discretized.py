@@ -48,6 +48,7 @@ __all__ = [
     "add_bilateral_forces",
     "construct_base_discretized_time_lcp",
     "form_discretized_lcp",
+    "form_impact_lcp",
     "populate_packed_constraint_forces_from_lcp_solution",
     "recover_forces",
     "update_discretized_time_lcp",
@@ -137,6 +138,15 @@ def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> Discretize
     """State the LCP of a step h [s]: what `update_discretized_time_lcp` gives, without a base to keep."""
     step = check_step(h)
     return _discretized(step, unilateral_rows(data.blocks()), data)
+
+
+def form_impact_lcp(data: ConstraintVelProblemData) -> DiscretizedLCP:
+    """State the LCP of the impulses [N s] at one instant: that of a step, h being 1 and dimensionless.
+
+    The gammas are therefore in 1/kg: a gamma meant for forces over a step h [s/kg] has to be divided by h first. Bounds
+    of boxed rows are impulses.
+    """
+    return form_discretized_lcp(data, 1.0)
 
 
 def populate_packed_constraint_forces_from_lcp_solution(

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import lcp
-from contactlab.formulation.discretized import recover_forces
-from contactlab.formulation.impact import form_impact_lcp
+from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError

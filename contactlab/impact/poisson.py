@@ -18,8 +18,7 @@ import numpy as np
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
-from contactlab.formulation.discretized import recover_forces
-from contactlab.formulation.impact import form_impact_lcp
+from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem

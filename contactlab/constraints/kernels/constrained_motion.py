@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contactlab.constraints.kernels.constraint_residual import checked
 from contactlab.constraints.kernels.kkt import solve_kkt
-from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, RANK_TOLERANCE
+from contactlab.constraints.kernels.kkt_codes import BROKEN, ELSEWHERE, RANK_TOLERANCE, System
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
 from contactlab.constraints.kernels.wanted import SCRATCH as OF_ROWS
@@ -95,7 +95,7 @@ def full_mass_matrix(
     for j in range(nv):
         alone[j] = abs(c[j]) / H[j, j] if H[j, j] > 0.0 else 0.0
     work = W[b + nv * nv + 2 * nv :]
-    code = solve_kkt(method, t.dof_parent, dense, H, G, c, gamma, RANK_TOLERANCE, work, order, a, forces)
+    code = solve_kkt(method, t.dof_parent, dense, System(H, G, c, gamma), RANK_TOLERANCE, work, order, a, forces)
     if code < 0:
         return code, 0.0
     residual = checked(G, gamma, a, alone, errors)

@@ -13,7 +13,7 @@ pivot of e^2 or two of e, and e^2 of the digits are lost both ways. The matrix o
 from __future__ import annotations
 
 from contactlab.constraints.kernels.cholesky import factor
-from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT
+from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT, System
 from contactlab.constraints.kernels.null_space import unit_columns
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -35,20 +35,12 @@ def independent(A: FloatArray, n: int, m: int, K: FloatArray, w: FloatArray) -> 
 
 
 @kernel
-def solve_direct(
-    H: FloatArray,
-    G: FloatArray,
-    c: FloatArray,
-    gamma: FloatArray,
-    W: FloatArray,
-    order: IntArray,
-    x: FloatArray,
-    forces: FloatArray,
-) -> int:
+def solve_direct(system: System, W: FloatArray, order: IntArray, x: FloatArray, forces: FloatArray) -> int:
     """Fill x (n,) and forces (m,); m, or `DEPENDENT` where a pivot is too small to be trusted.
 
     ``order`` (n + m,) is scratch. Nothing given is changed.
     """
+    H, G, c, gamma = system
     m, n = G.shape
     k = n + m
     A = rows_at(W, 0, k, k)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.constraints.kernels.direct import solve_direct
-from contactlab.constraints.kernels.kkt_codes import DEPENDENT, DIRECT, RANGE_SPACE
+from contactlab.constraints.kernels.kkt_codes import DEPENDENT, DIRECT, RANGE_SPACE, System
 from contactlab.constraints.kernels.null_space import solve_null_space
 from contactlab.constraints.kernels.range_space import restored, solve_range_space
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -15,10 +15,7 @@ def solve_kkt(
     method: int,
     parents: IntArray,
     dense: int,
-    H: FloatArray,
-    G: FloatArray,
-    c: FloatArray,
-    gamma: FloatArray,
+    system: System,
     tolerance: float,
     W: FloatArray,
     order: IntArray,
@@ -30,16 +27,16 @@ def solve_kkt(
     H is overwritten. Redundant rows make the matrices of the other methods singular: the null-space method, which finds
     the rank first, then answers for them.
     """
-    m, n = G.shape
+    m, n = system.G.shape
     code = DEPENDENT
     if m <= n:
         if method == DIRECT:
-            code = solve_direct(H, G, c, gamma, W, order, x, forces)
+            code = solve_direct(system, W, order, x, forces)
         elif method == RANGE_SPACE:
-            code = solve_range_space(parents, dense, H, G, c, gamma, W, x, forces)
+            code = solve_range_space(parents, dense, system, W, x, forces)
             if code == DEPENDENT:
                 start = (n + m + 1) * (m + 1)
-                restored(H, W[start : start + n])
+                restored(system.H, W[start : start + n])
     if code == DEPENDENT:
-        code = solve_null_space(H, G, c, gamma, tolerance, W, x, forces)
+        code = solve_null_space(system, tolerance, W, x, forces)
     return code

@@ -5,10 +5,11 @@ A result >= 0 is the rank of G; `DEPENDENT` sends the caller to the null-space m
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from contactlab.constraints.kernels.wanted import SCRATCH
 from contactlab.multibody.kernels.sizes import head_size
+from contactlab.spatial.arrays import FloatArray
 
 #: The methods, as the kernels number them.
 DIRECT: Final = 0
@@ -40,6 +41,15 @@ CLEAR_PIVOT: Final = 1e-5
 CLEAR_LU_PIVOT: Final = 1e-8
 # Residuals of rows whose terms are all tiny are measured against this part of the largest row's terms.
 RESIDUAL_FLOOR: Final = 1e-6
+
+
+class System(NamedTuple):
+    """Operands of H x - G^T lambda = c, G x = gamma."""
+
+    H: FloatArray  # (n, n)
+    G: FloatArray  # (m, n)
+    c: FloatArray  # (n,)
+    gamma: FloatArray  # (m,)
 
 
 def null_space_size(n: int, m: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 
 from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
 from contactlab.constraints.kernels.householder import reflect, reflect_both
-from contactlab.constraints.kernels.kkt_codes import LOOSE
+from contactlab.constraints.kernels.kkt_codes import LOOSE, System
 from contactlab.constraints.kernels.row_space import multipliers, reduce_rows, row_space, targets
 from contactlab.multibody.kernels.codes import PIVOT
 from contactlab.spatial.arrays import FloatArray
@@ -47,21 +47,13 @@ def unit_columns(H: FloatArray, scale: FloatArray) -> None:
 
 
 @kernel
-def solve_null_space(
-    H: FloatArray,
-    G: FloatArray,
-    c: FloatArray,
-    gamma: FloatArray,
-    tolerance: float,
-    W: FloatArray,
-    x: FloatArray,
-    forces: FloatArray,
-) -> int:
+def solve_null_space(system: System, tolerance: float, W: FloatArray, x: FloatArray, forces: FloatArray) -> int:
     """Fill x (n,) and forces (m,) with H x - G^T forces = c, G x = gamma; the rank of G, or `LOOSE` - k.
 
     H (n, n) is symmetric, both triangles, and is overwritten. Columns are measured so that H has about a unit diagonal:
     neither rank nor definiteness depend on the units of the coordinates.
     """
+    H, G, c, gamma = system
     m, n = G.shape
     s = row_space(W, n, m)
     b = 2 * m * n + 7 * m

@@ -12,7 +12,7 @@ chains, H = L L^T is a dense factorisation and L^-T and L^-1 change places.
 from __future__ import annotations
 
 from contactlab.constraints.kernels.cholesky import factor, solve_lower, solve_upper
-from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT
+from contactlab.constraints.kernels.kkt_codes import CLEAR_LU_PIVOT, CLEAR_PIVOT, DEPENDENT, System
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.ltl import factor_ltl
 from contactlab.multibody.kernels.views import rows_at
@@ -99,20 +99,13 @@ def gram(Y: FloatArray, touched: FloatArray, K: FloatArray) -> None:
 
 @kernel
 def solve_range_space(
-    parents: IntArray,
-    dense: int,
-    H: FloatArray,
-    G: FloatArray,
-    c: FloatArray,
-    gamma: FloatArray,
-    W: FloatArray,
-    x: FloatArray,
-    forces: FloatArray,
+    parents: IntArray, dense: int, system: System, W: FloatArray, x: FloatArray, forces: FloatArray
 ) -> int:
     """Fill x (n,) and forces (m,); m, or `DEPENDENT` where H or the responses are not clearly definite.
 
     The lower triangle of H (n, n) holds its factor afterwards; `restored` puts it right again.
     """
+    H, G, c, gamma = system
     m, n = G.shape
     w = m + 1
     Y = rows_at(W, 0, n, w)
@@ -137,14 +130,14 @@ def solve_range_space(
             if not H[j, j] * H[j, j] > CLEAR_LU_PIVOT * diagonal[j]:
                 return DEPENDENT
     for j in range(n):
-        own = Y[j]
+        row = Y[j]
         any_ = 0.0
         for i in range(m):
             value = G[i, j]
-            own[i] = value
+            row[i] = value
             if value != 0.0:
                 any_ = 1.0
-        own[m] = c[j]
+        row[m] = c[j]
         touched[j] = 1.0 if dense else any_
     if dense:
         dense_responses(H, Y)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints.errors import ConstraintError
-from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, kkt_size
+from contactlab.constraints.kernels.kkt_codes import METHODS, RANK_TOLERANCE, System, kkt_size
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 
 __all__ = ["KKTSolution", "System", "finished", "read_system", "read_tolerance", "residual_of", "solved"]
@@ -43,15 +43,6 @@ class KKTSolution:
     residual: float
 
 
-class System(NamedTuple):
-    """Checked copies of the operands."""
-
-    H: FloatArray
-    G: FloatArray
-    c: FloatArray
-    gamma: FloatArray
-
-
 @functools.cache
 def _kernels() -> Any:
     from contactlab.constraints.kernels import constraint_residual, kkt
@@ -60,7 +51,7 @@ def _kernels() -> Any:
 
 
 def read_system(H: ArrayLike, G: ArrayLike, c: ArrayLike, gamma: ArrayLike) -> System:
-    """Copies of the right shapes, finite; H symmetric but for rounding, of which the mean is taken."""
+    """Checked copies of the operands, finite; H symmetric but for rounding, of which the mean is taken."""
     load = finite_array(c, "c", (None,), ConstraintError)
     n = load.shape[0]
     matrix = finite_array(H, "H", (n, n), ConstraintError)
@@ -88,13 +79,12 @@ def solved(
     method: str, system: System, tolerance: float, parents: IntArray | None = None, dense: bool = True
 ) -> KKTSolution:
     """Solution by the compiled solvers; H is used up."""
-    H, G, c, gamma = system
-    m, n = G.shape
-    x, multipliers, sizes = np.empty(n), np.empty(m), alone(H, c)
+    m, n = system.G.shape
+    x, multipliers, sizes = np.empty(n), np.empty(m), alone(system.H, system.c)
     tree = np.arange(-1, n - 1) if parents is None else parents
     work, order = np.empty(kkt_size(n, m)), np.empty(n + m, dtype=np.int64)
     solve = _kernels()[0]
-    code = solve(METHODS[method], tree, int(dense), H, G, c, gamma, tolerance, work, order, x, multipliers)
+    code = solve(METHODS[method], tree, int(dense), system, tolerance, work, order, x, multipliers)
     if code < 0:
         raise loose()
     return finished(system, x, multipliers, code, sizes)

@@ -10,7 +10,7 @@ import pytest
 import simulation_scenes as scenes
 
 import lcp
-from contactlab.recording.record_io import chunk_folder
+from contactlab.recording.storage import chunk_folder
 from contactlab.simulation import RecordError, Recording, TimeStepping, WorldBuilder, simulate
 from contactlab.stepping import arrays_of
 

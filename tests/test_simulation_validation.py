@@ -133,7 +133,7 @@ def test_import_is_light():
     heavy = ["numba", "scipy.linalg", "scipy.optimize", "scipy.sparse.linalg", "matplotlib", "viser"]
     code = (
         f"import sys; sys.path[:0] = {[entry for entry in sys.path if entry]!r}\n"
-        f"import contactlab.simulation, contactlab.recording.record_io\n"
+        f"import contactlab.simulation, contactlab.recording.storage\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

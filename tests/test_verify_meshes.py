@@ -11,8 +11,7 @@ from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, 
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia
 from contactlab.verification.ground_reach import mesh_excess
-from contactlab.verification.pair_coverage import Place
-from contactlab.verification.proximity import core_of
+from contactlab.verification.proximity import Place, core_of
 
 ROUGH = Material(0.4)
 CUBE = RigidInertia.solid_box(1.0, (0.1,) * 3)

@@ -51,14 +51,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.recording.joint_work import JOINT_ENTRIES, joint_entries
-from contactlab.recording.record_portion import portions
+from contactlab.recording.portion import portions
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_record, new_work
 from contactlab.stepping.prepared import arrays_of
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.record import Record
 
 __all__ = ["ENTRIES", "EnergyLedger", "energy_ledger"]
 
@@ -183,7 +183,7 @@ class EnergyLedger:
         return f"{self.energy[0]:.4g} -> {self.energy[-1]:.4g} J: {account}, unaccounted {self.residual.sum():+.0e}"
 
 
-def energy_ledger(recording: Recording) -> EnergyLedger:
+def energy_ledger(recording: Record) -> EnergyLedger:
     """Compute the ledger of a record from its states, steps and contact impulses; in memory is a portion at a time."""
     parts = [_entries(part) for part in portions(recording)]
     return EnergyLedger(
@@ -194,7 +194,7 @@ def energy_ledger(recording: Recording) -> EnergyLedger:
     )
 
 
-def _entries(recording: Recording) -> dict[str, FloatArray]:
+def _entries(recording: Record) -> dict[str, FloatArray]:
     """Return the entries (n,) of all steps."""
     h, tau = recording.h, recording.rows["tau"]
     mean = 0.5 * (recording.v[:-1] + recording.v[1:])
@@ -220,7 +220,7 @@ def _entries(recording: Recording) -> dict[str, FloatArray]:
     }
 
 
-def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """What the steps had and a record has not: see `contactlab.stepping.kernels.account`.
 
     Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 3) of the touching points, B less A,
@@ -241,7 +241,7 @@ def _recomputed(recording: Recording) -> tuple[FloatArray, FloatArray, FloatArra
     return bias, kinetic, u, u_plus
 
 
-def _asleep_dofs(recording: Recording) -> NDArray[np.bool_]:
+def _asleep_dofs(recording: Record) -> NDArray[np.bool_]:
     """Which velocities (n, nv) were held at 0 through each step."""
     asleep = recording.rows["asleep"] != 0
     if not asleep.shape[1]:
@@ -249,7 +249,7 @@ def _asleep_dofs(recording: Recording) -> NDArray[np.bool_]:
     return np.repeat(asleep, np.diff(recording.world.tree_starts), axis=1)
 
 
-def _fallen_asleep(recording: Recording, asleep: NDArray[np.bool_]) -> FloatArray:
+def _fallen_asleep(recording: Record, asleep: NDArray[np.bool_]) -> FloatArray:
     """Return the kinetic energy (n,) of velocities that were set to 0, negative."""
     from contactlab.stepping.kernels.projection import energies_unmoved
 
@@ -261,7 +261,7 @@ def _fallen_asleep(recording: Recording, asleep: NDArray[np.bool_]) -> FloatArra
     return lost
 
 
-def _projected(recording: Recording) -> FloatArray:
+def _projected(recording: Record) -> FloatArray:
     """Return the energy that the displacements of the position projection brought, (n,)."""
     from contactlab.stepping.kernels.projection import energies_unmoved
 
@@ -271,7 +271,7 @@ def _projected(recording: Recording) -> FloatArray:
     return np.asarray(recording.kinetic[1:] + recording.potential[1:] - without.sum(axis=1))
 
 
-def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) -> dict[str, FloatArray]:
+def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> dict[str, FloatArray]:
     """Return the entries of the contacts, summed by step."""
     table, stepper = recording.contacts, recording.stepper
     step = table.step
@@ -302,7 +302,7 @@ def _contact_entries(recording: Recording, u: FloatArray, u_plus: FloatArray) ->
     }
 
 
-def _is_rigid(recording: Recording) -> NDArray[np.bool_]:
+def _is_rigid(recording: Record) -> NDArray[np.bool_]:
     """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
     packed, table = arrays_of(recording.world).packed, recording.contacts
     a = np.where(table.half_space >= 0, len(recording.world.surfaces) + table.half_space, table.shape_a)
@@ -312,7 +312,7 @@ def _is_rigid(recording: Recording) -> NDArray[np.bool_]:
     return rigid
 
 
-def _surface_velocities(recording: Recording) -> FloatArray:
+def _surface_velocities(recording: Record) -> FloatArray:
     """Return (n, 3), the velocity of body A's surface at every contact: 0 but for kinematic bodies."""
     table = recording.contacts
     out = np.zeros((len(table), 3))

@@ -11,7 +11,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import OPEN, SLIDE
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.record import Record
 
 __all__ = ["EVENTS", "ContactEvent", "SolverStatistics", "contact_events", "solver_statistics"]
 
@@ -70,7 +70,7 @@ class SolverStatistics:
         )
 
 
-def contact_events(recording: Recording) -> tuple[ContactEvent, ...]:
+def contact_events(recording: Record) -> tuple[ContactEvent, ...]:
     """Return the events of a record in the order of their steps; those of its first step are contacts made."""
     table = recording.contacts
     names, grounds = recording.world.model.names, recording.world.half_space_names
@@ -100,7 +100,7 @@ def contact_events(recording: Recording) -> tuple[ContactEvent, ...]:
     return tuple(ContactEvent(kind, step, float(recording.time[step]), a, b) for step, _, kind, a, b in sorted(found))
 
 
-def solver_statistics(recording: Recording) -> SolverStatistics:
+def solver_statistics(recording: Record) -> SolverStatistics:
     """Return what the solver did in a record."""
     contacts = np.bincount(recording.rows["contact_step"], minlength=recording.n_steps)
     empty = np.zeros(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import tempfile
 from pathlib import Path
@@ -11,14 +12,60 @@ import numpy as np
 
 import problem_data
 from contactlab.multibody.arguments import singular_joint
-from contactlab.recording.errors import SimulationError
 from contactlab.stepping.kernels import layout
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    import lcp
+    from contactlab.recording.recording import Recording
     from contactlab.stepping.driver import Driver
 
-__all__ = ["simulation_error"]
+__all__ = ["SimulationError", "simulation_error"]
+
+
+class SimulationError(RuntimeError):
+    """A run that had to stop. Every step before it is in ``recording``.
+
+    Attributes
+    ----------
+    problem
+        The island's problem data, or None when no problem was posed (a velocity ran out of range).
+    problem_path
+        The file it was saved to, which `problem_data.load` reopens, or None.
+    step, time
+        The step that failed, counted from 0 in this run, and the time at its start [s].
+    h
+        The step size of ``problem`` [s]; of an adaptive stepper the last one tried.
+    result
+        What the solver answered, or None without a problem.
+    recording
+        The record up to the start of the failed step.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        step: int,
+        time: float,
+        h: float,
+        problem: problem_data.ConstraintVelProblemData | None,
+        problem_path: Path | None,
+        result: lcp.Result | lcp.FrictionResult | None,
+        recording: Recording,
+    ) -> None:
+        super().__init__(message)
+        self.step = step
+        self.time = time
+        self.h = h
+        self.problem = problem
+        self.problem_path = problem_path
+        self.result = result
+        self.recording = recording
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword arguments survive pickling between processes only this way.
+        fields = ("step", "time", "h", "problem", "problem_path", "result", "recording")
+        return functools.partial(SimulationError, str(self), **{name: getattr(self, name) for name in fields}), ()
 
 
 def simulation_error(driver: Driver, recording: Recording, *, path: Path | None = None) -> SimulationError:

@@ -13,7 +13,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.record import Record
     from contactlab.world.world import World
 
 __all__ = ["JOINT_ENTRIES", "implicit_forces", "joint_entries"]
@@ -32,7 +32,7 @@ _ENTRY_OF = {
 }
 
 
-def joint_entries(recording: Recording) -> dict[str, FloatArray]:
+def joint_entries(recording: Record) -> dict[str, FloatArray]:
     """Return the entries (n_steps,) [J] of what acts on joints."""
     n, world = recording.n_steps, recording.world
     entries = {name: np.zeros(n) for name in JOINT_ENTRIES}
@@ -76,7 +76,7 @@ def implicit_forces(
     return damping, drives
 
 
-def _loop_rates(recording: Recording, mean: FloatArray) -> FloatArray:
+def _loop_rates(recording: Record, mean: FloatArray) -> FloatArray:
     """Return the mean rates (n_steps, nloop) of the loops' rows."""
     from contactlab.constraints.evaluation import evaluated
     from contactlab.constraints.kernels.wanted import JACOBIAN

@@ -1,55 +1,42 @@
-"""The recording of a run: states, contacts, certificates, and every problem that was solved."""
+"""The arrays of a run, read as states, contacts and certificates of its steps."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.multibody import workspace
-from contactlab.recording.recorded_island import forces_of, formed, of_step, solution_of, trees_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.memory import lcp_width
-from contactlab.stepping.prepared import arrays_of
-from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
+from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.sleep import sleepers
 from contactlab.world.state import StepperState
-from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
-    from contactlab.recording.energy_ledger import EnergyLedger
-    from contactlab.recording.events import ContactEvent, SolverStatistics
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Recording"]
+__all__ = ["Record", "row_lengths"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recording:
-    """A run of n_steps steps: state i, step i, state i + 1.
+class Record:
+    """The arrays of a run with the world and the stepper they are about; `Recording` computes more of them.
 
     Attributes
     ----------
     world, stepper
-        What was stepped and how. A record opened from a file whose solver was none of `lcp`'s own has a stepper with
-        the default solver; ``solver_description`` names the one used.
+        What was stepped and how.
     rows
         The arrays by name (`contactlab.stepping.record_schema`).
-    environment
-        What the bits depend on besides the input: `contactlab.recording.environment.environment`.
-    solver_description
-        The solver used.
-    timings
-        How long the run took, in portions: their last steps (exclusive) and seconds. See `statistics`.
+    environment, solver_description, timings
+        As of a `Recording`.
     """
 
     world: World
@@ -58,68 +45,6 @@ class Recording:
     environment: Mapping[str, str] = field(default_factory=dict)
     solver_description: str = ""
     timings: Rows = field(default_factory=dict)
-
-    @classmethod
-    def of_run(
-        cls,
-        world: World,
-        stepper: TimeStepping,
-        start: StepperState,
-        pieces: list[Rows],
-        stamp: Mapping[str, str] | None = None,
-    ) -> Recording:
-        """Join the pieces of a run in memory; ``stamp``: further entries of its environment."""
-        from contactlab.recording.environment import environment
-
-        lengths = row_lengths(world, stepper)
-        rows = join_rows([start_rows(world, start, lengths), *pieces], lengths)
-        timings = join_rows(pieces, lengths, TIMINGS)
-        for array in (*rows.values(), *timings.values()):
-            array.flags.writeable = False
-        stamped = {**environment(), **(stamp or {})}
-        return cls(world, stepper, rows, stamped, repr(stepper.lcp_solver), timings)
-
-    @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Recording:
-        """Open a record: the packed ``.npz`` file, or the folder of chunks that an unfinished run left beside it.
-
-        ``path`` is the one given to `simulate`. Where both forms are there, the folder is that of the later run.
-
-        Raises
-        ------
-        RecordError
-            Not there, truncated, foreign or inconsistent; names file and field.
-        """
-        from contactlab.recording.record_io import open_recording
-
-        return open_recording(Path(path))
-
-    def save(self, path: str | os.PathLike[str], *, compress: bool | None = None) -> None:
-        """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all.
-
-        ``compress``: None compresses up to 64 MB. A larger record is not, so that opening it takes no memory.
-
-        Raises
-        ------
-        RecordWriteError
-            The disk refuses.
-        """
-        from contactlab.recording.record_io import save_recording
-
-        save_recording(Path(path), self, compress=compress)
-
-    def first(self, n: int) -> Recording:
-        """Return the record of the first ``n`` steps (0 .. n_steps), as the run would have left it there."""
-        if not 0 <= n <= self.n_steps:
-            raise IndexError(f"{n} steps: the record holds 0 .. {self.n_steps}")
-        ends = {"states": n + 1, "steps": n, "taus": n}
-        ends |= {
-            axis: int(np.searchsorted(self.rows[f"{axis[:-1]}_step"], n)) for axis in ("contacts", "joints", "islands")
-        }
-        rows = {name: self.rows[name][: ends.get(field.axis)] for name, field in FIELDS.items()}
-        portions = np.searchsorted(self.timings["timing_step"], n, "right") if self.timings else 0
-        timings = {name: array[:portions] for name, array in self.timings.items()}
-        return Recording(self.world, self.stepper, rows, self.environment, self.solver_description, timings)
 
     @property
     def n_steps(self) -> int:
@@ -157,13 +82,6 @@ class Recording:
         return self.rows["potential"]
 
     @cached_property
-    def ledger(self) -> EnergyLedger:
-        """Where the energy went, step by step; computed on first use."""
-        from contactlab.recording.energy_ledger import energy_ledger
-
-        return energy_ledger(self)
-
-    @cached_property
     def asleep(self) -> NDArray[np.bool_]:
         """Which bodies (n_steps, nb) slept through each step."""
         trees, asleep = self.world.body_trees, self.rows["asleep"] != 0
@@ -179,21 +97,8 @@ class Recording:
 
     def contacts_at(self, i: int) -> ContactTable:
         """Return the contacts of step ``i``."""
-        own = self.contacts.rows(of_step(self, "contact_step", i))
+        own = self.contacts.rows(self.rows_of_step("contact_step", i))
         return replace(own, scope=replace(own.scope, first=i, h=self.h[i : i + 1]))
-
-    def events(self) -> tuple[ContactEvent, ...]:
-        """Return what happened between bodies: contacts made and broken, sliding begun and ended, in order."""
-        from contactlab.recording.events import contact_events
-
-        return contact_events(self)
-
-    @property
-    def statistics(self) -> SolverStatistics:
-        """What the solver did step by step, and how long the run took."""
-        from contactlab.recording.events import solver_statistics
-
-        return solver_statistics(self)
 
     def force_on(self, body: str) -> FloatArray:
         """Return the sum of the contact forces on a body, mean over each step, world axes (n_steps, 3) [N]."""
@@ -237,9 +142,9 @@ class Recording:
         ids, z = self.rows["start_contact_ids"], self.rows["start_z"]
         row_ids, row_z = self.rows["start_row_ids"], self.rows["start_row_z"]
         if i > 0:
-            chosen = of_step(self, "contact_step", i - 1)
+            chosen = self.rows_of_step("contact_step", i - 1)
             ids, z = self.rows["contact_id"][chosen], self.rows["contact_z"][chosen]
-            chosen = of_step(self, "joint_step", i - 1)
+            chosen = self.rows_of_step("joint_step", i - 1)
             row_ids, row_z = by_number(self.rows["joint_row"][chosen], self.rows["joint_z"][chosen])
         h = float(self.h[i - 1] if i > 0 else self.rows["start_h"][0])
         time, rest, tau = float(self.time[i]), self.rows["rest"][i], np.zeros(0)
@@ -248,64 +153,17 @@ class Recording:
             tau = self.rows["start_tau"][0] if i == 0 else taus[i - 1] if taus.shape[0] else np.zeros(self.world.nv)
         return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau)
 
-    def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
-        """Return the problem data of an island of step ``i``, formed again by the same kernels from the recorded state.
-
-        `contactlab.ConstraintSolver` with ``h[i]`` and the stepper's solver, started at `warm_start`, gives the
-        recorded forces and velocities to the last bit, on the machine and with the versions of ``environment``.
-        """
-        return formed(self, i, island)[0]
-
-    def warm_start(self, i: int, island: int = 0) -> FloatArray | None:
-        """Return the vector z0 an island of step ``i`` was started from, None for a cold start."""
-        return formed(self, i, island)[1]
-
-    def z(self, i: int, island: int = 0) -> FloatArray:
-        """Return the solution of an island of step ``i`` in the order of its LCP.
-
-        [fN | fF+ | fF- | lambda | fL], then x and y of boxed rows (`contactlab.formulation.kernels.boxed_rows`).
-        """
-        return solution_of(self, i, island)
-
-    def forces(self, i: int, island: int = 0) -> ConstraintForces:
-        """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
-        return forces_of(self, i, island)
-
-    def v_plus(self, i: int, island: int = 0) -> FloatArray:
-        """Return the velocities of the island's trees after step ``i``, in the order of its problem."""
-        v_plus: FloatArray = self.v[i + 1][self.dofs(i, island)]
-        return v_plus
-
-    def bodies(self, i: int, island: int = 0) -> IntArray:
-        """Return the numbers of the bodies of an island of step ``i``: those that touch and those joined to them."""
-        return np.flatnonzero(np.isin(self.world.body_trees, trees_of(self, i, island)))
-
-    def dofs(self, i: int, island: int = 0) -> IntArray:
-        """Return where the velocities of an island of step ``i`` stand in v, in the order of its problem."""
-        starts = self.world.tree_starts
-        return np.concatenate([np.arange(starts[tree], starts[tree + 1]) for tree in trees_of(self, i, island)])
-
-    def poses(self) -> tuple[FloatArray, FloatArray]:
-        """Return rotations (n_steps + 1, nb, 3, 3), body axes to world axes, and origins (n_steps + 1, nb, 3) [m]."""
-        from contactlab.stepping.kernels.poses import state_poses
-
-        flat = np.zeros((self.n_steps + 1, self.world.model.nb, 12))
-        # A copy: to the compiler the read-only arrays of a record are of another type.
-        state_poses(arrays_of(self.world).packed, workspace(self.world.model), self.q.copy(), flat)
-        for row, (body, _) in enumerate(self.world.motions):
-            flat[:, body] = self.rows["motion_pose"][:, row]
-        return flat[:, :, :9].reshape(*flat.shape[:2], 3, 3), flat[:, :, 9:].copy()
+    def rows_of_step(self, name: str, i: int) -> slice:
+        """Return where the rows of step ``i`` stand in arrays whose steps are the array ``name``."""
+        if not 0 <= i < self.n_steps:
+            raise IndexError(f"step {i}: the record holds 0 .. {self.n_steps - 1}")
+        first, last = np.searchsorted(self.rows[name], (i, i + 1))
+        return slice(int(first), int(last))
 
     def _per_step(self, name: str) -> IntArray:
         counts = np.zeros(self.n_steps, dtype=np.int64)
         np.add.at(counts, self.rows["island_step"], self.rows[name])
         return counts
-
-    def __repr__(self) -> str:
-        return (
-            f"Recording({self.n_steps} steps, {self.time[0]:g} .. {self.time[-1]:g} s, "
-            f"{self.world.model.nb} bodies, {len(self.contacts)} contact rows)"
-        )
 
 
 def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:

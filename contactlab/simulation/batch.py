@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from contactlab.recording.record import Recording
+from contactlab.recording.recording import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping.driver import Tau
 from contactlab.world.errors import SimulationConfigError

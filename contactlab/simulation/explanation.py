@@ -16,8 +16,9 @@ import problem_data
 from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.multibody.model import WORLD
-from contactlab.recording.errors import RecordError, SimulationError
-from contactlab.recording.record import Recording
+from contactlab.recording.errors import RecordError
+from contactlab.recording.failure import SimulationError
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.stepping.driver import Driver

@@ -14,7 +14,7 @@ import numpy as np
 
 from contactlab.event_driven import EventDriven
 from contactlab.recording.failure import simulation_error
-from contactlab.recording.record import Recording
+from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
@@ -24,7 +24,7 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
-    from contactlab.recording.record_writer import RecordWriter
+    from contactlab.recording.writer import RecordWriter
     from contactlab.stepping.time_stepping import StepResult, TimeStepping
     from contactlab.world.world import World
 
@@ -154,8 +154,7 @@ def simulate(
             raise simulation_error(driver, recording)
         return recording
 
-    from contactlab.recording.record_io import open_recording
-    from contactlab.recording.record_writer import RecordWriter
+    from contactlab.recording.writer import RecordWriter
 
     if writer is None:
         # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
@@ -165,14 +164,14 @@ def simulate(
     finally:
         writer.flush()
     if driver.failed:
-        raise simulation_error(driver, open_recording(writer.folder), path=target)
+        raise simulation_error(driver, Recording.open(writer.folder), path=target)
     return writer.pack()
 
 
 def _gone_on(
     path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, interval: float
 ) -> RecordWriter | None:
-    from contactlab.recording.record_writer import RecordWriter
+    from contactlab.recording.writer import RecordWriter
 
     return RecordWriter.go_on(path, world, stepper, with_tau=with_tau, flush_seconds=interval)
 

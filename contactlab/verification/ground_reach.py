@@ -8,16 +8,12 @@ Deeper, or at an edge that it overlaps, which way is out is a matter of choice, 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.contact import HeightField, Mesh
 from contactlab.spatial.arrays import FloatArray
-from contactlab.verification.proximity import Core, Support, corners, nearest
-
-if TYPE_CHECKING:
-    from contactlab.verification.pair_coverage import Place
+from contactlab.verification.proximity import Core, Place, Support, corners, nearest
 
 __all__ = ["NEAR", "UPRIGHT", "mesh_excess", "points_excess", "triangles_of"]
 

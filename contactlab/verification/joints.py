@@ -19,7 +19,7 @@ from contactlab.verification.motion import Body
 from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.recording import Recording
     from contactlab.world.world import World
 
 __all__ = ["JointLaws", "joint_jacobian", "joint_laws", "joint_measures", "row_forces"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from contactlab.verification.ground_reach import (
     triangles_of,
 )
 from contactlab.verification.motion import Body, tree_roots
-from contactlab.verification.proximity import Core, core_of, corners, hull_of, nearest
+from contactlab.verification.proximity import Core, Place, core_of, corners, hull_of, nearest
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
@@ -29,21 +28,6 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 __all__ = ["PairCoverage"]
-
-
-@dataclass(frozen=True, eq=False)
-class Place:
-    """A shape at one instant: rotation, origin, and the velocity field of its body."""
-
-    R: FloatArray
-    p: FloatArray
-    body: Body | None
-    velocity: FloatArray
-    turning: FloatArray
-
-    def velocity_at(self, x: FloatArray) -> FloatArray:
-        """Return the velocity (3,) of the body's point at x."""
-        return self.velocity if self.body is None else self.velocity + np.cross(self.turning, x - self.body.p)
 
 
 class PairCoverage:

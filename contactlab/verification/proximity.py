@@ -13,14 +13,30 @@ import numpy as np
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape, Sphere
 from contactlab.spatial.arrays import FloatArray
+from contactlab.verification.motion import Body
 
-__all__ = ["Core", "core_of", "corners", "hull_of", "nearest"]
+__all__ = ["Core", "Place", "core_of", "corners", "hull_of", "nearest"]
 
 ITERATIONS = 200
 CLOSE = 1e-14  # of the squared size: the bounds meet
 
 #: The point of a set that lies farthest along a direction (3,).
 Support = Callable[[FloatArray], FloatArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A shape at one instant: rotation, origin, and the velocity field of its body."""
+
+    R: FloatArray
+    p: FloatArray
+    body: Body | None
+    velocity: FloatArray
+    turning: FloatArray
+
+    def velocity_at(self, x: FloatArray) -> FloatArray:
+        """Return the velocity (3,) of the body's point at x."""
+        return self.velocity if self.body is None else self.velocity + np.cross(self.turning, x - self.body.p)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.recording import Recording
 
 __all__ = ["sleeping_dofs", "sleeps_rightly"]
 

@@ -36,7 +36,7 @@ from contactlab.verification.sleeping import sleeping_dofs, sleeps_rightly
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.recording import Recording
 
 __all__ = ["verify"]
 

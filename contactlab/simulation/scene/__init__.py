@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contactlab.simulation.scene.errors import SceneError
 from contactlab.simulation.scene.loading import Scene, load_scene
+from contactlab.simulation.scene.table import SceneError
 
 __all__ = ["Scene", "SceneError", "load_scene"]

@@ -15,14 +15,12 @@ import lcp
 from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Placed, Sphere
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfBox, UrdfSphere
-from contactlab.simulation.scene.filters import bits
 from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
-from contactlab.simulation.scene.kinematic import KinematicEntry
 from contactlab.simulation.scene.parsing import MOST_BODIES
-from contactlab.simulation.scene.poses import placement
 from contactlab.simulation.scene.schema import (
     BodyEntry,
     FixedEntry,
+    KinematicEntry,
     PoseEntry,
     RobotEntry,
     SceneEntry,
@@ -66,7 +64,7 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
         material = _material(plane.surface, scene, plane.table)
         with plane.table.blame():
             half_space = HalfSpace.through(plane.point, plane.normal)
-            builder.add_half_space(plane.name, half_space, material, **bits(plane.filter))
+            builder.add_half_space(plane.name, half_space, material, **plane.filter.bits())
     for fixed in scene.fixed:
         _add_fixed(builder, fixed, scene)
     for body in scene.bodies:
@@ -74,8 +72,8 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
         if number > MOST_BODIES:
             raise body.table.error("count", f"makes {number} bodies, at most {MOST_BODIES} are taken")
         _add_body(builder, body, scene)
-    for told in scene.kinematic:
-        _add_kinematic(builder, told, scene)
+    for moving in scene.kinematic:
+        _add_kinematic(builder, moving, scene)
     for robot in scene.robots:
         _add_robot(builder, robot, scene, folder)
     for loop in scene.loops:
@@ -90,15 +88,15 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
 def _add_fixed(builder: WorldBuilder, fixed: FixedEntry, scene: SceneEntry) -> None:
     shapes = _placed(fixed, scene)
     with fixed.table.blame():
-        builder.add_fixed_body(fixed.name, *shapes[0], placement(fixed.pose), **bits(fixed.parts[0].filter))
+        builder.add_fixed_body(fixed.name, *shapes[0], fixed.pose.placement(), **fixed.parts[0].filter.bits())
     _add_further(builder, fixed, fixed.name, shapes)
 
 
-def _add_kinematic(builder: WorldBuilder, told: KinematicEntry, scene: SceneEntry) -> None:
-    shapes = _placed(told, scene)
-    with told.table.blame():
-        builder.add_kinematic_body(told.name, *shapes[0], told.motion(), **bits(told.parts[0].filter))
-    _add_further(builder, told, told.name, shapes)
+def _add_kinematic(builder: WorldBuilder, moving: KinematicEntry, scene: SceneEntry) -> None:
+    shapes = _placed(moving, scene)
+    with moving.table.blame():
+        builder.add_kinematic_body(moving.name, *shapes[0], moving.motion(), **moving.parts[0].filter.bits())
+    _add_further(builder, moving, moving.name, shapes)
 
 
 def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None:
@@ -112,11 +110,11 @@ def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None
         q_own[:3] += np.array(place) * body.spacing
         name = body.name if single else f"{body.name} {n}"
         with table.blame():
-            builder.add_free_body(name, inertia, *shapes[0], q_own, v, **bits(body.parts[0].filter))
+            builder.add_free_body(name, inertia, *shapes[0], q_own, v, **body.parts[0].filter.bits())
         _add_further(builder, body, name, shapes)
 
 
-def _placed(body: BodyEntry | FixedEntry | KinematicEntry, scene: SceneEntry) -> list[tuple[Placed, Material]]:
+def _placed(body: FixedEntry, scene: SceneEntry) -> list[tuple[Placed, Material]]:
     """Return the shapes of a body with their materials."""
     shapes = []
     for part in body.parts:
@@ -125,19 +123,19 @@ def _placed(body: BodyEntry | FixedEntry | KinematicEntry, scene: SceneEntry) ->
         surface, table = (part.surface, part.table) if part.surface is not None else (body.surface, body.table)
         # The reader has refused a part without a surface in a body without one.
         assert surface is not None
-        shapes.append((Placed(shape, placement(part.pose)), _material(surface, scene, table)))
+        shapes.append((Placed(shape, part.pose.placement()), _material(surface, scene, table)))
     return shapes
 
 
 def _add_further(
     builder: WorldBuilder,
-    body: BodyEntry | FixedEntry | KinematicEntry,
+    body: FixedEntry,
     name: str,
     shapes: list[tuple[Placed, Material]],
 ) -> None:
     for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
         with part.table.blame():
-            builder.add_shape(name, shape, material, **bits(part.filter))
+            builder.add_shape(name, shape, material, **part.filter.bits())
 
 
 def _inertia(body: BodyEntry, shapes: list[Placed]) -> RigidInertia:
@@ -184,14 +182,14 @@ def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, fold
                 detail = f"link '{geometry.body}' collides as a {kind}, which is not taken yet"
                 raise table.error("collisions", f"{detail}; give [[robot.shape]]")
             with table.blame("collisions"):
-                builder.add_shape(prefix + geometry.body, shape, material, **bits(robot.filter))
+                builder.add_shape(prefix + geometry.body, shape, material, **robot.filter.bits())
     for link in robot.shapes:
         if link.body not in model.names:
             raise link.table.error("body", f"no link is called '{link.body}'{suggestion(link.body, model.names)}")
         material = _material(link.surface, scene, link.table)
         with link.table.blame():
-            one, place = build_shape(link.shape), placement(link.pose)
-            builder.add_shape(prefix + link.body, one, material, placement=place, **bits(link.filter))
+            one, place = build_shape(link.shape), link.pose.placement()
+            builder.add_shape(prefix + link.body, one, material, placement=place, **link.filter.bits())
 
 
 def _inside(robot: RobotEntry, folder: Path) -> Path:

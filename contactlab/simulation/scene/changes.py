@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from contactlab.simulation.scene.errors import SceneError
-from contactlab.simulation.scene.table import Table, suggestion
+from contactlab.simulation.scene.table import SceneError, Table, suggestion
 
 __all__ = ["change_table", "value_at"]
 

@@ -6,9 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
-from contactlab.simulation.scene.errors import SceneError
 from contactlab.simulation.scene.lines import index_lines
-from contactlab.simulation.scene.table import Table
+from contactlab.simulation.scene.table import SceneError, Table
 
 __all__ = ["MOST_BYTES", "read_document"]
 

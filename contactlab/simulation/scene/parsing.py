@@ -6,15 +6,14 @@ import dataclasses
 import math
 from typing import Any
 
-from contactlab.simulation.scene.filters import FILTER, parse_filter
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
-from contactlab.simulation.scene.kinematic import SWING, KinematicEntry, parse_motion
-from contactlab.simulation.scene.poses import MOTION, PLACE, parse_pose
 from contactlab.simulation.scene.schema import (
     BodyEntry,
+    FilterEntry,
     FixedEntry,
     HalfSpaceEntry,
     IgnoreEntry,
+    KinematicEntry,
     LinkShapeEntry,
     PartEntry,
     PoseEntry,
@@ -26,13 +25,19 @@ from contactlab.simulation.scene.schema import (
 )
 from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.stepping.sleep import Sleep
-from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping import Sleep, TimeStepping
+from contactlab.world.surface import ALL
 
 __all__ = ["MOST_BODIES", "parse_scene"]
 
 MOST_BODIES = 4000
 MOST_ENTRIES = 1000
+
+# Keys of a filter, a place, a motion, and an oscillation.
+FILTER = ("category", "mask")
+PLACE = ("position", "quaternion", "rpy")
+MOTION = ("velocity", "angular_velocity")
+SWING = ("translation", "rotation", "frequency", "phase")
 
 _NUMBERS = ("mu", "restitution", "stiffness", "dissipation")
 _SURFACE = ("material", *_NUMBERS)
@@ -88,7 +93,7 @@ def parse_scene(root: Table) -> SceneEntry:
         materials=materials,
         stepper=_stepper(root.table("stepper", _STEPPER)),
         half_spaces=tuple(half_spaces),
-        fixed=tuple(_fixed(table) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
+        fixed=tuple(FixedEntry(**_standing(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
         kinematic=tuple(kinematic),
         robots=tuple(robots),
@@ -131,11 +136,23 @@ def _stepper(table: Table) -> StepperEntry:
 def _half_space(table: Table) -> HalfSpaceEntry:
     table.required("name")
     normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
-    return HalfSpaceEntry(table.text("name"), normal, point, _surface(table), parse_filter(table), table)
+    return HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
+
+
+def _standing(table: Table) -> dict[str, Any]:
+    """Return what every kind of body has."""
+    table.required("name")
+    return {
+        "name": table.text("name"),
+        "parts": _parts(table),
+        "surface": _own_surface(table),
+        "pose": _pose(table),
+        "table": table,
+    }
 
 
 def _body(table: Table) -> BodyEntry:
-    table.required("name")
+    standing = _standing(table)
     weight = table.one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
     count = table.vector("count", 3, (1.0, 1.0, 1.0))
@@ -144,28 +161,19 @@ def _body(table: Table) -> BodyEntry:
     if "count" in table:
         table.required("spacing")
     return BodyEntry(
-        name=table.text("name"),
-        parts=_parts(table),
+        **standing,
         mass=table.number("mass", positive=True) if weight == "mass" else None,
         density=table.number("density", positive=True) if weight == "density" else None,
         com=table.vector("com", 3, (0.0, 0.0, 0.0)),
         inertia=inertia,
-        surface=_own_surface(table),
-        pose=parse_pose(table),
         count=(int(count[0]), int(count[1]), int(count[2])),
         spacing=table.vector("spacing", 3, (0.0, 0.0, 0.0)),
-        table=table,
     )
-
-
-def _fixed(table: Table) -> FixedEntry:
-    table.required("name")
-    return FixedEntry(table.text("name"), _parts(table), _own_surface(table), parse_pose(table), table)
 
 
 def _parts(table: Table) -> tuple[PartEntry, ...]:
     """Return the shapes of a body: its own one, in its own axes, or those of its parts."""
-    whole = parse_filter(table)
+    whole = _filter(table)
     if table.one_of("shape", "part") == "shape":
         return (PartEntry(parse_shape(table), PoseEntry(), None, whole, table),)
     for key in SHAPE_KEYS:
@@ -177,7 +185,7 @@ def _parts(table: Table) -> tuple[PartEntry, ...]:
         surface = _own_surface(part)
         if surface is None:
             table.one_of("material", "mu")
-        parts.append(PartEntry(parse_shape(part), parse_pose(part), surface, parse_filter(part, whole), part))
+        parts.append(PartEntry(parse_shape(part), _pose(part), surface, _filter(part, whole), part))
     return tuple(parts)
 
 
@@ -196,8 +204,21 @@ def _ignore(table: Table) -> IgnoreEntry:
 
 
 def _kinematic(table: Table) -> KinematicEntry:
-    table.required("name")
-    return parse_motion(table, _parts(table), _own_surface(table), parse_pose(table))
+    standing = _standing(table)
+    swing: dict[str, Vector | float] = {}
+    for key in SWING:
+        if key in table:
+            swing[key] = table.vector(key, 3) if key in ("translation", "rotation") else table.number(key)
+    belt = table.flag("belt", False)
+    if swing:
+        table.required("frequency")
+        for key in ("belt", *MOTION):
+            if key in table:
+                raise table.error(key, "does not go with an oscillation: it has 'translation' and 'rotation'")
+    entry = KinematicEntry(**standing, belt=belt, swing=swing)
+    with table.blame():
+        entry.motion()
+    return entry
 
 
 def _robot(table: Table) -> RobotEntry:
@@ -207,12 +228,12 @@ def _robot(table: Table) -> RobotEntry:
         for key in _POSE:
             if key in table:
                 raise table.error(key, "is that of a floating base; add floating_base = true")
-    whole, shapes = parse_filter(table), []
+    whole, shapes = _filter(table), []
     for link in table.tables("shape", ("body", *_PART), MOST_ENTRIES):
         link.required("body", "shape")
         shapes.append(
             LinkShapeEntry(
-                link.text("body"), parse_shape(link), parse_pose(link), _surface(link), parse_filter(link, whole), link
+                parse_shape(link), _pose(link), _surface(link), _filter(link, whole), link, link.text("body")
             )
         )
     return RobotEntry(
@@ -222,7 +243,7 @@ def _robot(table: Table) -> RobotEntry:
         collisions=collisions,
         q=_state(table, "q"),
         v=_state(table, "v"),
-        pose=parse_pose(table),
+        pose=_pose(table),
         surface=_surface(table) if collisions else SurfaceEntry(None, 0.0),
         filter=whole,
         shapes=tuple(shapes),
@@ -254,3 +275,32 @@ def _numbers(table: Table, name: str | None) -> SurfaceEntry:
     stiffness = table.number("stiffness") if "stiffness" in table else math.inf
     restitution, dissipation = table.number("restitution", 0.0), table.number("dissipation", 0.0)
     return SurfaceEntry(name, table.number("mu"), restitution, stiffness, dissipation)
+
+
+def _filter(table: Table, whole: FilterEntry | None = None) -> FilterEntry:
+    """Return a table's filter; what it leaves out is as in ``whole``, the body of a part, or touches everything."""
+    default = FilterEntry() if whole is None else whole
+    return FilterEntry(table.whole("category", default.category, 0, ALL), table.whole("mask", default.mask, 0, ALL))
+
+
+def _pose(table: Table) -> PoseEntry:
+    """Return place, turn and velocities, each that of a body at rest in the origin where not given."""
+    turn: Vector = (1.0, 0.0, 0.0, 0.0)
+    if "quaternion" in table or "rpy" in table:
+        if table.one_of("quaternion", "rpy") == "quaternion":
+            given = table.vector("quaternion", 4)
+            length = math.hypot(*given)
+            if abs(length - 1.0) > 1e-3:
+                raise table.error("quaternion", f"must have length 1, has {length:.6g}")
+            turn = tuple(value / length for value in given)
+        else:
+            turn = _of_rpy(*table.vector("rpy", 3))
+    zero = (0.0, 0.0, 0.0)
+    moving = (table.vector("velocity", 3, zero), table.vector("angular_velocity", 3, zero))
+    return PoseEntry(table.vector("position", 3, zero), turn, *moving)
+
+
+def _of_rpy(roll: float, pitch: float, yaw: float) -> Vector:
+    """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
+    (a, b, c), (x, y, z) = (tuple(f(0.5 * t) for t in (roll, pitch, yaw)) for f in (math.cos, math.sin))
+    return (a * b * c + x * y * z, x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c)

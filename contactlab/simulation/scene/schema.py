@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypedDict
+
+import numpy as np
 
 from contactlab.contact import Material
-from contactlab.simulation.scene.filters import FilterEntry
 from contactlab.simulation.scene.joints import JointsEntry, LoopEntry
 from contactlab.simulation.scene.table import Table
-
-if TYPE_CHECKING:
-    from contactlab.simulation.scene.kinematic import KinematicEntry
+from contactlab.spatial import Transform, quaternion
+from contactlab.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
+from contactlab.world.surface import ALL
 
 __all__ = [
     "BodyEntry",
     "HalfSpaceEntry",
+    "FilterEntry",
     "FixedEntry",
     "IgnoreEntry",
+    "KinematicEntry",
     "LinkShapeEntry",
     "PartEntry",
     "PoseEntry",
@@ -64,6 +67,29 @@ class PoseEntry:
     velocity: Vector = (0.0, 0.0, 0.0)
     angular_velocity: Vector = (0.0, 0.0, 0.0)
 
+    def placement(self) -> Transform:
+        """Return the place as a transform from the placed axes."""
+        return Transform(quaternion.to_matrix(self.quaternion), self.position)
+
+
+class Bits(TypedDict):
+    """A filter as arguments."""
+
+    category: int
+    mask: int
+
+
+@dataclass(frozen=True)
+class FilterEntry:
+    """32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask."""
+
+    category: int = 1
+    mask: int = ALL
+
+    def bits(self) -> Bits:
+        """Return the arguments of the builder's calls."""
+        return {"category": self.category, "mask": self.mask}
+
 
 @dataclass(frozen=True)
 class PartEntry:
@@ -89,20 +115,11 @@ class HalfSpaceEntry:
 
 
 @dataclass(frozen=True)
-class BodyEntry:
-    """``[[body]]``: a free body, or with ``count`` (x, y, z) a grid of them ``spacing`` [m] apart."""
+class LinkShapeEntry(PartEntry):
+    """``[[robot.shape]]``: a shape of one link, at a pose in it."""
 
-    name: str
-    parts: tuple[PartEntry, ...]
-    mass: float | None
-    density: float | None
-    com: Vector
-    inertia: tuple[Vector, ...] | None
-    surface: SurfaceEntry | None
-    pose: PoseEntry
-    count: tuple[int, int, int]
-    spacing: Vector
-    table: Table = field(repr=False, compare=False)
+    surface: SurfaceEntry
+    body: str
 
 
 @dataclass(frozen=True)
@@ -117,22 +134,39 @@ class FixedEntry:
 
 
 @dataclass(frozen=True)
+class BodyEntry(FixedEntry):
+    """``[[body]]``: a free body, or with ``count`` (x, y, z) a grid of them ``spacing`` [m] apart."""
+
+    mass: float | None
+    density: float | None
+    com: Vector
+    inertia: tuple[Vector, ...] | None
+    count: tuple[int, int, int]
+    spacing: Vector
+
+
+@dataclass(frozen=True)
+class KinematicEntry(FixedEntry):
+    """``[[kinematic]]``: a body that stands, moves at constant rates, swings, or whose surface runs like a belt."""
+
+    belt: bool
+    swing: dict[str, Vector | float]
+
+    def motion(self) -> PrescribedMotion:
+        """Return the motion; velocities are those of the pose, both in world axes."""
+        start = self.pose.placement()
+        if self.swing:
+            values = {key: np.array(value) if isinstance(value, tuple) else value for key, value in self.swing.items()}
+            return Oscillation(start, **values)  # type: ignore[arg-type]
+        kind = Conveyor if self.belt else ConstantVelocity
+        return kind(start, np.array(self.pose.velocity), np.array(self.pose.angular_velocity))
+
+
+@dataclass(frozen=True)
 class IgnoreEntry:
     """``[[ignore]]``: two bodies that pass through each other, by their names in the world."""
 
     bodies: tuple[str, str]
-    table: Table = field(repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class LinkShapeEntry:
-    """``[[robot.shape]]``: a shape of one link, at a pose in it."""
-
-    body: str
-    shape: ShapeEntry
-    pose: PoseEntry
-    surface: SurfaceEntry
-    filter: FilterEntry
     table: Table = field(repr=False, compare=False)
 
 

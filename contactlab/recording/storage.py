@@ -16,14 +16,14 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.recording.checks import check_files
 from contactlab.recording.errors import RecordError, RecordWriteError
-from contactlab.recording.record import Recording, row_lengths
-from contactlab.recording.record_checks import check_files
+from contactlab.recording.record import Record, row_lengths
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail
 from problem_data.npz_files import NpzFile, Source, write_npz
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["META_FILE", "chunk_files", "chunk_folder", "meta_text", "open_recording", "pack", "read_meta", "writing"]
+__all__ = ["META_FILE", "chunk_files", "chunk_folder", "meta_text", "read_recording", "pack", "read_meta", "writing"]
 
 FORMAT = "contactlab.Recording"
 META = "meta"
@@ -40,6 +40,17 @@ META_FILE = "meta.json"
 
 # Up to this size in memory a record is compressed when packed, and read whole when opened.
 LOAD_BYTES = 1 << 26
+
+
+class Parts(NamedTuple):
+    """The values of a `Recording`, in their order."""
+
+    world: World
+    stepper: TimeStepping
+    rows: Rows
+    environment: Mapping[str, str]
+    solver_description: str
+    timings: Rows
 
 
 class LazyRows(Mapping[str, NDArray[Any]]):
@@ -86,7 +97,7 @@ def writing(path: Path) -> Iterator[None]:
         raise RecordWriteError(path, error) from error
 
 
-def save_recording(path: Path, recording: Recording, *, compress: bool | None = None) -> None:
+def save_recording(path: Path, recording: Record, *, compress: bool | None = None) -> None:
     """Write a record to exactly this path, as one ``.npz``; whole or not at all."""
     meta = meta_text(recording.world, recording.stepper, dict(recording.environment), recording.solver_description)
     arrays = {**recording.rows, **recording.timings}
@@ -110,8 +121,8 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
         write_npz(path, sources, compress=size <= LOAD_BYTES)
 
 
-def open_recording(path: Path) -> Recording:
-    """Open a record in either form; see `Recording.open`."""
+def read_recording(path: Path) -> Parts:
+    """Return what a `Recording` is made of from a record in either form; see `Recording.open`."""
     if path.is_dir():
         return _open_folder(path)
     folder = chunk_folder(path)
@@ -131,10 +142,10 @@ def open_recording(path: Path) -> Recording:
     for array in arrays.values():
         array.flags.writeable = False
     rows, timings = ({name: arrays[name] for name in names if name in arrays} for names in (FIELDS, TIMINGS))
-    return Recording(world, stepper, rows, meta["environment"], meta["solver"], timings)
+    return Parts(world, stepper, rows, meta["environment"], meta["solver"], timings)
 
 
-def _open_folder(folder: Path) -> Recording:
+def _open_folder(folder: Path) -> Parts:
     meta = read_meta(folder)
     world, stepper = _world_and_stepper(folder / META_FILE, meta)
     files, lengths = [NpzFile(file, RecordError) for file in chunk_files(folder)], row_lengths(world, stepper)
@@ -143,7 +154,7 @@ def _open_folder(folder: Path) -> Recording:
     if _size(files) <= LOAD_BYTES:
         # Now, while the files are there: the run may go on and be packed.
         rows, timings = dict(rows.items()), dict(timings.items())
-    return Recording(world, stepper, rows, meta["environment"], meta["solver"], timings)
+    return Parts(world, stepper, rows, meta["environment"], meta["solver"], timings)
 
 
 def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[str, int]) -> Rows:

@@ -12,7 +12,7 @@ import numpy as np
 from contactlab.stepping.record_schema import FIELDS
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.record import Record
 
 __all__ = ["portion", "portions"]
 
@@ -23,7 +23,7 @@ STEPS, CONTACTS = 1 << 14, 1 << 16
 _WHOLE = ("origins", "start", "start_rows")
 
 
-def portion(recording: Recording, first: int, last: int) -> Recording:
+def portion(recording: Record, first: int, last: int) -> Record:
     """Return the steps ``first`` .. ``last`` - 1 as a record whose step 0 is ``first``.
 
     What it says of its steps is what the record says of them. What the first one was started from, beyond its state
@@ -41,7 +41,7 @@ def portion(recording: Recording, first: int, last: int) -> Recording:
     return replace(recording, rows=rows, timings={})
 
 
-def portions(recording: Recording) -> Iterator[Recording]:
+def portions(recording: Record) -> Iterator[Record]:
     """Yield all steps in portions, in order; one without steps for a record that has none."""
     n = recording.n_steps
     ends = np.unique([*range(0, n, STEPS), *map(int, recording.rows["contact_step"][::CONTACTS]), 0, n])

@@ -13,20 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.recording.checks import check_files
 from contactlab.recording.environment import changes, environment
 from contactlab.recording.errors import RecordError
-from contactlab.recording.record import Recording, row_lengths
-from contactlab.recording.record_checks import check_files
-from contactlab.recording.record_io import (
-    META_FILE,
-    chunk_files,
-    chunk_folder,
-    meta_text,
-    open_recording,
-    pack,
-    read_meta,
-    writing,
-)
+from contactlab.recording.record import row_lengths
+from contactlab.recording.recording import Recording
+from contactlab.recording.storage import META_FILE, chunk_files, chunk_folder, meta_text, pack, read_meta, writing
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
 from contactlab.world.state import StepperState
@@ -166,7 +158,7 @@ class RecordWriter:
         pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
         _clear(self.folder)
         self.folder.rmdir()
-        return open_recording(self._path)
+        return Recording.open(self._path)
 
 
 def _file_path(path: Path) -> Path:

@@ -17,12 +17,12 @@ from contactlab.stepping.kinematic import Motions
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
-    from contactlab.recording.record import Recording
+    from contactlab.recording.record import Record
 
-__all__ = ["forces_of", "island_rows", "of_step", "formed", "solution_of", "trees_of"]
+__all__ = ["forces_of", "island_rows", "formed", "solution_of", "trees_of"]
 
 
-def solution_of(recording: Recording, i: int, island: int) -> FloatArray:
+def solution_of(recording: Record, i: int, island: int) -> FloatArray:
     """Return z of an island, in the order of its LCP."""
     by_contact = island_rows(recording, "contact_z", i, island)
     r = recording.stepper.edges_in(recording.world) // 2
@@ -34,7 +34,7 @@ def solution_of(recording: Recording, i: int, island: int) -> FloatArray:
     return np.concatenate([*(part.ravel() for part in parts), *of_joints])
 
 
-def forces_of(recording: Recording, i: int, island: int) -> ConstraintForces:
+def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
     """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
     z = solution_of(recording, i, island)
     nc = island_rows(recording, "contact_z", i, island).shape[0]
@@ -45,7 +45,7 @@ def forces_of(recording: Recording, i: int, island: int) -> ConstraintForces:
     return ConstraintForces(fN, fF, *(force[classes == one] for one in "LGB"))
 
 
-def trees_of(recording: Recording, i: int, island: int) -> IntArray:
+def trees_of(recording: Record, i: int, island: int) -> IntArray:
     """Ascending, as the islands list them."""
     names = ("contact_body_a", "contact_body_b")
     touching = np.concatenate([island_rows(recording, name, i, island) for name in names])
@@ -55,9 +55,8 @@ def trees_of(recording: Recording, i: int, island: int) -> IntArray:
     return trees[trees >= 0]
 
 
-def formed(recording: Recording, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
+def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
     """Return the problem data of an island, and what its solver was started from."""
-    _check_step(recording, i)
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
     h = float(recording.h[i])
     driver = Driver(
@@ -76,7 +75,7 @@ def formed(recording: Recording, i: int, island: int) -> tuple[ConstraintVelProb
     return view.problem(), view.warm_start()
 
 
-def _motions(recording: Recording, i: int) -> Motions | None:
+def _motions(recording: Record, i: int) -> Motions | None:
     """Return what gives step ``i`` its kinematic bodies again, None where there are none."""
     if not recording.world.motions:
         return None
@@ -84,9 +83,9 @@ def _motions(recording: Recording, i: int) -> Motions | None:
     return lambda _time, _h: (poses[i], twists[i], poses[i + 1])
 
 
-def _supply(recording: Recording, i: int) -> Supply | None:
+def _supply(recording: Record, i: int) -> Supply | None:
     """Return what gives step ``i`` its contacts from outside the loop again, None where there were none."""
-    own = of_step(recording, "contact_step", i)
+    own = recording.rows_of_step("contact_step", i)
     chosen = own.start + np.flatnonzero(recording.rows["contact_id"][own] >= layout.EXTERNAL_ID)
     if not chosen.size:
         return None
@@ -101,24 +100,12 @@ def _supply(recording: Recording, i: int) -> Supply | None:
     return lambda _time, _q, _v: (ints, floats)
 
 
-def island_rows(recording: Recording, name: str, i: int, island: int) -> NDArray[Any]:
+def island_rows(recording: Record, name: str, i: int, island: int) -> NDArray[Any]:
     """Return the rows of an array of contacts or joints that belong to an island."""
     axis = name.split("_", maxsplit=1)[0]
-    chosen = of_step(recording, f"{axis}_step", i)
+    chosen = recording.rows_of_step(f"{axis}_step", i)
     mask = recording.rows[f"{axis}_island"][chosen] == island
     if not 0 <= island < recording.islands[i]:
         raise IndexError(f"island {island}: step {i} has {int(recording.islands[i])}")
     selected: NDArray[Any] = recording.rows[name][chosen][mask]
     return selected
-
-
-def of_step(recording: Recording, name: str, i: int) -> slice:
-    """Return where the rows of step ``i`` stand in arrays whose steps are the array ``name``."""
-    _check_step(recording, i)
-    first, last = np.searchsorted(recording.rows[name], (i, i + 1))
-    return slice(int(first), int(last))
-
-
-def _check_step(recording: Recording, i: int) -> None:
-    if not 0 <= i < recording.n_steps:
-        raise IndexError(f"step {i}: the record holds 0 .. {recording.n_steps - 1}")

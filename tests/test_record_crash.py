@@ -17,10 +17,10 @@ import pytest
 import simulation_scenes as scenes
 from record_runs import STEPPER, same
 
-from contactlab.recording.record import row_lengths
 from contactlab.recording.storage import chunk_files, chunk_folder, pack
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
+from contactlab.stepping.record_schema import row_lengths
 from problem_data import npz_files
 
 LONG = 10_000_000

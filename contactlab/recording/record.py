@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
-from contactlab.stepping.memory import lcp_width
 from contactlab.stepping.record_schema import Rows
-from contactlab.stepping.sleep import sleepers
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Record", "row_lengths"]
+__all__ = ["Record"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,16 +162,3 @@ class Record:
         counts = np.zeros(self.n_steps, dtype=np.int64)
         np.add.at(counts, self.rows["island_step"], self.rows[name])
         return counts
-
-
-def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
-    """Return the lengths a record's arrays have by name."""
-    return {
-        "nq": world.nq,
-        "nv": world.nv,
-        "w": lcp_width(stepper.edges_in(world)),
-        "drives": len(world.joint_actions.drives),
-        "motions": len(world.motions),
-        "sleepers": sleepers(world, stepper),
-        "sleeping_nv": 0 if stepper.sleep is None else world.nv,
-    }

@@ -13,12 +13,12 @@ import numpy as np
 
 from contactlab.multibody import workspace
 from contactlab.recording.island import forces_of, formed, solution_of, trees_of
-from contactlab.recording.record import Record, row_lengths
+from contactlab.recording.record import Record
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import IntArray
 from contactlab.stepping.prepared import arrays_of
-from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
+from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
 from problem_data import ConstraintForces, ConstraintVelProblemData
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from contactlab.recording.checks import check_files
 from contactlab.recording.errors import RecordError, RecordWriteError
-from contactlab.recording.record import Record, row_lengths
+from contactlab.recording.record import Record
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
-from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail
+from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
 from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:

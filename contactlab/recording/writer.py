@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from contactlab.recording.checks import check_files
 from contactlab.recording.environment import changes, environment
 from contactlab.recording.errors import RecordError
-from contactlab.recording.record import row_lengths
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import META_FILE, chunk_files, chunk_folder, meta_text, pack, read_meta, writing
 from contactlab.stepping.joint_table import by_number
-from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, start_rows
+from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
 from problem_data.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
 

@@ -13,13 +13,13 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.collision_packing import grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
-from contactlab.stepping.joint_packing import grow_joints, new_joint_chunk, new_joints
+from contactlab.stepping.joint_packing import grow_joints, new_joints
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
-from contactlab.stepping.memory import grow_contacts, lcp_width, new_chunk, new_island, new_settings, new_work
+from contactlab.stepping.memory import grow_contacts, lcp_width, new_island, new_settings, new_work
 from contactlab.stepping.prepared import prepare
-from contactlab.stepping.record_schema import chunk_rows
+from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 
@@ -205,11 +205,11 @@ class Driver:
 
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
-        rows = chunk_rows(self.chunk, self.joints, self.control)
+        rows = chunk_rows(self.chunk, self.control)
         control = self.control
         control.chunk_steps = control.chunk_contacts = control.chunk_islands = control.chunk_joints = 0
         contacts = self.work.contact_int.shape[0]
-        if self.chunk.contact_int.shape[0] < contacts:
+        if self.chunk.contact.size < contacts:
             self.chunk = self._new_chunk(contacts)
         return rows
 
@@ -337,15 +337,4 @@ class Driver:
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
-        trees = self.work.parent.size
-        if self.joints is not None:
-            self.joints = new_joint_chunk(self.joints, self._chunk_steps)
-        return new_chunk(
-            self._world,
-            self._chunk_steps,
-            max(contacts, self._chunk_steps * min(contacts, 8)),
-            max(trees, self._chunk_steps * min(trees, 8)),
-            self._edges,
-            with_tau=self._tau is not None,
-            sleepers=self._prepared.sleepers,
-        )
+        return new_chunk(self._world, self._stepper, self._chunk_steps, contacts, with_tau=self._tau is not None)

@@ -16,7 +16,7 @@ from contactlab.world.joint_rows import coordinate_of
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["grow_joints", "new_joint_chunk", "new_joints", "pack_joints"]
+__all__ = ["grow_joints", "new_joints", "pack_joints"]
 
 
 def pack_joints(world: World) -> Joints | None:
@@ -75,14 +75,11 @@ def pack_joints(world: World) -> Joints | None:
         work=none,
         lo=none,
         hi=none,
-        chunk_int=np.zeros((0, layout.JOINT_ROW_INTS), dtype=np.int64),
-        chunk_float=np.zeros((0, layout.JOINT_ROW_FLOATS)),
-        chunk_target=np.zeros((0, len(actions.drives))),
     )
 
 
 def new_joints(packed: Joints, trees: int) -> Joints:
-    """Give packed rows workspaces of their own, those of islands and chunks still empty."""
+    """Give packed rows workspaces of their own, those of islands still empty."""
     n = packed.row_int.shape[0]
     return packed._replace(
         target=packed.target.copy(),
@@ -97,17 +94,6 @@ def new_joints(packed: Joints, trees: int) -> Joints:
         z=np.zeros((n, 2)),
         was=np.zeros(n, dtype=np.int64),
         previous_z=np.zeros((n, 2)),
-    )
-
-
-def new_joint_chunk(held: Joints, steps: int) -> Joints:
-    """Rows for ``steps`` steps with a few dozen rows each, and for any one step."""
-    n = held.row_int.shape[0]
-    rows = max(n, steps * min(n, 48))
-    return held._replace(
-        chunk_int=np.zeros((rows, layout.JOINT_ROW_INTS), dtype=np.int64),
-        chunk_float=np.zeros((rows, layout.JOINT_ROW_FLOATS)),
-        chunk_target=np.zeros((steps, held.target.size)),
     )
 
 

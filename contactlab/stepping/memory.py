@@ -9,14 +9,14 @@ import numpy as np
 from contactlab.multibody import workspace
 from contactlab.multibody.kernels.sizes import columns_start
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Chunk, Control, Island, Parameters, Work
+from contactlab.stepping.kernels.layout import Control, Island, Parameters, Work
 from contactlab.stepping.prepared import arrays_of
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["grow_contacts", "lcp_width", "new_chunk", "new_island", "new_record", "new_settings", "new_work"]
+__all__ = ["grow_contacts", "lcp_width", "new_island", "new_record", "new_settings", "new_work"]
 
 _BY_CONTACT = ("contact_int", "contact_float", "contact_z", "previous_id", "previous_z", "island_contacts")
 
@@ -168,26 +168,4 @@ def new_island(
         float_work=np.zeros(int(lemke_float_size(n))),
         int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),
         info=np.zeros(INFO_SIZE, dtype=np.int64),
-    )
-
-
-def new_chunk(
-    world: World, steps: int, contacts: int, islands: int, edges: int, *, with_tau: bool, sleepers: int
-) -> Chunk:
-    """Rows for ``steps`` steps with ``contacts`` contacts and ``islands`` islands in all; ``sleepers`` may sleep."""
-    return Chunk(
-        scalars=np.zeros((steps, layout.SCALARS)),
-        q=np.zeros((steps, world.nq)),
-        v=np.zeros((steps, world.nv)),
-        tau=np.zeros((steps if with_tau else 0, world.nv)),
-        motion_pose=np.zeros((steps, len(world.motions), 12)),
-        motion_twist=np.zeros((steps, len(world.motions), 6)),
-        asleep=np.zeros((steps, sleepers), dtype=np.int64),
-        rest=np.zeros((steps, sleepers)),
-        contact_int=np.zeros((contacts, layout.ROW_INTS), dtype=np.int64),
-        contact_float=np.zeros((contacts, layout.ROW_FLOATS)),
-        contact_z=np.zeros((contacts, lcp_width(edges))),
-        island_int=np.zeros((islands, layout.ISLAND_ROW_INTS), dtype=np.int64),
-        island_measures=np.zeros((islands, layout.MEASURES)),
-        island_certificate=np.zeros((islands, layout.CERTIFICATE)),
     )

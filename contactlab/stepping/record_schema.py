@@ -15,16 +15,31 @@ from numpy.typing import NDArray
 
 from contactlab.multibody import workspace
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
-from contactlab.stepping.kernels import joint_layout, layout
-from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.layout import Chunk, Control
 from contactlab.stepping.kinematic import motion_poses
+from contactlab.stepping.memory import lcp_width
 from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.sleep import sleepers
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
+    from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["FIELDS", "SCHEMA", "TIMINGS", "Field", "Rows", "chunk_rows", "field_tail", "join_rows", "start_rows"]
+__all__ = [
+    "FIELDS",
+    "SCHEMA",
+    "TIMINGS",
+    "Field",
+    "Rows",
+    "chunk_rows",
+    "field_tail",
+    "join_rows",
+    "new_chunk",
+    "row_lengths",
+    "start_rows",
+]
 
 SCHEMA = 5
 
@@ -39,8 +54,49 @@ class Field(NamedTuple):
     tail: tuple[int | str, ...]  # further axes; names are lengths given by the world and the stepper
 
 
-def _columns(axis: str, dtype: type, **tails: tuple[int | str, ...]) -> dict[str, Field]:
-    return {f"{axis}_{name}": Field(f"{axis}s", dtype, tail) for name, tail in tails.items()}
+_Columns = dict[str, tuple[type, tuple[int, ...]]]
+_INT: tuple[type, tuple[int, ...]] = (np.int64, ())
+_FLOAT: tuple[type, tuple[int, ...]] = (np.float64, ())
+
+
+def _floats(n: int) -> tuple[type, tuple[int, ...]]:
+    return np.float64, (n,)
+
+
+# Rows of contacts, joints and islands, by column: the loop writes them as records, a record has an array for each.
+_TABLES: dict[str, _Columns] = {
+    "contact": {
+        **dict.fromkeys(("step", "island", "body_a", "body_b", "half_space", "id", "mode", "shape_a", "shape_b"), _INT),
+        "point": _floats(3),
+        "normal": _floats(3),
+        "gap": _FLOAT,
+        "mu": _FLOAT,
+        "impulse": _floats(3),
+        "impulse_normal": _FLOAT,
+        "impulse_tangential": _floats(2),
+        "slip": _FLOAT,
+        "restitution": _FLOAT,
+        "push": _FLOAT,
+    },
+    "joint": {
+        **dict.fromkeys(("step", "island", "row"), _INT),
+        **dict.fromkeys(("error", "force", "rate"), _FLOAT),
+        "z": _floats(2),
+    },
+    "island": {
+        **dict.fromkeys(("step", "index", "contacts", "joints", "pivots", "warm"), _INT),
+        "measures": _floats(layout.MEASURES),
+        "certificate": _floats(layout.CERTIFICATE),
+    },
+}
+_ROW_TYPES: dict[str, np.dtype[np.void]] = {
+    table: np.dtype((np.record, [(name, *column) for name, column in columns.items()]))
+    for table, columns in _TABLES.items()
+}
+
+
+def _columns(table: str) -> dict[str, Field]:
+    return {f"{table}_{name}": Field(f"{table}s", dtype, tail) for name, (dtype, tail) in _TABLES[table].items()}
 
 
 FIELDS: dict[str, Field] = {
@@ -56,15 +112,11 @@ FIELDS: dict[str, Field] = {
     "rest": Field("states", np.float64, ("sleepers",)),
     "start_tau": Field("origins", np.float64, ("sleeping_nv",)),
     "tau": Field("taus", np.float64, ("nv",)),
-    **_columns("contact", np.int64, step=(), island=(), body_a=(), body_b=(), half_space=(), id=(), mode=()),
-    **_columns("contact", np.int64, shape_a=(), shape_b=()),
-    **_columns("contact", np.float64, point=(3,), normal=(3,), gap=(), mu=(), impulse=(3,), impulse_normal=()),
-    **_columns("contact", np.float64, impulse_tangential=(2,), slip=(), restitution=(), push=(), z=("w",)),
-    **_columns("joint", np.int64, step=(), island=(), row=()),
-    **_columns("joint", np.float64, error=(), force=(), rate=(), z=(2,)),
+    **_columns("contact"),
+    "contact_z": Field("contacts", np.float64, ("w",)),
+    **_columns("joint"),
     "drive_target": Field("steps", np.float64, ("drives",)),
-    **_columns("island", np.int64, step=(), index=(), contacts=(), joints=(), pivots=(), warm=()),
-    **_columns("island", np.float64, measures=(layout.MEASURES,), certificate=(layout.CERTIFICATE,)),
+    **_columns("island"),
     "start_h": Field("origins", np.float64, ()),
     "start_contact_ids": Field("start", np.int64, ()),
     "start_z": Field("start", np.float64, ("w",)),
@@ -80,70 +132,52 @@ TIMINGS: dict[str, Field] = {
 }
 
 
-def chunk_rows(chunk: layout.Chunk, joints: Joints | None, control: layout.Control) -> dict[str, NDArray[Any]]:
+def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
+    """Return the lengths a record's arrays have by name."""
+    return {
+        "nq": world.nq,
+        "nv": world.nv,
+        "w": lcp_width(stepper.edges_in(world)),
+        "drives": len(world.joint_actions.drives),
+        "motions": len(world.motions),
+        "sleepers": sleepers(world, stepper),
+        "sleeping_nv": 0 if stepper.sleep is None else world.nv,
+    }
+
+
+def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool) -> Chunk:
+    """Rows for ``steps`` steps with a handful of rows each, and for any one step with ``contacts``."""
+    trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
+    counts = {
+        "states": steps,
+        "steps": steps,
+        "taus": steps if with_tau else 0,
+        "contacts": max(contacts, steps * min(contacts, 8)),
+        "islands": max(trees, steps * min(trees, 8)),
+        "joints": max(joints, steps * min(joints, 48)),
+    }
+    lengths = row_lengths(world, stepper)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name in Chunk._fields:
+        if name in _ROW_TYPES:
+            arrays[name] = np.zeros(counts[f"{name}s"], dtype=_ROW_TYPES[name])
+        else:
+            field = FIELDS[name]
+            arrays[name] = np.zeros((counts[field.axis], *field_tail(field, lengths)), dtype=field.dtype)
+    return Chunk(**arrays)
+
+
+def chunk_rows(chunk: Chunk, control: Control) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
-    steps, contacts, islands = int(control.chunk_steps), int(control.chunk_contacts), int(control.chunk_islands)
-    scalars = chunk.scalars[:steps]
-    ints, floats = chunk.contact_int[:contacts], chunk.contact_float[:contacts]
-    island_ints = chunk.island_int[:islands]
-    tangential = layout.ROW_IMPULSE_TANGENTIAL
-    rows = {
-        "time": scalars[:, layout.SCALAR_TIME],
-        "q": chunk.q[:steps],
-        "v": chunk.v[:steps],
-        "kinetic": scalars[:, layout.SCALAR_KINETIC],
-        "potential": scalars[:, layout.SCALAR_POTENTIAL],
-        "h": scalars[:, layout.SCALAR_H],
-        "tau": chunk.tau[:steps],
-        "motion_pose": chunk.motion_pose[:steps],
-        "motion_twist": chunk.motion_twist[:steps],
-        "asleep": chunk.asleep[:steps],
-        "rest": chunk.rest[:steps],
-        "contact_step": ints[:, layout.ROW_STEP],
-        "contact_island": ints[:, layout.ROW_ISLAND],
-        "contact_body_a": ints[:, layout.ROW_BODY_A],
-        "contact_body_b": ints[:, layout.ROW_BODY_B],
-        "contact_half_space": ints[:, layout.ROW_HALF_SPACE],
-        "contact_id": ints[:, layout.ROW_ID],
-        "contact_mode": ints[:, layout.ROW_MODE],
-        "contact_shape_a": ints[:, layout.ROW_SHAPE_A],
-        "contact_shape_b": ints[:, layout.ROW_SHAPE_B],
-        "contact_point": floats[:, layout.ROW_POINT : layout.ROW_POINT + 3],
-        "contact_normal": floats[:, layout.ROW_NORMAL : layout.ROW_NORMAL + 3],
-        "contact_gap": floats[:, layout.ROW_GAP],
-        "contact_mu": floats[:, layout.ROW_MU],
-        "contact_impulse": floats[:, layout.ROW_IMPULSE : layout.ROW_IMPULSE + 3],
-        "contact_impulse_normal": floats[:, layout.ROW_IMPULSE_NORMAL],
-        "contact_impulse_tangential": floats[:, tangential : tangential + 2],
-        "contact_slip": floats[:, layout.ROW_SLIP],
-        "contact_restitution": floats[:, layout.ROW_RESTITUTION],
-        "contact_push": floats[:, layout.ROW_PUSH],
-        "contact_z": chunk.contact_z[:contacts],
-        "island_step": island_ints[:, layout.ISLAND_ROW_STEP],
-        "island_index": island_ints[:, layout.ISLAND_ROW_INDEX],
-        "island_contacts": island_ints[:, layout.ISLAND_ROW_CONTACTS],
-        "island_joints": island_ints[:, layout.ISLAND_ROW_JOINTS],
-        "island_pivots": island_ints[:, layout.ISLAND_ROW_PIVOTS],
-        "island_warm": island_ints[:, layout.ISLAND_ROW_WARM],
-        "island_measures": chunk.island_measures[:islands],
-        "island_certificate": chunk.island_certificate[:islands],
-    }
-    of_joints = int(control.chunk_joints)
-    width = joint_layout.JOINT_ROW_INTS, joint_layout.JOINT_ROW_FLOATS
-    ints, floats, targets = np.zeros((0, width[0]), dtype=np.int64), np.zeros((0, width[1])), np.zeros((steps, 0))
-    if joints is not None:
-        ints, floats = joints.chunk_int[:of_joints], joints.chunk_float[:of_joints]
-        targets = joints.chunk_target[:steps]
-    rows |= {
-        "joint_step": ints[:, joint_layout.JOINT_ROW_STEP],
-        "joint_island": ints[:, joint_layout.JOINT_ROW_ISLAND],
-        "joint_row": ints[:, joint_layout.JOINT_ROW_NUMBER],
-        "joint_error": floats[:, joint_layout.JOINT_ROW_ERROR],
-        "joint_force": floats[:, joint_layout.JOINT_ROW_FORCE],
-        "joint_rate": floats[:, joint_layout.JOINT_ROW_RATE],
-        "joint_z": floats[:, joint_layout.JOINT_ROW_Z : joint_layout.JOINT_ROW_Z + 2],
-        "drive_target": targets,
-    }
+    used = dict.fromkeys(("states", "steps", "taus"), int(control.chunk_steps))
+    used |= {"contacts": int(control.chunk_contacts), "islands": int(control.chunk_islands)}
+    used["joints"] = int(control.chunk_joints)
+    rows: dict[str, NDArray[Any]] = {}
+    for name, array in chunk._asdict().items():
+        if name in _TABLES:
+            rows |= {f"{name}_{column}": array[column][: used[f"{name}s"]] for column in _TABLES[name]}
+        else:
+            rows[name] = array[: used[FIELDS[name].axis]]
     return {name: np.array(array, order="C") for name, array in rows.items()}
 
 

@@ -20,10 +20,6 @@ from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
     FAILURE_NOT_FINITE,
     GO_ON,
-    SCALAR_H,
-    SCALAR_KINETIC,
-    SCALAR_POTENTIAL,
-    SCALAR_TIME,
     TAU_ZERO,
     TREE_DOF,
     Chunk,
@@ -81,10 +77,10 @@ def commit(work: Work, n_contacts: int) -> None:
 @kernel(inline=True)
 def write_state(work: Work, chunk: Chunk, row: int, time: float, h: float) -> None:
     """Record time, q, v, kinematic bodies and the energies of the state, and the step that led to it."""
-    chunk.scalars[row, SCALAR_TIME] = time
-    chunk.scalars[row, SCALAR_KINETIC] = work.energy[0]
-    chunk.scalars[row, SCALAR_POTENTIAL] = work.energy[1]
-    chunk.scalars[row, SCALAR_H] = h
+    chunk.time[row] = time
+    chunk.kinetic[row] = work.energy[0]
+    chunk.potential[row] = work.energy[1]
+    chunk.h[row] = h
     for j in range(work.q.shape[0]):
         chunk.q[row, j] = work.q[j]
     for j in range(work.v.shape[0]):
@@ -128,7 +124,7 @@ def finish(
             chunk.rest[row, k] = work.rest[k]
     commit(work, control.n_contacts)
     if joints is not None:
-        keep_joints(joints, control)
+        keep_joints(joints, chunk, control)
     control.n_previous = control.n_contacts
     parameters.time += h
     parameters.last_h = h

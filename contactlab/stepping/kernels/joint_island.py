@@ -16,20 +16,13 @@ from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import (
     FOLLOW,
     FRICTION,
-    JOINT_ROW_ERROR,
-    JOINT_ROW_FORCE,
-    JOINT_ROW_ISLAND,
-    JOINT_ROW_NUMBER,
-    JOINT_ROW_RATE,
-    JOINT_ROW_STEP,
-    JOINT_ROW_Z,
     KIND,
     LOOP,
     STOP,
     Joints,
 )
 from contactlab.stepping.kernels.joint_rows import fill_joint_row
-from contactlab.stepping.kernels.layout import Control, FloatArray, Island, PackedWorld, Parameters, Work
+from contactlab.stepping.kernels.layout import Chunk, Control, FloatArray, Island, PackedWorld, Parameters, Work
 from lcp.kernels import kernel
 
 
@@ -158,7 +151,7 @@ def warm_joints(island: Island, joints: Joints, rows: Rows, i: int, cfm: float) 
 
 
 @kernel(inner=True)
-def write_joint_rows(rows: Rows, island: Island, joints: Joints, control: Control) -> None:
+def write_joint_rows(rows: Rows, island: Island, joints: Joints, chunk: Chunk, control: Control) -> None:
     """Write the rows of joints of the island in progress, and keep their LCP variables by row."""
     i = control.island
     before = rows.nc + rows.nr
@@ -183,26 +176,24 @@ def write_joint_rows(rows: Rows, island: Island, joints: Joints, control: Contro
         rate = 0.0
         for p in range(control.nv):
             rate += rows.J[row, p] * island.v_plus[p]
-        at = control.chunk_joints + first + place
-        ints = joints.chunk_int[at]
-        floats = joints.chunk_float[at]
-        ints[JOINT_ROW_STEP] = control.step
-        ints[JOINT_ROW_ISLAND] = i
-        ints[JOINT_ROW_NUMBER] = number
-        floats[JOINT_ROW_ERROR] = joints.error[number]
-        floats[JOINT_ROW_FORCE] = island.f[row]
-        floats[JOINT_ROW_RATE] = rate
-        floats[JOINT_ROW_Z] = z[0]
-        floats[JOINT_ROW_Z + 1] = z[1]
+        record = chunk.joint[control.chunk_joints + first + place]
+        record.step = control.step
+        record.island = i
+        record.row = number
+        record.error = joints.error[number]
+        record.force = island.f[row]
+        record.rate = rate
+        record.z[0] = z[0]
+        record.z[1] = z[1]
 
 
 @kernel(inner=True)
-def keep_joints(joints: Joints, control: Control) -> None:
+def keep_joints(joints: Joints, chunk: Chunk, control: Control) -> None:
     """Keep what the next step starts from, and record the targets of the step."""
     for i in range(joints.active.shape[0]):
         joints.was[i] = joints.active[i]
         joints.previous_z[i, 0] = joints.z[i, 0]
         joints.previous_z[i, 1] = joints.z[i, 1]
     for d in range(joints.target.shape[0]):
-        joints.chunk_target[control.chunk_steps, d] = joints.target[d]
+        chunk.drive_target[control.chunk_steps, d] = joints.target[d]
     control.chunk_joints += joints.row_start[control.n_islands]

@@ -52,20 +52,9 @@ SPRING_PLACE: Final = 1
 SPRING_DRIVE: Final = 2
 SPRING_INTS: Final = 3
 
-# Columns of a chunk's joint rows (integers, floats).
-JOINT_ROW_STEP: Final = 0
-JOINT_ROW_ISLAND: Final = 1
-JOINT_ROW_NUMBER: Final = 2
-JOINT_ROW_INTS: Final = 3
-JOINT_ROW_ERROR: Final = 0
-JOINT_ROW_FORCE: Final = 1
-JOINT_ROW_RATE: Final = 2
-JOINT_ROW_Z: Final = 3  # 2
-JOINT_ROW_FLOATS: Final = 5
-
 
 class Joints(NamedTuple):
-    """Rows and drives of a world, the step in progress, its island and the rows of the chunk."""
+    """Rows and drives of a world, the step in progress and its island."""
 
     # What does not change.
     damping: FloatArray  # (nv,) viscous [N m s/rad, N s/m]
@@ -103,7 +92,3 @@ class Joints(NamedTuple):
     work: FloatArray
     lo: FloatArray  # nbox
     hi: FloatArray
-    # Rows recorded since the chunk was last taken.
-    chunk_int: IntArray  # (rows, JOINT_ROW_INTS)
-    chunk_float: FloatArray  # (rows, JOINT_ROW_FLOATS)
-    chunk_target: FloatArray  # (steps, nd)

@@ -13,7 +13,7 @@ tree but the tree's own.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,45 +112,6 @@ MU: Final = 7
 RESTITUTION: Final = 8
 VN_MINUS: Final = 9
 CONTACT_FLOATS: Final = 10
-
-# Columns of a chunk's contact rows (integers, floats).
-ROW_STEP: Final = 0
-ROW_ISLAND: Final = 1
-ROW_BODY_A: Final = 2
-ROW_BODY_B: Final = 3
-ROW_HALF_SPACE: Final = 4
-ROW_ID: Final = 5
-ROW_MODE: Final = 6
-ROW_SHAPE_A: Final = 7
-ROW_SHAPE_B: Final = 8
-ROW_INTS: Final = 9
-ROW_POINT: Final = 0  # 3
-ROW_NORMAL: Final = 3  # 3
-ROW_GAP: Final = 6
-ROW_MU: Final = 7
-ROW_IMPULSE: Final = 8  # 3
-ROW_IMPULSE_NORMAL: Final = 11
-ROW_IMPULSE_TANGENTIAL: Final = 12  # 2
-ROW_SLIP: Final = 14
-ROW_RESTITUTION: Final = 15
-ROW_PUSH: Final = 16  # of the position projection
-ROW_FLOATS: Final = 17
-
-# Columns of a chunk's island rows.
-ISLAND_ROW_STEP: Final = 0
-ISLAND_ROW_INDEX: Final = 1
-ISLAND_ROW_CONTACTS: Final = 2
-ISLAND_ROW_PIVOTS: Final = 3
-ISLAND_ROW_WARM: Final = 4
-ISLAND_ROW_JOINTS: Final = 5
-ISLAND_ROW_INTS: Final = 6
-
-# Columns of a chunk's scalars per state.
-SCALAR_TIME: Final = 0
-SCALAR_KINETIC: Final = 1
-SCALAR_POTENTIAL: Final = 2
-SCALAR_H: Final = 3  # the step that led to the state
-SCALARS: Final = 4
 
 MEASURES: Final = 8  # lcp.kernels.residuals.SIZE
 CERTIFICATE: Final = 24  # of certify, certify_boxed and certify_bilateral, one behind the other
@@ -336,9 +297,12 @@ class Island(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Rows recorded since the chunk was last taken."""
+    """Rows recorded since the chunk was last taken, by the names that a record has for them (`record_schema`)."""
 
-    scalars: FloatArray  # (steps, SCALARS)
+    time: FloatArray  # (steps,), and the next three
+    kinetic: FloatArray
+    potential: FloatArray
+    h: FloatArray
     q: FloatArray  # (steps, nq)
     v: FloatArray  # (steps, nv)
     tau: FloatArray  # (steps, nv)
@@ -346,9 +310,8 @@ class Chunk(NamedTuple):
     motion_twist: FloatArray  # (steps, nk, 6)
     asleep: IntArray  # (steps, nt) 1 for trees that slept through the step; no column without sleep
     rest: FloatArray  # (steps, nt) after it
-    contact_int: IntArray  # (contacts, ROW_INTS)
-    contact_float: FloatArray  # (contacts, ROW_FLOATS)
+    drive_target: FloatArray  # (steps, nd)
+    contact: Any  # (contacts,) records, and the two below
     contact_z: FloatArray  # (contacts, w)
-    island_int: IntArray  # (islands, ISLAND_ROW_INTS)
-    island_measures: FloatArray  # (islands, MEASURES)
-    island_certificate: FloatArray  # (islands, CERTIFICATE)
+    joint: Any
+    island: Any

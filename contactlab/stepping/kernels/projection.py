@@ -34,7 +34,6 @@ from contactlab.stepping.kernels.layout import (
     NORMAL,
     PAUSED,
     POINT,
-    ROW_PUSH,
     TREE_DOF,
     Chunk,
     Control,
@@ -107,7 +106,7 @@ def shift_island(world: PackedWorld, work: Work, island: Island, chunk: Chunk, c
     first = work.contact_start[i]
     Y = rows_at(island.Y, 0, nc, control.nv)
     for c in range(nc):
-        chunk.contact_float[row0 + work.island_contacts[first + c], ROW_PUSH] = island.z[c]
+        chunk.contact[row0 + work.island_contacts[first + c]].push = island.z[c]
     for n in range(work.tree_start[i], work.tree_start[i + 1]):
         k = work.island_trees[n]
         a = world.trees[k, TREE_DOF]

@@ -12,37 +12,12 @@ from contactlab.stepping.kernels.layout import (
     CONTACT_ID,
     GAP,
     HALF_SPACE,
-    ISLAND_ROW_CONTACTS,
-    ISLAND_ROW_INDEX,
-    ISLAND_ROW_JOINTS,
-    ISLAND_ROW_PIVOTS,
-    ISLAND_ROW_STEP,
-    ISLAND_ROW_WARM,
     MEASURES,
     MU,
     NORMAL,
     OPEN,
     POINT,
     RESTITUTION,
-    ROW_BODY_A,
-    ROW_BODY_B,
-    ROW_GAP,
-    ROW_HALF_SPACE,
-    ROW_ID,
-    ROW_IMPULSE,
-    ROW_IMPULSE_NORMAL,
-    ROW_IMPULSE_TANGENTIAL,
-    ROW_ISLAND,
-    ROW_MODE,
-    ROW_MU,
-    ROW_NORMAL,
-    ROW_POINT,
-    ROW_PUSH,
-    ROW_RESTITUTION,
-    ROW_SHAPE_A,
-    ROW_SHAPE_B,
-    ROW_SLIP,
-    ROW_STEP,
     SHAPE_A,
     SHAPE_B,
     SLIDE,
@@ -115,29 +90,28 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
             mode = SLIDE if slip > STICK_FRACTION * free else STICK
 
         at = control.chunk_contacts + index
-        row_int = chunk.contact_int[at]
-        row = chunk.contact_float[at]
-        row_int[ROW_STEP] = control.step
-        row_int[ROW_ISLAND] = i
-        row_int[ROW_BODY_A] = a
-        row_int[ROW_BODY_B] = b
-        row_int[ROW_HALF_SPACE] = ints[HALF_SPACE]
-        row_int[ROW_ID] = ints[CONTACT_ID]
-        row_int[ROW_MODE] = mode
-        row_int[ROW_SHAPE_A] = ints[SHAPE_A]
-        row_int[ROW_SHAPE_B] = ints[SHAPE_B]
+        row = chunk.contact[at]
+        row.step = control.step
+        row.island = i
+        row.body_a = a
+        row.body_b = b
+        row.half_space = ints[HALF_SPACE]
+        row.id = ints[CONTACT_ID]
+        row.mode = mode
+        row.shape_a = ints[SHAPE_A]
+        row.shape_b = ints[SHAPE_B]
         for j in range(3):
-            row[ROW_POINT + j] = point[j]
-            row[ROW_NORMAL + j] = normal[j]
-            row[ROW_IMPULSE + j] = impulse[j]
-        row[ROW_GAP] = floats[GAP]
-        row[ROW_MU] = floats[MU]
-        row[ROW_IMPULSE_NORMAL] = h * force
-        row[ROW_IMPULSE_TANGENTIAL] = along1
-        row[ROW_IMPULSE_TANGENTIAL + 1] = along2
-        row[ROW_SLIP] = slip
-        row[ROW_RESTITUTION] = floats[RESTITUTION]
-        row[ROW_PUSH] = 0.0
+            row.point[j] = point[j]
+            row.normal[j] = normal[j]
+            row.impulse[j] = impulse[j]
+        row.gap = floats[GAP]
+        row.mu = floats[MU]
+        row.impulse_normal = h * force
+        row.impulse_tangential[0] = along1
+        row.impulse_tangential[1] = along2
+        row.slip = slip
+        row.restitution = floats[RESTITUTION]
+        row.push = 0.0
         for j in range(by_contact.shape[0]):
             chunk.contact_z[at, j] = by_contact[j]
 
@@ -145,14 +119,14 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
 @kernel(inner=True)
 def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int) -> None:
     """Write the row of the island in progress: solution, rows of joints, residual measures and certificate."""
-    row = control.chunk_islands + control.island
-    chunk.island_int[row, ISLAND_ROW_STEP] = control.step
-    chunk.island_int[row, ISLAND_ROW_INDEX] = control.island
-    chunk.island_int[row, ISLAND_ROW_CONTACTS] = control.nc
-    chunk.island_int[row, ISLAND_ROW_PIVOTS] = control.pivots
-    chunk.island_int[row, ISLAND_ROW_WARM] = control.warm_hit
-    chunk.island_int[row, ISLAND_ROW_JOINTS] = of_joints
+    row = chunk.island[control.chunk_islands + control.island]
+    row.step = control.step
+    row.index = control.island
+    row.contacts = control.nc
+    row.joints = of_joints
+    row.pivots = control.pivots
+    row.warm = control.warm_hit
     for j in range(MEASURES):
-        chunk.island_measures[row, j] = island.measures[j]
+        row.measures[j] = island.measures[j]
     for j in range(CERTIFICATE):
-        chunk.island_certificate[row, j] = island.certificate[j]
+        row.certificate[j] = island.certificate[j]

@@ -96,7 +96,7 @@ def begin(work: Work, chunk: Chunk, control: Control, parameters: Parameters) ->
     """Stop where the run or the chunk ends; otherwise ask for what user code has to say about the step."""
     if control.step >= control.target or parameters.time >= parameters.end:
         return DONE
-    if control.chunk_steps >= chunk.scalars.shape[0]:
+    if control.chunk_steps >= chunk.time.shape[0]:
         return CHUNK_FULL
     control.place = DETECT
     asked = control.tau_mode == TAU_CALLBACK or control.ask_contacts + control.ask_joints > 0
@@ -108,11 +108,11 @@ def make_room(chunk: Chunk, joints: Joints | None, control: Control) -> int:
     """Make sure that all rows of the step go into one chunk."""
     contacts = control.chunk_contacts + control.n_contacts
     islands = control.chunk_islands + control.n_islands
-    if contacts > chunk.contact_int.shape[0] or islands > chunk.island_int.shape[0]:
+    if contacts > chunk.contact.shape[0] or islands > chunk.island.shape[0]:
         return CHUNK_FULL
     if joints is not None:
         of_joints = control.chunk_joints + joints.row_start[control.n_islands]
-        if of_joints > joints.chunk_int.shape[0]:
+        if of_joints > chunk.joint.shape[0]:
             return CHUNK_FULL
     control.place = ISLANDS
     return GO_ON

@@ -58,7 +58,7 @@ def verdict(
     if joints is not None:
         if not certify_joints(rows, island):
             return failed(control, FAILURE_INCONSISTENT)
-        write_joint_rows(rows, island, joints, control)
+        write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
     write_rows(world, work, island, chunk, control, parameters.h)

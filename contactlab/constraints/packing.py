@@ -17,6 +17,7 @@ from contactlab.constraints.loop import LoopConstraint
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.sizes import STACK
 from contactlab.multibody.model import Model
+from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
 __all__ = ["PackedConstraints", "pack_rows"]
@@ -130,8 +131,7 @@ def pack_rows(
 
 def _tip(model: Model, link: int) -> int:
     """Last degree of freedom that moves a link, -1 for none."""
-    nl = model.packed.nl
-    return int(model.packed.ints[8 + 4 * nl + 1 + link + 1]) - 1 if link >= 0 else -1
+    return int(structure(model).iv[link + 1]) - 1 if link >= 0 else -1
 
 
 def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p: FloatArray) -> tuple[int, FloatArray]:
@@ -143,10 +143,9 @@ def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p:
     if index < 0:
         return -1, np.concatenate([R.ravel(), p])
     packed, nb = model.packed, model.nb
-    nl, nv = packed.nl, model.nv
-    # Where `contactlab.multibody.packing` puts the bodies: last, on both buffers.
-    link = int(packed.ints[8 + 6 * nl + 2 + 2 * nv + index])
-    start = 3 + 28 * nl
+    link = int(structure(model).body_link[index])
+    # Where `contactlab.multibody.packing` puts the bodies: last.
+    start = 3 + 28 * packed.nl
     own_R = packed.floats[start + 9 * index : start + 9 * index + 9].reshape(3, 3)
     own_p = packed.floats[start + 9 * nb + 3 * index : start + 9 * nb + 3 * index + 3]
     return link, np.concatenate([(own_R @ R).ravel(), own_R @ p + own_p])

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from contactlab.multibody.kernels.sizes import columns_start
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["Structure", "structure", "world_mass"]
+__all__ = ["Structure", "head_views", "structure", "world_mass"]
 
 _NO_MASS = np.zeros(4)
 
@@ -53,3 +54,16 @@ def world_mass(model: Model) -> FloatArray:
             out[0] += body.inertia.mass
             out[1:] += body.inertia.mass * (R[i] @ body.inertia.com + p[i])
     return out
+
+
+def head_views(W: FloatArray, model: Model) -> tuple[FloatArray, ...]:
+    """Motion columns S (nv, 6), R (nl, 9), p (nl, 3), V (nl, 6) and C (nl, 6) of links in the head of a workspace.
+
+    They are cut as `contactlab.multibody.kernels.workspace.frames` cuts them.
+    """
+    nl, nv = model.packed.nl, model.nv
+    start, views = columns_start(nl), []
+    for n, width in ((nv, 6), (nl, 9), (nl, 3), (nl, 6), (nl, 6)):
+        views.append(W[start : start + n * width].reshape(n, width))
+        start += n * width
+    return tuple(views)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from contactlab.multibody import workspace
-from contactlab.multibody.kernels.sizes import columns_start
+from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Parameters, Work
 from contactlab.stepping.prepared import arrays_of
@@ -69,16 +69,15 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
     """Arrays of a step for at most ``contacts`` contacts."""
     width, packed = lcp_width(edges), arrays_of(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
-    nl, W = world.model.packed.nl, workspace(world.model)
-    columns = columns_start(nl)
-    origins = columns + 6 * nv + 9 * nl  # as `frames` cuts the head
+    W = workspace(world.model)
+    S, _, origins, *_ = head_views(W, world.model)
     return Work(
         q=np.zeros(nq),
         v=np.zeros(nv),
         tau=np.zeros(nv),
         W=W,
-        S=W[columns : columns + 6 * nv].reshape(nv, 6),
-        origins=W[origins : origins + 3 * nl].reshape(nl, 3),
+        S=S,
+        origins=origins,
         bias=np.zeros(nv),
         momentum=np.zeros(nv),
         L=np.zeros(int(packed.trees[-1, layout.TREE_BLOCK])),

@@ -11,9 +11,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from contactlab.multibody.kernels.sizes import columns_start, head_size
+from contactlab.multibody.kernels.sizes import head_size
 from contactlab.multibody.kinematics import Kinematics, at_state
 from contactlab.multibody.model import Model
+from contactlab.multibody.structure import head_views
 from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["Branches", "Instantaneous", "instantaneous"]
@@ -139,11 +140,9 @@ def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
     """The arrays of a `Kinematics` that has velocities."""
     nl, nv = model.packed.nl, model.nv
     head = at_state(model, kin, kin.v, head_size(nl, nv))[3]
-    # As `contactlab.multibody.kernels.workspace.frames` cuts it.
-    cuts = np.cumsum([columns_start(nl), 6 * nv, 9 * nl, 3 * nl, 6 * nl, 6 * nl])
-    S, R, p, V, C = (head[start:stop] for start, stop in pairwise(cuts.tolist()))
+    S, R, p, V, C = head_views(head, model)
     tree = Branches.of(model)
-    A = C.reshape(nl, 6).copy()
+    A = C.copy()
     for i in np.flatnonzero(tree.parent >= 0):  # parents come first
         A[i] += A[tree.parent[i]]
-    return Instantaneous(tree, S.reshape(nv, 6), R.reshape(nl, 3, 3), p.reshape(nl, 3), V.reshape(nl, 6), A)
+    return Instantaneous(tree, S, R.reshape(nl, 3, 3), p, V, A)

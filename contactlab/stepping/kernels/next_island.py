@@ -50,11 +50,12 @@ def next_island(
     control.has_z0 = 0
     if control.warm_start != 0 and warm_vector(work, island, i, control.edges):
         control.has_z0 = 1
+    rows = posed_rows(island, joints, control, parameters.h)
+    control.n = n
     control.proposed = 0
-    if control.nl + control.ng + control.nbox == 0 and control.has_z0 != 0 and control.propose != 0:
-        control.n = n
+    if rows.k.shape[0] == nc + nr and control.has_z0 != 0 and control.propose != 0:
         control.proposed = propose(
-            posed_rows(island, joints, control, parameters.h),
+            rows,
             island.reach[: control.nv],
             island.z0[:n],
             parameters.tolerance,
@@ -73,18 +74,17 @@ def next_island(
             return GO_ON
     complete_rows(island, nc + nr, control.nv)
     if joints is not None:
-        rows = posed_rows(island, joints, control, parameters.h)
-        n = add_joint_rows(world, work, joints, rows, i, parameters)
+        control.n = add_joint_rows(world, work, joints, rows, i, parameters)
         if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
             control.has_z0 = 1
         if rows.nb > 0:
             eliminate(rows, joints)
-            assemble_lcp(rows_left(rows, joints), rows_at(island.M, 0, n, n), island.q[:n])
-        else:
-            assemble_lcp(rows, rows_at(island.M, 0, n, n), island.q[:n])
+    M = rows_at(island.M, 0, control.n, control.n)
+    q = island.q[: control.n]
+    if joints is not None and rows.nb > 0:
+        assemble_lcp(rows_left(rows, joints), M, q)
     else:
-        assemble_lcp(posed_rows(island, joints, control, parameters.h), rows_at(island.M, 0, n, n), island.q[:n])
-    control.n = n
+        assemble_lcp(rows, M, q)
     if control.solver == SOLVER_EXTERNAL:
         control.place = VERDICT
         return NEED_SOLVE

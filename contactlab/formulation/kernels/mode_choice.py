@@ -19,7 +19,7 @@ from contactlab.formulation.kernels.contact_modes import (
 )
 from contactlab.formulation.kernels.mode_system import PAIRS, Pairs
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import kernel
 
 __all__ = ["choose_modes", "pair_rates", "pair_rows", "take_changes"]
@@ -110,17 +110,20 @@ def choose_modes(
 
 @kernel(inner=True)
 def add_edge(
-    r: int, first: int, j: int, factor: float, a: int, b: int, c: int, d: int, R: NDArray[np.float64],
+    r: int,
+    first: int,
+    j: int,
+    factor: float,
+    span: tuple[int, int, int, int],
+    R: NDArray[np.float64],
     out: NDArray[np.float64],
-) -> None:  # fmt: skip
-    """Add ``factor`` times edge j of the rows R of a contact to ``out``."""
-    row = R[first + j] if j < r else R[first + j - r]
-    if j >= r:
-        factor = -factor
-    for p in range(a, b):
-        out[p] += factor * row[p]
-    for p in range(c, d):
-        out[p] += factor * row[p]
+) -> None:
+    """Add ``factor`` times edge j of the rows R of a contact to ``out``, within its span."""
+    a, b, c, d = span
+    if j < r:
+        add_within(a, b, c, d, factor, R[first + j], out)
+    else:
+        add_within(a, b, c, d, -factor, R[first + j - r], out)
 
 
 @kernel(inner=True)
@@ -141,7 +144,8 @@ def pair_rows(rows: Rows, r: int, own: NDArray[np.float64], mode: NDArray[np.int
         count[contact] = 0
         if chosen == OPEN:
             continue
-        a, b, c, d = columns(rows.spans, contact, J.shape[1])
+        span = columns(rows.spans, contact, J.shape[1])
+        a, b, c, d = span
         first = nc + contact * r
         pair = PAIRS * contact
         copy_row(a, b, c, d, J[contact], A[pair])
@@ -161,7 +165,7 @@ def pair_rows(rows: Rows, r: int, own: NDArray[np.float64], mode: NDArray[np.int
                 count[contact] += 1
             continue
         j = (chosen - ALONG) // 2
-        add_edge(r, first, j, mu[contact], a, b, c, d, Y, C[pair])
+        add_edge(r, first, j, mu[contact], span, Y, C[pair])
         if (chosen - ALONG) % 2 == 1:
             following = (j + 1) % (2 * r)
             for p in range(a, b):
@@ -170,10 +174,10 @@ def pair_rows(rows: Rows, r: int, own: NDArray[np.float64], mode: NDArray[np.int
             for p in range(c, d):
                 A[pair + 1, p] = 0.0
                 C[pair + 1, p] = 0.0
-            add_edge(r, first, following, 1.0, a, b, c, d, J, A[pair + 1])
-            add_edge(r, first, j, -1.0, a, b, c, d, J, A[pair + 1])
-            add_edge(r, first, following, 1.0, a, b, c, d, Y, C[pair + 1])
-            add_edge(r, first, j, -1.0, a, b, c, d, Y, C[pair + 1])
+            add_edge(r, first, following, 1.0, span, J, A[pair + 1])
+            add_edge(r, first, j, -1.0, span, J, A[pair + 1])
+            add_edge(r, first, following, 1.0, span, Y, C[pair + 1])
+            add_edge(r, first, j, -1.0, span, Y, C[pair + 1])
             softening[pair + 1] = gamma[first] + gamma[first]
             pair_own[pair + 1] = own[first]
             count[contact] = 2

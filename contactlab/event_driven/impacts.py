@@ -14,7 +14,7 @@ from contactlab.impact.single import single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["capture", "collide", "pose_impact", "stop_slip"]
+__all__ = ["capture", "collide", "impact_problem", "stop_slip"]
 
 FloatArray = NDArray[np.float64]
 
@@ -23,7 +23,7 @@ FloatArray = NDArray[np.float64]
 _TINY = 1e-13
 
 
-def pose_impact(
+def impact_problem(
     model: Model, kin: Kinematics, found: Sequence[Local], candidates: Sequence[Candidate], edges: int
 ) -> ConstraintVelProblemData:
     """State the impact problem of these contacts at the present velocity."""

@@ -16,12 +16,12 @@ import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.event_driven.candidates import Local, edges_in_tangents
 from contactlab.event_driven.errors import InconsistentContact
-from contactlab.event_driven.phase import Mode, Phase, Posed, Side
+from contactlab.event_driven.phase import Instant, Mode, Phase, Side
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
 from problem_data import ConstraintAccelProblemData
 
-__all__ = ["VANISHING", "choose_modes", "pose_instant"]
+__all__ = ["VANISHING", "choose_modes", "acceleration_problem"]
 
 FloatArray = NDArray[np.float64]
 
@@ -36,8 +36,8 @@ _ENUMERABLE = 14
 _NOWHERE = np.zeros(2)
 
 
-def pose_instant(
-    posed: Posed,
+def acceleration_problem(
+    instant: Instant,
     found: Sequence[Local],
     mu: FloatArray,
     directions: Sequence[FloatArray | None],
@@ -47,7 +47,7 @@ def pose_instant(
 
     Parameters
     ----------
-    posed, found, mu
+    instant, found, mu
         The state, the contacts and their coefficients.
     directions
         Unit direction of slip (2,) of each, None of one at rest.
@@ -57,10 +57,10 @@ def pose_instant(
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
     spread = edges_in_tangents(edges)
-    nv = posed.a_free.size
+    nv = instant.a_free.size
     return ConstraintAccelProblemData(
-        M=posed.M,
-        tau=posed.M @ posed.a_free,
+        M=instant.M,
+        tau=instant.M @ instant.a_free,
         N=np.array([local.N for local in found]).reshape(-1, nv),
         kN=[local.bias_n for local in found],
         Q=np.array([d @ local.T for d, local in zip(directions, found, strict=True) if d is not None]).reshape(-1, nv),
@@ -107,8 +107,8 @@ def choose_modes(
     """
     if not closed:
         return [], []
-    posed = phase.pose(t, y)
-    found = [phase.candidates[i].local(phase.model, posed.kin) for i in closed]
+    instant = phase.instant(t, y)
+    found = [phase.candidates[i].local(phase.model, instant.kin) for i in closed]
     directions: list[FloatArray | None] = []
     for index, local in zip(closed, found, strict=True):
         speed = float(np.linalg.norm(local.u_t))
@@ -117,12 +117,12 @@ def choose_modes(
         else:
             directions.append(local.u_t / speed if speed > slip_speed else slips.get(index))
     mu = np.array([phase.candidates[i].mu for i in closed])
-    data = pose_instant(posed, found, mu, directions, edges)
+    data = acceleration_problem(instant, found, mu, directions, edges)
     solution = _solve(data, directions, [phase.candidates[i].name for i in closed], t)
 
     sides, riding, starting = [], [], set()
     load = _NOTHING * float(np.abs(data.tau).max(initial=0.0))
-    free = _NOTHING * float(np.abs(posed.a_free).max(initial=0.0))
+    free = _NOTHING * float(np.abs(instant.a_free).max(initial=0.0))
     for i, (index, local) in enumerate(zip(closed, found, strict=True)):
         direction = directions[i]
         if solution.forces.fN[i] <= load:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from contactlab.event_driven.candidates import Candidate, Local
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
 
-__all__ = ["Forces", "Mode", "Phase", "Posed", "Side"]
+__all__ = ["Forces", "Mode", "Phase", "Instant", "Side"]
 
 FloatArray = NDArray[np.float64]
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
@@ -75,7 +75,7 @@ class Forces:
 
 
 @dataclass(frozen=True, eq=False)
-class Posed:
+class Instant:
     """A state taken apart: kinematics, mass matrix, motion without contacts."""
 
     model: Model
@@ -112,32 +112,32 @@ class Phase:
         """Return q (unit quaternions) and v of y."""
         return normalize(self.model, y[: self.model.nq]), y[self.model.nq :]
 
-    def pose(self, t: float, y: FloatArray) -> Posed:
+    def instant(self, t: float, y: FloatArray) -> Instant:
         """Take a state apart."""
         q, v = self.split(y)
         kin = kinematics(self.model, q, v)
         a_free = forward_dynamics(self.model, kin, None, self.tau(t, q, v))
-        return Posed(self.model, kin, mass_matrix(self.model, kin), a_free)
+        return Instant(self.model, kin, mass_matrix(self.model, kin), a_free)
 
     def locals(self, kin: Kinematics) -> list[Local]:
         """The closed pairs at one instant."""
         return [self.candidates[side.index].local(self.model, kin) for side in self.sides]
 
-    def forces(self, t: float, y: FloatArray) -> tuple[Posed, list[Local], Forces]:
+    def forces(self, t: float, y: FloatArray) -> tuple[Instant, list[Local], Forces]:
         """Solve the contact equations at (t, y)."""
-        posed = self.pose(t, y)
-        found = self.locals(posed.kin)
-        return posed, found, self._solve(posed, found)
+        instant = self.instant(t, y)
+        found = self.locals(instant.kin)
+        return instant, found, self._solve(instant, found)
 
     def __call__(self, t: float, y: FloatArray) -> FloatArray:
         """Rate of y."""
-        posed, _, forces = self.forces(t, y)
-        return np.concatenate((self._q_rate(posed.kin.q, y[self.model.nq :]), forces.a))
+        instant, _, forces = self.forces(t, y)
+        return np.concatenate((self._q_rate(instant.kin.q, y[self.model.nq :]), forces.a))
 
-    def _solve(self, posed: Posed, found: list[Local]) -> Forces:
+    def _solve(self, instant: Instant, found: list[Local]) -> Forces:
         n = len(found)
         if n == 0:
-            return Forces(posed.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))
+            return Forces(instant.a_free, np.zeros(0), np.zeros((0, 2)), np.zeros(0))
         rows, columns, wanted = [], [], []
         c = self._rate
         for local, side in zip(found, self.sides, strict=True):
@@ -154,16 +154,16 @@ class Phase:
             columns.extend(found[i].T)
             wanted.extend(-found[i].bias_t - c * found[i].u_t)
         J, R = np.array(rows), np.array(columns)
-        responses = np.linalg.solve(posed.M, R.T)
+        responses = np.linalg.solve(instant.M, R.T)
         A = J @ responses
-        x = np.linalg.lstsq(A, np.array(wanted) - J @ posed.a_free, rcond=1e-11)[0]
+        x = np.linalg.lstsq(A, np.array(wanted) - J @ instant.a_free, rcond=1e-11)[0]
         fT = np.zeros((n, 2))
         for i, (local, side) in enumerate(zip(found, self.sides, strict=True)):
             if side.mode is Mode.SLIDE:
                 fT[i] = -self.candidates[side.index].mu * x[i] * slip_direction(local, side, self.slow)
         for k, i in enumerate(sticking):
             fT[i] = x[n + 2 * k : n + 2 * k + 2]
-        a = np.asarray(posed.a_free + responses @ x, dtype=np.float64)
+        a = np.asarray(instant.a_free + responses @ x, dtype=np.float64)
         return Forces(a, np.asarray(x[:n], dtype=np.float64), fT, np.array(np.diag(A)[:n], dtype=np.float64))
 
     def _q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
 from contactlab.event_driven.errors import EventError, InconsistentContact
-from contactlab.event_driven.impacts import capture, collide, pose_impact, stop_slip
+from contactlab.event_driven.impacts import capture, collide, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
@@ -181,8 +181,8 @@ class Run:
                     return float(u @ side.direction) if speed <= phase.slow else speed
 
                 def response(t: float, y: FloatArray, i: int = i) -> float:
-                    posed, found, forces = phase.forces(t, y)
-                    plain = float(found[i].N @ np.linalg.solve(posed.M, found[i].N))
+                    instant, found, forces = phase.forces(t, y)
+                    plain = float(found[i].N @ np.linalg.solve(instant.M, found[i].N))
                     return float(forces.stiffness[i]) / plain - VANISHING
 
                 add("slip", i, slip)
@@ -206,13 +206,13 @@ class Run:
             times = np.concatenate(([first], inner[(inner > first) & (inner < last)], [last]))
             states = found.sol(times)
         for t, y in zip(times, np.asarray(states).T, strict=True):
-            posed, local, forces = phase.forces(float(t), y)
+            instant, local, forces = phase.forces(float(t), y)
             every = np.zeros((len(self.candidates), 3))
             for side, pair, fN, fT in zip(self.sides, local, forces.fN, forces.fT, strict=True):
                 every[side.index] = fN * pair.normal + fT @ pair.tangents
-            gaps = [candidate.gap(self.model, posed.kin) for candidate in self.candidates]
-            energies = kinetic_energy(self.model, posed.kin, None), potential_energy(self.model, posed.kin)
-            self.rows.append((float(t), posed.kin.q, posed.kin.v, *energies, every, gaps))
+            gaps = [candidate.gap(self.model, instant.kin) for candidate in self.candidates]
+            energies = kinetic_energy(self.model, instant.kin, None), potential_energy(self.model, instant.kin)
+            self.rows.append((float(t), instant.kin.q, instant.kin.v, *energies, every, gaps))
 
     # -- at events
 
@@ -259,7 +259,9 @@ class Run:
         o = self.options
         q, v = self._state()
         candidates = [self.candidates[k] for k, _ in pairs]
-        data = pose_impact(self.model, kinematics(self.model, q, v), [local for _, local in pairs], candidates, o.edges)
+        data = impact_problem(
+            self.model, kinematics(self.model, q, v), [local for _, local in pairs], candidates, o.edges
+        )
         soon = any(self.t - self.last_impact.get(k, -np.inf) <= o.zeno_interval for k in approaching)
         for k in approaching:
             self.last_impact[k] = self.t
@@ -281,7 +283,7 @@ class Run:
         """Stop the slip of the contact that is jammed by an impact without collision."""
         kin = kinematics(self.model, *self._state())
         pairs = [self.candidates[k].local(self.model, kin) for k in closed]
-        data = pose_impact(self.model, kin, pairs, [self.candidates[k] for k in closed], self.options.edges)
+        data = impact_problem(self.model, kin, pairs, [self.candidates[k] for k in closed], self.options.edges)
         place = next(i for i, k in enumerate(closed) if self.candidates[k].name == error.contacts[0])
         v_plus = stop_slip(data, place)
         if v_plus is None:

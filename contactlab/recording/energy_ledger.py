@@ -201,13 +201,13 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
     asleep = _asleep_dofs(recording)
     mean[asleep] = 0.0
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
-    told = _surface_velocities(recording)
+    surface = _surface_velocities(recording)
     table = recording.contacts
-    carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, told), minlength=recording.n_steps)
+    carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, surface), minlength=recording.n_steps)
     projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
     return {
         "applied": h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps),
-        **_contact_entries(recording, u - told, u_plus - told),
+        **_contact_entries(recording, u - surface, u_plus - surface),
         "kinematic": carried.astype(np.float64),
         "projection": projected,
         "sleep": _fallen_asleep(recording, asleep),

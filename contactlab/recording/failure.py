@@ -28,7 +28,7 @@ class SimulationError(RuntimeError):
     Attributes
     ----------
     problem
-        The island's problem data, or None when no problem was posed (a velocity ran out of range).
+        The island's problem data, or None when no problem was formed (a velocity ran out of range).
     problem_path
         The file it was saved to, which `problem_data.load` reopens, or None.
     step, time

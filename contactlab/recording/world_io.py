@@ -94,8 +94,8 @@ def world_from_json(data: Json) -> World:
     for pair in data["ignored"]:
         builder.ignore(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(actions_from_json(data.get("joints", {})))
-    world, told = builder.build(), [entry for entry in data["bodies"] if "motion" in entry]
-    motions = ((world.model.names.index(entry["name"]), motion_from_json(entry["motion"])) for entry in told)
+    world, moving = builder.build(), [entry for entry in data["bodies"] if "motion" in entry]
+    motions = ((world.model.names.index(entry["name"]), motion_from_json(entry["motion"])) for entry in moving)
     return dataclasses.replace(world, motions=tuple(motions))
 
 

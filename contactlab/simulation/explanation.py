@@ -66,7 +66,7 @@ class Explanation:
     reason
         One sentence or more.
     problem, result
-        The contact problem and the answer of the solver, asked again; None where none was posed.
+        The contact problem and the answer of the solver, asked again; None where none was formed.
     contacts, joints
         Its contacts and its rows of joints and loops, where the record tells.
     rank_normal, rank
@@ -195,8 +195,8 @@ def _of_problem(
 ) -> Explanation:
     """Solve a problem again."""
     formed = form_discretized_lcp(problem, h)
-    posed: Any = form_cone_problem(formed).problem if friction == "cone" else lcp.LCP(formed.MM, formed.qq)
-    result = lcp.solve(posed, solver)
+    contact_problem: Any = form_cone_problem(formed).problem if friction == "cone" else lcp.LCP(formed.MM, formed.qq)
+    result = lcp.solve(contact_problem, solver)
     return _explanation(problem, record, step, time, h, result, (), None)
 
 

@@ -8,6 +8,7 @@ from contactlab.stepping.contact_table import (
     STICK,
     CertificateTable,
     ContactPair,
+    ContactScope,
     ContactTable,
     WorstCertificate,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "STICK",
     "CertificateTable",
     "ContactPair",
+    "ContactScope",
     "ContactTable",
     "ExternalContact",
     "JointTable",

@@ -133,7 +133,7 @@ class TimeStepping:
     adaptive
         Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
         `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is
-        never judged by its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
+        not asked for its accuracy: a run in which all are solved is the same, bit for bit, with and without this.
     shrink
         Factor from one try to the next, between 0 and 1.
     grow

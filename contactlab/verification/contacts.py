@@ -89,7 +89,9 @@ def contact_rows(
     projected = directions @ J
     N, F = projected[:, 0], projected[:, 1:].reshape(-1, world.nv)
     # What the surfaces of kinematic bodies bring to every rate.
-    drive = np.array([directions[n] @ -_told(world, rows, int(c)) for n, c in enumerate(numbers)]).reshape(-1, 1 + r)
+    drive = np.array([directions[n] @ -_surface_velocity(world, rows, int(c)) for n, c in enumerate(numbers)]).reshape(
+        -1, 1 + r
+    )
     k: list[tuple[float, ...]] = []
     gamma, rigid = np.full(numbers.size, stepper.cfm), np.full(numbers.size, True)
     for n, c in enumerate(numbers):
@@ -119,7 +121,7 @@ def contact_rows(
     )
 
 
-def _told(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> FloatArray:
+def _surface_velocity(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> FloatArray:
     """Return the velocity (3,) of body A's surface in row c of the contact table where A is a kinematic body."""
     i, a = int(rows["contact_step"][c]), int(rows["contact_body_a"][c])
     for row, (body, _) in enumerate(world.motions):

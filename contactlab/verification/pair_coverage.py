@@ -99,8 +99,8 @@ class PairCoverage:
     ) -> Place:
         surface, owner = self.world.surfaces[i], self.world.surface_bodies[i]
         place, body = surface.placement, bodies[self.world.model.names[owner]]
-        for row, (told, _) in enumerate(self.world.motions):
-            if told == owner:
+        for row, (body_number, _) in enumerate(self.world.motions):
+            if body_number == owner:
                 pose, twist = rows["motion_pose"][step, row], rows["motion_twist"][step, row]
                 body = body.copy()
                 body.R, body.p = pose[:9].reshape(3, 3), pose[9:]
@@ -176,7 +176,7 @@ class PairCoverage:
 
 
 def _may_touch(world: World) -> list[tuple[int, int]]:
-    """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor told to ignore each other."""
+    """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor ignore each other."""
     if not world.body_contacts:
         return []
     model = world.model

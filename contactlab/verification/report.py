@@ -62,7 +62,7 @@ class VerificationFailure:
 
 @dataclass(frozen=True)
 class ConditionReport:
-    """One condition over all that was checked; ``worst`` is where it came closest to failing, None if never posed."""
+    """One condition over all that was checked; ``worst`` is where it came closest to failing, None if never asked."""
 
     condition: str
     checked: int

@@ -182,16 +182,16 @@ def _islands(
         loaded = v_free + h * forces[members] @ Y_joints
         speed = np.abs(v_free) + h * np.abs(forces[members]) @ np.abs(Y_joints)
         if numbers.size:
-            posed = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
-            J = np.vstack((posed.N, posed.F))
+            contacts = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
+            J = np.vstack((contacts.N, contacts.F))
             Y: FloatArray = np.linalg.solve(M, J.T).T.astype(np.float64, copy=False)
             z = _solution(rows["contact_z"][numbers], recording.stepper.edges_in(recording.world) // 2)
             lively = liveliness(M, np.vstack((Y, Y_joints)), v_free)
             cone = recording.stepper.friction == "cone"
-            for condition, contact, value in island_measures(posed, Y, loaded, v_plus, z, h, lively, cone=cone):
+            for condition, contact, value in island_measures(contacts, Y, loaded, v_plus, z, h, lively, cone=cone):
                 yield condition, island, int(numbers[contact]), value
-            yield from _projection(recording, i, island, posed, Y)
-            nc, nr = posed.N.shape[0], posed.F.shape[0]
+            yield from _projection(recording, i, island, contacts, Y)
+            nc, nr = contacts.N.shape[0], contacts.F.shape[0]
             speed = speed + h * np.abs(z[: nc + nr]) @ np.abs(Y) + h * np.abs(z[nc + nr : nc + 2 * nr]) @ np.abs(Y[nc:])
             Y_joints = np.vstack((Y, Y_joints))
         lively = liveliness(M, Y_joints, v_free)
@@ -199,19 +199,19 @@ def _islands(
             yield condition, island, -1, value
 
 
-def _projection(recording: Recording, i: int, island: int, posed: ContactRows, Y: FloatArray) -> Iterator[Found]:
+def _projection(recording: Recording, i: int, island: int, contacts: ContactRows, Y: FloatArray) -> Iterator[Found]:
     """Yield whether the positions of an island of step i were projected as they should have been, or not at all."""
-    push = recording.rows["contact_push"][posed.numbers]
-    rigid = np.flatnonzero(posed.rigid) if recording.stepper.projection else np.zeros(0, dtype=np.int64)
+    push = recording.rows["contact_push"][contacts.numbers]
+    rigid = np.flatnonzero(contacts.rigid) if recording.stepper.projection else np.zeros(0, dtype=np.int64)
     others = np.delete(push, rigid)
     if others.any():
         yield "projection", island, -1, np.inf
     if rigid.size:
-        gap, h = recording.rows["contact_gap"][posed.numbers[rigid]], float(recording.rows["h"][i])
+        gap, h = recording.rows["contact_gap"][contacts.numbers[rigid]], float(recording.rows["h"][i])
         worst, value = projection_measure(
-            posed.N[rigid], Y[rigid], gap, push[rigid], recording.v[i + 1], posed.drive[rigid], h
+            contacts.N[rigid], Y[rigid], gap, push[rigid], recording.v[i + 1], contacts.drive[rigid], h
         )
-        yield "projection", island, int(posed.numbers[rigid[worst]]), value
+        yield "projection", island, int(contacts.numbers[rigid[worst]]), value
 
 
 def _displacement(recording: Recording, chosen: NDArray[np.int64], J: FloatArray, M: FloatArray) -> FloatArray:

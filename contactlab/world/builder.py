@@ -150,7 +150,7 @@ class WorldBuilder(JointBuilder):
         category: int = 1,
         mask: int = ALL,
     ) -> None:
-        """Add a body that moves as it is told, whatever it meets: a belt, a shaker, a turning table, a moving wall.
+        """Add a body that moves as its motion says, whatever it meets: a belt, a shaker, a turntable, a moving wall.
 
         Parameters
         ----------

@@ -142,7 +142,7 @@ def _turn(roll: float, pitch: float, yaw: float) -> Any:
 
 
 def model_arguments(entry: JointsEntry, table: Table, model: UrdfModel) -> dict[str, Any]:
-    """Return what `WorldBuilder.add_model` is told of a robot's joints."""
+    """Return what `WorldBuilder.add_model` takes of a robot's joints."""
     found: dict[str, Any] = {"limits": "model" if entry.limits else None, "mimics": entry.mimics}
     for key in ("damping", "friction"):
         given = getattr(entry, key)

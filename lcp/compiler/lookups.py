@@ -63,7 +63,8 @@ def _quick() -> Iterator[None]:
 def _values(config: Any) -> dict[str, Any]:
     """All options of a configuration, as `TargetConfig.values`: that one asks a property for each."""
     values: dict[str, Any] = {name: option.default for name, option in config.options.items()}
-    return values | config._values
+    values.update(config._values)
+    return values
 
 
 def _remembering(call_type: Callable[..., Any]) -> Callable[..., Any]:

@@ -259,7 +259,8 @@ def _slip_in_space(
     # Events are found on an interpolant of lower order than the steps, up to 1e-7 away where these are long: the last
     # stretch is integrated again, to where the quantity itself says that it ends.
     before, tau = found.t[-2], found.t[-1]
-    at = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}[quantity]
+    entries: dict[Quantity, int] = {normal_impulse: 0, normal_velocity: 3, normal_work: 6}
+    at = entries[quantity]
     for _ in range(_LANDINGS):
         y = integrated((before, tau), found.y[:, -2]).y[:, -1] if tau > before else found.y[:, -2]
         rate = float(rates(tau, y)[at])

@@ -21,11 +21,11 @@ import numpy as np
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Placed, Shape, Sphere
 from contactlab.contact.detection.coal_backend import coal_object
-from contactlab.contact.detection.kernels.bounds import all_bounds
 from contactlab.contact.detection.kernels.collide_pair import collide_pair
-from contactlab.contact.detection.kernels.layout import CONTACT
+from contactlab.contact.detection.kernels.support import all_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.contact.detection.packing import pack_shapes, pose_row, workspace
+from contactlab.contact.kernels.layout import CONTACT, Contacts, Posed, Workspace
 from contactlab.spatial import Transform
 from lcp.kernels import kernel
 
@@ -38,10 +38,9 @@ def loop(kind, size, poses, data, loops, margin, work, ints, out, feature):  # t
     """Contacts of all scenes, counted."""
     total = 0
     for i in range(poses.shape[0]):
-        total += collide_pair(
-            kind[0], size[0], poses[i, 0], kind[1], size[1], poses[i, 1], data, loops, margin, False,
-            work, ints, out, feature,
-        )  # fmt: skip
+        a = Posed(kind[0], size[0], poses[i, 0], data, loops)
+        b = Posed(kind[1], size[1], poses[i, 1], data, loops)
+        total += collide_pair(a, b, margin, False, Workspace(work, ints), Contacts(out, feature))
     return total
 
 

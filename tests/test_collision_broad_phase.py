@@ -56,7 +56,7 @@ def test_every_overlap_is_found(kind, n):
 
 def test_the_last_order_has_no_influence():
     """The kernel gives the same pairs from any order to begin with."""
-    from contactlab.contact.detection.kernels.bounds import all_bounds
+    from contactlab.contact.detection.kernels.support import all_bounds
     from contactlab.contact.detection.kernels.sweep_and_prune import candidates
     from contactlab.contact.detection.packing import pose_row
 

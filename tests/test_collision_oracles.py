@@ -60,8 +60,8 @@ def test_distance_is_that_of_the_closest_points(kinds):
         reach = 0.0
         for i, (pose, sign) in enumerate(((pose_a, 1.0), (pose_b, -1.0))):
             n = sign * found.normal
-            core = support(packed.kind[i], packed.size[i], pose_row(pose), packed.data, *n)
-            reach += np.dot(core, n) + core_radius(packed.kind[i], packed.size[i])
+            posed = packed.posed(i, pose_row(pose))
+            reach += np.dot(support(posed, tuple(n)), n) + core_radius(posed)
         # The supporting planes are gap apart: no direction does better when apart, none is claimed better in overlap.
         assert -reach == pytest.approx(found.gap, abs=1e-5)
 
@@ -84,12 +84,12 @@ def test_no_direction_has_a_smaller_overlap(kinds):
             continue
         overlapping += 1
         packed = pack_shapes([a, b])
-        rows = [pose_row(pose_a), pose_row(pose_b)]
+        posed = [packed.posed(i, pose_row(pose)) for i, pose in enumerate((pose_a, pose_b))]
         near = found.normal + 0.05 * directions[:100]
         for n in [*directions, *(near / np.linalg.norm(near, axis=1)[:, None])]:
-            reach = sum(core_radius(packed.kind[i], packed.size[i]) for i in range(2))
-            reach += np.dot(support(packed.kind[0], packed.size[0], rows[0], packed.data, *n), n)
-            reach -= np.dot(support(packed.kind[1], packed.size[1], rows[1], packed.data, *-n), n)
+            reach = sum(core_radius(one) for one in posed)
+            reach += np.dot(support(posed[0], tuple(n)), n)
+            reach -= np.dot(support(posed[1], tuple(-n)), n)
             assert reach >= -found.gap - 3e-6
 
 

@@ -118,8 +118,9 @@ def test_bounding_boxes_are_tight():
             for k in range(3):
                 for sign in (-1.0, 1.0):
                     d = sign * np.eye(3)[k]
-                    core = support(packed.kind[i], packed.size[i], pose_row(pose), packed.data, *d)
-                    expected = core[k] + sign * core_radius(packed.kind[i], packed.size[i])
+                    posed = packed.posed(i, pose_row(pose))
+                    core = support(posed, tuple(d))
+                    expected = core[k] + sign * core_radius(posed)
                     assert boxes[i, k + (3 if sign > 0 else 0)] == pytest.approx(expected, abs=1e-12)
 
 
@@ -155,7 +156,7 @@ def test_broad_phase_finds_the_pairs_of_overlapping_boxes():
 @pytest.mark.nojit
 def test_broad_phase_does_not_depend_on_the_order_it_starts_from():
     """Any starting permutation gives the same pairs in the same order."""
-    from contactlab.contact.detection.kernels.bounds import all_bounds
+    from contactlab.contact.detection.kernels.support import all_bounds
     from contactlab.contact.detection.kernels.sweep_and_prune import candidates
     from contactlab.contact.detection.packing import pose_row
 

@@ -8,19 +8,8 @@ from typing import Any
 import numpy as np
 
 import lcp
-from contactlab.contact import (
-    BodyShape,
-    Box,
-    Capsule,
-    ConvexPoints,
-    Cylinder,
-    HalfSpace,
-    HeightField,
-    Material,
-    Mesh,
-    Shape,
-    Sphere,
-)
+from contactlab.contact import BodyShape, HalfSpace, Material, Shape
+from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import InertiaAsWritten
@@ -241,40 +230,22 @@ class SupportPoints:
         return self.points.copy(), self.radii.copy()
 
 
+#: The shapes a record knows, by name.
+_SHAPES: dict[str, Any] = {cls.__name__: cls for cls in (*ALL_SHAPES, SupportPoints)}
+
+
 def _shape_to_json(shape: Shape | BodyShape) -> Json:
-    if isinstance(shape, Box):
-        return {"type": "Box", "half_extents": shape.half_extents.tolist()}
-    if isinstance(shape, Sphere):
-        return {"type": "Sphere", "radius": shape.radius, "center": shape.center.tolist()}
-    if isinstance(shape, ConvexPoints):
-        return {"type": "ConvexPoints", "points": shape.points.tolist()}
-    if isinstance(shape, Capsule | Cylinder):
-        return {"type": type(shape).__name__, "radius": shape.radius, "half_length": shape.half_length}
-    if isinstance(shape, HeightField):
-        return {"type": "HeightField", "heights": shape.heights.tolist(), "spacing": list(shape.spacing)}
-    if isinstance(shape, Mesh):
-        return {"type": "Mesh", "vertices": shape.vertices.tolist(), "triangles": shape.triangles.tolist()}
-    if isinstance(shape, HalfSpace):
-        return {"type": "HalfSpace", "normal": shape.normal.tolist(), "offset": shape.offset}
-    assert isinstance(shape, BodyShape)
-    points, radii = shape.support_points()
-    return {"type": "SupportPoints", "points": points.tolist(), "radii": radii.tolist()}
+    """Return the name of its class and its fields."""
+    if not isinstance(shape, tuple(_SHAPES.values())):
+        points, radii = shape.support_points()  # type: ignore[union-attr]  # what is no shape of ours offers them
+        shape = SupportPoints(points, radii)
+    name, cls = next((name, cls) for name, cls in _SHAPES.items() if isinstance(shape, cls))
+    values = ((field.name, getattr(shape, field.name)) for field in dataclasses.fields(cls))
+    return {"type": name} | {key: np.asarray(value).tolist() for key, value in values}
 
 
 def _shape_from_json(data: Json) -> Shape | BodyShape:
-    arguments = {name: value for name, value in data.items() if name != "type"}
-    shapes: dict[str, Any] = {
-        "Box": Box,
-        "Sphere": Sphere,
-        "ConvexPoints": ConvexPoints,
-        "Capsule": Capsule,
-        "Cylinder": Cylinder,
-        "HeightField": HeightField,
-        "Mesh": Mesh,
-        "HalfSpace": HalfSpace,
-        "SupportPoints": SupportPoints,
-    }
-    if data["type"] not in shapes:
+    if data["type"] not in _SHAPES:
         raise SimulationConfigError("shape", f"unknown type {data['type']!r}")
-    shape: Shape | BodyShape = shapes[data["type"]](**arguments)
+    shape: Shape | BodyShape = _SHAPES[data["type"]](**{name: value for name, value in data.items() if name != "type"})
     return shape

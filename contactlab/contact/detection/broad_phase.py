@@ -76,7 +76,7 @@ def candidate_pairs(
 
 
 def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
-    from contactlab.contact.detection.kernels.collide_pair import place_shape
+    from contactlab.contact.detection.kernels.vectors import place_shape
 
     if len(poses) != len(shapes.kind):
         raise ContactError("poses", f"{len(poses)} given for {len(shapes.kind)} shapes")
@@ -89,7 +89,7 @@ def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray
 
 
 def _bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatArray:
-    from contactlab.contact.detection.kernels.bounds import all_bounds
+    from contactlab.contact.detection.kernels.support import all_bounds
 
     boxes = np.empty((len(world), 6))
     all_bounds(shapes.kind, shapes.size, world, shapes.data, enlarged, boxes)

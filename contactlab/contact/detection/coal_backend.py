@@ -9,9 +9,9 @@ import numpy as np
 from contactlab.contact.detection.contact_point import ContactPoint
 from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes import (
+    BodyShape,
     Box,
     Capsule,
-    ConvexPoints,
     Cylinder,
     HalfSpace,
     HeightField,
@@ -54,16 +54,16 @@ def coal_object(given: Shape | Placed, pose: Transform, field: str) -> tuple[Any
         geometry = coal.Box(*(2.0 * shape.half_extents))
     elif isinstance(shape, HalfSpace):
         geometry = coal.Halfspace(np.array(shape.normal), shape.offset)
-    elif isinstance(shape, ConvexPoints):
-        points = coal.StdVec_Vec3s()
-        for point in shape.points:
-            points.append(np.array(point))
-        geometry = coal.Convex.convexHull(points, True, "")
+    elif isinstance(shape, HeightField):
+        raise ContactError(field, "a HeightField and a Mesh make no pair")
     elif isinstance(shape, Mesh):
         geometry = _mesh(coal, shape)
     else:
-        assert isinstance(shape, HeightField)
-        raise ContactError(field, "a HeightField and a Mesh make no pair")
+        # A polytope by its corners, any other by those it is drawn with.
+        points = coal.StdVec_Vec3s()
+        for point in shape.support_points()[0] if isinstance(shape, BodyShape) else shape.solid().vertices:
+            points.append(np.array(point))
+        geometry = coal.Convex.convexHull(points, True, "")
     return geometry, coal.Transform3s(np.array(frame.R), np.array(frame.p))
 
 
@@ -76,17 +76,21 @@ def _mesh(coal: Any, shape: Mesh) -> Any:
     return model
 
 
+def _pair(shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed, pose_b: Transform) -> tuple[Any, Any]:
+    """Coal, and the two geometries with their transforms."""
+    return _coal("shape_a"), (*coal_object(shape_a, pose_a, "shape_a"), *coal_object(shape_b, pose_b, "shape_b"))
+
+
 def collide_by_coal(
     shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed, pose_b: Transform, margin: float
 ) -> tuple[ContactPoint, ...]:
     """Contacts as coal finds them, one per pair of triangles, sorted by place; their features are -1."""
-    coal = _coal("shape_a")
-    (a, frame_a), (b, frame_b) = coal_object(shape_a, pose_a, "shape_a"), coal_object(shape_b, pose_b, "shape_b")
+    coal, pair = _pair(shape_a, pose_a, shape_b, pose_b)
     request, result = coal.CollisionRequest(), coal.CollisionResult()
     request.security_margin = margin
     request.num_max_contacts = MOST
     request.enable_contact = True
-    coal.collide(a, frame_a, b, frame_b, request, result)
+    coal.collide(*pair, request, result)
     found = []
     for contact in result.getContacts():
         gap = float(contact.penetration_depth)
@@ -100,9 +104,8 @@ def distance_by_coal(
     shape_a: Shape | Placed, pose_a: Transform, shape_b: Shape | Placed, pose_b: Transform
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """Signed distance, normal from A to B, and the closest points of A and B."""
-    coal = _coal("shape_a")
-    (a, frame_a), (b, frame_b) = coal_object(shape_a, pose_a, "shape_a"), coal_object(shape_b, pose_b, "shape_b")
+    coal, pair = _pair(shape_a, pose_a, shape_b, pose_b)
     request, result = coal.DistanceRequest(), coal.DistanceResult()
     request.enable_signed_distance = True
-    gap = float(coal.distance(a, frame_a, b, frame_b, request, result))
+    gap = float(coal.distance(*pair, request, result))
     return gap, np.array(result.normal), np.array(result.getNearestPoint1()), np.array(result.getNearestPoint2())

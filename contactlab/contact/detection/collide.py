@@ -7,6 +7,7 @@ import numpy as np
 from contactlab.contact.detection.contact_point import ContactPoint
 from contactlab.contact.detection.packing import PackedShapes, pack_shapes, pose_row, workspace
 from contactlab.contact.errors import ContactError
+from contactlab.contact.kernels.layout import CONTACT, POSE, Contacts
 from contactlab.contact.shapes import Mesh, Placed, Shape
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
 from contactlab.spatial.transform import Transform
@@ -71,36 +72,33 @@ def collide(
 
 def packed_pair(shape_a: Shape | Placed, shape_b: Shape | Placed) -> PackedShapes:
     """Pack two shapes; a `ContactError` names the one that cannot be."""
-    packs = []
-    for shape, name in ((shape_a, "shape_a"), (shape_b, "shape_b")):
-        try:
-            pack_shapes([shape])
-        except ContactError as cause:
-            raise ContactError(name, cause.detail) from cause
-        packs.append(shape)
-    return pack_shapes(packs)
+    try:
+        pack_shapes([shape_a])
+    except ContactError as cause:
+        raise ContactError("shape_a", cause.detail) from cause
+    try:
+        return pack_shapes([shape_a, shape_b])
+    except ContactError as cause:
+        raise ContactError("shape_b", cause.detail) from cause
 
 
 def contact_rows(
     packed: PackedShapes, pose_a: Transform, pose_b: Transform, margin: float, reduce: bool
 ) -> tuple[FloatArray, list[int]]:
     """Contacts of the two shapes packed, as rows of the kernel, and their features."""
-    from contactlab.contact.detection.kernels.collide_pair import collide_pair, place_shape
-    from contactlab.contact.detection.kernels.layout import CONTACT
+    from contactlab.contact.detection.kernels.collide_pair import collide_pair
+    from contactlab.contact.detection.kernels.vectors import place_shape
 
-    poses = np.empty((2, 12))
+    poses = np.empty((2, POSE))
     for i, pose in enumerate((pose_a, pose_b)):
         place_shape(pose_row(pose), packed.place[i], poses[i])
-    work, ints = workspace()
+    room = workspace()
     capacity = 64
     while True:
-        out, feature = np.empty((capacity, CONTACT)), np.empty(capacity, dtype=np.int64)
-        count = collide_pair(
-            packed.kind[0], packed.size[0], poses[0], packed.kind[1], packed.size[1], poses[1],
-            packed.data, packed.loops, margin, reduce, work, ints, out, feature,
-        )  # fmt: skip
+        out = Contacts(np.empty((capacity, CONTACT)), np.empty(capacity, dtype=np.int64))
+        count = collide_pair(packed.posed(0, poses[0]), packed.posed(1, poses[1]), margin, reduce, room, out)
         if count <= capacity:
-            return out[:count], [int(code) for code in feature[:count]]
+            return out.rows[:count], [int(code) for code in out.features[:count]]
         capacity = count
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from contactlab.contact.detection.collide import check_pair, contact_rows, is_hollow, packed_pair
-from contactlab.contact.detection.kernels.layout import HALF_SPACE, HEIGHT_FIELD
 from contactlab.contact.errors import ContactError
+from contactlab.contact.kernels.layout import HALF_SPACE, HEIGHT_FIELD
 from contactlab.contact.shapes import Placed, Shape
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.spatial.transform import Transform

@@ -8,25 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.hull import hull_faces
-from contactlab.contact.detection.kernels import layout
 from contactlab.contact.errors import ContactError
-from contactlab.contact.shapes import (
-    Box,
-    Capsule,
-    ConvexPoints,
-    Cylinder,
-    HalfSpace,
-    HeightField,
-    Mesh,
-    Placed,
-    Shape,
-    Sphere,
-)
+from contactlab.contact.kernels import layout
+from contactlab.contact.shapes import Placed, Shape
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["PackedShapes", "Workspace", "pack_shapes", "pose_row", "workspace"]
+__all__ = ["PackedShapes", "pack_shapes", "pose_row", "workspace"]
 
 
 class PackedShapes(NamedTuple):
@@ -50,17 +38,14 @@ class PackedShapes(NamedTuple):
     data: FloatArray
     loops: NDArray[np.int64]
 
-
-class Workspace(NamedTuple):
-    """Workspaces of `collide_pair`, one per thread."""
-
-    work: FloatArray
-    ints: NDArray[np.int64]
+    def posed(self, i: int, pose: FloatArray) -> layout.Posed:
+        """Return shape i at a pose in the world, a row of twelve."""
+        return layout.Posed(self.kind[i], self.size[i], pose, self.data, self.loops)
 
 
-def workspace() -> Workspace:
+def workspace() -> layout.Workspace:
     """Return new workspaces."""
-    return Workspace(np.zeros(layout.WORK), np.zeros(layout.INT_WORK, dtype=np.int64))
+    return layout.Workspace(np.zeros(layout.WORK), np.zeros(layout.INT_WORK, dtype=np.int64))
 
 
 def pose_row(pose: Transform) -> FloatArray:
@@ -88,63 +73,19 @@ def pack_shapes(shapes: Sequence[Shape | Placed], *, faces: bool = True) -> Pack
     place = np.zeros((n, layout.POSE))
     data: list[FloatArray] = []
     loops: list[int] = []
+    start = 0
     for i, given in enumerate(shapes):
-        placed = given if isinstance(given, Placed) else None
-        shape = placed.shape if placed is not None else given
+        shape, pose = (given.shape, given.pose) if isinstance(given, Placed) else (given, Transform())
         if not isinstance(shape, Shape):
             raise ContactError("shapes", f"entry [{i}] is a {type(shape).__name__}, not a shape")
-        pose = placed.pose if placed is not None else Transform()
+        packed = shape.packed(faces=faces)
         place[i] = pose_row(pose)
-        if isinstance(shape, Sphere) and np.any(shape.center != 0.0):
-            place[i, 9:] += pose.R @ shape.center
-        kind[i], row = _row(shape, data, loops, faces)
-        size[i, : len(row)] = row
+        if packed.center is not None:
+            place[i, 9:] += pose.R @ packed.center
+        kind[i], size[i, : len(packed.sizes)] = packed.kind, packed.sizes
+        size[i, list(packed.in_data)] += start
+        size[i, list(packed.in_loops)] += len(loops)
+        data.append(packed.data)
+        loops.extend(packed.loops)
+        start += packed.data.size
     return PackedShapes(kind, size, place, np.concatenate([*data, np.zeros(1)]), np.array([*loops, 0], dtype=np.int64))
-
-
-def _row(shape: object, data: list[FloatArray], loops: list[int], faces: bool) -> tuple[int, list[float]]:
-    """Kind and sizes of one shape; what does not fit a row goes to ``data`` and ``loops``."""
-    if isinstance(shape, Sphere):
-        return layout.SPHERE, [shape.radius]
-    if isinstance(shape, Capsule):
-        return layout.CAPSULE, [shape.radius, shape.half_length]
-    if isinstance(shape, Cylinder):
-        return layout.CYLINDER, [shape.radius, shape.half_length]
-    if isinstance(shape, Box):
-        return layout.BOX, [float(half) for half in shape.half_extents]
-    if isinstance(shape, HalfSpace):
-        return layout.HALF_SPACE, [*(float(x) for x in shape.normal), shape.offset]
-    start = sum(len(part) for part in data)
-    if isinstance(shape, HeightField):
-        heights = shape.heights
-        data.append(heights.ravel())
-        low, high = float(heights.min()), float(heights.max())
-        return layout.HEIGHT_FIELD, [start, *heights.shape, *shape.spacing, low, high]
-    if isinstance(shape, Mesh):
-        tables = shape.tables
-        if not tables.convex:
-            data.extend([tables.hull.ravel(), tables.data])
-            at, first = start + tables.hull.size, len(loops)
-            triangles, boxes, vertices, header, triangle = tables.row
-            held = tables.loops.copy()
-            held[header + 1 : header + 4] += first
-            loops.extend(int(i) for i in held)
-            places = [at + triangles, at + boxes, first + header, at + vertices, first + triangle]
-            return layout.MESH, [len(tables.hull), start, *places]
-        points = tables.hull
-    else:
-        assert isinstance(shape, ConvexPoints)
-        points = shape.points
-    data.append(points.ravel())
-    row: list[float] = [len(points), start, 0, start + points.size, len(loops)]
-    if faces:
-        normals, corners = hull_faces(points)
-        data.append(normals.ravel())
-        row[2] = len(corners)
-        first = len(corners) + 1
-        for loop in corners:
-            loops.append(first)
-            first += len(loop)
-        loops.append(first)
-        loops.extend(i for loop in corners for i in loop)
-    return layout.CONVEX, row

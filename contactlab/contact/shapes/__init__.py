@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contactlab.contact.shapes.body_shape import BodyShape
 from contactlab.contact.shapes.box import Box
 from contactlab.contact.shapes.capsule import Capsule
 from contactlab.contact.shapes.convex_points import ConvexPoints
@@ -10,10 +9,16 @@ from contactlab.contact.shapes.cylinder import Cylinder
 from contactlab.contact.shapes.half_space import HalfSpace
 from contactlab.contact.shapes.height_field import HeightField
 from contactlab.contact.shapes.mesh import Mesh
-from contactlab.contact.shapes.placed import Placed, Shape
+from contactlab.contact.shapes.placed import Placed
+from contactlab.contact.shapes.shape import BodyShape, Shape
+from contactlab.contact.shapes.solid import Solid, balls, join_solids
 from contactlab.contact.shapes.sphere import Sphere
 
+#: Every shape there is; what is read from a file, written or tested for each of them follows from this.
+ALL_SHAPES: tuple[type[Shape], ...] = (Sphere, Capsule, Cylinder, Box, ConvexPoints, HalfSpace, HeightField, Mesh)
+
 __all__ = [
+    "ALL_SHAPES",
     "BodyShape",
     "Box",
     "Capsule",
@@ -24,5 +29,8 @@ __all__ = [
     "Mesh",
     "Placed",
     "Shape",
+    "Solid",
     "Sphere",
+    "balls",
+    "join_solids",
 ]

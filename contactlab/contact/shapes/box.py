@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.errors import ContactError
+from contactlab.contact.kernels.layout import BOX
+from contactlab.contact.shapes.shape import Packed, Shape, Vector
+from contactlab.contact.shapes.solid import Solid, faces
+from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 __all__ = ["Box"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class Box:
+class Box(Shape):
     """Box along the body axes about the body origin.
 
     Parameters
@@ -23,7 +27,7 @@ class Box:
         Half side lengths (3,) [m], positive; a `ContactError` names the entry that is not.
     """
 
-    half_extents: FloatArray
+    half_extents: Vector
 
     def __init__(self, half_extents: ArrayLike) -> None:
         half = finite_array(half_extents, "half_extents", (3,), ContactError)
@@ -44,3 +48,24 @@ class Box:
         """
         signs = np.array([(i, j, k) for i in (-1.0, 1.0) for j in (-1.0, 1.0) for k in (-1.0, 1.0)])
         return signs * self.half_extents, np.zeros(8)
+
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return the half extents."""
+        return Packed(BOX, self.half_extents.tolist())
+
+    def solid(self) -> Solid:
+        """Return six faces."""
+        h = self.half_extents
+        loops = []
+        for axis in range(3):
+            u, v = (axis + 1) % 3, (axis + 2) % 3
+            for side in (1.0, -1.0):
+                corners = np.zeros((4, 3))
+                corners[:, axis] = side
+                corners[:, u], corners[:, v] = (-1.0, 1.0, 1.0, -1.0), (-1.0, -1.0, 1.0, 1.0)
+                loops.append((corners if side > 0.0 else corners[::-1]) * h)
+        return faces(loops)
+
+    def inertia(self) -> RigidInertia:
+        """Return the inertia at a density of 1 kg/m^3."""
+        return RigidInertia.solid_box(8.0 * float(np.prod(self.half_extents)), self.half_extents)

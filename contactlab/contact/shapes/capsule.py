@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from contactlab.contact.shapes.positive import positive_number
+from contactlab.contact.kernels.layout import CAPSULE
+from contactlab.contact.shapes.shape import Packed, Tube, ball_volume
+from contactlab.contact.shapes.solid import AROUND, Solid, circle, lathe, outlines
+from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["Capsule"]
 
 
-@dataclass(frozen=True)
-class Capsule:
+class Capsule(Tube):
     """Cylinder along the z axis with half balls on its ends, its middle at the origin.
 
     Parameters
@@ -30,14 +30,32 @@ class Capsule:
         A value that is not positive, or not finite.
     """
 
-    radius: float
-    half_length: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive_number(self.radius, "radius"))
-        object.__setattr__(self, "half_length", positive_number(self.half_length, "half_length"))
-
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the centres (2, 3) of the half balls, at -z and +z, and their radii (2,), as new arrays."""
         half = self.half_length
         return np.array([[0.0, 0.0, -half], [0.0, 0.0, half]]), np.full(2, self.radius)
+
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return radius and half length."""
+        return Packed(CAPSULE, [self.radius, self.half_length])
+
+    def solid(self) -> Solid:
+        """Return the mantle with its round ends, two meridians and two rims."""
+        r, half = self.radius, self.half_length
+        quarter = np.linspace(0.0, 0.5 * np.pi, AROUND // 4 + 1)
+        top = [(r * np.sin(a), half + r * np.cos(a)) for a in quarter]
+        outline = [*top, *((x, -z) for x, z in top[::-1])]
+        side = np.array([*outline, *((-x, z) for x, z in outline[-2:0:-1])])
+        flat = np.zeros(len(side))
+        meridians = [np.stack((side[:, 0], flat, side[:, 1]), axis=1), np.stack((flat, side[:, 0], side[:, 1]), axis=1)]
+        rims = [circle(r) + (0.0, 0.0, z) for z in (half, -half)]
+        body = lathe(outline)
+        return Solid(body.vertices, body.triangles, outlines([*meridians, *rims]))
+
+    def inertia(self) -> RigidInertia:
+        """Return the inertia at a density of 1 kg/m^3."""
+        (volume, across, along), r, half = self._mantle(), self.radius, self.half_length
+        # Two half balls: each with its mass centre 3/8 r from its face, its inertia there from that of the whole ball.
+        ends = ball_volume(r)
+        across += ends * (0.4 * r**2 + half**2 + 0.75 * r * half)
+        return RigidInertia(volume + ends, inertia=np.diag([across, across, along + 0.4 * ends * r**2]))

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.errors import ContactError
+from contactlab.contact.shapes.hull import hull_faces, packed_hull
+from contactlab.contact.shapes.shape import Packed, Points, Shape
+from contactlab.contact.shapes.solid import Solid, balls, faces
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
 __all__ = ["ConvexPoints"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class ConvexPoints:
+class ConvexPoints(Shape):
     """Convex hull of ``points`` (n, 3) [m] in body axes, n >= 1; each point may touch, in the order given.
 
     Raises
@@ -23,7 +26,7 @@ class ConvexPoints:
         No point, another shape, or an entry that is not finite.
     """
 
-    points: FloatArray
+    points: Points
 
     def __init__(self, points: ArrayLike) -> None:
         checked = finite_array(points, "points", (None, 3), ContactError)
@@ -34,3 +37,15 @@ class ConvexPoints:
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) and zero radii (n,), as new arrays."""
         return self.points.copy(), np.zeros(self.points.shape[0])
+
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return the points and the faces of their hull."""
+        return packed_hull(self.points, faces=faces)
+
+    def solid(self) -> Solid:
+        """Return the faces of the hull; of a point or a rod, which has no surface, what touches."""
+        _, loops = hull_faces(self.points)
+        if len(loops[0]) >= 3:
+            return faces([self.points[loop] for loop in loops])
+        rod = balls(*self.support_points())
+        return Solid(rod.vertices, rod.triangles, self.points[loops[0]][None] if len(loops[0]) == 2 else rod.lines)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import numpy as np
 
-from contactlab.contact.shapes.positive import positive_number
+from contactlab.contact.kernels.layout import CYLINDER
+from contactlab.contact.shapes.shape import Packed, Tube
+from contactlab.contact.shapes.solid import AROUND, Solid, circle, faces, join_solids, lathe
+from contactlab.spatial import RigidInertia
 
 __all__ = ["Cylinder"]
 
 
-@dataclass(frozen=True)
-class Cylinder:
+class Cylinder(Tube):
     """Cylinder along the z axis, its middle at the origin.
 
     Parameters
@@ -26,9 +28,23 @@ class Cylinder:
         A value that is not positive, or not finite.
     """
 
-    radius: float
-    half_length: float
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return radius and half length."""
+        return Packed(CYLINDER, [self.radius, self.half_length])
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", positive_number(self.radius, "radius"))
-        object.__setattr__(self, "half_length", positive_number(self.half_length, "half_length"))
+    def solid(self) -> Solid:
+        """Return the mantle with its caps, and lines that show the spin."""
+        r, half = self.radius, self.half_length
+        mantle = lathe([(r, half), (r, -half)])
+        rims = [circle(r) + (0.0, 0.0, z) for z in (half, -half)]
+        caps = faces([rims[0], rims[1][::-1]])
+        quarters = range(0, AROUND, AROUND // 4)
+        up = np.array([(rims[0][k], rims[1][k]) for k in quarters])
+        spokes = np.array([(rim[k], rim[(k + AROUND // 2) % AROUND]) for rim in rims for k in (0, AROUND // 4)])
+        body = join_solids([mantle, caps])
+        return Solid(body.vertices, body.triangles, np.concatenate((caps.lines, up, spokes)))
+
+    def inertia(self) -> RigidInertia:
+        """Return the inertia at a density of 1 kg/m^3."""
+        volume, across, along = self._mantle()
+        return RigidInertia(volume, inertia=np.diag([across, across, along]))

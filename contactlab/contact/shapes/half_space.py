@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.errors import ContactError
+from contactlab.contact.kernels.layout import HALF_SPACE
+from contactlab.contact.shapes.shape import Packed, Shape, Vector
+from contactlab.contact.shapes.solid import Solid, join_solids
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
 __all__ = ["HalfSpace", "unit_vector"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class HalfSpace:
+class HalfSpace(Shape):
     """Solid that fills all points y with n . y <= offset, n the outward unit normal.
 
     Parameters
@@ -31,7 +34,7 @@ class HalfSpace:
         A zero normal, or an entry that is not finite.
     """
 
-    normal: FloatArray
+    normal: Vector
     offset: float
 
     def __init__(self, normal: ArrayLike = (0.0, 0.0, 1.0), offset: float = 0.0) -> None:
@@ -43,6 +46,14 @@ class HalfSpace:
         """Half-space whose surface passes through ``point`` (3,) [m], with the outward ``normal`` (3,)."""
         n = unit_vector(normal, "normal")
         return cls(n, float(n @ finite_array(point, "point", (3,), ContactError)))
+
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return normal and offset."""
+        return Packed(HALF_SPACE, [*self.normal.tolist(), self.offset])
+
+    def solid(self) -> Solid:
+        """Return nothing: it has no end, and `contactlab.drawing.Ground` draws the piece that matters."""
+        return join_solids([])
 
 
 def unit_vector(value: ArrayLike, field: str) -> FloatArray:

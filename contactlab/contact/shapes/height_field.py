@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact.errors import ContactError
-from contactlab.contact.shapes.positive import positive_number
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.contact.kernels.layout import HEIGHT_FIELD
+from contactlab.contact.shapes.shape import Grid, Packed, Shape, positive_number
+from contactlab.contact.shapes.solid import Solid, flat
+from contactlab.spatial.arrays import finite_array, read_only
 
 __all__ = ["HeightField"]
 
 
 @dataclass(frozen=True, eq=False, init=False)
-class HeightField:
+class HeightField(Shape):
     """Solid below a surface z = height(x, y) over a rectangular grid; there is nothing beyond the grid's edges.
 
     Parameters
@@ -32,7 +34,7 @@ class HeightField:
         A grid too small, a spacing that is not positive, or an entry that is not finite.
     """
 
-    heights: FloatArray
+    heights: Grid
     spacing: tuple[float, float]
 
     def __init__(self, heights: ArrayLike, spacing: float | tuple[float, float]) -> None:
@@ -46,3 +48,20 @@ class HeightField:
             dx, dy = positive_number(pair[0], "spacing"), positive_number(pair[1], "spacing")
         object.__setattr__(self, "heights", read_only(checked))
         object.__setattr__(self, "spacing", (dx, dy))
+
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return the heights, the grid and the range of the heights."""
+        low, high = float(self.heights.min()), float(self.heights.max())
+        sizes = [0, *self.heights.shape, *self.spacing, low, high]
+        return Packed(HEIGHT_FIELD, sizes, self.heights.ravel(), in_data=(0,))
+
+    def solid(self) -> Solid:
+        """Return two triangles a cell, and the lines of the grid."""
+        nx, ny = self.heights.shape
+        x, y = np.meshgrid(self.spacing[0] * np.arange(nx), self.spacing[1] * np.arange(ny), indexing="ij")
+        corner = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
+        triangles = np.concatenate([corner[:, None] + [0, ny, ny + 1], corner[:, None] + [0, ny + 1, 1]])
+        points = np.stack((x, y, self.heights), axis=-1)
+        along = np.concatenate((np.stack((points[:-1], points[1:]), axis=2).reshape(-1, 2, 3),))
+        across = np.stack((points[:, :-1], points[:, 1:]), axis=2).reshape(-1, 2, 3)
+        return flat(points.reshape(-1, 3), triangles, np.concatenate((along, across)))

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact.errors import ContactError
+from contactlab.contact.shapes.hull import packed_hull
+from contactlab.contact.shapes.mesh_tables import MeshTables, mesh_tables
+from contactlab.contact.shapes.shape import Packed, Points, Shape
+from contactlab.contact.shapes.solid import Solid, flat
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
-
-if TYPE_CHECKING:
-    from contactlab.contact.detection.mesh_tables import MeshTables
 
 __all__ = ["Mesh"]
 
+MOST_LINES = 400  # triangles of a mesh up to which their sides are drawn
+
 
 @dataclass(frozen=True, eq=False, init=False)
-class Mesh:
+class Mesh(Shape):
     """Solid bounded by triangles, or a piece of terrain: its inside is behind them.
 
     A closed mesh that is convex is taken as the hull it bounds. Of any other its triangles are touched from outside;
@@ -38,7 +40,7 @@ class Mesh:
         Arrays of another shape, an entry that is not finite, a number that names no vertex.
     """
 
-    vertices: FloatArray
+    vertices: Points
     triangles: NDArray[np.int64]
 
     def __init__(self, vertices: ArrayLike, triangles: ArrayLike) -> None:
@@ -58,15 +60,26 @@ class Mesh:
     @cached_property
     def tables(self) -> MeshTables:
         """What the kernels of collision detection take; made on first use."""
-        from contactlab.contact.detection.mesh_tables import mesh_tables
-
         return mesh_tables(self.vertices, self.triangles)
 
     @property
     def convex(self) -> bool:
         """Whether the triangles bound a convex solid, of no more corners than the kernels of hulls take."""
-        return self.tables.convex
+        return self.tables.packed is None
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
         return self.tables.hull.copy(), np.zeros(len(self.tables.hull))
+
+    def packed(self, *, faces: bool = True) -> Packed:
+        """Return the hull of a convex mesh, the triangles of any other."""
+        tables = self.tables
+        return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
+
+    def solid(self) -> Solid:
+        """Return the triangles, with their sides where they are few."""
+        lines = np.zeros((0, 2, 3))
+        if len(self.triangles) <= MOST_LINES:
+            sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])
+            lines = self.vertices[np.unique(np.sort(sides, axis=1), axis=0)]
+        return flat(self.vertices, self.triangles, lines)

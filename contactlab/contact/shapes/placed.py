@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from contactlab.contact.errors import ContactError
-from contactlab.contact.shapes.box import Box
-from contactlab.contact.shapes.capsule import Capsule
-from contactlab.contact.shapes.convex_points import ConvexPoints
-from contactlab.contact.shapes.cylinder import Cylinder
-from contactlab.contact.shapes.half_space import HalfSpace
-from contactlab.contact.shapes.height_field import HeightField
-from contactlab.contact.shapes.mesh import Mesh
-from contactlab.contact.shapes.sphere import Sphere
+from contactlab.contact.shapes.shape import Shape
 from contactlab.spatial.transform import Transform
 
-__all__ = ["Placed", "Shape"]
-
-#: Every shape there is.
-Shape = Sphere | Capsule | Box | Cylinder | ConvexPoints | HalfSpace | HeightField | Mesh
+__all__ = ["Placed"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from contactlab.simulation.scene.schema import (
     StepperEntry,
     SurfaceEntry,
 )
-from contactlab.simulation.scene.shapes import build_shape, solid
+from contactlab.simulation.scene.shapes import build_shape
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
@@ -140,7 +140,7 @@ def _add_further(
 
 def _inertia(body: BodyEntry, shapes: list[Placed]) -> RigidInertia:
     """Return the inertia as given, or that of homogeneous shapes of one density, overlaps counted twice."""
-    solids = [solid(shape.shape) for shape in shapes]
+    solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:
         if body.mass is None or body.inertia is None:
             kind = body.parts[solids.index(None)].shape.kind

@@ -1,32 +1,42 @@
-"""Shapes of a scene file: their keys, the values of `contactlab.contact` they become, and what they weigh."""
+"""Shapes of a scene file: what they are called there, and their keys, which are the fields of their classes."""
 
 from __future__ import annotations
 
-import numpy as np
+import dataclasses
+import inspect
+import re
+from typing import Any
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, HeightField, Shape, Sphere
+from contactlab.contact import ConvexPoints, Mesh, Shape
+from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.simulation.scene.schema import ShapeEntry
 from contactlab.simulation.scene.table import Table, suggestion
-from contactlab.spatial import RigidInertia
 
-__all__ = ["SHAPE_KEYS", "AnyShape", "build_shape", "parse_shape", "solid"]
-
-AnyShape = Box | Capsule | ConvexPoints | Cylinder | HalfSpace | HeightField | Sphere
+__all__ = ["SHAPE_KEYS", "build_shape", "parse_shape"]
 
 MOST_POINTS = 1000
 MOST_ROWS = 500
 
-#: Kinds of shapes with their keys. Another kind is a row here and a case in the functions below.
-SHAPES: dict[str, tuple[str, ...]] = {
-    "box": ("half_extents", "size"),
-    "sphere": ("radius", "center"),
-    "capsule": ("radius", "half_length"),
-    "cylinder": ("radius", "half_length"),
-    "points": ("points",),
-    "half_space": ("normal", "offset"),
-    "height_field": ("heights", "grid"),
+#: The shapes of a scene by their names: those of their classes in small letters, but for `ConvexPoints`. Meshes come
+#: from files of their own, which a scene does not read.
+SHAPES: dict[str, type[Shape]] = {
+    "points" if cls is ConvexPoints else re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower(): cls
+    for cls in ALL_SHAPES
+    if cls is not Mesh
 }
-SHAPE_KEYS = ("shape", *dict.fromkeys(key for keys in SHAPES.values() for key in keys))
+
+#: Fields with a key of another name.
+KEYS = {"spacing": "grid"}
+
+
+def _keys(kind: str) -> dict[str, dataclasses.Field[Any]]:
+    """The fields of a kind of shape by their keys."""
+    fields: Any = dataclasses.fields
+    return {KEYS.get(field.name, field.name): field for field in fields(SHAPES[kind])}
+
+
+# A box may have whole sides.
+SHAPE_KEYS = ("shape", *dict.fromkeys(key for kind in SHAPES for key in _keys(kind)), "size")
 
 
 def parse_shape(table: Table) -> ShapeEntry:
@@ -34,59 +44,33 @@ def parse_shape(table: Table) -> ShapeEntry:
     kind = table.text("shape")
     if kind not in SHAPES:
         raise table.error("shape", f"unknown shape '{kind}'{suggestion(kind, SHAPES)}")
+    keys = _keys(kind)
     for key in SHAPE_KEYS[1:]:
-        if key in table and key not in SHAPES[kind]:
+        if key in table and key not in keys and (kind, key) != ("box", "size"):
             raise table.error(key, f"does not belong to a {kind}")
-    if kind == "box":
-        key = table.one_of("half_extents", "size")
-        half = tuple((1.0 if key == "half_extents" else 0.5) * value for value in table.vector(key, 3))
-        return ShapeEntry(kind, {"half_extents": half})
-    if kind == "sphere":
-        return ShapeEntry(kind, {"radius": table.number("radius"), "center": table.vector("center", 3, (0.0,) * 3)})
-    if kind == "points":
-        return ShapeEntry(kind, {"points": table.vectors("points", 3, MOST_POINTS)})
-    if kind == "half_space":
-        return ShapeEntry(kind, {"normal": table.vector("normal", 3), "offset": table.number("offset", 0.0)})
-    if kind == "height_field":
-        columns = len(table.vectors("heights", None, MOST_ROWS)[0])
-        heights = table.vectors("heights", columns, MOST_ROWS)
-        return ShapeEntry(kind, {"heights": heights, "spacing": table.vector("grid", 2)})
-    return ShapeEntry(kind, {"radius": table.number("radius"), "half_length": table.number("half_length")})
+    if kind == "box" and table.one_of("half_extents", "size") == "size":
+        return ShapeEntry(kind, {"half_extents": tuple(0.5 * value for value in table.vector("size", 3))})
+    numbers = {}
+    for i, (key, field) in enumerate(keys.items()):
+        default = inspect.signature(SHAPES[kind]).parameters[field.name].default
+        # A shape of no numbers at all is none: the first is always asked for.
+        known = None if i == 0 or default is inspect.Parameter.empty else default
+        numbers[field.name] = _read(table, key, str(field.type), known)
+    return ShapeEntry(kind, numbers)
 
 
-def build_shape(entry: ShapeEntry) -> AnyShape:
+def _read(table: Table, key: str, of: str, default: Any) -> Any:
+    """Return what stands under a key, read as the type of a field."""
+    if of == "float":
+        return table.number(key, default)
+    if of == "Points":
+        return table.vectors(key, 3, MOST_POINTS)
+    if of == "Grid":
+        columns = len(table.vectors(key, None, MOST_ROWS)[0])
+        return table.vectors(key, columns, MOST_ROWS)
+    return table.vector(key, 3 if of == "Vector" else 2, default)
+
+
+def build_shape(entry: ShapeEntry) -> Shape:
     """Return the shape."""
-    classes: dict[str, type[AnyShape]] = {
-        "box": Box,
-        "sphere": Sphere,
-        "capsule": Capsule,
-        "cylinder": Cylinder,
-        "points": ConvexPoints,
-        "half_space": HalfSpace,
-        "height_field": HeightField,
-    }
-    return classes[entry.kind](**entry.numbers)
-
-
-def solid(shape: Shape) -> RigidInertia | None:
-    """Return the inertia about the shape's axes of a body of it with density 1 kg/m^3; None where it has no volume."""
-    if isinstance(shape, Box):
-        return RigidInertia.solid_box(8.0 * float(np.prod(shape.half_extents)), shape.half_extents)
-    if isinstance(shape, Sphere):
-        ball = RigidInertia.solid_sphere(_ball(shape.radius), shape.radius)
-        return RigidInertia(ball.mass, shape.center, inertia=ball.inertia)
-    if isinstance(shape, Capsule | Cylinder):
-        r, half = shape.radius, shape.half_length
-        tube = 2.0 * np.pi * r**2 * half
-        across, along = tube * (r**2 / 4.0 + half**2 / 3.0), tube * r**2 / 2.0
-        if isinstance(shape, Cylinder):
-            return RigidInertia(tube, inertia=np.diag([across, across, along]))
-        # Two half balls: each with its mass centre 3/8 r from its face, its inertia there from that of the whole ball.
-        ends = _ball(r)
-        across += ends * (0.4 * r**2 + half**2 + 0.75 * r * half)
-        return RigidInertia(tube + ends, inertia=np.diag([across, across, along + 0.4 * ends * r**2]))
-    return None
-
-
-def _ball(radius: float) -> float:
-    return 4.0 / 3.0 * float(np.pi) * radius**3
+    return SHAPES[entry.kind](**entry.numbers)

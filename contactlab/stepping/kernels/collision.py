@@ -19,7 +19,7 @@ LOWEST_ID: Final = -(1 << 63)
 class Collision(NamedTuple):
     """Shapes that may touch one another."""
 
-    kind: IntArray  # (n,), and the next four: `contactlab.contact.detection.kernels.layout`
+    kind: IntArray  # (n,), and the next four: `contactlab.contact.kernels.layout`
     size: FloatArray
     place: FloatArray
     data: FloatArray

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels import layout as shapes
-from contactlab.contact.detection.kernels.bounds import shape_bounds
-from contactlab.contact.detection.kernels.collide_pair import collide_pair, place_shape
+from contactlab.contact.detection.kernels.collide_pair import collide_pair
+from contactlab.contact.detection.kernels.support import shape_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
+from contactlab.contact.detection.kernels.vectors import place_shape
+from contactlab.contact.kernels import layout as shapes
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.kernels.workspace import frames
@@ -183,6 +184,7 @@ def pair_contacts(
         control.want_pairs = n_pairs
         return -1
     reduce = control.reduce != 0
+    room, out = shapes.Workspace(c.work, c.ints), shapes.Contacts(c.points, c.features)
     count = 0
     e = 0
     for m in range(n_pairs):
@@ -195,10 +197,9 @@ def pair_contacts(
         i = pair // n
         j = pair - i * n
         within = c.reach[i] + c.reach[j]
-        found = collide_pair(
-            c.kind[i], c.size[i], c.poses[i], c.kind[j], c.size[j], c.poses[j], c.data, c.loops, within, reduce,
-            c.work, c.ints, c.points, c.features,
-        )  # fmt: skip
+        a = shapes.Posed(c.kind[i], c.size[i], c.poses[i], c.data, c.loops)
+        b = shapes.Posed(c.kind[j], c.size[j], c.poses[j], c.data, c.loops)
+        found = collide_pair(a, b, within, reduce, room, out)
         if found > c.points.shape[0]:
             control.want_pair_contacts = found
             return -1

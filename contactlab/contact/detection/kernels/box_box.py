@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from contactlab.contact.detection.kernels.contacts import put
 from contactlab.contact.detection.kernels.convex_convex import convex_convex
-from contactlab.contact.detection.kernels.layout import BOX, SCRATCH, WITNESS
 from contactlab.contact.detection.kernels.manifold import manifold
-from contactlab.contact.detection.kernels.writing import put
+from contactlab.contact.detection.kernels.vectors import origin, pose_in
+from contactlab.contact.kernels.layout import SCRATCH, WITNESS, Contacts, Posed, Workspace
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -18,20 +16,12 @@ __all__ = ["box_box"]
 
 
 @kernel
-def _separation(
-    a: FloatArray, pose_a: FloatArray, b: FloatArray, pose_b: FloatArray, margin: float, c: FloatArray
-) -> tuple[float, int]:
+def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> tuple[float, int]:
     """Largest separation over the 15 axes, and the axis: 0 to 2 of A, 3 to 5 of B, 6 + 3 i + j an edge pair.
 
-    Fills c (12,): the rotation of B in A by rows, then the centre of B in A's axes. The axis is -1 as soon as the
-    separation is known to exceed ``margin``. An edge pair must beat the faces by more than rounding.
+    ``a`` and ``b`` are half extents, ``c`` is the pose of B in the axes of A. The axis is -1 as soon as the separation
+    is known to exceed ``margin``. An edge pair must beat the faces by more than rounding.
     """
-    dx, dy, dz = pose_b[9] - pose_a[9], pose_b[10] - pose_a[10], pose_b[11] - pose_a[11]
-    for i in range(3):
-        ax, ay, az = pose_a[i], pose_a[3 + i], pose_a[6 + i]
-        c[9 + i] = ax * dx + ay * dy + az * dz
-        for j in range(3):
-            c[3 * i + j] = ax * pose_b[j] + ay * pose_b[3 + j] + az * pose_b[6 + j]
     best, largest = -1, -math.inf
     for i in range(3):
         across = abs(c[3 * i]) * b[0] + abs(c[3 * i + 1]) * b[1] + abs(c[3 * i + 2]) * b[2]
@@ -70,20 +60,9 @@ def _separation(
 
 
 @kernel
-def _edges(
-    a: FloatArray,
-    pose_a: FloatArray,
-    b: FloatArray,
-    pose_b: FloatArray,
-    c: FloatArray,
-    i: int,
-    j: int,
-    separation: float,
-    slack: float,
-    out: FloatArray,
-    feature: NDArray[np.int64],
-) -> int:
+def _edges(a: Posed, b: Posed, c: FloatArray, i: int, j: int, separation: float, slack: float, out: Contacts) -> int:
     """Contact of edge i of A and edge j of B; 0 where the closest points of their lines lie beyond an end."""
+    half_a, pose_a, half_b, pose_b = a.size, a.pose, b.size, b.pose
     i1, i2 = (i + 1) % 3, (i + 2) % 3
     # The normal e_i x (axis j of B), in A's axes, has no part along i.
     n1, n2 = -c[3 * i2 + j], c[3 * i1 + j]
@@ -100,12 +79,12 @@ def _edges(
     for k in range(3):
         if k != i:
             s = n1 if k == i1 else n2
-            h = a[k] if s >= 0.0 else -a[k]
+            h = half_a[k] if s >= 0.0 else -half_a[k]
             code_a += (2 if k == i1 else 1) if s >= 0.0 else 0
             px, py, pz = px + h * pose_a[k], py + h * pose_a[3 + k], pz + h * pose_a[6 + k]
         if k != j:
             s = nx * pose_b[k] + ny * pose_b[3 + k] + nz * pose_b[6 + k]
-            h = -b[k] if s >= 0.0 else b[k]
+            h = -half_b[k] if s >= 0.0 else half_b[k]
             code_b += (2 if k == (j + 1) % 3 else 1) if s < 0.0 else 0
             qx, qy, qz = qx + h * pose_b[k], qy + h * pose_b[3 + k], qz + h * pose_b[6 + k]
     ux, uy, uz = pose_a[i], pose_a[3 + i], pose_a[6 + i]
@@ -116,27 +95,15 @@ def _edges(
     sine2 = 1.0 - cosine * cosine
     s = (du - dw * cosine) / sine2
     t = s * cosine - dw
-    if abs(s) > a[i] + slack or abs(t) > b[j] + slack:
+    if abs(s) > half_a[i] + slack or abs(t) > half_b[j] + slack:
         return 0
-    px, py, pz = px + s * ux, py + s * uy, pz + s * uz
+    point = (px + s * ux, py + s * uy, pz + s * uz)
     code = (1 << 20) | (code_a << 4) | code_b
-    return put(px, py, pz, nx, ny, nz, separation, code, 0, out, feature)
+    return put(point, (nx, ny, nz), separation, code, 0, out)
 
 
 @kernel
-def box_box(
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    margin: float,
-    work: FloatArray,
-    ints: NDArray[np.int64],
-    out: FloatArray,
-    feature: NDArray[np.int64],
-) -> int:
+def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:
     """Contacts of two boxes, at most 8.
 
     The separating axis theorem (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996) gives the direction of
@@ -145,34 +112,26 @@ def box_box(
     distance if the features of its axis hold a pair of points that far apart; if not, a corner is closest to an edge
     or a corner, and the general search for closest points takes over.
     """
-    c = work[SCRATCH : SCRATCH + 12]
-    separation, axis = _separation(size_a, pose_a, size_b, pose_b, margin, c)
+    c = room.work[SCRATCH : SCRATCH + 12]
+    pose_in(a.pose, b.pose, c)
+    separation, axis = _separation(a.size, b.size, margin, c)
     if axis < 0:
         return 0
-    scale = size_a[0] + size_a[1] + size_a[2] + size_b[0] + size_b[1] + size_b[2]
+    scale = a.size[0] + a.size[1] + a.size[2] + b.size[0] + b.size[1] + b.size[2]
     count = 0
     if axis >= 6:
-        i, j = (axis - 6) // 3, (axis - 6) % 3
-        count = _edges(size_a, pose_a, size_b, pose_b, c, i, j, separation, 1e-9 * scale, out, feature)
+        count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 1e-9 * scale, out)
     else:
         if axis < 3:
             sign = 1.0 if c[9 + axis] >= 0.0 else -1.0
-            pose, k = pose_a, axis
+            pose, k = a.pose, axis
         else:
             k = axis - 3
             sign = 1.0 if c[9] * c[k] + c[10] * c[3 + k] + c[11] * c[6 + k] >= 0.0 else -1.0
-            pose = pose_b
+            pose = b.pose
         normal = (sign * pose[k], sign * pose[3 + k], sign * pose[6 + k])
-        point = (pose_a[9], pose_a[10], pose_a[11])
-        count = manifold(
-            BOX, size_a, pose_a, BOX, size_b, pose_b, data, loops,
-            normal, point, separation, scale, margin, work, ints, out, feature,
-        )  # fmt: skip
+        count = manifold(a, b, normal, origin(a.pose), separation, scale, margin, room, out)
         # The closest pair was not known: the manifold must hold one as close.
-        if count > 0 and feature[min(count, feature.shape[0]) - 1] == WITNESS:
+        if count > 0 and out.features[min(count, out.features.shape[0]) - 1] == WITNESS:
             count = 0
-    if count == 0:
-        count = convex_convex(
-            BOX, size_a, pose_a, BOX, size_b, pose_b, data, loops, margin, work, ints, out, feature
-        )  # fmt: skip
-    return count
+    return count if count > 0 else convex_convex(a, b, margin, room, out)

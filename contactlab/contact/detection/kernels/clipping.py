@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BITS, NONE
-from contactlab.contact.detection.kernels.writing import across
+from contactlab.contact.detection.kernels.vectors import dot
+from contactlab.contact.kernels.layout import BITS, NONE, Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -17,15 +17,11 @@ CLIPPER = 1 << BITS
 
 
 @kernel
-def project(polygon: FloatArray, n: int, nx: float, ny: float, nz: float, ox: float, oy: float, oz: float) -> None:
-    """Replace the corners by their coordinates along two tangents of the unit normal, and along the normal, from o."""
-    ax, ay, az = across(nx, ny, nz)
-    bx, by, bz = ny * az - nz * ay, nz * ax - nx * az, nx * ay - ny * ax
+def project(polygon: FloatArray, n: int, t: Vector, s: Vector, normal: Vector, origin: Vector) -> None:
+    """Replace the corners by their coordinates along two tangents and the normal, from an origin."""
     for i in range(n):
-        x, y, z = polygon[3 * i] - ox, polygon[3 * i + 1] - oy, polygon[3 * i + 2] - oz
-        polygon[3 * i] = ax * x + ay * y + az * z
-        polygon[3 * i + 1] = bx * x + by * y + bz * z
-        polygon[3 * i + 2] = nx * x + ny * y + nz * z
+        d = (polygon[3 * i] - origin[0], polygon[3 * i + 1] - origin[1], polygon[3 * i + 2] - origin[2])
+        polygon[3 * i], polygon[3 * i + 1], polygon[3 * i + 2] = dot(t, d), dot(s, d), dot(normal, d)
 
 
 @kernel

@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact.detection.kernels.gjk import add_corner
-from contactlab.contact.detection.kernels.layout import CYLINDER, EDGES, FACES, MAX_FACES, MAX_VERTICES
-from contactlab.contact.detection.kernels.simplex import ROW
-from contactlab.contact.detection.kernels.writing import across
+from contactlab.contact.detection.kernels.simplex import ROW, corner, triangle_normal
+from contactlab.contact.detection.kernels.support import has_curved_core
+from contactlab.contact.detection.kernels.vectors import across, cross, dot
+from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Vector, Workspace
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 __all__ = ["epa"]
 
-# A cylinder's rim is met to this part of the scale. Finer faces have too little area for normals of their own: the
+# A curved core is met to this part of the scale. Finer faces have too little area for normals of their own: the
 # normal is then known to 1e-4.
 ROUND = 1e-8
 
@@ -24,52 +25,33 @@ ROUND = 1e-8
 @kernel
 def _normal(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, float, float]:
     """(j - i) x (k - i) of three corners, and its length."""
-    ax, ay, az = work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
-    bx, by, bz = work[ROW * j] - ax, work[ROW * j + 1] - ay, work[ROW * j + 2] - az
-    cx, cy, cz = work[ROW * k] - ax, work[ROW * k + 1] - ay, work[ROW * k + 2] - az
-    nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
+    nx, ny, nz = triangle_normal(work, i, j, k)
     return nx, ny, nz, math.sqrt(nx * nx + ny * ny + nz * nz)
 
 
 @kernel
-def _tetrahedron(
-    kind_a: int,
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    n: int,
-    scale: float,
-    work: FloatArray,
-) -> int:
+def _tetrahedron(a: Posed, b: Posed, n: int, scale: float, work: FloatArray) -> int:
     """Add corners to a simplex of n until it is a tetrahedron; returns how many there are (fewer in a flat case)."""
     tiny = 1e-9 * scale
     if n == 1:
         for i in range(6):
-            dx, dy, dz = 0.0, 0.0, 0.0
             s = 1.0 if i % 2 == 0 else -1.0
-            if i // 2 == 0:
-                dx = s
-            elif i // 2 == 1:
-                dy = s
-            else:
-                dz = s
-            add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, dx, dy, dz, 1, work)
+            d = (s if i // 2 == 0 else 0.0, s if i // 2 == 1 else 0.0, s if i // 2 == 2 else 0.0)
+            add_corner(a, b, d, 1, work)
             far = abs(work[ROW] - work[0]) + abs(work[ROW + 1] - work[1]) + abs(work[ROW + 2] - work[2])
             if far > tiny:
                 n = 2
                 break
     if n == 2:
-        ux, uy, uz = work[ROW] - work[0], work[ROW + 1] - work[1], work[ROW + 2] - work[2]
-        length = math.sqrt(ux * ux + uy * uy + uz * uz)
-        ex, ey, ez = across(ux, uy, uz)
-        fx, fy, fz = (uy * ez - uz * ey) / length, (uz * ex - ux * ez) / length, (ux * ey - uy * ex) / length
+        u = _from_first(1, work)
+        length = math.sqrt(dot(u, u))
+        e = across(u)
+        fx, fy, fz = cross(u, e)
+        f = (fx / length, fy / length, fz / length)
         for i in range(4):
             s = 1.0 if i % 2 == 0 else -1.0
-            dx, dy, dz = (s * ex, s * ey, s * ez) if i < 2 else (s * fx, s * fy, s * fz)
-            add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, dx, dy, dz, 2, work)
+            x, y, z = e if i < 2 else f
+            add_corner(a, b, (s * x, s * y, s * z), 2, work)
             if _normal(work, 0, 1, 2)[3] > tiny * length:
                 n = 3
                 break
@@ -77,12 +59,17 @@ def _tetrahedron(
         nx, ny, nz, length = _normal(work, 0, 1, 2)
         for i in range(2):
             s = 1.0 if i == 0 else -1.0
-            dx, dy, dz = s * nx / length, s * ny / length, s * nz / length
-            far = add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, dx, dy, dz, 3, work)
-            if far - (dx * work[0] + dy * work[1] + dz * work[2]) > tiny:
+            d = (s * nx / length, s * ny / length, s * nz / length)
+            if add_corner(a, b, d, 3, work) - dot(d, corner(work, 0)) > tiny:
                 n = 4
                 break
     return n
+
+
+@kernel
+def _from_first(i: int, work: FloatArray) -> Vector:
+    """Corner i from the first."""
+    return work[ROW * i] - work[0], work[ROW * i + 1] - work[1], work[ROW * i + 2] - work[2]
 
 
 @kernel
@@ -101,10 +88,10 @@ def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray,
 
 
 @kernel
-def _open(corner: int, faces: int, slack: float, work: FloatArray, ints: NDArray[np.int64]) -> tuple[int, int]:
+def _open(new: int, faces: int, slack: float, work: FloatArray, ints: NDArray[np.int64]) -> tuple[int, int]:
     """Remove the faces that see the new corner; returns how many faces stay, and the edges around the hole."""
     edges, kept = 0, 0
-    x, y, z = work[ROW * corner], work[ROW * corner + 1], work[ROW * corner + 2]
+    x, y, z = corner(work, new)
     for face in range(faces):
         at = FACES + 4 * face
         seen = work[at + 3] == math.inf or work[at] * x + work[at + 1] * y + work[at + 2] * z - work[at + 3] > slack
@@ -136,18 +123,7 @@ def _open(corner: int, faces: int, slack: float, work: FloatArray, ints: NDArray
 
 @kernel
 def epa(
-    kind_a: int,
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    n: int,
-    scale: float,
-    work: FloatArray,
-    weights: FloatArray,
-    ints: NDArray[np.int64],
+    a: Posed, b: Posed, n: int, scale: float, room: Workspace, weights: FloatArray
 ) -> tuple[float, float, float, float]:
     """Depth of the cores' overlap and the unit normal from A to B; in ``work`` the three corners, with ``weights``.
 
@@ -155,10 +131,11 @@ def epa(
     A - B is grown from a simplex inside it, always beyond the face nearest to the origin. Faces look away from the
     polytope's inside, not from the origin, so that cores a hair apart get a face as well, at a negative depth.
 
-    For polytopes the result is exact, for cylinders good to `ROUND` of the
-    scale, or to some 1e-6 where rounding ends the search first.
+    For polytopes the result is exact, for curved cores good to `ROUND` of the scale, or to some 1e-6 where rounding
+    ends the search first.
     """
-    n = _tetrahedron(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, n, scale, work)
+    work, ints = room
+    n = _tetrahedron(a, b, n, scale, work)
     for m in range(4):
         weights[m] = 0.0
     if n < 4:
@@ -168,12 +145,12 @@ def epa(
             nx, ny, nz, length = _normal(work, 0, 1, 2)
             nx, ny, nz = nx / length, ny / length, nz / length
         elif n == 2:
-            nx, ny, nz = across(work[ROW] - work[0], work[ROW + 1] - work[1], work[ROW + 2] - work[2])
+            nx, ny, nz = across(_from_first(1, work))
         else:
             nx, ny, nz = 0.0, 0.0, 1.0
         return nx * work[0] + ny * work[1] + nz * work[2], nx, ny, nz
     nx, ny, nz, _ = _normal(work, 0, 1, 2)
-    dx, dy, dz = work[3 * ROW] - work[0], work[3 * ROW + 1] - work[1], work[3 * ROW + 2] - work[2]
+    dx, dy, dz = _from_first(3, work)
     j, k = (1, 2) if nx * dx + ny * dy + nz * dz < 0.0 else (2, 1)
     _add_face(0, j, k, 0, scale, work, ints)
     _add_face(0, k, 3, 1, scale, work, ints)
@@ -181,7 +158,7 @@ def epa(
     _add_face(j, 0, 3, 3, scale, work, ints)
     faces, corners, slack = 4, 4, 1e-13 * scale
     enough = 1e-11 * scale
-    if CYLINDER in (kind_a, kind_b):
+    if has_curved_core(a.kind) or has_curved_core(b.kind):
         enough, slack = ROUND * scale, 1e-4 * ROUND * scale
     best, least, bx, by, bz = 0, math.inf, 0.0, 0.0, 1.0
     while True:
@@ -193,7 +170,7 @@ def epa(
         nx, ny, nz, depth = work[at], work[at + 1], work[at + 2], work[at + 3]
         if corners == MAX_VERTICES:
             break
-        far = add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, nx, ny, nz, corners, work)
+        far = add_corner(a, b, (nx, ny, nz), corners, work)
         # Any direction bounds the depth from above, whatever becomes of the polytope.
         if far < least:
             least, bx, by, bz = far, nx, ny, nz
@@ -203,7 +180,7 @@ def epa(
         # Euler: a closed polytope of triangles has 2 V - 4 faces. Rounding has opened this one: the search ends.
         if kept + edges != 2 * (corners + 1) - 4 or kept + edges > MAX_FACES:
             weights[0] = 1.0
-            add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, bx, by, bz, 0, work)
+            add_corner(a, b, (bx, by, bz), 0, work)
             return least, bx, by, bz
         for e in range(edges):
             i, j = ints[EDGES + 2 * e], ints[EDGES + 2 * e + 1]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
-from contactlab.contact.detection.kernels.simplex import ROW, keep_closest
+from contactlab.contact.detection.kernels.simplex import ROW, keep_closest, weighted
 from contactlab.contact.detection.kernels.support import support
+from contactlab.contact.detection.kernels.vectors import dot, relative
+from contactlab.contact.kernels.layout import Posed, Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -17,44 +19,19 @@ KEPT = 4 * ROW
 
 
 @kernel
-def add_corner(
-    kind_a: int,
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    dx: float,
-    dy: float,
-    dz: float,
-    corner: int,
-    work: FloatArray,
-) -> float:
-    """Fill row ``corner`` with the point of A - B farthest along (dx, dy, dz); returns how far that is, times |d|."""
-    ax, ay, az = support(kind_a, size_a, pose_a, data, dx, dy, dz)
-    bx, by, bz = support(kind_b, size_b, pose_b, data, -dx, -dy, -dz)
+def add_corner(a: Posed, b: Posed, d: Vector, corner: int, work: FloatArray) -> float:
+    """Fill row ``corner`` with the point of A - B farthest along d; returns how far that is, times |d|."""
+    p, q = support(a, d), support(b, (-d[0], -d[1], -d[2]))
     at = ROW * corner
-    work[at], work[at + 1], work[at + 2] = ax - bx, ay - by, az - bz
-    work[at + 3], work[at + 4], work[at + 5] = ax, ay, az
-    work[at + 6], work[at + 7], work[at + 8] = bx, by, bz
-    return dx * (ax - bx) + dy * (ay - by) + dz * (az - bz)
+    w = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
+    work[at], work[at + 1], work[at + 2] = w
+    work[at + 3], work[at + 4], work[at + 5] = p
+    work[at + 6], work[at + 7], work[at + 8] = q
+    return dot(d, w)
 
 
 @kernel
-def gjk(
-    kind_a: int,
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    scale: float,
-    enough: float,
-    work: FloatArray,
-    weights: FloatArray,
-) -> tuple[float, int]:
+def gjk(a: Posed, b: Posed, scale: float, enough: float, work: FloatArray, weights: FloatArray) -> tuple[float, int]:
     """Distance of the two cores (0 in overlap), and the number of corners of the simplex left in ``work``.
 
     E. G. Gilbert, D. W. Johnson, S. S. Keerthi, A fast procedure for computing the distance between complex objects,
@@ -63,8 +40,6 @@ def gjk(
 
     Parameters
     ----------
-    data
-        Where convex hulls keep their points.
     scale
         Length of the order of both shapes.
     enough
@@ -73,18 +48,14 @@ def gjk(
         Corners of the simplex (rows of 9) and the weights (4) of the closest point, each with room for those of the
         step before.
     """
-    vx, vy, vz = pose_a[9] - pose_b[9], pose_a[10] - pose_b[10], pose_a[11] - pose_b[11]
+    vx, vy, vz = relative(b.pose, a.pose)
     if vx * vx + vy * vy + vz * vz == 0.0:
         vx = 1.0
-    add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, -vx, -vy, -vz, 0, work)
+    add_corner(a, b, (-vx, -vy, -vz), 0, work)
     weights[0] = 1.0
     n, n_before, length2 = 1, 1, math.inf
     for _ in range(MAX_STEPS):
-        vx, vy, vz = 0.0, 0.0, 0.0
-        for i in range(n):
-            vx += weights[i] * work[ROW * i]
-            vy += weights[i] * work[ROW * i + 1]
-            vz += weights[i] * work[ROW * i + 2]
+        vx, vy, vz = weighted(n, weights, work, 0)
         now = vx * vx + vy * vy + vz * vz
         if not now < length2:
             # Rounding in a thin simplex: the one before was as good as it gets.
@@ -98,7 +69,7 @@ def gjk(
         length = math.sqrt(now)
         if length <= 1e-15 * scale or length < 1e-150:
             return 0.0, n
-        nearest = -add_corner(kind_a, size_a, pose_a, kind_b, size_b, pose_b, data, -vx, -vy, -vz, n, work)
+        nearest = -add_corner(a, b, (-vx, -vy, -vz), n, work)
         if nearest > enough * length or now - nearest <= 1e-14 * length * max(scale, length):
             break
         repeated = False

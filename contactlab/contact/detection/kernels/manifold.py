@@ -8,7 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact.detection.kernels.clipping import clip, project
-from contactlab.contact.detection.kernels.layout import (
+from contactlab.contact.detection.kernels.contacts import put
+from contactlab.contact.detection.kernels.support_face import support_face
+from contactlab.contact.detection.kernels.vectors import across, cross, dot
+from contactlab.contact.kernels.layout import (
     BITS,
     CLIP_1,
     CLIP_2,
@@ -22,9 +25,11 @@ from contactlab.contact.detection.kernels.layout import (
     POLYGON_B,
     SCRATCH,
     WITNESS,
+    Contacts,
+    Posed,
+    Vector,
+    Workspace,
 )
-from contactlab.contact.detection.kernels.support_face import support_face
-from contactlab.contact.detection.kernels.writing import across, put
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -40,23 +45,15 @@ STEEP = 0.05
 
 @kernel
 def manifold(
-    kind_a: int,
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    normal: tuple[float, float, float],
-    point: tuple[float, float, float],
+    a: Posed,
+    b: Posed,
+    normal: Vector,
+    point: Vector,
     gap: float,
     scale: float,
     margin: float,
-    work: FloatArray,
-    ints: NDArray[np.int64],
-    out: FloatArray,
-    feature: NDArray[np.int64],
+    room: Workspace,
+    out: Contacts,
 ) -> int:
     """Write the contacts of A and B along ``normal``, whose closest pair starts at ``point`` on A with gap ``gap``.
 
@@ -67,24 +64,23 @@ def manifold(
 
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
-    nx, ny, nz = normal
+    (nx, ny, nz), (work, ints) = normal, room
     polygon_a, polygon_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
     ids_a, ids_b = ints[ID_A : ID_A + MAX_FACE], ints[ID_B : ID_B + MAX_FACE]
     local = work[SCRATCH : SCRATCH + 6]
-    na, ax, ay, az = support_face(kind_a, size_a, pose_a, data, loops, nx, ny, nz, local, polygon_a, ids_a)
-    nb, bx, by, bz = support_face(kind_b, size_b, pose_b, data, loops, -nx, -ny, -nz, local, polygon_b, ids_b)
-    count, closest = 0, math.inf
+    na, normal_a = support_face(a, normal, local, polygon_a, ids_a)
+    nb, normal_b = support_face(b, (-nx, -ny, -nz), local, polygon_b, ids_b)
+    count, least = 0, math.inf
     if na >= 2 and nb >= 2:
-        cos_a, cos_b = ax * nx + ay * ny + az * nz, -(bx * nx + by * ny + bz * nz)
+        cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
         limit = margin if max(cos_a, cos_b) >= ALIGNED else min(margin, gap + 1e-6 * scale)
-        project(polygon_a, na, nx, ny, nz, *point)
-        project(polygon_b, nb, nx, ny, nz, *point)
+        t = across(normal)
+        s = cross(normal, t)
+        project(polygon_a, na, t, s, normal, point)
+        project(polygon_b, nb, t, s, normal, point)
         first, second = work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], work[CLIP_2 : CLIP_2 + 6 * MAX_FACE]
         labels_1, labels_2 = ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE]
         slack = 1e-9 * scale
-        tx, ty, tz = across(nx, ny, nz)
-        sx, sy, sz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
-        ox, oy, oz = point
         n, swapped = 0, False
         if na < 3 and nb < 3:
             n = _segments(polygon_a, ids_a, polygon_b, ids_b, slack, first, second, labels_1)
@@ -93,12 +89,10 @@ def manifold(
             if cos_a > STEEP:
                 swapped = True
                 n = clip(polygon_b, nb, ids_b, polygon_a, na, ids_a, slack, first, second, labels_1, labels_2)
-                slope_t, slope_s = -(ax * tx + ay * ty + az * tz) / cos_a, -(ax * sx + ay * sy + az * sz) / cos_a
-                _heights(first, n, polygon_a, slope_t, slope_s, second)
+                _heights(first, n, polygon_a, -dot(normal_a, t) / cos_a, -dot(normal_a, s) / cos_a, second)
         elif cos_b > STEEP:
             n = clip(polygon_a, na, ids_a, polygon_b, nb, ids_b, slack, first, second, labels_1, labels_2)
-            slope_t, slope_s = (bx * tx + by * ty + bz * tz) / cos_b, (bx * sx + by * sy + bz * sz) / cos_b
-            _heights(first, n, polygon_b, slope_t, slope_s, second)
+            _heights(first, n, polygon_b, dot(normal_b, t) / cos_b, dot(normal_b, s) / cos_b, second)
         for i in range(n):
             x, y, high, other, code = first[3 * i], first[3 * i + 1], first[3 * i + 2], second[i], labels_1[2 * i]
             if swapped:
@@ -106,13 +100,15 @@ def manifold(
                 code = ((code & NONE) << BITS) | (code >> BITS)
             here = other - high
             if here <= limit:
-                closest = min(closest, here)
-                px, py, pz = ox + x * tx + y * sx, oy + x * ty + y * sy, oz + x * tz + y * sz
-                px, py, pz = px + high * nx, py + high * ny, pz + high * nz
-                count = put(px, py, pz, nx, ny, nz, here, code, count, out, feature)
-    if gap <= margin and not closest <= gap + 1e-6 * scale:
-        px, py, pz = point
-        count = put(px, py, pz, nx, ny, nz, gap, WITNESS, count, out, feature)
+                least = min(least, here)
+                on_a = (
+                    point[0] + x * t[0] + y * s[0] + high * nx,
+                    point[1] + x * t[1] + y * s[1] + high * ny,
+                    point[2] + x * t[2] + y * s[2] + high * nz,
+                )
+                count = put(on_a, normal, here, code, count, out)
+    if gap <= margin and not least <= gap + 1e-6 * scale:
+        count = put(point, normal, gap, WITNESS, count, out)
     return count
 
 

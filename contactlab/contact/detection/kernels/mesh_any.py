@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.bounds import shape_bounds
-from contactlab.contact.detection.kernels.closest import TOUCHING, closest
-from contactlab.contact.detection.kernels.layout import (
+from contactlab.contact.detection.kernels.convex_convex import TOUCHING, closest
+from contactlab.contact.detection.kernels.manifold import manifold
+from contactlab.contact.detection.kernels.outline import keep_outline
+from contactlab.contact.detection.kernels.support import core_radius, reach, shape_bounds
+from contactlab.contact.detection.kernels.terrain import closest_on_triangle
+from contactlab.contact.detection.kernels.vectors import pose_in, turned, turned_back
+from contactlab.contact.kernels.layout import (
     BITS,
     CONVEX,
     MAX_TRIANGLES,
@@ -19,12 +23,11 @@ from contactlab.contact.detection.kernels.layout import (
     SIZE,
     TRIANGLE,
     TRIANGLE_BITS,
+    Contacts,
+    Posed,
+    Vector,
+    Workspace,
 )
-from contactlab.contact.detection.kernels.manifold import manifold
-from contactlab.contact.detection.kernels.outline import keep_outline
-from contactlab.contact.detection.kernels.support import core_radius, reach
-from contactlab.contact.detection.kernels.terrain import closest_on_triangle
-from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 __all__ = ["mesh_any"]
@@ -40,27 +43,15 @@ STEEP = 0.5
 
 
 @kernel
-def _relative(pose_a: FloatArray, pose_b: FloatArray, out: FloatArray) -> None:
-    """Fill ``out`` with the pose of B in the axes of A."""
-    dx, dy, dz = pose_b[9] - pose_a[9], pose_b[10] - pose_a[10], pose_b[11] - pose_a[11]
-    for i in range(3):
-        x, y, z = pose_a[i], pose_a[3 + i], pose_a[6 + i]
-        for j in range(3):
-            out[3 * i + j] = x * pose_b[j] + y * pose_b[3 + j] + z * pose_b[6 + j]
-        out[9 + i] = x * dx + y * dy + z * dz
-
-
-@kernel
-def _is_outermost(
-    triangle: int, size: FloatArray, data: FloatArray, loops: NDArray[np.int64], x: float, y: float, z: float
-) -> bool:
+def _is_outermost(triangle: int, mesh: Posed, d: Vector) -> bool:
     """Whether the corners of a triangle farthest along a direction, in the mesh's axes, are the mesh's own farthest.
 
     Farthest among their neighbours: what is seen along this direction is then a ridge or a peak of the mesh. Inside a
     flat or hollow part some neighbour is farther, and the triangle there is the one that is touched.
     """
-    header, corners = int(size[4]), int(size[5])
-    numbers, starts, neighbours = loops[header + 1], loops[header + 2], loops[header + 3]
+    (x, y, z), data, loops = d, mesh.data, mesh.loops
+    header, corners = int(mesh.size[4]), int(mesh.size[5])
+    numbers, starts, neighbours = header + loops[header + 1], header + loops[header + 2], header + loops[header + 3]
     farthest, extent = -np.inf, 0.0
     for i in range(3):
         at = corners + 3 * loops[numbers + 3 * triangle + i]
@@ -84,22 +75,10 @@ def _is_outermost(
 
 
 @kernel
-def _is_nearer(
-    size: FloatArray,
-    pose: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    bx: float,
-    by: float,
-    bz: float,
-    gap: float,
-    slack: float,
-) -> bool:
+def _is_nearer(mesh: Posed, b: Vector, gap: float, slack: float) -> bool:
     """Whether some triangle is nearer to a point b (world axes) than ``gap``, by more than ``slack``."""
-    dx, dy, dz = bx - pose[9], by - pose[10], bz - pose[11]
-    x = pose[0] * dx + pose[3] * dy + pose[6] * dz
-    y = pose[1] * dx + pose[4] * dy + pose[7] * dz
-    z = pose[2] * dx + pose[5] * dy + pose[8] * dz
+    size, pose, data, loops = mesh.size, mesh.pose, mesh.data, mesh.loops
+    x, y, z = turned_back(pose, (b[0] - pose[9], b[1] - pose[10], b[2] - pose[11]))
     reach2 = max(0.0, gap - slack) ** 2
     header, boxes, triangles = int(size[4]), int(size[3]), int(size[2])
     nodes, node = loops[header], 0
@@ -124,77 +103,50 @@ def _is_nearer(
 
 
 @kernel
-def _on_triangle(
-    triangle: int,
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    margin: float,
-    count: int,
-    work: FloatArray,
-    ints: NDArray[np.int64],
-    out: FloatArray,
-    feature: NDArray[np.int64],
-) -> int:
+def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, room: Workspace, out: Contacts) -> int:
     """Append the contacts of one triangle, taken as a flat convex hull; return how many there are then."""
-    own = work[MESH_SIZE : MESH_SIZE + SIZE]
-    start = int(size_a[2]) + TRIANGLE * triangle
-    own[0], own[1], own[2], own[3], own[4] = 3.0, start, 2.0, start + 9.0, size_a[6]
-    scale = reach(CONVEX, own, data) + reach(kind_b, size_b, data)
-    gap, nx, ny, nz, ax, ay, az = closest(
-        CONVEX, own, pose_a, kind_b, size_b, pose_b, data, margin, scale, work, ints
-    )  # fmt: skip
+    size, data = room.work[MESH_SIZE : MESH_SIZE + SIZE], a.data
+    start = int(a.size[2]) + TRIANGLE * triangle
+    size[0], size[1], size[2], size[3], size[4] = 3.0, start, 2.0, start + 9.0, a.size[6]
+    hull = Posed(CONVEX, size, a.pose, data, a.loops)
+    scale = reach(hull) + reach(b)
+    gap, normal, point = closest(hull, b, margin, scale, room)
     if not gap <= margin:
         return count
     # In the mesh's axes.
-    x = pose_a[0] * nx + pose_a[3] * ny + pose_a[6] * nz
-    y = pose_a[1] * nx + pose_a[4] * ny + pose_a[7] * nz
-    z = pose_a[2] * nx + pose_a[5] * ny + pose_a[8] * nz
+    x, y, z = local = turned_back(a.pose, normal)
     fx, fy, fz = data[start + 9], data[start + 10], data[start + 11]
     cosine = x * fx + y * fy + z * fz
     if cosine < -ALIKE:
         return count  # behind it, inside the solid
     off = (x - fx) * (x - fx) + (y - fy) * (y - fy) + (z - fz) * (z - fz)
-    scale += core_radius(kind_b, size_b)
-    first = min(count, out.shape[0])
-    rows, codes = out[first:], feature[first:]
-    point, normal = (ax, ay, az), (nx, ny, nz)
-    face = (
-        pose_a[0] * fx + pose_a[1] * fy + pose_a[2] * fz,
-        pose_a[3] * fx + pose_a[4] * fy + pose_a[5] * fz,
-        pose_a[6] * fx + pose_a[7] * fy + pose_a[8] * fz,
-    )
+    radius = core_radius(b)
+    scale += radius
+    first = min(count, out.rows.shape[0])
+    rest = Contacts(out.rows[first:], out.features[first:])
+    face = turned(a.pose, (fx, fy, fz))
     found, decided = 0, False
     if off <= ALIKE * ALIKE:
         normal, decided = face, True
     elif off <= NEARLY * NEARLY:
         # As good as along the triangle's normal: what of B hangs over it. Nothing does beside it, or under a ball.
-        found = manifold(
-            CONVEX, own, pose_a, kind_b, size_b, pose_b, data, loops,
-            face, point, np.inf, scale, margin, work, ints, rows, codes,
-        )  # fmt: skip
-    if found == 0 and not decided and not _is_outermost(triangle, size_a, data, loops, x, y, z):
+        found = manifold(hull, b, face, point, np.inf, scale, margin, room, rest)
+    if found == 0 and not decided and not _is_outermost(triangle, a, local):
         # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
-        core = gap + core_radius(kind_b, size_b)
-        bx, by, bz = ax + core * nx, ay + core * ny, az + core * nz
-        if not core > TOUCHING * scale or _is_nearer(size_a, pose_a, data, loops, bx, by, bz, core, EXACT * scale):
+        core = gap + radius
+        on_core = (point[0] + core * normal[0], point[1] + core * normal[1], point[2] + core * normal[2])
+        if not core > TOUCHING * scale or _is_nearer(a, on_core, core, EXACT * scale):
             # A neighbour is closer there. What hangs over this triangle may be close enough all the same.
             if cosine < STEEP:
                 return count
             normal, gap = face, np.inf
     if found == 0:
-        found = manifold(
-            CONVEX, own, pose_a, kind_b, size_b, pose_b, data, loops,
-            normal, point, gap, scale, margin, work, ints, rows, codes,
-        )  # fmt: skip
-    for i in range(first, min(count + found, feature.shape[0])):
+        found = manifold(hull, b, normal, point, gap, scale, margin, room, rest)
+    codes = rest.features
+    for i in range(min(count + found - first, codes.shape[0])):
         # Three corners and "none" fit two bits.
-        corner = min(feature[i] >> BITS, 3)
-        feature[i] = (triangle << TRIANGLE_BITS) | (corner << BITS) | (feature[i] & NONE)
+        corner = min(codes[i] >> BITS, 3)
+        codes[i] = (triangle << TRIANGLE_BITS) | (corner << BITS) | (codes[i] & NONE)
     return count + found
 
 
@@ -218,20 +170,7 @@ def _forget_triangles(count: int, feature: NDArray[np.int64]) -> None:
 
 
 @kernel
-def mesh_any(
-    size_a: FloatArray,
-    pose_a: FloatArray,
-    kind_b: int,
-    size_b: FloatArray,
-    pose_b: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    margin: float,
-    work: FloatArray,
-    ints: NDArray[np.int64],
-    out: FloatArray,
-    feature: NDArray[np.int64],
-) -> int:
+def mesh_any(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:
     """Contacts of a mesh (A) and a convex shape (B), triangle by triangle; of two meshes none.
 
     The triangles near B are found in a tree of boxes (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996,
@@ -240,12 +179,13 @@ def mesh_any(
     Of contacts that lie in one plane with one normal and gaps that change linearly, the corners of their outline stay:
     the others carry nothing that those could not, however fine the mesh is.
     """
-    if kind_b == MESH:
+    if b.kind == MESH:
         return 0
-    relative, box = work[MESH_POSE : MESH_POSE + 12], work[MESH_BOX : MESH_BOX + 6]
-    _relative(pose_a, pose_b, relative)
-    shape_bounds(kind_b, size_b, relative, data, box)
-    header, boxes = int(size_a[4]), int(size_a[3])
+    data, loops, work = a.data, a.loops, room.work
+    in_mesh, box = work[MESH_POSE : MESH_POSE + 12], work[MESH_BOX : MESH_BOX + 6]
+    pose_in(a.pose, b.pose, in_mesh)
+    shape_bounds(b.kind, b.size, in_mesh, data, box)
+    header, boxes = int(a.size[4]), int(a.size[3])
     nodes, count, node = loops[header], 0, 0
     while node < nodes:
         at = boxes + 6 * node
@@ -258,12 +198,10 @@ def mesh_any(
             node = loops[entry]
             continue
         for i in range(loops[entry + 1], loops[entry + 1] + loops[entry + 2]):
-            count = _on_triangle(
-                i, size_a, pose_a, kind_b, size_b, pose_b, data, loops, margin, count, work, ints, out, feature
-            )
+            count = _on_triangle(i, a, b, margin, count, room, out)
         node += 1
-    if count > out.shape[0]:
+    if count > out.rows.shape[0]:
         return count
-    count = keep_outline(count, core_radius(kind_b, size_b) + reach(kind_b, size_b, data), ints, out, feature)
-    _forget_triangles(count, feature)
+    count = keep_outline(count, core_radius(b) + reach(b), room.ints, out)
+    _forget_triangles(count, out.features)
     return count

@@ -7,8 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import CONTACT, GAP, NORMAL, TRIANGLE_BITS
-from contactlab.contact.detection.kernels.writing import across
+from contactlab.contact.detection.kernels.contacts import distance2
+from contactlab.contact.detection.kernels.vectors import across, cross, dot
+from contactlab.contact.kernels.layout import CONTACT, GAP, NORMAL, TRIANGLE_BITS, Contacts, Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -38,21 +39,11 @@ def _same_plane(i: int, j: int, length: float, tolerance: float, out: FloatArray
 
 
 @kernel
-def _turn(
-    a: int, b: int, c: int, tx: float, ty: float, tz: float, sx: float, sy: float, sz: float, out: FloatArray
-) -> float:
+def _turn(a: int, b: int, c: int, t: Vector, s: Vector, out: FloatArray) -> float:
     """Twice the area of the triangle of three contacts, seen along their normal."""
-    ux, uy, uz = out[b, 0] - out[a, 0], out[b, 1] - out[a, 1], out[b, 2] - out[a, 2]
-    vx, vy, vz = out[c, 0] - out[a, 0], out[c, 1] - out[a, 1], out[c, 2] - out[a, 2]
-    u1, u2 = ux * tx + uy * ty + uz * tz, ux * sx + uy * sy + uz * sz
-    v1, v2 = vx * tx + vy * ty + vz * tz, vx * sx + vy * sy + vz * sz
-    return u1 * v2 - u2 * v1
-
-
-@kernel
-def _distance2(i: int, j: int, out: FloatArray) -> float:
-    x, y, z = out[i, 0] - out[j, 0], out[i, 1] - out[j, 1], out[i, 2] - out[j, 2]
-    return x * x + y * y + z * z
+    u = (out[b, 0] - out[a, 0], out[b, 1] - out[a, 1], out[b, 2] - out[a, 2])
+    v = (out[c, 0] - out[a, 0], out[c, 1] - out[a, 1], out[c, 2] - out[a, 2])
+    return dot(u, t) * dot(v, s) - dot(u, s) * dot(v, t)
 
 
 @kernel
@@ -63,18 +54,16 @@ def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], lengt
     Processing Letters 2 (1973).
     """
     first = members[0]
-    nx, ny, nz = out[first, NORMAL], out[first, NORMAL + 1], out[first, NORMAL + 2]
-    tx, ty, tz = across(nx, ny, nz)
-    sx, sy, sz = ny * tz - nz * ty, nz * tx - nx * tz, nx * ty - ny * tx
+    normal = (out[first, NORMAL], out[first, NORMAL + 1], out[first, NORMAL + 2])
+    t = across(normal)
+    s = cross(normal, t)
     near2 = (ALIKE * length) ** 2
     # Farthest along t, then s: a corner of the outline.
     start, best, second = first, -math.inf, -math.inf
     for a in range(n):
         i = members[a]
-        along, beside = (
-            out[i, 0] * tx + out[i, 1] * ty + out[i, 2] * tz,
-            out[i, 0] * sx + out[i, 1] * sy + out[i, 2] * sz,
-        )
+        point = (out[i, 0], out[i, 1], out[i, 2])
+        along, beside = dot(point, t), dot(point, s)
         if along > best + ALIKE * length or (along >= best - ALIKE * length and beside > second):
             start, best, second = i, along, beside
     corner, kept = start, 0
@@ -84,27 +73,27 @@ def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], lengt
         following = -1
         for a in range(n):
             i = members[a]
-            if _distance2(i, corner, out) <= near2:
+            if distance2(i, corner, out) <= near2:
                 continue
             if following < 0:
                 following = i
                 continue
-            area = _turn(corner, following, i, tx, ty, tz, sx, sy, sz, out)
-            far, here = _distance2(following, corner, out), _distance2(i, corner, out)
+            area = _turn(corner, following, i, t, s, out)
+            far, here = distance2(following, corner, out), distance2(i, corner, out)
             slack = ALIKE * length * math.sqrt(max(far, here))
             if area < -slack or (area <= slack and here > far + near2):
                 following = i
-        if following < 0 or _distance2(following, start, out) <= near2 or state[following] == KEPT:
+        if following < 0 or distance2(following, start, out) <= near2 or state[following] == KEPT:
             break
         corner = following
     # The plane of gaps through three corners: the first, the one farthest from it, the one farthest from their line.
     b, most = start, -1.0
     for a in range(n):
-        if state[members[a]] == KEPT and _distance2(members[a], start, out) > most:
-            b, most = members[a], _distance2(members[a], start, out)
+        if state[members[a]] == KEPT and distance2(members[a], start, out) > most:
+            b, most = members[a], distance2(members[a], start, out)
     c, largest = -1, ALIKE * length * math.sqrt(max(most, 0.0))
     for a in range(n):
-        area = abs(_turn(start, b, members[a], tx, ty, tz, sx, sy, sz, out))
+        area = abs(_turn(start, b, members[a], t, s, out))
         if state[members[a]] == KEPT and area > largest:
             c, largest = members[a], area
     linear = True
@@ -113,12 +102,12 @@ def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], lengt
         if most <= near2:
             expected = out[start, GAP]
         elif c < 0:
-            share = math.sqrt(_distance2(i, start, out) / most)
+            share = math.sqrt(distance2(i, start, out) / most)
             expected = out[start, GAP] + share * (out[b, GAP] - out[start, GAP])
         else:
-            whole = _turn(start, b, c, tx, ty, tz, sx, sy, sz, out)
-            of_c = _turn(start, b, i, tx, ty, tz, sx, sy, sz, out) / whole
-            of_b = _turn(start, i, c, tx, ty, tz, sx, sy, sz, out) / whole
+            whole = _turn(start, b, c, t, s, out)
+            of_c = _turn(start, b, i, t, s, out) / whole
+            of_b = _turn(start, i, c, t, s, out) / whole
             expected = out[start, GAP] + of_b * (out[b, GAP] - out[start, GAP]) + of_c * (out[c, GAP] - out[start, GAP])
         if out[i, GAP] < expected - ALIKE * length:
             linear = False
@@ -128,16 +117,14 @@ def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], lengt
 
 
 @kernel
-def keep_outline(
-    count: int, length: float, ints: NDArray[np.int64], out: FloatArray, feature: NDArray[np.int64]
-) -> int:
+def keep_outline(count: int, length: float, ints: NDArray[np.int64], contacts: Contacts) -> int:
     """Keep, of contacts in one plane, the corners of their outline; return how many of ``count`` stay, moved up.
 
     ``length`` is of the order of the body's size [m]; ``ints`` is workspace: where it is too short, all stay.
     """
     if count <= 1 or 2 * count > ints.shape[0]:
         return count
-    state, members = ints[:count], ints[count : 2 * count]
+    state, members, (out, feature) = ints[:count], ints[count : 2 * count], contacts
     for i in range(count):
         state[i] = OPEN
         # The closest point alone, where corners of the same plane are as close: the rim of a cylinder beside its cap.

@@ -4,13 +4,43 @@ from __future__ import annotations
 
 import math
 
+from contactlab.contact.detection.kernels.vectors import cross, dot
+from contactlab.contact.kernels.layout import Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["keep_closest"]
+__all__ = ["ROW", "corner", "keep_closest", "triangle_normal", "weighted"]
 
 # A corner of the simplex is a row of nine: the difference w = a - b, then a and b.
 ROW = 9
+
+
+@kernel(inner=True)
+def corner(work: FloatArray, i: int) -> Vector:
+    """Corner i of the simplex, a - b."""
+    return work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
+
+
+@kernel(inner=True)
+def triangle_normal(work: FloatArray, i: int, j: int, k: int) -> Vector:
+    """(j - i) x (k - i) of three corners."""
+    ax, ay, az = corner(work, i)
+    bx, by, bz = corner(work, j)
+    cx, cy, cz = corner(work, k)
+    return cross((bx - ax, by - ay, bz - az), (cx - ax, cy - ay, cz - az))
+
+
+@kernel
+def weighted(n: int, weights: FloatArray, work: FloatArray, column: int) -> Vector:
+    """Sum of n corners by their weights: of their differences (column 0), or of the points of A (column 3)."""
+    x, y, z = 0.0, 0.0, 0.0
+    for i in range(n):
+        if weights[i] > 0.0:
+            at = ROW * i + column
+            x += weights[i] * work[at]
+            y += weights[i] * work[at + 1]
+            z += weights[i] * work[at + 2]
+    return x, y, z
 
 
 @kernel
@@ -36,19 +66,20 @@ def _areas(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
     Ericson has differences of products of lengths here. Corners on a round rim come so close to each other that those
     lose all digits; products with the sides keep them, and the two shorter sides give the best normal.
     """
-    ax, ay, az = work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
-    bx, by, bz = work[ROW * j], work[ROW * j + 1], work[ROW * j + 2]
-    cx, cy, cz = work[ROW * k], work[ROW * k + 1], work[ROW * k + 2]
+    ax, ay, az = corner(work, i)
+    bx, by, bz = corner(work, j)
+    cx, cy, cz = corner(work, k)
     ux, uy, uz = bx - ax, by - ay, bz - az
     vx, vy, vz = cx - bx, cy - by, cz - bz
     wx, wy, wz = ax - cx, ay - cy, az - cz
-    uu, vv, ww = ux * ux + uy * uy + uz * uz, vx * vx + vy * vy + vz * vz, wx * wx + wy * wy + wz * wz
+    u, v, w = (ux, uy, uz), (vx, vy, vz), (wx, wy, wz)
+    uu, vv, ww = dot(u, u), dot(v, v), dot(w, w)
     if uu >= vv and uu >= ww:
-        nx, ny, nz = vy * wz - vz * wy, vz * wx - vx * wz, vx * wy - vy * wx
+        nx, ny, nz = cross(v, w)
     elif vv >= ww:
-        nx, ny, nz = wy * uz - wz * uy, wz * ux - wx * uz, wx * uy - wy * ux
+        nx, ny, nz = cross(w, u)
     else:
-        nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+        nx, ny, nz = cross(u, v)
     va = nx * (by * vz - bz * vy) + ny * (bz * vx - bx * vz) + nz * (bx * vy - by * vx)
     vb = nx * (cy * wz - cz * wy) + ny * (cz * wx - cx * wz) + nz * (cx * wy - cy * wx)
     vc = nx * (ay * uz - az * uy) + ny * (az * ux - ax * uz) + nz * (ax * uy - ay * ux)
@@ -118,18 +149,13 @@ def _sides(work: FloatArray, i: int, j: int, k: int) -> tuple[float, float, floa
 @kernel
 def _side(work: FloatArray, i: int, j: int, k: int, m: int) -> float:
     """Positive when the origin and corner m lie on the same side of the plane of i, j, k; zero for a flat corner."""
-    ax, ay, az = work[ROW * i], work[ROW * i + 1], work[ROW * i + 2]
-    bx, by, bz = work[ROW * j] - ax, work[ROW * j + 1] - ay, work[ROW * j + 2] - az
-    cx, cy, cz = work[ROW * k] - ax, work[ROW * k + 1] - ay, work[ROW * k + 2] - az
-    nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
-    origin = -(nx * ax + ny * ay + nz * az)
-    dx, dy, dz = work[ROW * m] - ax, work[ROW * m + 1] - ay, work[ROW * m + 2] - az
-    other = nx * dx + ny * dy + nz * dz
-    area2 = nx * nx + ny * ny + nz * nz
+    a, n, d = corner(work, i), triangle_normal(work, i, j, k), corner(work, m)
+    d = (d[0] - a[0], d[1] - a[1], d[2] - a[2])
+    origin, other, area2 = -dot(n, a), dot(n, d), dot(n, n)
     # A thin tetrahedron has sides in name only: all its faces are then looked at.
-    if abs(other) <= 1e-9 * math.sqrt(area2 * (dx * dx + dy * dy + dz * dz)):
+    if abs(other) <= 1e-9 * math.sqrt(area2 * dot(d, d)):
         return 0.0
-    if abs(origin) <= 1e-13 * math.sqrt(area2 * (ax * ax + ay * ay + az * az)):
+    if abs(origin) <= 1e-13 * math.sqrt(area2 * dot(a, a)):
         return 0.0
     return origin if other > 0.0 else -origin
 

@@ -8,12 +8,14 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["sort_by_key", "sort_integers"]
+__all__ = ["heap_sort", "sort_by_key"]
 
 
 @kernel
-def _after(i: int, j: int, keys: FloatArray) -> bool:
+def _after(i: int, j: int, keys: FloatArray | None) -> bool:
     """Whether item i comes after item j: by key, then by number."""
+    if keys is None:
+        return i > j
     return keys[i] > keys[j] or (keys[i] == keys[j] and i > j)
 
 
@@ -38,50 +40,30 @@ def sort_by_key(order: NDArray[np.int64], keys: FloatArray) -> None:
             break
     if moves <= 8 * n + 64:
         return
-    for start in range(n // 2 - 1, -1, -1):
-        _sift_keys(order, start, n, keys)
-    for end in range(n - 1, 0, -1):
-        item = order[0]
-        order[0] = order[end]
-        order[end] = item
-        _sift_keys(order, 0, end, keys)
+    heap_sort(order, n, keys)
 
 
 @kernel
-def _sift_keys(order: NDArray[np.int64], root: int, end: int, keys: FloatArray) -> None:
+def heap_sort(items: NDArray[np.int64], n: int, keys: FloatArray | None) -> None:
+    """Sort the first n items by ``keys[item]``, ties by number; by number alone where there are no keys."""
+    for start in range(n // 2 - 1, -1, -1):
+        _sift(items, start, n, keys)
+    for end in range(n - 1, 0, -1):
+        item = items[0]
+        items[0] = items[end]
+        items[end] = item
+        _sift(items, 0, end, keys)
+
+
+@kernel
+def _sift(items: NDArray[np.int64], root: int, end: int, keys: FloatArray | None) -> None:
     while 2 * root + 1 < end:
         child = 2 * root + 1
-        if child + 1 < end and _after(order[child + 1], order[child], keys):
+        if child + 1 < end and _after(items[child + 1], items[child], keys):
             child += 1
-        if not _after(order[child], order[root], keys):
+        if not _after(items[child], items[root], keys):
             return
-        item = order[root]
-        order[root] = order[child]
-        order[child] = item
-        root = child
-
-
-@kernel
-def sort_integers(values: NDArray[np.int64], n: int) -> None:
-    """Sort the first n integers (heap sort)."""
-    for start in range(n // 2 - 1, -1, -1):
-        _sift(values, start, n)
-    for end in range(n - 1, 0, -1):
-        item = values[0]
-        values[0] = values[end]
-        values[end] = item
-        _sift(values, 0, end)
-
-
-@kernel
-def _sift(values: NDArray[np.int64], root: int, end: int) -> None:
-    while 2 * root + 1 < end:
-        child = 2 * root + 1
-        if child + 1 < end and values[child + 1] > values[child]:
-            child += 1
-        if values[child] <= values[root]:
-            return
-        item = values[root]
-        values[root] = values[child]
-        values[child] = item
+        item = items[root]
+        items[root] = items[child]
+        items[child] = item
         root = child

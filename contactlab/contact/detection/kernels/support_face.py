@@ -7,7 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, MAX_FACE
+from contactlab.contact.detection.kernels.vectors import placed, turned, turned_back
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, MAX_FACE, Posed, Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -65,15 +66,8 @@ def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: NDArray
 
 
 @kernel
-def _convex(
-    size: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    d: FloatArray,
-    polygon: FloatArray,
-    ids: NDArray[np.int64],
-    normal: FloatArray,
-) -> int:
+def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: NDArray[np.int64], normal: FloatArray) -> int:
+    size, data, loops = shape.size, shape.data, shape.loops
     points, faces, normals, start = int(size[1]), int(size[2]), int(size[3]), int(size[4])
     best, farthest = 0, -math.inf
     for face in range(faces):
@@ -95,34 +89,24 @@ def _convex(
 
 @kernel
 def support_face(
-    kind: int,
-    size: FloatArray,
-    pose: FloatArray,
-    data: FloatArray,
-    loops: NDArray[np.int64],
-    dx: float,
-    dy: float,
-    dz: float,
-    local: FloatArray,
-    polygon: FloatArray,
-    ids: NDArray[np.int64],
-) -> tuple[int, float, float, float]:
-    """Corners of the face that looks most along the unit direction d, in world axes, and its outward unit normal.
+    shape: Posed, direction: Vector, local: FloatArray, polygon: FloatArray, ids: NDArray[np.int64]
+) -> tuple[int, Vector]:
+    """Corners of the face that looks most along a unit vector, in world axes, and its outward unit normal.
 
-    Returns (number of corners, nx, ny, nz); one corner is a point, two a segment, both with the normal zero. Corners
-    are counter-clockwise seen from outside; ``ids`` are their numbers in the shape. ``local`` (6,) is scratch.
+    Returns the number of corners and the normal; one corner is a point, two a segment, both with the normal zero.
+    Corners are counter-clockwise seen from outside; ``ids`` are their numbers in the shape. ``local`` (6,) is scratch.
     """
+    kind, size, (dx, dy, dz) = shape.kind, shape.size, direction
     d, normal = local[0:3], local[3:6]
-    for i in range(3):
-        d[i] = pose[i] * dx + pose[3 + i] * dy + pose[6 + i] * dz
-        normal[i] = 0.0
+    d[0], d[1], d[2] = turned_back(shape.pose, direction)
+    normal[0] = normal[1] = normal[2] = 0.0
     n, radius = 1, 0.0
     if kind == BOX:
         n = _box(size, d, polygon, ids, normal)
     elif kind == CYLINDER:
         n = _cylinder(size, d, polygon, ids, normal)
     elif kind == CONVEX:
-        n = _convex(size, data, loops, d, polygon, ids, normal)
+        n = _convex(shape, d, polygon, ids, normal)
     else:
         radius = size[0]
         ids[0], ids[1] = 0, 1
@@ -133,12 +117,6 @@ def support_face(
             polygon[2], polygon[5] = -size[1], size[1]
     for corner in range(n):
         at = 3 * corner
-        x, y, z = polygon[at], polygon[at + 1], polygon[at + 2]
-        polygon[at] = pose[9] + pose[0] * x + pose[1] * y + pose[2] * z + radius * dx
-        polygon[at + 1] = pose[10] + pose[3] * x + pose[4] * y + pose[5] * z + radius * dy
-        polygon[at + 2] = pose[11] + pose[6] * x + pose[7] * y + pose[8] * z + radius * dz
-    x, y, z = normal[0], normal[1], normal[2]
-    nx = pose[0] * x + pose[1] * y + pose[2] * z
-    ny = pose[3] * x + pose[4] * y + pose[5] * z
-    nz = pose[6] * x + pose[7] * y + pose[8] * z
-    return n, nx, ny, nz
+        x, y, z = placed(shape.pose, (polygon[at], polygon[at + 1], polygon[at + 2]))
+        polygon[at], polygon[at + 1], polygon[at + 2] = x + radius * dx, y + radius * dy, z + radius * dz
+    return n, turned(shape.pose, (normal[0], normal[1], normal[2]))

@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.kernels.layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, SPHERE
-from contactlab.contact.detection.kernels.sorting import sort_by_key, sort_integers
+from contactlab.contact.detection.kernels.sorting import heap_sort, sort_by_key
+from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, SPHERE
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -297,5 +297,5 @@ def candidates(
                         count = _pair(i, j, boxes, body, category, mask, count, pairs)
         place = end
     if count <= pairs.shape[0]:
-        sort_integers(pairs, count)
+        heap_sort(pairs, count, None)
     return count

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from contactlab.contact.kernels.layout import Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -68,22 +69,20 @@ def closest_on_triangle(
 
 
 @kernel
-def signed_distance(
-    x: float, y: float, z: float, within: float, size: FloatArray, data: FloatArray
-) -> tuple[float, float, float, float]:
+def signed_distance(p: Vector, within: float, size: FloatArray, data: FloatArray) -> tuple[float, Vector]:
     """Distance of a point from the surface, negative below it, and the unit vector that increases it.
 
     The solid is all that lies below the surface. Points farther above than ``within`` may get any distance beyond
     ``within``, infinity included. All in the field's axes.
     """
-    start, nx, ny, dx, dy = int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
+    (x, y, z), start, nx, ny, dx, dy = p, int(size[0]), int(size[1]), int(size[2]), size[3], size[4]
     above = z - height_at(x, y, size, data)
     # Straight up to the surface is never shorter than the shortest way: a search that far finds it.
     near = min(within, abs(above)) if above > 0.0 else -above
     if not near >= 0.0:
-        return math.inf, 0.0, 0.0, 1.0
+        return math.inf, (0.0, 0.0, 1.0)
     if z - near > size[6]:
-        return math.inf, 0.0, 0.0, 1.0
+        return math.inf, (0.0, 0.0, 1.0)
     i0, i1 = cell_range(x - near, x + near, dx, nx)
     j0, j1 = cell_range(y - near, y + near, dy, ny)
     best, qx, qy, qz, mx, my, mz = math.inf, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
@@ -105,7 +104,7 @@ def signed_distance(
     distance = math.sqrt(best)
     if distance > 1e-9 * (dx + dy):
         sign = -1.0 if above > 0.0 else 1.0
-        return -sign * distance, sign * qx / distance, sign * qy / distance, sign * qz / distance
+        return -sign * distance, (sign * qx / distance, sign * qy / distance, sign * qz / distance)
     # On the surface the difference to the closest point is noise: the triangle's own normal.
     length = math.sqrt(mx * mx + my * my + mz * mz)
-    return (distance if above > 0.0 else -distance), mx / length, my / length, mz / length
+    return (distance if above > 0.0 else -distance), (mx / length, my / length, mz / length)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact.detection.hull import hull_faces, hull_points
-from contactlab.contact.detection.kernels import layout
 from contactlab.contact.errors import ContactError
+from contactlab.contact.kernels import layout
+from contactlab.contact.shapes.hull import hull_faces, hull_points
+from contactlab.contact.shapes.shape import Packed
 from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["MeshTables", "mesh_tables"]
@@ -25,25 +26,18 @@ MOST = layout.MAX_POINTS
 
 
 class MeshTables(NamedTuple):
-    """What a mesh adds to a pack of shapes.
+    """What is known of a mesh.
 
     Attributes
     ----------
     hull
         (n, 3) corners of its convex hull [m].
-    convex
-        Whether the mesh bounds that hull, and the kernels take it so; the other tables are then empty.
-    data, loops
-        As `kernels.layout` says, places counted from where they begin.
-    row
-        Places of triangles, boxes, corners (in data), header and loops of a triangle (in loops).
+    packed
+        Its triangles as the kernels take them; None where it bounds that hull, and is taken so.
     """
 
     hull: FloatArray
-    convex: bool
-    data: FloatArray
-    loops: IntArray
-    row: tuple[int, int, int, int, int]
+    packed: Packed | None
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
@@ -64,7 +58,7 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     used = points[np.unique(corners)]
     hull = used[hull_points(used)]
     if _is_convex(points, corners, normals, len(hull)):
-        return MeshTables(hull, True, np.zeros(0), np.zeros(0, dtype=np.int64), (0, 0, 0, 0, 0))
+        return MeshTables(hull, None)
     order, nodes, boxes = _tree(points[corners])
     corners, normals = corners[order], normals[order]
     flat = np.concatenate([points[corners].reshape(-1, 9), normals, -normals], axis=1)
@@ -74,8 +68,10 @@ def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
     header = np.array([len(nodes), places[1], places[2], places[3]])
     triangle = np.array([3, 6, 9, 0, 1, 2, 2, 1, 0])
     loops = np.concatenate([header, nodes.ravel(), corners.ravel(), starts, neighbours, triangle]).astype(np.int64)
-    data = np.concatenate([flat.ravel(), boxes.ravel(), points.ravel()])
-    return MeshTables(hull, False, data, loops, (0, flat.size, flat.size + boxes.size, 0, int(places[4])))
+    data = np.concatenate([hull.ravel(), flat.ravel(), boxes.ravel(), points.ravel()])
+    in_data = np.cumsum([0, hull.size, flat.size, boxes.size])
+    sizes = [len(hull), *in_data[:3], 0, in_data[3], places[4]]
+    return MeshTables(hull, Packed(layout.MESH, sizes, data, loops, in_data=(1, 2, 3, 5), in_loops=(4, 6)))
 
 
 def _is_convex(points: FloatArray, corners: IntArray, normals: FloatArray, n_hull: int) -> bool:

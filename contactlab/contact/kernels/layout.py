@@ -1,8 +1,16 @@
-"""Numbers every pair of shapes agrees on: kinds, the columns of sizes, poses and contacts, features, workspaces."""
+"""What every pair of shapes agrees on: kinds, the columns of sizes, poses and contacts, features, workspaces."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
+
+#: A point or direction, by its coordinates.
+Vector = tuple[float, float, float]
 
 # Kinds of shapes. A pair is computed with the lower kind as A, so grounds come first.
 HALF_SPACE: Final = 0
@@ -26,9 +34,9 @@ CONVEX: Final = 7
 #   mesh         corners of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its
 #                triangles 2 (TRIANGLE numbers each), of the boxes of their tree 3 (6 each) and of its corners 5 (3
 #                each); starts in `loops` of its header 4 and of the loops of a triangle taken as a hull 6. The header:
-#                number of nodes; starts in `loops` of the triangles' corners, of where each corner's neighbours begin
-#                (counted from the next), of the neighbours; then the nodes, in the order of a walk: the node after its
-#                branch, its first triangle, and how many (0 for a fork).
+#                number of nodes; starts, counted from the header, of the triangles' corners, of where each corner's
+#                neighbours begin (counted from the next), of the neighbours; then the nodes, in the order of a walk:
+#                the node after its branch, its first triangle, and how many (0 for a fork).
 SIZE: Final = 8
 
 # A triangle of a mesh: its corners 0:9, its unit normal and the opposite 9:15.
@@ -76,3 +84,27 @@ LABEL_1: Final = ID_B + MAX_FACE
 LABEL_2: Final = LABEL_1 + 4 * MAX_FACE
 EDGES: Final = 4 * MAX_FACES
 INT_WORK: Final = EDGES + 2 * MAX_FACES
+
+
+class Posed(NamedTuple):
+    """One shape where it stands in the world."""
+
+    kind: int
+    size: FloatArray  # (SIZE,)
+    pose: FloatArray  # (POSE,)
+    data: FloatArray  # what hulls, meshes and height fields keep besides their sizes
+    loops: NDArray[np.int64]
+
+
+class Workspace(NamedTuple):
+    """Workspaces of `collide_pair`, one per thread."""
+
+    work: FloatArray  # (WORK,)
+    ints: NDArray[np.int64]  # (INT_WORK,)
+
+
+class Contacts(NamedTuple):
+    """Room for the contacts of a pair. Those beyond it are counted, not stored."""
+
+    rows: FloatArray  # (capacity, CONTACT)
+    features: NDArray[np.int64]  # (capacity,)

@@ -1,14 +1,15 @@
-"""Faces of a convex hull, flat ones and single points included."""
+"""Faces of a convex hull, flat ones and single points included, and the hull as the kernels take it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from contactlab.contact.detection.kernels.layout import MAX_FACE, MAX_POINTS
 from contactlab.contact.errors import ContactError
+from contactlab.contact.kernels.layout import CONVEX, MAX_FACE, MAX_POINTS
+from contactlab.contact.shapes.shape import Packed
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["hull_faces", "hull_points"]
+__all__ = ["hull_faces", "hull_points", "packed_hull"]
 
 # Triangles of a hull whose normals agree this well are one face.
 COPLANAR = 1e-9
@@ -29,6 +30,20 @@ def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
         loop = _loop(points, list(range(len(points))), axes[2])
         return _checked(np.array([axes[2], -axes[2]]), [loop, loop[::-1]])
     return _checked(*_solid(points, size))
+
+
+def packed_hull(points: FloatArray, *, faces: bool) -> Packed:
+    """Hull of ``points`` (n, 3) as the kernels take it; a `ContactError` where a face has too many corners for them."""
+    normals, loops = hull_faces(points) if faces else (np.zeros((0, 3)), [])
+    starts = np.cumsum([len(loops) + 1, *map(len, loops)]) if faces else ()
+    return Packed(
+        CONVEX,
+        [len(points), 0, len(loops), points.size, 0],
+        np.concatenate([points.ravel(), normals.ravel()]),
+        [*starts, *(i for loop in loops for i in loop)],
+        in_data=(1, 3),
+        in_loops=(4,),
+    )
 
 
 def hull_points(points: FloatArray) -> list[int]:
@@ -64,11 +79,11 @@ def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
 def _solid(points: FloatArray, size: float) -> tuple[FloatArray, list[list[int]]]:
     from scipy.spatial import ConvexHull
 
-    planes: list[FloatArray] = []
-    for equation in ConvexHull(points).equations:
-        # The hull comes in triangles: those of one plane are one face.
-        if not any(np.max(np.abs(equation[:3] - plane[:3])) < COPLANAR for plane in planes):
-            planes.append(equation)
+    # The hull comes in triangles: those of one plane are one face.
+    planes, left = [], ConvexHull(points).equations
+    while len(left):
+        planes.append(left[0])
+        left = left[np.abs(left[:, :3] - left[0, :3]).max(axis=1) >= COPLANAR]
     normals, loops = [], []
     for plane in planes:
         on = np.flatnonzero(points @ plane[:3] + plane[3] > -COPLANAR * size)

@@ -1,0 +1,133 @@
+"""Spheres and capsules with one another: pairs of points with a radius."""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.detection.kernels.contacts import put
+from contactlab.contact.detection.kernels.segments import closest_on_segments
+from contactlab.contact.detection.kernels.vectors import across, cross, dot, origin, relative
+from contactlab.contact.kernels.layout import BITS, CONTACT, GAP, NONE, NORMAL, WITNESS, Contacts, Posed, Vector
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+__all__ = ["capsule_capsule", "sphere_capsule", "sphere_sphere"]
+
+# Above this cosine of the axes' angle the ends of the common stretch may touch as well (5.7 degrees).
+SIDE_BY_SIDE = 0.995
+
+
+@kernel
+def _points(
+    p: Vector, ra: float, q: Vector, rb: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
+) -> int:
+    """Contact of two points with radii; where they coincide the normal is ``fallback``, a unit vector."""
+    (ax, ay, az), (bx, by, bz) = p, q
+    dx, dy, dz = bx - ax, by - ay, bz - az
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    gap = length - ra - rb
+    if not gap <= margin:
+        return count
+    # What rounding alone makes of coinciding points gives no direction.
+    size = abs(ax) + abs(ay) + abs(az) + ra + rb
+    nx, ny, nz = fallback
+    if length > 4e-16 * size and length > 1e-150:
+        nx, ny, nz = dx / length, dy / length, dz / length
+    return put((ax + ra * nx, ay + ra * ny, az + ra * nz), (nx, ny, nz), gap, code, count, out)
+
+
+@kernel
+def sphere_sphere(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+    """Contact of two spheres, 0 or 1; concentric ones are pushed apart along the world's z axis.
+
+    Christer Ericson, Real-Time Collision Detection, Morgan Kaufmann 2005, section 4.3.
+    """
+    return _points(origin(a.pose), a.size[0], origin(b.pose), b.size[0], (0.0, 0.0, 1.0), 0, margin, 0, out)
+
+
+@kernel(inner=True)
+def _on_axis(pose: FloatArray, t: float) -> Vector:
+    """Point t of a capsule's axis."""
+    return pose[9] + t * pose[2], pose[10] + t * pose[5], pose[11] + t * pose[8]
+
+
+@kernel
+def sphere_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+    """Contact of a sphere (A) and a capsule (B), 0 or 1.
+
+    The capsule's point is the one of its axis closest to the sphere's centre (Ericson 2005, section 5.1.2), with its
+    radius. A centre on the axis leaves sideways, along a direction that depends on the axis alone.
+    """
+    u = (b.pose[2], b.pose[5], b.pose[8])
+    t = min(max(dot(relative(b.pose, a.pose), u), -b.size[1]), b.size[1])
+    return _points(origin(a.pose), a.size[0], _on_axis(b.pose, t), b.size[0], across(u), 0, margin, 0, out)
+
+
+@kernel
+def _on_axes(
+    a: Posed, b: Posed, s: float, t: float, fallback: Vector, code: int, margin: float, count: int, out: Contacts
+) -> int:
+    """Contact of the axes' points s of A and t of B."""
+    return _points(_on_axis(a.pose, s), a.size[0], _on_axis(b.pose, t), b.size[0], fallback, code, margin, count, out)
+
+
+@kernel
+def capsule_capsule(a: Posed, b: Posed, margin: float, out: Contacts) -> int:
+    """Contacts of two capsules, at most 3.
+
+    The closest points of the axes always count. Where the capsules lie side by side, so do the ends of the stretch
+    they share, each an end of one axis with the closest point of the other; for parallel axes these two are all.
+    Axes that cross are pushed apart along their common perpendicular, collinear ones along a fixed direction across.
+    """
+    u, w = (a.pose[2], a.pose[5], a.pose[8]), (b.pose[2], b.pose[5], b.pose[8])
+    d = relative(a.pose, b.pose)
+    cosine, du, dw = dot(u, w), dot(d, u), dot(d, w)
+    ha, hb = a.size[1], b.size[1]
+    cx, cy, cz = cross(u, w)
+    length = math.sqrt(cx * cx + cy * cy + cz * cz)
+    if length > 1e-7:
+        fallback = (cx / length, cy / length, cz / length)
+    else:
+        fallback = across(u)
+    s, t = closest_on_segments(du, dw, cosine, ha, hb)
+    count, rows = _on_axes(a, b, s, t, fallback, WITNESS, margin, 0, out), out.rows
+    if count == 0 or abs(cosine) < SIDE_BY_SIDE or rows.shape[0] < 3:
+        return count
+    sign = 1.0 if cosine > 0.0 else -1.0
+    low, high = max(-ha, du - hb), min(ha, du + hb)
+    if high - low <= 1e-9 * (ha + hb):
+        return count
+    nx, ny, nz = rows[0, NORMAL], rows[0, NORMAL + 1], rows[0, NORMAL + 2]
+    for end in range(2):
+        side = 1.0 if end == 1 else -1.0
+        if (ha <= du + hb) if end == 1 else (-ha >= du - hb):
+            s_end = side * ha
+            t_end = min(max(s_end * cosine - dw, -hb), hb)
+            code = (end << BITS) | NONE
+        else:
+            t_end = side * sign * hb
+            s_end = min(max(t_end * cosine + du, -ha), ha)
+            code = (NONE << BITS) | int(t_end > 0.0)
+        before = count
+        count = _on_axes(a, b, s_end, t_end, fallback, code, margin, count, out)
+        if count > before:
+            row = rows[count - 1]
+            # Where the axes nearly cross, the two sides of the crossing would be pushed apart in opposite directions.
+            if row[NORMAL] * nx + row[NORMAL + 1] * ny + row[NORMAL + 2] * nz < 0.9:
+                count = before
+    return _without_witness(count, 1e-9 * (ha + hb + a.size[0] + b.size[0]), out)
+
+
+@kernel
+def _without_witness(count: int, slack: float, out: Contacts) -> int:
+    """Drop the closest points, in row 0, when an end of the common stretch is as close."""
+    rows, features = out
+    closest = rows[0, GAP] + slack
+    for i in range(1, count):
+        if rows[i, GAP] <= closest:
+            for k in range(1, count):
+                for j in range(CONTACT):
+                    rows[k - 1, j] = rows[k, j]
+                features[k - 1] = features[k]
+            return count - 1
+    return count

@@ -1,0 +1,116 @@
+"""Surfaces as triangles and lines, and the ways shapes make them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
+
+__all__ = ["AROUND", "Solid", "ball", "balls", "circle", "faces", "flat", "join_solids", "lathe", "outlines"]
+
+AROUND = 32  # sides of a circle
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """Triangles with lines on them.
+
+    Attributes
+    ----------
+    vertices
+        (n, 3) [m]. Triangles that meet in a crease have vertices of their own: what shares one is shaded as round.
+    triangles
+        (m, 3) numbers of vertices, counter-clockwise seen from outside.
+    lines
+        (k, 2, 3) ends of lines [m]: creases of what is flat, circles on what is round, where they show the spin.
+    """
+
+    vertices: FloatArray
+    triangles: NDArray[np.int64]
+    lines: FloatArray
+
+    @cached_property
+    def normals(self) -> FloatArray:
+        """Unit normals at the vertices (n, 3), the mean over the triangles by area; 0 at one without area."""
+        a, b, c = (self.vertices[self.triangles[:, k]] for k in range(3))
+        across, total = np.cross(b - a, c - a), np.zeros_like(self.vertices)
+        for k in range(3):
+            np.add.at(total, self.triangles[:, k], across)
+        length = np.linalg.norm(total, axis=1, keepdims=True)
+        return np.asarray(np.divide(total, length, out=np.zeros_like(total), where=length > 0.0))
+
+    def moved(self, R: FloatArray, p: FloatArray) -> Solid:
+        """Return the solid turned by R (3, 3) and moved by p (3,)."""
+        return Solid(self.vertices @ R.T + p, self.triangles, self.lines @ R.T + p)
+
+
+def join_solids(solids: Sequence[Solid]) -> Solid:
+    """Return several solids as one."""
+    starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
+    return Solid(
+        np.concatenate([np.zeros((0, 3)), *(solid.vertices for solid in solids)]),
+        np.concatenate(
+            [
+                np.zeros((0, 3), dtype=np.int64),
+                *(solid.triangles + start for solid, start in zip(solids, starts[:-1], strict=True)),
+            ]
+        ),
+        np.concatenate([np.zeros((0, 2, 3)), *(solid.lines for solid in solids)]),
+    )
+
+
+def balls(points: FloatArray, radii: FloatArray) -> Solid:
+    """Balls about points (n, 3), with three great circles each; those without a radius are small."""
+    smallest = 0.01 * (1e-3 + float(np.abs(points).max(initial=0.0)))
+    return join_solids([ball(max(float(r), smallest)).moved(np.eye(3), p) for p, r in zip(points, radii, strict=True)])
+
+
+def ball(radius: float) -> Solid:
+    """A ball about the origin, with three great circles."""
+    surface = lathe([(radius * np.sin(a), radius * np.cos(a)) for a in np.linspace(0.0, np.pi, AROUND // 2)])
+    circles = [np.roll(circle(radius), k, axis=1) for k in range(3)]
+    return Solid(surface.vertices, surface.triangles, outlines(circles))
+
+
+def circle(radius: float) -> FloatArray:
+    """Points (AROUND, 3) around z."""
+    turn = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
+    return np.stack((radius * np.cos(turn), radius * np.sin(turn), np.zeros(AROUND)), axis=1)
+
+
+def outlines(loops: Sequence[FloatArray]) -> FloatArray:
+    """Lines (k, 2, 3) around closed outlines."""
+    return np.concatenate([np.stack((loop, np.roll(loop, -1, axis=0)), axis=1) for loop in loops])
+
+
+def faces(loops: Sequence[FloatArray]) -> Solid:
+    """Flat convex faces, each given by its outline, counter-clockwise seen from outside."""
+    fans = [np.array([(0, i, i + 1) for i in range(1, len(loop) - 1)]) for loop in loops]
+    bare = np.zeros((0, 2, 3))
+    joined = join_solids([Solid(loop, fan, bare) for loop, fan in zip(loops, fans, strict=True)])
+    return Solid(joined.vertices, joined.triangles, outlines(loops))
+
+
+def lathe(outline: Sequence[tuple[float, float]]) -> Solid:
+    """Surface of revolution about z of (radius, z) from top to bottom, round throughout."""
+    rings = [circle(1.0) * (radius, radius, 0.0) + (0.0, 0.0, z) for radius, z in outline]
+    here, k = np.arange(AROUND), np.arange(len(rings) - 1)[:, None]
+    upper, lower, following = AROUND * k + here, AROUND * (k + 1) + here, np.roll(here, -1)
+    right_upper, right_lower = AROUND * k + following, AROUND * (k + 1) + following
+    triangles = np.concatenate(
+        [
+            np.stack(corners, axis=-1).reshape(-1, 3)
+            for corners in ((upper, lower, right_lower), (upper, right_lower, right_upper))
+        ]
+    )
+    return Solid(np.concatenate(rings), triangles, np.zeros((0, 2, 3)))
+
+
+def flat(points: FloatArray, triangles: NDArray[np.int64], lines: FloatArray) -> Solid:
+    """Every triangle with corners of its own: flat, as the contact search takes it."""
+    return Solid(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.contact.detection.packing import PackedShapes, pose_row
 from contactlab.contact.errors import ContactError
-from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.spatial.transform import Transform
 
 __all__ = ["bounds", "candidate_pairs"]
@@ -96,7 +96,7 @@ def _bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatAr
     return boxes
 
 
-def _integers(value: ArrayLike, field: str, n: int) -> NDArray[np.int64]:
+def _integers(value: ArrayLike, field: str, n: int) -> IntArray:
     array = np.asarray(value)
     if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ContactError(field, f"must be ({n},) integers, got {array.dtype} of shape {array.shape}")

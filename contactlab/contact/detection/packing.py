@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.kernels import layout
 from contactlab.contact.shapes import Placed, Shape
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.transform import Transform
 
 __all__ = ["PackedShapes", "pack_shapes", "pose_row", "workspace"]
@@ -32,11 +31,11 @@ class PackedShapes(NamedTuple):
         Points and normals of hulls and heights of terrain; corners of the hulls' faces.
     """
 
-    kind: NDArray[np.int64]
+    kind: IntArray
     size: FloatArray
     place: FloatArray
     data: FloatArray
-    loops: NDArray[np.int64]
+    loops: IntArray
 
     def posed(self, i: int, pose: FloatArray) -> layout.Posed:
         """Return shape i at a pose in the world, a row of twelve."""

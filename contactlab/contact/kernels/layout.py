@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 #: A point or direction, by its coordinates.
 Vector = tuple[float, float, float]
@@ -93,18 +90,18 @@ class Posed(NamedTuple):
     size: FloatArray  # (SIZE,)
     pose: FloatArray  # (POSE,)
     data: FloatArray  # what hulls, meshes and height fields keep besides their sizes
-    loops: NDArray[np.int64]
+    loops: IntArray
 
 
 class Workspace(NamedTuple):
     """Workspaces of `collide_pair`, one per thread."""
 
     work: FloatArray  # (WORK,)
-    ints: NDArray[np.int64]  # (INT_WORK,)
+    ints: IntArray  # (INT_WORK,)
 
 
 class Contacts(NamedTuple):
     """Room for the contacts of a pair. Those beyond it are counted, not stored."""
 
     rows: FloatArray  # (capacity, CONTACT)
-    features: NDArray[np.int64]  # (capacity,)
+    features: IntArray  # (capacity,)

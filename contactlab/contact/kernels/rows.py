@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel
 def add_contact_columns(
-    dof_parent: NDArray[np.int64],
+    dof_parent: IntArray,
     S: FloatArray,
     last: int,
     o: FloatArray,

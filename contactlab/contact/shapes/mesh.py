@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.hull import packed_hull
 from contactlab.contact.shapes.mesh_tables import MeshTables, mesh_tables
 from contactlab.contact.shapes.shape import Packed, Points, Shape
 from contactlab.contact.shapes.solid import Solid, flat
-from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 
 __all__ = ["Mesh"]
 
@@ -41,7 +41,7 @@ class Mesh(Shape):
     """
 
     vertices: Points
-    triangles: NDArray[np.int64]
+    triangles: IntArray
 
     def __init__(self, vertices: ArrayLike, triangles: ArrayLike) -> None:
         points = finite_array(vertices, "vertices", (None, 3), ContactError)

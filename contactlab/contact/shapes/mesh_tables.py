@@ -5,17 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.kernels import layout
 from contactlab.contact.shapes.hull import hull_faces, hull_points
 from contactlab.contact.shapes.shape import Packed
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["MeshTables", "mesh_tables"]
-
-IntArray = NDArray[np.int64]
 
 # Triangles of one leaf of the tree.
 LEAF = 4

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.solid import Solid
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 
 __all__ = ["BodyShape", "Grid", "Packed", "Points", "Shape", "Tube", "Vector", "ball_volume", "positive_number"]
 
@@ -50,7 +49,7 @@ class Packed(NamedTuple):
     kind: int
     sizes: Sequence[float]
     data: FloatArray = np.zeros(0)
-    loops: Sequence[int] | NDArray[np.int64] = ()
+    loops: Sequence[int] | IntArray = ()
     center: FloatArray | None = None
     in_data: tuple[int, ...] = ()
     in_loops: tuple[int, ...] = ()

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["AROUND", "Solid", "ball", "balls", "circle", "faces", "flat", "join_solids", "lathe", "outlines"]
 
@@ -31,7 +30,7 @@ class Solid:
     """
 
     vertices: FloatArray
-    triangles: NDArray[np.int64]
+    triangles: IntArray
     lines: FloatArray
 
     @cached_property
@@ -111,6 +110,6 @@ def lathe(outline: Sequence[tuple[float, float]]) -> Solid:
     return Solid(np.concatenate(rings), triangles, np.zeros((0, 2, 3)))
 
 
-def flat(points: FloatArray, triangles: NDArray[np.int64], lines: FloatArray) -> Solid:
+def flat(points: FloatArray, triangles: IntArray, lines: FloatArray) -> Solid:
     """Every triangle with corners of its own: flat, as the contact search takes it."""
     return Solid(points[triangles].reshape(-1, 3), np.arange(3 * len(triangles)).reshape(-1, 3), lines)

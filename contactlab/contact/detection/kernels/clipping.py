@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from contactlab.contact.detection.kernels.vectors import dot
 from contactlab.contact.kernels.layout import BITS, NONE, Vector
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["clip", "project"]
+__all__ = ["Polygon", "clip", "project"]
 
 # Labels of edges of the clipping polygon start here; those of the subject are the numbers of its corners.
 CLIPPER = 1 << BITS
+
+
+class Polygon(NamedTuple):
+    """Room for a polygon."""
+
+    corners: FloatArray  # three numbers each, in a row
+    ids: IntArray  # numbers of the corners in their shape
 
 
 @kernel
@@ -25,7 +31,7 @@ def project(polygon: FloatArray, n: int, t: Vector, s: Vector, normal: Vector, o
 
 
 @kernel
-def _code(edge: int, j: int, nb: int, ids_b: NDArray[np.int64]) -> int:
+def _code(edge: int, j: int, nb: int, ids_b: IntArray) -> int:
     """Feature of a corner that clipping by edge j makes on the edge labelled ``edge``."""
     if edge < CLIPPER:
         return (edge << BITS) | ids_b[j]
@@ -36,19 +42,7 @@ def _code(edge: int, j: int, nb: int, ids_b: NDArray[np.int64]) -> int:
 
 
 @kernel
-def clip(
-    subject: FloatArray,
-    na: int,
-    ids_a: NDArray[np.int64],
-    clipper: FloatArray,
-    nb: int,
-    ids_b: NDArray[np.int64],
-    slack: float,
-    first: FloatArray,
-    second: FloatArray,
-    labels_1: NDArray[np.int64],
-    labels_2: NDArray[np.int64],
-) -> int:
+def clip(subject: Polygon, na: int, clipper: Polygon, nb: int, slack: float, result: Polygon, spare: Polygon) -> int:
     """Part of the subject (a polygon or a segment) over the convex clipping polygon; returns its number of corners.
 
     I. E. Sutherland, G. W. Hodgman, Reentrant polygon clipping, Communications of the ACM 17 (1974), with a band of
@@ -57,31 +51,34 @@ def clip(
 
     Parameters
     ----------
-    subject, na, ids_a
-        Corners (x, y, height) in a row, their number (2 for a segment), and their numbers in their shape.
-    clipper, nb, ids_b
+    subject, na
+        Corners (x, y, height), and how many there are (2 for a segment).
+    clipper, nb
         The same of the clipping polygon, at least 3 corners, in either sense of rotation.
     slack
         Half width of the band [m].
-    first, second, labels_1, labels_2
-        Workspaces. The result stands in ``first``, its features in ``labels_1[0::2]``.
+    result, spare
+        Workspaces, with two numbers a corner: its feature, and the label of the edge that follows. The result stands
+        in the first.
     """
+    edges, ids_b = clipper
+    (first, labels_1), (second, labels_2) = result, spare
     area = 0.0
     for j in range(nb):
         k = (j + 1) % nb
-        area += clipper[3 * j] * clipper[3 * k + 1] - clipper[3 * k] * clipper[3 * j + 1]
+        area += edges[3 * j] * edges[3 * k + 1] - edges[3 * k] * edges[3 * j + 1]
     turn = 1.0 if area > 0.0 else -1.0
     n = na
     for i in range(n):
         for m in range(3):
-            first[3 * i + m] = subject[3 * i + m]
-        labels_1[2 * i] = (ids_a[i] << BITS) | NONE
-        labels_1[2 * i + 1] = ids_a[i]
+            first[3 * i + m] = subject.corners[3 * i + m]
+        labels_1[2 * i] = (subject.ids[i] << BITS) | NONE
+        labels_1[2 * i + 1] = subject.ids[i]
     capacity = first.shape[0] // 3
     for j in range(nb):
         k = (j + 1) % nb
-        x0, y0 = clipper[3 * j], clipper[3 * j + 1]
-        ex, ey = turn * (clipper[3 * k] - x0), turn * (clipper[3 * k + 1] - y0)
+        x0, y0 = edges[3 * j], edges[3 * j + 1]
+        ex, ey = turn * (edges[3 * k] - x0), turn * (edges[3 * k + 1] - y0)
         length = (ex * ex + ey * ey) ** 0.5
         if length <= slack:
             continue

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.contact.detection.kernels.gjk import add_corner
 from contactlab.contact.detection.kernels.simplex import ROW, corner, triangle_normal
 from contactlab.contact.detection.kernels.support import has_curved_core
 from contactlab.contact.detection.kernels.vectors import across, cross, dot
 from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTICES, Posed, Vector, Workspace
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 __all__ = ["epa"]
@@ -73,7 +70,7 @@ def _from_first(i: int, work: FloatArray) -> Vector:
 
 
 @kernel
-def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray, ints: NDArray[np.int64]) -> None:
+def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray, ints: IntArray) -> None:
     """Store face (i, j, k) with its unit normal and distance; a sliver gets an infinite one and is never chosen."""
     nx, ny, nz, length = _normal(work, i, j, k)
     at = FACES + 4 * face
@@ -88,7 +85,7 @@ def _add_face(i: int, j: int, k: int, face: int, scale: float, work: FloatArray,
 
 
 @kernel
-def _open(new: int, faces: int, slack: float, work: FloatArray, ints: NDArray[np.int64]) -> tuple[int, int]:
+def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) -> tuple[int, int]:
     """Remove the faces that see the new corner; returns how many faces stay, and the edges around the hole."""
     edges, kept = 0, 0
     x, y, z = corner(work, new)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
-from contactlab.contact.detection.kernels.clipping import clip, project
+from contactlab.contact.detection.kernels.clipping import Polygon, clip, project
 from contactlab.contact.detection.kernels.contacts import put
 from contactlab.contact.detection.kernels.support_face import support_face
 from contactlab.contact.detection.kernels.vectors import across, cross, dot
@@ -65,36 +62,40 @@ def manifold(
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
     (nx, ny, nz), (work, ints) = normal, room
-    polygon_a, polygon_b = work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], work[POLYGON_B : POLYGON_B + 3 * MAX_FACE]
-    ids_a, ids_b = ints[ID_A : ID_A + MAX_FACE], ints[ID_B : ID_B + MAX_FACE]
+    face_a = Polygon(work[POLYGON_A : POLYGON_A + 3 * MAX_FACE], ints[ID_A : ID_A + MAX_FACE])
+    face_b = Polygon(work[POLYGON_B : POLYGON_B + 3 * MAX_FACE], ints[ID_B : ID_B + MAX_FACE])
     local = work[SCRATCH : SCRATCH + 6]
-    na, normal_a = support_face(a, normal, local, polygon_a, ids_a)
-    nb, normal_b = support_face(b, (-nx, -ny, -nz), local, polygon_b, ids_b)
+    na, normal_a = support_face(a, normal, local, face_a)
+    nb, normal_b = support_face(b, (-nx, -ny, -nz), local, face_b)
     count, least = 0, math.inf
     if na >= 2 and nb >= 2:
         cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
         limit = margin if max(cos_a, cos_b) >= ALIGNED else min(margin, gap + 1e-6 * scale)
         t = across(normal)
         s = cross(normal, t)
-        project(polygon_a, na, t, s, normal, point)
-        project(polygon_b, nb, t, s, normal, point)
-        first, second = work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], work[CLIP_2 : CLIP_2 + 6 * MAX_FACE]
-        labels_1, labels_2 = ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE]
+        project(face_a.corners, na, t, s, normal, point)
+        project(face_b.corners, nb, t, s, normal, point)
+        shared = Polygon(work[CLIP_1 : CLIP_1 + 6 * MAX_FACE], ints[LABEL_1 : LABEL_1 + 4 * MAX_FACE])
+        spare = Polygon(work[CLIP_2 : CLIP_2 + 6 * MAX_FACE], ints[LABEL_2 : LABEL_2 + 4 * MAX_FACE])
+        heights = spare.corners
         slack = 1e-9 * scale
         n, swapped = 0, False
         if na < 3 and nb < 3:
-            n = _segments(polygon_a, ids_a, polygon_b, ids_b, slack, first, second, labels_1)
+            n = _segments(face_a, face_b, slack, shared, heights)
         elif nb < 3:
             # The segment of B is the subject: roles are changed back below.
             if cos_a > STEEP:
                 swapped = True
-                n = clip(polygon_b, nb, ids_b, polygon_a, na, ids_a, slack, first, second, labels_1, labels_2)
-                _heights(first, n, polygon_a, -dot(normal_a, t) / cos_a, -dot(normal_a, s) / cos_a, second)
+                n = clip(face_b, nb, face_a, na, slack, shared, spare)
+                _heights(
+                    shared.corners, n, face_a.corners, -dot(normal_a, t) / cos_a, -dot(normal_a, s) / cos_a, heights
+                )
         elif cos_b > STEEP:
-            n = clip(polygon_a, na, ids_a, polygon_b, nb, ids_b, slack, first, second, labels_1, labels_2)
-            _heights(first, n, polygon_b, dot(normal_b, t) / cos_b, dot(normal_b, s) / cos_b, second)
+            n = clip(face_a, na, face_b, nb, slack, shared, spare)
+            _heights(shared.corners, n, face_b.corners, dot(normal_b, t) / cos_b, dot(normal_b, s) / cos_b, heights)
         for i in range(n):
-            x, y, high, other, code = first[3 * i], first[3 * i + 1], first[3 * i + 2], second[i], labels_1[2 * i]
+            x, y, high = shared.corners[3 * i], shared.corners[3 * i + 1], shared.corners[3 * i + 2]
+            other, code = heights[i], shared.ids[2 * i]
             if swapped:
                 high, other = other, high
                 code = ((code & NONE) << BITS) | (code >> BITS)
@@ -123,17 +124,9 @@ def _heights(
 
 
 @kernel
-def _segments(
-    a: FloatArray,
-    ids_a: NDArray[np.int64],
-    b: FloatArray,
-    ids_b: NDArray[np.int64],
-    slack: float,
-    first: FloatArray,
-    heights: FloatArray,
-    labels: NDArray[np.int64],
-) -> int:
-    """Ends of the stretch two parallel segments share: corners and heights of A in ``first``, of B in ``heights``."""
+def _segments(of_a: Polygon, of_b: Polygon, slack: float, result: Polygon, heights: FloatArray) -> int:
+    """Ends of the stretch two parallel segments share: corners and heights of A in ``result``, of B in ``heights``."""
+    (a, ids_a), (b, ids_b), (first, labels) = of_a, of_b, result
     ux, uy = a[3] - a[0], a[4] - a[1]
     wx, wy = b[3] - b[0], b[4] - b[1]
     long_a, long_b = math.sqrt(ux * ux + uy * uy), math.sqrt(wx * wx + wy * wy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact.detection.kernels.convex_convex import TOUCHING, closest
 from contactlab.contact.detection.kernels.manifold import manifold
@@ -28,6 +27,7 @@ from contactlab.contact.kernels.layout import (
     Vector,
     Workspace,
 )
+from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
 
 __all__ = ["mesh_any"]
@@ -151,7 +151,7 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
 
 
 @kernel
-def _forget_triangles(count: int, feature: NDArray[np.int64]) -> None:
+def _forget_triangles(count: int, feature: IntArray) -> None:
     """Name what touches with a corner of B, or of B alone, without the triangle, where that stays a name of its own.
 
     It then keeps the name while it slides from one triangle to the next.

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.contact.detection.kernels.contacts import distance2
 from contactlab.contact.detection.kernels.vectors import across, cross, dot
 from contactlab.contact.kernels.layout import CONTACT, GAP, NORMAL, TRIANGLE_BITS, Contacts, Vector
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 __all__ = ["keep_outline"]
@@ -47,7 +44,7 @@ def _turn(a: int, b: int, c: int, t: Vector, s: Vector, out: FloatArray) -> floa
 
 
 @kernel
-def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], length: float, out: FloatArray) -> None:
+def _outline(members: IntArray, n: int, state: IntArray, length: float, out: FloatArray) -> None:
     """Mark the contacts of one plane that stay: the corners of their outline, or all where gaps are not linear.
 
     R. A. Jarvis, On the identification of the convex hull of a finite set of points in the plane, Information
@@ -117,7 +114,7 @@ def _outline(members: NDArray[np.int64], n: int, state: NDArray[np.int64], lengt
 
 
 @kernel
-def keep_outline(count: int, length: float, ints: NDArray[np.int64], contacts: Contacts) -> int:
+def keep_outline(count: int, length: float, ints: IntArray, contacts: Contacts) -> int:
     """Keep, of contacts in one plane, the corners of their outline; return how many of ``count`` stay, moved up.
 
     ``length`` is of the order of the body's size [m]; ``ints`` is workspace: where it is too short, all stay.

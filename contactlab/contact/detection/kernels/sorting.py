@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 __all__ = ["heap_sort", "sort_by_key"]
@@ -20,7 +17,7 @@ def _after(i: int, j: int, keys: FloatArray | None) -> bool:
 
 
 @kernel
-def sort_by_key(order: NDArray[np.int64], keys: FloatArray) -> None:
+def sort_by_key(order: IntArray, keys: FloatArray) -> None:
     """Sort the item numbers in ``order`` by ``keys[item]``, ties by number; quick where few have moved.
 
     Insertion serves an order that is nearly right, as after one step of a simulation; when it turns out not to be, heap
@@ -44,7 +41,7 @@ def sort_by_key(order: NDArray[np.int64], keys: FloatArray) -> None:
 
 
 @kernel
-def heap_sort(items: NDArray[np.int64], n: int, keys: FloatArray | None) -> None:
+def heap_sort(items: IntArray, n: int, keys: FloatArray | None) -> None:
     """Sort the first n items by ``keys[item]``, ties by number; by number alone where there are no keys."""
     for start in range(n // 2 - 1, -1, -1):
         _sift(items, start, n, keys)
@@ -56,7 +53,7 @@ def heap_sort(items: NDArray[np.int64], n: int, keys: FloatArray | None) -> None
 
 
 @kernel
-def _sift(items: NDArray[np.int64], root: int, end: int, keys: FloatArray | None) -> None:
+def _sift(items: IntArray, root: int, end: int, keys: FloatArray | None) -> None:
     while 2 * root + 1 < end:
         child = 2 * root + 1
         if child + 1 < end and _after(items[child + 1], items[child], keys):

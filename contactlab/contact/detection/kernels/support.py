@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.contact.detection.kernels.vectors import placed, turned_back
 from contactlab.contact.kernels.layout import (
     BOX,
@@ -20,12 +17,14 @@ from contactlab.contact.kernels.layout import (
     Posed,
     Vector,
 )
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 __all__ = [
     "all_bounds",
+    "SYMMETRIC",
     "core_radius",
+    "half_width",
     "has_curved_core",
     "reach",
     "shape_bounds",
@@ -35,6 +34,9 @@ __all__ = [
 ]
 
 SIN_120 = math.sqrt(0.75)
+
+# Shapes that are the same on either side of their origin.
+SYMMETRIC = (SPHERE, CAPSULE, BOX, CYLINDER)
 
 
 @kernel
@@ -156,22 +158,25 @@ def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float
 
 
 @kernel
+def half_width(kind: int, size: FloatArray, u: float, v: float, w: float) -> float:
+    """How far a symmetric shape reaches along a unit direction in its axes."""
+    if kind == CAPSULE:
+        return size[0] + abs(w) * size[1]
+    if kind == BOX:
+        return abs(u) * size[0] + abs(v) * size[1] + abs(w) * size[2]
+    if kind == CYLINDER:
+        return size[0] * math.sqrt(u * u + v * v) + abs(w) * size[1]
+    return size[0]
+
+
+@kernel
 def shape_bounds(kind: int, size: FloatArray, pose: FloatArray, data: FloatArray, box: FloatArray) -> None:
     """Fill ``box`` (6,) with the lowest and the highest x, y, z of a shape; a half-space is infinite."""
     for i in range(3):
         u, v, w = pose[3 * i], pose[3 * i + 1], pose[3 * i + 2]
         center, low, high = pose[9 + i], 0.0, 0.0
-        if kind == SPHERE:
-            high = size[0]
-            low = -high
-        elif kind == CAPSULE:
-            high = size[0] + abs(w) * size[1]
-            low = -high
-        elif kind == BOX:
-            high = abs(u) * size[0] + abs(v) * size[1] + abs(w) * size[2]
-            low = -high
-        elif kind == CYLINDER:
-            high = size[0] * math.sqrt(u * u + v * v) + abs(w) * size[1]
+        if kind in SYMMETRIC:
+            high = half_width(kind, size, u, v, w)
             low = -high
         elif kind in (CONVEX, MESH):
             low, high = math.inf, -math.inf
@@ -194,7 +199,7 @@ def shape_bounds(kind: int, size: FloatArray, pose: FloatArray, data: FloatArray
 
 @kernel
 def all_bounds(
-    kind: NDArray[np.int64],
+    kind: IntArray,
     size: FloatArray,
     poses: FloatArray,
     data: FloatArray,

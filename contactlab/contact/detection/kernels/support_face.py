@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from contactlab.contact.detection.kernels.clipping import Polygon
 from contactlab.contact.detection.kernels.vectors import placed, turned, turned_back
 from contactlab.contact.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, MAX_FACE, Posed, Vector
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 __all__ = ["support_face"]
@@ -22,7 +22,7 @@ RIM_Y = np.array([math.sin(2.0 * math.pi * i / RIM) for i in range(RIM)])
 
 
 @kernel
-def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: NDArray[np.int64], normal: FloatArray) -> int:
+def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
     axis = 0
     for i in range(1, 3):
         if abs(d[i]) > abs(d[axis]):
@@ -46,7 +46,7 @@ def _box(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: NDArray[np.i
 
 
 @kernel
-def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: NDArray[np.int64], normal: FloatArray) -> int:
+def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
     radial = math.sqrt(d[0] * d[0] + d[1] * d[1])
     if abs(d[2]) >= CAP_COSINE or radial == 0.0:
         s = 1.0 if d[2] >= 0.0 else -1.0
@@ -66,7 +66,7 @@ def _cylinder(size: FloatArray, d: FloatArray, polygon: FloatArray, ids: NDArray
 
 
 @kernel
-def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: NDArray[np.int64], normal: FloatArray) -> int:
+def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: IntArray, normal: FloatArray) -> int:
     size, data, loops = shape.size, shape.data, shape.loops
     points, faces, normals, start = int(size[1]), int(size[2]), int(size[3]), int(size[4])
     best, farthest = 0, -math.inf
@@ -88,15 +88,13 @@ def _convex(shape: Posed, d: FloatArray, polygon: FloatArray, ids: NDArray[np.in
 
 
 @kernel
-def support_face(
-    shape: Posed, direction: Vector, local: FloatArray, polygon: FloatArray, ids: NDArray[np.int64]
-) -> tuple[int, Vector]:
+def support_face(shape: Posed, direction: Vector, local: FloatArray, face: Polygon) -> tuple[int, Vector]:
     """Corners of the face that looks most along a unit vector, in world axes, and its outward unit normal.
 
     Returns the number of corners and the normal; one corner is a point, two a segment, both with the normal zero.
-    Corners are counter-clockwise seen from outside; ``ids`` are their numbers in the shape. ``local`` (6,) is scratch.
+    Corners are counter-clockwise seen from outside; with their numbers in the shape. ``local`` (6,) is scratch.
     """
-    kind, size, (dx, dy, dz) = shape.kind, shape.size, direction
+    kind, size, (dx, dy, dz), (polygon, ids) = shape.kind, shape.size, direction, face
     d, normal = local[0:3], local[3:6]
     d[0], d[1], d[2] = turned_back(shape.pose, direction)
     normal[0] = normal[1] = normal[2] = 0.0

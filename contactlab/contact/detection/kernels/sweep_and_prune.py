@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from contactlab.contact.detection.kernels.sorting import heap_sort, sort_by_key
-from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, HALF_SPACE, HEIGHT_FIELD, SPHERE
-from contactlab.spatial.arrays import FloatArray
+from contactlab.contact.detection.kernels.support import SYMMETRIC, half_width
+from contactlab.contact.kernels.layout import HALF_SPACE, HEIGHT_FIELD
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 __all__ = ["candidates"]
@@ -22,9 +21,18 @@ FITS = 1.0 - 1e-9
 MOST_COLUMNS = 4096
 
 
+class Filters(NamedTuple):
+    """Who may touch whom: the body of each shape (below 0 a fixed one), and the bits of its category and mask."""
+
+    body: IntArray
+    category: IntArray
+    mask: IntArray
+
+
 @kernel
-def _may_touch(i: int, j: int, body: NDArray[np.int64], category: NDArray[np.int64], mask: NDArray[np.int64]) -> bool:
-    """Filters: never two shapes of one body or two fixed ones (body < 0), and masks must admit both ways."""
+def _may_touch(i: int, j: int, filters: Filters) -> bool:
+    """Whether filters admit a pair: never two shapes of one body or two fixed ones, and masks must admit both ways."""
+    body, category, mask = filters
     if body[i] == body[j] or (body[i] < 0 and body[j] < 0):
         return False
     return (category[i] & mask[j]) != 0 and (category[j] & mask[i]) != 0
@@ -42,12 +50,12 @@ def _over(half_space: FloatArray, pose: FloatArray, box: FloatArray, enlarged: f
 
 @kernel
 def _near(
-    i: int, s: int, kind: NDArray[np.int64], size: FloatArray, poses: FloatArray, boxes: FloatArray, enlarged: float
+    i: int, s: int, kind: IntArray, size: FloatArray, poses: FloatArray, boxes: FloatArray, enlarged: float
 ) -> bool:
     """Whether shape i reaches half-space s; exact for the symmetric shapes, by the bounding box for the others."""
     if not _over(size[s], poses[s], boxes[i], enlarged):
         return False
-    if kind[i] not in (SPHERE, CAPSULE, BOX, CYLINDER):
+    if kind[i] not in SYMMETRIC:
         return True
     h, frame, pose = size[s], poses[s], poses[i]
     gap, along_x, along_y, along_z = -h[3], 0.0, 0.0, 0.0
@@ -57,19 +65,12 @@ def _near(
         along_x += n * pose[3 * k]
         along_y += n * pose[3 * k + 1]
         along_z += n * pose[3 * k + 2]
-    if kind[i] == SPHERE:
-        gap -= size[i, 0]
-    elif kind[i] == CAPSULE:
-        gap -= size[i, 0] + size[i, 1] * abs(along_z)
-    elif kind[i] == BOX:
-        gap -= size[i, 0] * abs(along_x) + size[i, 1] * abs(along_y) + size[i, 2] * abs(along_z)
-    else:
-        gap -= size[i, 0] * (along_x * along_x + along_y * along_y) ** 0.5 + size[i, 1] * abs(along_z)
+    gap -= half_width(kind[i], size[i], along_x, along_y, along_z)
     return gap <= 2.0 * enlarged
 
 
 @kernel
-def _spread(kind: NDArray[np.int64], boxes: FloatArray, k: int) -> float:
+def _spread(kind: IntArray, boxes: FloatArray, k: int) -> float:
     """Sum of squares of the middles of the finite shapes about their mean, along axis k."""
     n, mean, spread = 0, 0.0, 0.0
     for i in range(kind.shape[0]):
@@ -125,7 +126,7 @@ def _column(low: float, width: float, least: float) -> int:
 
 
 @kernel
-def _first(order: NDArray[np.int64], keys: FloatArray, key: float, low: int) -> int:
+def _first(order: IntArray, keys: FloatArray, key: float, low: int) -> int:
     """First place in the order, from ``low`` on, whose key is at least ``key``."""
     high = order.shape[0]
     while low < high:
@@ -138,30 +139,21 @@ def _first(order: NDArray[np.int64], keys: FloatArray, key: float, low: int) -> 
 
 
 @kernel
-def _pair(
-    i: int,
-    j: int,
-    boxes: FloatArray,
-    body: NDArray[np.int64],
-    category: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    count: int,
-    pairs: NDArray[np.int64],
-) -> int:
+def _pair(i: int, j: int, boxes: FloatArray, filters: Filters, count: int, pairs: IntArray) -> int:
     """Append the pair where boxes overlap and filters admit it; return the number of pairs then."""
     for k in range(3):
         if boxes[j, k] > boxes[i, 3 + k] or boxes[j, 3 + k] < boxes[i, k]:
             return count
-    if not _may_touch(i, j, body, category, mask):
+    if not _may_touch(i, j, filters):
         return count
     if count < pairs.shape[0]:
-        pairs[count] = min(i, j) * body.shape[0] + max(i, j)
+        pairs[count] = min(i, j) * filters.body.shape[0] + max(i, j)
     return count + 1
 
 
 @kernel
 def _fill_keys(
-    kind: NDArray[np.int64], boxes: FloatArray, x: int, y: int, z: int, wy: float, wz: float, keys: FloatArray
+    kind: IntArray, boxes: FloatArray, x: int, y: int, z: int, wy: float, wz: float, keys: FloatArray
 ) -> tuple[float, int, float]:
     """Fill the keys: column by column, within one by the lower edge along x; wide shapes and half-spaces first.
 
@@ -198,17 +190,17 @@ def _fill_keys(
 
 @kernel
 def candidates(
-    kind: NDArray[np.int64],
+    kind: IntArray,
     size: FloatArray,
     poses: FloatArray,
     boxes: FloatArray,
     enlarged: float,
-    body: NDArray[np.int64],
-    category: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    order: NDArray[np.int64],
+    body: IntArray,
+    category: IntArray,
+    mask: IntArray,
+    order: IntArray,
     keys: FloatArray,
-    pairs: NDArray[np.int64],
+    pairs: IntArray,
 ) -> int:
     """Pairs of shapes whose enlarged bounding boxes overlap, in ascending order of (i, j), i < j.
 
@@ -240,7 +232,7 @@ def candidates(
     int
         Number of pairs; beyond the capacity they are counted, not stored, and none is sorted.
     """
-    n, count = kind.shape[0], 0
+    n, count, filters = kind.shape[0], 0, Filters(body, category, mask)
     x, widest_spread = 0, -1.0
     for k in range(3):
         spread = _spread(kind, boxes, k)
@@ -259,7 +251,7 @@ def candidates(
         i = order[place]
         if kind[i] == HALF_SPACE:
             for j in range(n):
-                wanted = kind[j] != HALF_SPACE and _may_touch(i, j, body, category, mask)
+                wanted = kind[j] != HALF_SPACE and _may_touch(i, j, filters)
                 if wanted and _near(j, i, kind, size, poses, boxes, enlarged):
                     if count < pairs.shape[0]:
                         pairs[count] = min(i, j) * n + max(i, j)
@@ -268,7 +260,7 @@ def candidates(
             for b in range(n):
                 j = order[b]
                 if kind[j] != HALF_SPACE and (b > place or keys[j] >= 0.0):
-                    count = _pair(i, j, boxes, body, category, mask, count, pairs)
+                    count = _pair(i, j, boxes, filters, count, pairs)
         place += 1
     while place < n:
         column = math.floor(keys[order[place]] / span)
@@ -279,7 +271,7 @@ def candidates(
                 j = order[b]
                 if boxes[j, x] > boxes[i, 3 + x] + slack:
                     break
-                count = _pair(i, j, boxes, body, category, mask, count, pairs)
+                count = _pair(i, j, boxes, filters, count, pairs)
         for step in range(4):
             # The next column of the row, and the three of the next row.
             other = column + 1.0 if step == 0 else column + per_row + (step - 2.0)
@@ -294,7 +286,7 @@ def candidates(
                         j = order[b]
                         if boxes[j, x] > boxes[i, 3 + x] + slack:
                             break
-                        count = _pair(i, j, boxes, body, category, mask, count, pairs)
+                        count = _pair(i, j, boxes, filters, count, pairs)
         place = end
     if count <= pairs.shape[0]:
         heap_sort(pairs, count, None)

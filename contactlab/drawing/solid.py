@@ -9,7 +9,7 @@ __all__ = ["Solid", "join_solids", "solid_of"]
 
 
 def solid_of(shape: object) -> Solid:
-    """Return a shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
+    """A shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
 
     A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
     """

@@ -107,9 +107,9 @@ def triangles_of(terrain: HeightField, place: Place, center: FloatArray, reach: 
     nx, ny = terrain.heights.shape
     first = [max(0, int(np.floor((value - reach) / step))) for value, step in ((x, dx), (y, dy))]
     last = [min(n - 1, int(np.ceil((value + reach) / step))) for value, step, n in ((x, dx, nx), (y, dy, ny))]
-    found = []
+    triangles = []
     for i, j in itertools.product(range(first[0], last[0]), range(first[1], last[1])):
         for a, b in ((1, 0), (0, 1)):
             cell = ((i, j), (i + 1, j + 1), (i + a, j + b))
-            found.append(np.array([[m * dx, n * dy, terrain.heights[m, n]] for m, n in cell]))
-    return found
+            triangles.append(np.array([[m * dx, n * dy, terrain.heights[m, n]] for m, n in cell]))
+    return triangles

@@ -46,24 +46,26 @@ GROUND = "ground"
 
 def shape_of(geometry: UrdfGeometry, meshes: str) -> Placed | None:
     """Return the shape of one <collision>, None for a mesh that is to be skipped."""
-    own, name = geometry.shape, f"link {geometry.body!r} <collision>"
+    given, name = geometry.shape, f"link {geometry.body!r} <collision>"
     try:
-        if isinstance(own, UrdfSphere):
-            shape: Shape = Sphere(own.radius)
-        elif isinstance(own, UrdfBox):
-            shape = Box(0.5 * np.array(own.size))
-        elif isinstance(own, UrdfCylinder):
-            shape = Cylinder(own.radius, 0.5 * own.length)
-        elif isinstance(own, UrdfCapsule):
+        if isinstance(given, UrdfSphere):
+            shape: Shape = Sphere(given.radius)
+        elif isinstance(given, UrdfBox):
+            shape = Box(0.5 * np.array(given.size))
+        elif isinstance(given, UrdfCylinder):
+            shape = Cylinder(given.radius, 0.5 * given.length)
+        elif isinstance(given, UrdfCapsule):
             # One without a cylinder in between is a ball.
-            shape = Capsule(own.radius, 0.5 * own.length) if own.length > 0.0 else Sphere(own.radius)
+            shape = Capsule(given.radius, 0.5 * given.length) if given.length > 0.0 else Sphere(given.radius)
         elif meshes == "skip":
             return None
-        elif own.path is None:
-            detail = f"the mesh {own.uri!r} is in none of the folders given (package_roots); meshes='skip' goes without"
+        elif given.path is None:
+            detail = (
+                f"the mesh {given.uri!r} is in none of the folders given (package_roots); meshes='skip' goes without"
+            )
             raise SimulationConfigError(name, detail)
         else:
-            mesh = load_mesh(Path(own.path), scale=own.scale)
+            mesh = load_mesh(Path(given.path), scale=given.scale)
             shape = mesh if meshes == "exact" else convex_hull(mesh)
     except ContactError as error:
         raise SimulationConfigError(name, f"{error.field} {error.detail}") from error
@@ -146,8 +148,7 @@ def _standing(model: UrdfModel, plane: HalfSpace, meshes: str) -> FloatArray:
     for geometry in model.collisions:
         placed = shape_of(geometry, meshes)
         if placed is not None and geometry.body != WORLD:
-            found = distance(plane, Transform(), placed, body_pose(model, q, geometry.body))
-            lowest = min(lowest, found.gap)
+            lowest = min(lowest, distance(plane, Transform(), placed, body_pose(model, q, geometry.body)).gap)
     if np.isfinite(lowest):
         q[:3] -= lowest * plane.normal
     return q

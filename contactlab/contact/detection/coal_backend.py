@@ -91,12 +91,12 @@ def collide_by_coal(
     request.num_max_contacts = MOST
     request.enable_contact = True
     coal.collide(*pair, request, result)
-    found = []
+    contacts = []
     for contact in result.getContacts():
         gap = float(contact.penetration_depth)
         if gap <= margin:
-            found.append((*(float(x) for x in contact.pos), *(float(x) for x in contact.normal), gap))
-    rows = np.array(sorted(set(found)), dtype=np.float64).reshape(-1, 7)
+            contacts.append((*(float(x) for x in contact.pos), *(float(x) for x in contact.normal), gap))
+    rows = np.array(sorted(set(contacts)), dtype=np.float64).reshape(-1, 7)
     return tuple(ContactPoint(read_only(row[0:3]), read_only(row[3:6]), float(row[6]), -1) for row in rows)
 
 

@@ -104,8 +104,8 @@ def contact_rows(
 
 def is_hollow(shape: Shape | Placed) -> bool:
     """Whether a shape, bare or placed, is a mesh that is not convex."""
-    own = shape.shape if isinstance(shape, Placed) else shape
-    return isinstance(own, Mesh) and not own.convex
+    bare = shape.shape if isinstance(shape, Placed) else shape
+    return isinstance(bare, Mesh) and not bare.convex
 
 
 def check_pair(shape_a: object, pose_a: object, shape_b: object, pose_b: object) -> None:

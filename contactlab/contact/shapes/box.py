@@ -42,7 +42,7 @@ class Box(Shape):
         return cls((half_width, half_width, half_width))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return the corners (8, 3) and zero radii (8,), as new arrays.
+        """The corners (8, 3) and zero radii (8,), as new arrays.
 
         Corner 4 i + 2 j + k, with i, j, k = 0 or 1 on the negative or positive side along x, y, z: z changes fastest.
         """
@@ -50,11 +50,11 @@ class Box(Shape):
         return signs * self.half_extents, np.zeros(8)
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return the half extents."""
+        """The half extents."""
         return Packed(BOX, self.half_extents.tolist())
 
     def solid(self) -> Solid:
-        """Return six faces."""
+        """Six faces."""
         h = self.half_extents
         loops = []
         for axis in range(3):
@@ -67,5 +67,5 @@ class Box(Shape):
         return faces(loops)
 
     def inertia(self) -> RigidInertia:
-        """Return the inertia at a density of 1 kg/m^3."""
+        """The inertia at a density of 1 kg/m^3."""
         return RigidInertia.solid_box(8.0 * float(np.prod(self.half_extents)), self.half_extents)

@@ -31,16 +31,16 @@ class Capsule(Tube):
     """
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return the centres (2, 3) of the half balls, at -z and +z, and their radii (2,), as new arrays."""
+        """The centres (2, 3) of the half balls, at -z and +z, and their radii (2,), as new arrays."""
         half = self.half_length
         return np.array([[0.0, 0.0, -half], [0.0, 0.0, half]]), np.full(2, self.radius)
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return radius and half length."""
+        """Radius and half length."""
         return Packed(CAPSULE, [self.radius, self.half_length])
 
     def solid(self) -> Solid:
-        """Return the mantle with its round ends, two meridians and two rims."""
+        """The mantle with its round ends, two meridians and two rims."""
         r, half = self.radius, self.half_length
         quarter = np.linspace(0.0, 0.5 * np.pi, AROUND // 4 + 1)
         top = [(r * np.sin(a), half + r * np.cos(a)) for a in quarter]
@@ -53,7 +53,7 @@ class Capsule(Tube):
         return Solid(body.vertices, body.triangles, outlines([*meridians, *rims]))
 
     def inertia(self) -> RigidInertia:
-        """Return the inertia at a density of 1 kg/m^3."""
+        """The inertia at a density of 1 kg/m^3."""
         (volume, across, along), r, half = self._mantle(), self.radius, self.half_length
         # Two half balls: each with its mass centre 3/8 r from its face, its inertia there from that of the whole ball.
         ends = ball_volume(r)

@@ -35,15 +35,15 @@ class ConvexPoints(Shape):
         object.__setattr__(self, "points", read_only(checked))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return the points (n, 3) and zero radii (n,), as new arrays."""
+        """The points (n, 3) and zero radii (n,), as new arrays."""
         return self.points.copy(), np.zeros(self.points.shape[0])
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return the points and the faces of their hull."""
+        """The points and the faces of their hull."""
         return packed_hull(self.points, faces=faces)
 
     def solid(self) -> Solid:
-        """Return the faces of the hull; of a point or a rod, which has no surface, what touches."""
+        """The faces of the hull; of a point or a rod, which has no surface, what touches."""
         _, loops = hull_faces(self.points)
         if len(loops[0]) >= 3:
             return faces([self.points[loop] for loop in loops])

@@ -29,11 +29,11 @@ class Cylinder(Tube):
     """
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return radius and half length."""
+        """Radius and half length."""
         return Packed(CYLINDER, [self.radius, self.half_length])
 
     def solid(self) -> Solid:
-        """Return the mantle with its caps, and lines that show the spin."""
+        """The mantle with its caps, and lines that show the spin."""
         r, half = self.radius, self.half_length
         mantle = lathe([(r, half), (r, -half)])
         rims = [circle(r) + (0.0, 0.0, z) for z in (half, -half)]
@@ -45,6 +45,6 @@ class Cylinder(Tube):
         return Solid(body.vertices, body.triangles, np.concatenate((caps.lines, up, spokes)))
 
     def inertia(self) -> RigidInertia:
-        """Return the inertia at a density of 1 kg/m^3."""
+        """The inertia at a density of 1 kg/m^3."""
         volume, across, along = self._mantle()
         return RigidInertia(volume, inertia=np.diag([across, across, along]))

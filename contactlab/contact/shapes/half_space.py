@@ -48,11 +48,11 @@ class HalfSpace(Shape):
         return cls(n, float(n @ finite_array(point, "point", (3,), ContactError)))
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return normal and offset."""
+        """Normal and offset."""
         return Packed(HALF_SPACE, [*self.normal.tolist(), self.offset])
 
     def solid(self) -> Solid:
-        """Return nothing: it has no end, and `contactlab.drawing.Ground` draws the piece that matters."""
+        """Nothing: it has no end, and `contactlab.drawing.Ground` draws the piece that matters."""
         return join_solids([])
 
 

@@ -50,13 +50,13 @@ class HeightField(Shape):
         object.__setattr__(self, "spacing", (dx, dy))
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return the heights, the grid and the range of the heights."""
+        """The heights, the grid and the range of the heights."""
         low, high = float(self.heights.min()), float(self.heights.max())
         sizes = [0, *self.heights.shape, *self.spacing, low, high]
         return Packed(HEIGHT_FIELD, sizes, self.heights.ravel(), in_data=(0,))
 
     def solid(self) -> Solid:
-        """Return two triangles a cell, and the lines of the grid."""
+        """Two triangles a cell, and the lines of the grid."""
         nx, ny = self.heights.shape
         x, y = np.meshgrid(self.spacing[0] * np.arange(nx), self.spacing[1] * np.arange(ny), indexing="ij")
         corner = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()

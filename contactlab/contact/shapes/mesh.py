@@ -68,16 +68,16 @@ class Mesh(Shape):
         return self.tables.packed is None
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return the corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
+        """The corners (n, 3) of the convex hull and zero radii (n,), as new arrays."""
         return self.tables.hull.copy(), np.zeros(len(self.tables.hull))
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return the hull of a convex mesh, the triangles of any other."""
+        """The hull of a convex mesh, the triangles of any other."""
         tables = self.tables
         return packed_hull(tables.hull, faces=faces) if tables.packed is None else tables.packed
 
     def solid(self) -> Solid:
-        """Return the triangles, with their sides where they are few."""
+        """The triangles, with their sides where they are few."""
         lines = np.zeros((0, 2, 3))
         if len(self.triangles) <= MOST_LINES:
             sides = np.concatenate([self.triangles[:, [k, (k + 1) % 3]] for k in range(3)])

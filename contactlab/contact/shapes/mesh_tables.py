@@ -38,7 +38,7 @@ class MeshTables(NamedTuple):
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:
-    """Return the tables; a `ContactError` where no triangle has an area, or there are too many."""
+    """The tables; a `ContactError` where no triangle has an area, or there are too many."""
     # Files often give every triangle corners of its own.
     points, number = np.unique(vertices, axis=0, return_inverse=True)
     corners = number.reshape(-1)[triangles]
@@ -99,10 +99,10 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     boxes: list[FloatArray] = []
 
     def add(members: IntArray) -> None:
-        own = len(nodes)
+        node = len(nodes)
         boxes.append(np.concatenate([low[members].min(axis=0), high[members].max(axis=0)]))
         if len(members) <= LEAF:
-            nodes.append([own + 1, len(order), len(members)])
+            nodes.append([node + 1, len(order), len(members)])
             order.extend(int(i) for i in members)
             return
         nodes.append([0, 0, 0])
@@ -111,7 +111,7 @@ def _tree(triangles: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
         half = len(members) // 2
         add(ordered[:half])
         add(ordered[half:])
-        nodes[own][0] = len(nodes)
+        nodes[node][0] = len(nodes)
 
     add(np.arange(len(triangles)))
     return np.array(order), np.array(nodes), np.array(boxes)

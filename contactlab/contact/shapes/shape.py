@@ -27,7 +27,7 @@ class BodyShape(Protocol):
     """A convex shape fixed to a body, as points with a radius: its deepest point is always that of one of them."""
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return new arrays: points (n, 3) [m] in body axes, radii (n,) [m]; their fixed order numbers the contacts."""
+        """New arrays: points (n, 3) [m] in body axes, radii (n,) [m]; their fixed order numbers the contacts."""
         ...
 
 
@@ -60,14 +60,14 @@ class Shape(ABC):
 
     @abstractmethod
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return what the kernels take; of a hull with its faces, unless only half-spaces and terrain meet it."""
+        """What the kernels take; of a hull with its faces, unless only half-spaces and terrain meet it."""
 
     @abstractmethod
     def solid(self) -> Solid:
-        """Return the surface in the shape's axes, to be drawn."""
+        """The surface in the shape's axes, to be drawn."""
 
     def inertia(self) -> RigidInertia | None:
-        """Return the inertia about the shape's axes at a density of 1 kg/m^3; None where no volume is known."""
+        """The inertia about the shape's axes at a density of 1 kg/m^3; None where no volume is known."""
         return None
 
 

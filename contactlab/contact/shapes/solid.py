@@ -44,12 +44,12 @@ class Solid:
         return np.asarray(np.divide(total, length, out=np.zeros_like(total), where=length > 0.0))
 
     def moved(self, R: FloatArray, p: FloatArray) -> Solid:
-        """Return the solid turned by R (3, 3) and moved by p (3,)."""
+        """The solid turned by R (3, 3) and moved by p (3,)."""
         return Solid(self.vertices @ R.T + p, self.triangles, self.lines @ R.T + p)
 
 
 def join_solids(solids: Sequence[Solid]) -> Solid:
-    """Return several solids as one."""
+    """Several solids as one."""
     starts = np.cumsum([0, *(len(solid.vertices) for solid in solids)])
     return Solid(
         np.concatenate([np.zeros((0, 3)), *(solid.vertices for solid in solids)]),

@@ -29,18 +29,18 @@ class Sphere(Shape):
         object.__setattr__(self, "center", read_only(finite_array(center, "center", (3,), ContactError)))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
-        """Return the centre (1, 3) and the radius (1,), as new arrays."""
+        """The centre (1, 3) and the radius (1,), as new arrays."""
         return self.center.reshape(1, 3).copy(), np.array([self.radius])
 
     def packed(self, *, faces: bool = True) -> Packed:
-        """Return the radius, about the centre."""
+        """The radius, about the centre."""
         return Packed(SPHERE, [self.radius], center=self.center if self.center.any() else None)
 
     def solid(self) -> Solid:
-        """Return a ball with three great circles."""
+        """A ball with three great circles."""
         return ball(self.radius).moved(np.eye(3), self.center)
 
     def inertia(self) -> RigidInertia:
-        """Return the inertia at a density of 1 kg/m^3, about the body's axes."""
+        """The inertia at a density of 1 kg/m^3, about the body's axes."""
         about = RigidInertia.solid_sphere(ball_volume(self.radius), self.radius)
         return RigidInertia(about.mass, self.center, inertia=about.inertia)

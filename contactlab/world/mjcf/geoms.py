@@ -45,7 +45,7 @@ def filters(m: Any, colliding: list[int]) -> dict[int, tuple[int, int]]:
     if len(classes) > MOST_CLASSES:
         raise MjcfError("contype", f"{len(classes)} different pairs with conaffinity, at most {MOST_CLASSES} are taken")
     masks = [sum(1 << k for k, b in enumerate(classes) if a[0] & b[1] or b[0] & a[1]) for a in classes]
-    return {g: (1 << classes.index(own), masks[classes.index(own)]) for g, own in bits.items()}
+    return {g: (1 << classes.index(pair), masks[classes.index(pair)]) for g, pair in bits.items()}
 
 
 def add_geoms(builder: WorldBuilder, m: Any) -> None:

@@ -102,16 +102,16 @@ def _open(new: int, faces: int, slack: float, work: FloatArray, ints: IntArray) 
             continue
         for m in range(3):
             i, j = ints[3 * face + m], ints[3 * face + (m + 1) % 3]
-            found = -1
+            twin = -1
             for e in range(edges):
                 if ints[EDGES + 2 * e] == j and ints[EDGES + 2 * e + 1] == i:
-                    found = e
+                    twin = e
                     break
-            if found >= 0:
+            if twin >= 0:
                 # Both sides of this edge go: it lies inside the hole.
                 edges -= 1
-                ints[EDGES + 2 * found] = ints[EDGES + 2 * edges]
-                ints[EDGES + 2 * found + 1] = ints[EDGES + 2 * edges + 1]
+                ints[EDGES + 2 * twin] = ints[EDGES + 2 * edges]
+                ints[EDGES + 2 * twin + 1] = ints[EDGES + 2 * edges + 1]
             elif edges < MAX_FACES:
                 ints[EDGES + 2 * edges], ints[EDGES + 2 * edges + 1] = i, j
                 edges += 1

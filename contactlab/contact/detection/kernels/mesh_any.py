@@ -125,13 +125,13 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
     first = min(count, out.rows.shape[0])
     rest = Contacts(out.rows[first:], out.features[first:])
     face = turned(a.pose, (fx, fy, fz))
-    found, decided = 0, False
+    more, decided = 0, False
     if off <= ALIKE * ALIKE:
         normal, decided = face, True
     elif off <= NEARLY * NEARLY:
         # As good as along the triangle's normal: what of B hangs over it. Nothing does beside it, or under a ball.
-        found = manifold(hull, b, face, point, np.inf, scale, margin, room, rest)
-    if found == 0 and not decided and not _is_outermost(triangle, a, local):
+        more = manifold(hull, b, face, point, np.inf, scale, margin, room, rest)
+    if more == 0 and not decided and not _is_outermost(triangle, a, local):
         # From the core of B on, which is a point or segment in a round shape: its distances tell small angles apart.
         core = gap + radius
         on_core = (point[0] + core * normal[0], point[1] + core * normal[1], point[2] + core * normal[2])
@@ -140,14 +140,14 @@ def _on_triangle(triangle: int, a: Posed, b: Posed, margin: float, count: int, r
             if cosine < STEEP:
                 return count
             normal, gap = face, np.inf
-    if found == 0:
-        found = manifold(hull, b, normal, point, gap, scale, margin, room, rest)
+    if more == 0:
+        more = manifold(hull, b, normal, point, gap, scale, margin, room, rest)
     codes = rest.features
-    for i in range(min(count + found - first, codes.shape[0])):
+    for i in range(min(count + more - first, codes.shape[0])):
         # Three corners and "none" fit two bits.
         corner = min(codes[i] >> BITS, 3)
         codes[i] = (triangle << TRIANGLE_BITS) | (corner << BITS) | (codes[i] & NONE)
-    return count + found
+    return count + more
 
 
 @kernel
@@ -158,15 +158,15 @@ def _forget_triangles(count: int, feature: IntArray) -> None:
     """
     of_b = (1 << TRIANGLE_BITS) - 1
     for i in range(count):
-        own = feature[i] & of_b
-        if own >> BITS != 3:
+        name = feature[i] & of_b
+        if name >> BITS != 3:
             continue
         alone = True
         for j in range(count):
-            if j != i and feature[j] & of_b == own:
+            if j != i and feature[j] & of_b == name:
                 alone = False
         if alone:
-            feature[i] = ((MAX_TRIANGLES - 1) << TRIANGLE_BITS) | own
+            feature[i] = ((MAX_TRIANGLES - 1) << TRIANGLE_BITS) | name
 
 
 @kernel

@@ -124,9 +124,9 @@ def _heights(
 
 
 @kernel
-def _segments(of_a: Polygon, of_b: Polygon, slack: float, result: Polygon, heights: FloatArray) -> int:
+def _segments(face_a: Polygon, face_b: Polygon, slack: float, result: Polygon, heights: FloatArray) -> int:
     """Ends of the stretch two parallel segments share: corners and heights of A in ``result``, of B in ``heights``."""
-    (a, ids_a), (b, ids_b), (first, labels) = of_a, of_b, result
+    (a, ids_a), (b, ids_b), (first, labels) = face_a, face_b, result
     ux, uy = a[3] - a[0], a[4] - a[1]
     wx, wy = b[3] - b[0], b[4] - b[1]
     long_a, long_b = math.sqrt(ux * ux + uy * uy), math.sqrt(wx * wx + wy * wy)

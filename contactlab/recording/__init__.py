@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from contactlab.recording.codecs import ForgottenMotion
 from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.events import ContactEvent, SolverStatistics
 from contactlab.recording.failure import SimulationError, simulation_error
-from contactlab.recording.motion_io import ForgottenMotion
 from contactlab.recording.recording import Recording
 
 __all__ = [

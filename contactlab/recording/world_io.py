@@ -13,9 +13,14 @@ from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.urdf import InertiaAsWritten
-from contactlab.recording.joint_action_io import actions_from_json, actions_to_json
-from contactlab.recording.joint_io import joint_from_json, joint_to_json
-from contactlab.recording.motion_io import motion_from_json, motion_to_json
+from contactlab.recording.codecs import (
+    actions_from_json,
+    actions_to_json,
+    joint_from_json,
+    joint_to_json,
+    motion_from_json,
+    motion_to_json,
+)
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
 from contactlab.stepping.sleep import Sleep

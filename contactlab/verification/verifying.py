@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape
-from contactlab.recording.motion_io import ForgottenMotion
+from contactlab.recording.codecs import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.verification.contacts import ContactRows, contact_rows, frame_of, pair_of
 from contactlab.verification.coverage import uncovered

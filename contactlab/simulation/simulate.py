@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ def simulate(
     """
     if isinstance(stepper, EventDriven):
         raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
-    portion = None if chunk_steps is None else _whole("chunk_steps", chunk_steps, 1)
+    portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
     interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError)
     if interval < 0.0:
         raise SimulationConfigError("flush_seconds", f"must not be negative, got {interval}")
@@ -203,7 +202,7 @@ def _length(
     if (duration is None) == (steps is None):
         raise SimulationConfigError("duration", "give exactly one of duration and steps")
     if steps is not None:
-        return _whole("steps", steps, 0), None
+        return whole_number("steps", steps, 0), None
     seconds = finite_number(duration if duration is not None else 0.0, "duration", SimulationConfigError)
     if seconds < 0.0:
         raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
@@ -218,13 +217,3 @@ def _expected(driver: Driver, stepper: TimeStepping, end: float | None) -> int:
     """Steps in all if every one from here on has the full size."""
     left = 0.0 if end is None else max(0.0, end - driver.time)
     return driver.step + math.ceil(left / stepper.h)
-
-
-def _whole(field: str, value: int, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
-    if number < least:
-        raise SimulationConfigError(field, f"must be at least {least}, got {number}")
-    return number

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -25,20 +24,21 @@ from contactlab.verification.joints import (
 )
 from contactlab.verification.motion import moved
 from contactlab.verification.pair_coverage import PairCoverage
-from contactlab.verification.projection import projection_measure
 from contactlab.verification.report import (
     CONDITIONS,
     ConditionReport,
     VerificationFailure,
     VerificationReport,
 )
-from contactlab.verification.sleeping import sleeping_dofs, sleeps_rightly
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, whole_number
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
 
 __all__ = ["verify"]
+
+SOFTENING = 1e-8  # of W's diagonal: what a body that has no room is given
+ROUNDING = 1e-12  # of the time that a tree has rested
 
 Found = tuple[str, int, int, float]  # condition, island, contact row, value
 
@@ -74,7 +74,7 @@ def verify(
     SimulationConfigError
         An argument that cannot be used.
     """
-    stride, keep = _whole("every", every, 1), _whole("max_failures", max_failures, 0)
+    stride, keep = whole_number("every", every, 1), whole_number("max_failures", max_failures, 0)
     limit = finite_number(tolerance, "tolerance", SimulationConfigError)
     if limit <= 0.0:
         raise SimulationConfigError("tolerance", f"must be positive, got {limit}")
@@ -124,7 +124,7 @@ def _step(recording: Recording, i: int, pairs: PairCoverage) -> Iterator[Found]:
     after = dynamics(model, recording.q[i + 1], v_plus)
     yield from (("energy", -1, -1, value) for value in (_energy(recording, i, state), _energy(recording, i + 1, after)))
     if recording.stepper.sleep is not None:
-        yield "sleep", -1, -1, 0.0 if sleeps_rightly(recording, i) else np.inf
+        yield "sleep", -1, -1, 0.0 if _sleeps_rightly(recording, i) else np.inf
     yield from (("kinematic", -1, -1, value) for value in _kinematic(recording, i, h))
     chosen = _rows_of(rows["contact_step"], i)
     covered = uncovered(
@@ -146,7 +146,7 @@ def _step(recording: Recording, i: int, pairs: PairCoverage) -> Iterator[Found]:
     yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J, M))
     off = np.abs(M @ v_plus - momentum - h * laws.push - push)
     # What sleeps is held: the equation is not asked of it.
-    off[np.isin(np.arange(model.nv), sleeping_dofs(recording, i))] = 0.0
+    off[np.isin(np.arange(model.nv), _sleeping_dofs(recording, i))] = 0.0
     size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size + laid)
     size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)
     size += np.diag(M - state.M) * np.abs(v_plus) + h * np.abs(laws.push)
@@ -208,7 +208,7 @@ def _projection(recording: Recording, i: int, island: int, contacts: ContactRows
         yield "projection", island, -1, np.inf
     if rigid.size:
         gap, h = recording.rows["contact_gap"][contacts.numbers[rigid]], float(recording.rows["h"][i])
-        worst, value = projection_measure(
+        worst, value = _projection_measure(
             contacts.N[rigid], Y[rigid], gap, push[rigid], recording.v[i + 1], contacts.drive[rigid], h
         )
         yield "projection", island, int(contacts.numbers[rigid[worst]]), value
@@ -311,11 +311,62 @@ def _largest(off: FloatArray, size: FloatArray) -> float:
     return float(np.max(np.abs(off) / np.maximum(size, tiny), initial=0.0))
 
 
-def _whole(field: str, value: int, least: int) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError as error:
-        raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
-    if number < least:
-        raise SimulationConfigError(field, f"must be at least {least}, got {number}")
-    return number
+def _projection_measure(
+    N: FloatArray, Y: FloatArray, gap: FloatArray, p: FloatArray, v_plus: FloatArray, drive: FloatArray, h: float
+) -> tuple[int, float]:
+    """Return the contact and the worst of |min(p, w)|, w = W p + gap + h N v+, each over its scale.
+
+    Parameters
+    ----------
+    N, Y
+        (nc, nv) normal rows of rigid contacts, and M^-1 applied to each; W is N Y^T, softened.
+    gap, p
+        (nc,) at the start of the step [m], as recorded [kg m].
+    v_plus
+        (nv,) velocity after the step.
+    drive
+        (nc,) what kinematic bodies bring to N v+ [m/s].
+    h
+        Step [s].
+    """
+    W = N @ Y.T
+    W[np.diag_indices_from(W)] *= 1.0 + SOFTENING
+    w = W @ p + gap + h * (N @ v_plus + drive)
+    largest = float(np.abs(p).max(initial=0.0))
+    scale = np.abs(W).max(axis=1) * largest + np.abs(gap) + h * (np.abs(N) @ np.abs(v_plus) + np.abs(drive))
+    tiny = np.finfo(float).tiny
+    off = np.abs(np.minimum(p / max(largest, tiny), w / np.maximum(scale, tiny)))
+    worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+    return worst, float(off[worst])
+
+
+def _sleeping_dofs(recording: Recording, i: int) -> NDArray[np.int64]:
+    """Return where the velocities stand in v that were held at 0 through step i."""
+    starts, asleep = recording.world.tree_starts, recording.rows["asleep"][i]
+    parts = [np.arange(starts[k], starts[k + 1]) for k in np.flatnonzero(asleep)]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def _sleeps_rightly(recording: Recording, i: int) -> bool:
+    """Return whether sleeping trees have rested, keep their bits and have no contact, and the others' rest adds up."""
+    world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
+    if sleep is None:
+        return True
+    asleep, before, after = rows["asleep"][i] != 0, rows["rest"][i], rows["rest"][i + 1]
+    step = float(rows["h"][i])
+    if np.any(asleep & (before < sleep.time)) or np.any(after[asleep] != before[asleep]):
+        return False
+    if np.any(after[~asleep] > (before[~asleep] + step) * (1.0 + ROUNDING)):
+        return False
+    fastest = np.maximum.reduceat(np.abs(recording.v[i + 1]), world.tree_starts[:-1])
+    if np.any((after > 0.0) & (fastest >= sleep.speed)) or np.any(
+        recording.v[i + 1][_sleeping_dofs(recording, i)] != 0.0
+    ):
+        return False
+    chosen = rows["contact_step"] == i
+    touching = np.concatenate([rows[name][chosen] for name in ("contact_body_a", "contact_body_b")])
+    bodies = np.flatnonzero(recording.asleep[i])
+    if np.isin(touching, bodies).any():
+        return False
+    where = [world.model.q_slice(world.model.names[b]) for b in bodies]
+    return all(np.array_equal(recording.q[i][own], recording.q[i + 1][own]) for own in where)

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import operator
+
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["SimulationConfigError"]
+__all__ = ["SimulationConfigError", "whole_number"]
 
 
 class SimulationConfigError(FieldError):
     """A world, stepper, state or argument of a run that cannot be used; names the field and the offending value."""
+
+
+def whole_number(field: str, value: object, least: int) -> int:
+    """Return a whole number of at least so much; a `SimulationConfigError` names what is none."""
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]  # checked by doing
+    except TypeError as error:
+        raise SimulationConfigError(field, f"must be a whole number, got {value!r}") from error
+    if number < least:
+        raise SimulationConfigError(field, f"must be at least {least}, got {number}")
+    return number

@@ -67,7 +67,23 @@ class Motion:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantVelocity:
+class _Steady:
+    """Constant rates of what moves: a body, or its surface."""
+
+    start: Transform = field(default_factory=Transform)
+    velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
+    angular_velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
+
+    def __post_init__(self) -> None:
+        _check(self, "velocity", "angular_velocity")
+
+    def twist(self, t: float) -> FloatArray:
+        """Return the twist, at all times the same."""
+        return np.concatenate((self.angular_velocity, self.velocity))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantVelocity(_Steady):
     """A straight line and a turn at constant rates.
 
     Parameters
@@ -78,24 +94,13 @@ class ConstantVelocity:
         (3,) of the origin [m/s], and [rad/s]; world axes.
     """
 
-    start: Transform = field(default_factory=Transform)
-    velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
-    angular_velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
-
-    def __post_init__(self) -> None:
-        _check(self, "velocity", "angular_velocity")
-
     def pose(self, t: float) -> Transform:
         """Return where the body is at time t."""
         return _moved(self.start, self.velocity * t, self.angular_velocity * t)
 
-    def twist(self, t: float) -> FloatArray:
-        """Return the twist, at all times the same."""
-        return np.concatenate((self.angular_velocity, self.velocity))
-
 
 @dataclass(frozen=True, eq=False)
-class Conveyor:
+class Conveyor(_Steady):
     """A body that stands still while its surface moves: a belt, a turning table seen from above.
 
     Parameters
@@ -106,20 +111,9 @@ class Conveyor:
         (3,) of the surface: at the origin [m/s], and its turn about it [rad/s]; world axes.
     """
 
-    start: Transform = field(default_factory=Transform)
-    velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
-    angular_velocity: FloatArray = field(default_factory=lambda: np.zeros(3))
-
-    def __post_init__(self) -> None:
-        _check(self, "velocity", "angular_velocity")
-
     def pose(self, t: float) -> Transform:
         """Return where the body stands."""
         return self.start
-
-    def twist(self, t: float) -> FloatArray:
-        """Return the twist of the surface."""
-        return np.concatenate((self.angular_velocity, self.velocity))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +163,7 @@ def _moved(start: Transform, displacement: FloatArray, turn: FloatArray) -> Tran
     return Transform(quaternion.to_matrix(quaternion.exp(turn)) @ start.R, start.p + displacement)
 
 
-def _check(motion: ConstantVelocity | Conveyor | Oscillation, *vectors: str) -> None:
+def _check(motion: _Steady | Oscillation, *vectors: str) -> None:
     if not isinstance(motion.start, Transform):
         raise SimulationConfigError("start", f"must be a Transform, got {type(motion.start).__name__}")
     for name in vectors:

@@ -68,7 +68,8 @@ def free_velocity(model: Model, q, v, tau, h: float) -> np.ndarray:
     from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
     from contactlab.stepping.kernels.free_motion import free_motion
     from contactlab.stepping.kernels.layout import FAILURE_NONE, Control
-    from contactlab.stepping.memory import new_record, new_work
+    from contactlab.stepping.memory import new_work
+    from contactlab.stepping.records import new_record
 
     world = alone(model)
     packed, work = arrays_of(world).packed, new_work(world, 1, 4)

@@ -54,8 +54,9 @@ from contactlab.recording.joint_work import JOINT_ENTRIES, joint_entries
 from contactlab.recording.portion import portions
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
-from contactlab.stepping.memory import new_record, new_work
+from contactlab.stepping.memory import new_work
 from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.records import new_record
 
 if TYPE_CHECKING:
     from contactlab.recording.record import Record

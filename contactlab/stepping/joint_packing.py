@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.constraints.kernels.wanted import SCRATCH
 from contactlab.formulation.bridge.joint_actions import PositionDrive
-from contactlab.stepping.kernels import joint_layout as layout
-from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kernels.joint_layout import Drive, Joints, Row, Spring
+from contactlab.stepping.records import records_of
 from contactlab.world.joint_rows import coordinate_of
 
 if TYPE_CHECKING:
@@ -28,27 +29,22 @@ def pack_joints(world: World) -> Joints | None:
     damping = np.zeros(nv)
     for one in actions.damping:
         damping[world.place_of(one.body, one.coordinate)[0]] += one.value
-    ints = [(r.kind, r.dof, r.place, r.other, r.other_place, r.drive, r.loop_row) for r in rows]
-    floats = [(r.sign, r.bound, r.factor, r.offset, r.stiffness, r.dissipation, r.erp) for r in rows]
-    drives, springs = [], []
+    springs = []
     for i, drive in enumerate(actions.drives):
-        if not isinstance(drive, PositionDrive):
-            drives.append((0.0, 0.0, 0.0))
-            continue
-        drives.append((drive.stiffness, drive.damping, drive.target_velocity))
-        if math.isinf(drive.max_force):
+        if isinstance(drive, PositionDrive) and math.isinf(drive.max_force):
             dof, place, _, _ = coordinate_of(world, drive.joint, drive.coordinate)
-            springs.append((dof, place, i))
+            springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
+    none_wanted = SimpleNamespace(stiffness=0.0, damping=0.0, target_velocity=0.0)
+    gains = [one if isinstance(one, PositionDrive) else none_wanted for one in actions.drives]
     packed, none = world.loops.packed, np.zeros(0)
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     return Joints(
         damping=damping,
-        row_int=np.array(ints, dtype=np.int64).reshape(-1, layout.JOINT_INTS),
-        row_float=np.array(floats, dtype=np.float64).reshape(-1, layout.JOINT_FLOATS),
+        rows=records_of(Row, rows),
         row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         trees=np.array([tree for row in rows for tree in row.trees], dtype=np.int64),
-        drives=np.array(drives, dtype=np.float64).reshape(-1, layout.DRIVE_FLOATS),
-        springs=np.array(springs, dtype=np.int64).reshape(-1, layout.SPRING_INTS),
+        drives=records_of(Drive, gains),
+        springs=records_of(Spring, springs),
         loop_ints=packed.model_ints,
         loop_floats=packed.model_floats,
         target=np.array([drive.target for drive in actions.drives], dtype=np.float64),
@@ -80,7 +76,7 @@ def pack_joints(world: World) -> Joints | None:
 
 def new_joints(packed: Joints, trees: int) -> Joints:
     """Give packed rows workspaces of their own, those of islands still empty."""
-    n = packed.row_int.shape[0]
+    n = packed.rows.size
     return packed._replace(
         target=packed.target.copy(),
         loop_G=packed.loop_G.copy(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,30 +11,15 @@ from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Parameters, Work
 from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.records import new_record
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["grow_contacts", "lcp_width", "new_island", "new_record", "new_settings", "new_work"]
+__all__ = ["grow_contacts", "lcp_width", "new_island", "new_settings", "new_work"]
 
 _BY_CONTACT = ("contact_int", "contact_float", "contact_z", "previous_id", "previous_z", "island_contacts")
-
-
-R = TypeVar("R", Control, Parameters)
-
-_SCALARS = {"int": np.int64, "float": np.float64}
-# One data type object for each kind of record: kernels are dispatched by it.
-_RECORD_TYPES: dict[type, np.dtype[np.void]] = {
-    kind: np.dtype((np.record, [(name, _SCALARS[scalar]) for name, scalar in kind.__annotations__.items()]))
-    for kind in (Control, Parameters)
-}
-
-
-def new_record(kind: type[R]) -> R:
-    """A record with the fields of `Control` or `Parameters`, all zero."""
-    record: R = np.zeros(1, dtype=_RECORD_TYPES[kind])[0]
-    return record
 
 
 def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters]:

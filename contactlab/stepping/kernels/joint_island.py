@@ -16,7 +16,6 @@ from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import (
     FOLLOW,
     FRICTION,
-    KIND,
     LOOP,
     STOP,
     Joints,
@@ -40,7 +39,7 @@ def count_joint_rows(joints: Joints, control: Control, cfm: float) -> None:
     first = joints.row_start[control.island]
     last = joints.row_start[control.island + 1]
     for place in range(first, last):
-        kind = joints.row_int[joints.island_rows[place], KIND]
+        kind = joints.rows[joints.island_rows[place]].kind
         if kind == STOP:
             nl += 1
         elif is_boxed(kind, cfm):
@@ -134,7 +133,7 @@ def warm_joints(island: Island, joints: Joints, rows: Rows, i: int, cfm: float) 
     b = 0
     for place in range(joints.row_start[i], joints.row_start[i + 1]):
         row = joints.island_rows[place]
-        kind = joints.row_int[row, KIND]
+        kind = joints.rows[row].kind
         if kind == STOP:
             island.z0[x] = joints.previous_z[row, 0] if joints.was[row] != 0 else 0.0
             matched = matched or joints.was[row] != 0

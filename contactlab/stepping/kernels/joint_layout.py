@@ -9,7 +9,7 @@ those of contacts included.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from contactlab.stepping.kernels.layout import FloatArray, IntArray
 
@@ -22,35 +22,40 @@ FRICTION: Final = 4  # B: dry friction
 SPEED: Final = 5  # B: a velocity drive
 SERVO: Final = 6  # B: a position drive
 
-# Columns of the rows (integers, floats).
-KIND: Final = 0
-DOF: Final = 1  # -1 for a row of a loop
-PLACE: Final = 2  # of the position in q, -1 for none
-OTHER: Final = 3  # degree of freedom and position of the joint that is followed
-OTHER_PLACE: Final = 4
-DRIVE: Final = 5  # number of the drive (of a stop: one that acts on the same coordinate), -1 for none
-LOOP_ROW: Final = 6
-JOINT_INTS: Final = 7
-SIGN: Final = 0  # of a stop: +1 at the lower end
-BOUND: Final = 1  # position of a stop [rad, m]; largest force [N m, N]
-FACTOR: Final = 2  # restitution of a stop; multiplier of a joint that follows
-OFFSET: Final = 3  # of a joint that follows
-STIFFNESS: Final = 4  # of a stop that gives way
-DISSIPATION: Final = 5
-OWN_ERP: Final = 6  # share of the error taken back in a step, NaN for the stepper's
-JOINT_FLOATS: Final = 7
 
-# Columns of the drives.
-DRIVE_STIFFNESS: Final = 0
-DRIVE_DAMPING: Final = 1
-DRIVE_SPEED: Final = 2  # speed wanted by a position drive
-DRIVE_FLOATS: Final = 3
+class Row:
+    """What does not change of a row: the fields of a record, as `contactlab.world.joint_rows.JointRow` has them."""
 
-# Columns of the position drives without a bound, which act within the mass matrix.
-SPRING_DOF: Final = 0
-SPRING_PLACE: Final = 1
-SPRING_DRIVE: Final = 2
-SPRING_INTS: Final = 3
+    kind: int
+    dof: int  # -1 for a row of a loop
+    place: int  # of the position in q, -1 for none
+    other: int  # degree of freedom and position of the joint that is followed
+    other_place: int
+    drive: int  # number of the drive (of a stop: one that acts on the same coordinate), -1 for none
+    loop_row: int
+    sign: float  # of a stop: +1 at the lower end
+    bound: float  # position of a stop [rad, m]; largest force [N m, N]
+    factor: float  # restitution of a stop; multiplier of a joint that follows
+    offset: float  # of a joint that follows
+    stiffness: float  # of a stop that gives way
+    dissipation: float
+    erp: float  # share of the error taken back in a step, NaN for the stepper's
+
+
+class Drive:
+    """The gains of a position drive, 0 for others, and the speed it wants: the fields of a record."""
+
+    stiffness: float
+    damping: float
+    target_velocity: float
+
+
+class Spring:
+    """A position drive without a bound, which acts within the mass matrix: the fields of a record."""
+
+    dof: int
+    place: int
+    drive: int
 
 
 class Joints(NamedTuple):
@@ -58,12 +63,11 @@ class Joints(NamedTuple):
 
     # What does not change.
     damping: FloatArray  # (nv,) viscous [N m s/rad, N s/m]
-    row_int: IntArray  # (n, JOINT_INTS)
-    row_float: FloatArray  # (n, JOINT_FLOATS)
+    rows: Any  # (n,) records `Row`
     row_trees: IntArray  # (n + 1,) trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending
     trees: IntArray
-    drives: FloatArray  # (nd, DRIVE_FLOATS)
-    springs: IntArray  # (ns, SPRING_INTS)
+    drives: Any  # (nd,) records `Drive`
+    springs: Any  # (ns,) records `Spring`
     loop_ints: IntArray  # buffers of the model and its loops, as `constraint_rows` takes them
     loop_floats: FloatArray
     # The step in progress.

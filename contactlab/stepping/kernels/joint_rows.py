@@ -13,31 +13,11 @@ from contactlab.constraints.kernels.wanted import JACOBIAN, POSITION_ERROR
 from contactlab.formulation.kernels.laws import equation, position_drive, unilateral
 from contactlab.stepping.kernels.blocks import solve_tree
 from contactlab.stepping.kernels.joint_layout import (
-    BOUND,
-    DISSIPATION,
-    DOF,
-    DRIVE,
-    DRIVE_DAMPING,
-    DRIVE_SPEED,
-    DRIVE_STIFFNESS,
-    FACTOR,
     FOLLOW,
     HOLD,
-    KIND,
     LOOP,
-    LOOP_ROW,
-    OFFSET,
-    OTHER,
-    OTHER_PLACE,
-    OWN_ERP,
-    PLACE,
     SERVO,
-    SIGN,
     SPEED,
-    SPRING_DOF,
-    SPRING_DRIVE,
-    SPRING_PLACE,
-    STIFFNESS,
     STOP,
     Joints,
 )
@@ -60,14 +40,15 @@ def add_implicit(joints: Joints, q: FloatArray, h: float, first: int, last: int,
     for j in range(first, last):
         M[j - first, j - first] += h * joints.damping[j]
     for s in range(joints.springs.shape[0]):
-        j = joints.springs[s, SPRING_DOF]
+        spring = joints.springs[s]
+        j = spring.dof
         if first <= j < last:
-            d = joints.springs[s, SPRING_DRIVE]
-            stiffness = joints.drives[d, DRIVE_STIFFNESS]
-            damping = joints.drives[d, DRIVE_DAMPING]
+            drive = joints.drives[spring.drive]
+            stiffness = drive.stiffness
+            damping = drive.damping
             M[j - first, j - first] += h * damping + h * h * stiffness
-            error = q[joints.springs[s, SPRING_PLACE]] - joints.target[d]
-            Mv[j] += h * (damping * joints.drives[d, DRIVE_SPEED] - stiffness * error)
+            error = q[spring.place] - joints.target[spring.drive]
+            Mv[j] += h * (damping * drive.target_velocity - stiffness * error)
 
 
 @kernel(inner=True)
@@ -117,31 +98,30 @@ def find_joint_rows(work: Work, joints: Joints, h: float, margin: float) -> None
     wants: a stop that is left out can be passed by what other joints do to this one alone.
     """
     evaluate_loops(joints, work.W)
-    for i in range(joints.row_int.shape[0]):
-        ints = joints.row_int[i]
-        floats = joints.row_float[i]
-        kind = ints[KIND]
+    for i in range(joints.rows.shape[0]):
+        row = joints.rows[i]
+        kind = row.kind
         joints.active[i] = 1
         joints.error[i] = 0.0
-        d = ints[DRIVE]
+        d = row.drive
         if kind == STOP:
-            sign = floats[SIGN]
-            j = ints[DOF]
-            gap = sign * (work.q[ints[PLACE]] - floats[BOUND])
+            sign = row.sign
+            j = row.dof
+            gap = sign * (work.q[row.place] - row.bound)
             least = min(sign * work.v[j], sign * work.v_free[j])
             if d >= 0:
                 wanted = joints.target[d]
-                if joints.drives[d, DRIVE_STIFFNESS] > 0.0 or joints.drives[d, DRIVE_DAMPING] > 0.0:
-                    wanted = (wanted - work.q[ints[PLACE]]) / h + joints.drives[d, DRIVE_SPEED]
+                if joints.drives[d].stiffness > 0.0 or joints.drives[d].damping > 0.0:
+                    wanted = (wanted - work.q[row.place]) / h + joints.drives[d].target_velocity
                 least = min(least, sign * wanted)
             joints.error[i] = gap
             joints.active[i] = 1 if gap <= margin + h * max(0.0, -least) else 0
         elif kind == FOLLOW:
-            joints.error[i] = work.q[ints[PLACE]] - (floats[FACTOR] * work.q[ints[OTHER_PLACE]] + floats[OFFSET])
+            joints.error[i] = work.q[row.place] - (row.factor * work.q[row.other_place] + row.offset)
         elif kind == LOOP:
-            joints.error[i] = joints.loop_error[ints[LOOP_ROW]]
+            joints.error[i] = joints.loop_error[row.loop_row]
         elif kind == SERVO:
-            joints.error[i] = work.q[ints[PLACE]] - joints.target[d]
+            joints.error[i] = work.q[row.place] - joints.target[d]
 
 
 @kernel(inner=True)
@@ -149,7 +129,7 @@ def fill_joint_row(
     world: PackedWorld,
     work: Work,
     joints: Joints,
-    row: int,
+    number: int,
     parameters: Parameters,
     J: FloatArray,
     Y: FloatArray,
@@ -157,51 +137,50 @@ def fill_joint_row(
     """Fill J and Y = M^-1 J (nv,) of a row on its island's velocities; return k, gamma, and the bounds of its force."""
     h = parameters.h
     cfm = parameters.cfm
-    ints = joints.row_int[row]
-    floats = joints.row_float[row]
-    kind = ints[KIND]
+    row = joints.rows[number]
+    kind = row.kind
     for j in range(J.shape[0]):
         J[j] = 0.0
         Y[j] = 0.0
-    for n in range(joints.row_trees[row], joints.row_trees[row + 1]):
+    for n in range(joints.row_trees[number], joints.row_trees[number + 1]):
         tree = joints.trees[n]
         first = world.trees[tree, TREE_DOF]
         last = world.trees[tree + 1, TREE_DOF]
         at = work.local[tree]
         if kind == LOOP:
             for j in range(first, last):
-                J[at + j - first] = joints.loop_G[ints[LOOP_ROW], j]
+                J[at + j - first] = joints.loop_G[row.loop_row, j]
         else:
-            if first <= ints[DOF] < last:
-                J[at + ints[DOF] - first] = floats[SIGN] if kind == STOP else 1.0
-            if kind == FOLLOW and first <= ints[OTHER] < last:
-                J[at + ints[OTHER] - first] = -floats[FACTOR]
+            if first <= row.dof < last:
+                J[at + row.dof - first] = row.sign if kind == STOP else 1.0
+            if kind == FOLLOW and first <= row.other < last:
+                J[at + row.other - first] = -row.factor
         for j in range(at, at + last - first):
             Y[j] = J[j]
         solve_tree(world, work, tree, Y[at : at + last - first])
 
-    own = floats[OWN_ERP] if floats[OWN_ERP] >= 0.0 else parameters.erp
-    error = joints.error[row]
-    d = ints[DRIVE]
+    own = row.erp if row.erp >= 0.0 else parameters.erp
+    error = joints.error[number]
+    d = row.drive
     if kind == STOP:
-        sign = floats[SIGN]
-        j = ints[DOF]
+        sign = row.sign
+        j = row.dof
         before, free = sign * work.v[j], sign * work.v_free[j]
-        stiffness, damping = floats[STIFFNESS], floats[DISSIPATION]
-        k, gamma = unilateral(error, before, free, h, floats[FACTOR], parameters.v_min, own, cfm, stiffness, damping)
+        stiffness, damping = row.stiffness, row.dissipation
+        k, gamma = unilateral(error, before, free, h, row.factor, parameters.v_min, own, cfm, stiffness, damping)
         return k, gamma, 0.0, 0.0
     if kind == HOLD:
         return -joints.target[d], 0.0, 0.0, 0.0
     if kind == FOLLOW:
         return equation(error, h, own), cfm, -math.inf, math.inf
     if kind == LOOP:
-        return joints.loop_rate[ints[LOOP_ROW]] + equation(error, h, own), cfm, -math.inf, math.inf
-    bound = floats[BOUND]
+        return joints.loop_rate[row.loop_row] + equation(error, h, own), cfm, -math.inf, math.inf
+    bound = row.bound
     if kind == SPEED:
         return -joints.target[d], 0.0, -bound, bound
     if kind == SERVO:
         k, gamma = position_drive(
-            error, joints.drives[d, DRIVE_SPEED], h, joints.drives[d, DRIVE_STIFFNESS], joints.drives[d, DRIVE_DAMPING]
+            error, joints.drives[d].target_velocity, h, joints.drives[d].stiffness, joints.drives[d].damping
         )
         return k, gamma, -bound, bound
     return 0.0, 0.0, -bound, bound

@@ -1,0 +1,35 @@
+"""Records of the compiled loop: classes state their fields, kernels and Python read and write the same memory."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["new_record", "records_of"]
+
+R = TypeVar("R")
+
+_SCALARS = {"int": np.int64, "float": np.float64}
+
+
+@functools.cache
+def _record_type(fields: tuple[tuple[str, str], ...]) -> np.dtype[np.void]:
+    """Data type of fields and their scalars: one object each, for kernels are dispatched by it."""
+    return np.dtype((np.record, [(name, _SCALARS[scalar]) for name, scalar in fields]))
+
+
+def new_record(kind: type[R]) -> R:
+    """A record with the fields that a class annotates, all zero."""
+    record: R = np.zeros(1, dtype=_record_type(tuple(kind.__annotations__.items())))[0]
+    return record
+
+
+def records_of(kind: type, values: Sequence[object]) -> NDArray[Any]:
+    """Records (n,) with the fields that a class annotates, from objects with attributes of these names."""
+    names = kind.__annotations__
+    rows = [tuple(getattr(value, name) for name in names) for value in values]
+    return np.array(rows, dtype=_record_type(tuple(names.items())))

@@ -37,10 +37,12 @@ class VelocityBlocks(NamedTuple):
     nl: int
     #: number of bilateral rows
     nb: int
-    #: (nc,) spanning directions per contact
+    #: (ncone,) spanning directions per friction cone
     r: IntArray
-    #: (nc,) friction coefficients
+    #: (ncone,) friction coefficients; lengths [m] for cones of moments
     mu: FloatArray
+    #: (ncone,) the contact on whose normal force each cone leans: 0 .. nc - 1, then those of further cones
+    cone_contacts: IntArray
     #: (m, nv) Jacobian rows, [N; F; L; G; B]
     J: FloatArray
     #: (m, nv), row i is M^-1 applied to row i of J
@@ -49,7 +51,7 @@ class VelocityBlocks(NamedTuple):
     k: FloatArray
     #: (m,) [gammaN; gammaF; gammaL; zeros for the bilateral rows; gammaB]
     gamma: FloatArray
-    #: (nc,) softening of the friction slack rows
+    #: (ncone,) softening of the friction slack rows
     gammaE: FloatArray
     #: (nv,) generalised momentum before the impulses
     Mv: FloatArray
@@ -61,6 +63,11 @@ class VelocityBlocks(NamedTuple):
     lo: FloatArray
     #: (nbox,) upper bounds, inf for none
     hi: FloatArray
+
+    @property
+    def ncone(self) -> int:
+        """Number of friction cones: one for each contact, and the further ones."""
+        return self.mu.size
 
 
 class AccelerationBlocks(NamedTuple):
@@ -136,6 +143,7 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
         nb=data.nb,
         r=data.r.copy(),
         mu=data.mu.copy(),
+        cone_contacts=data.cone_contacts.copy(),
         J=J,
         Y=_solved(data.solve_inertia, J),
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG, data.kB)),

@@ -24,7 +24,9 @@ from problem_data.validation import (
     direction_counts,
     entry,
     float_array,
+    leaning_cones,
     nonnegative,
+    own_cones,
     read_only,
 )
 from problem_data.velocity import ConstraintVelProblemData
@@ -49,7 +51,8 @@ Members = dict[str, NDArray[np.generic]]
 
 def velocity_members(data: ConstraintVelProblemData) -> Members:
     """The blocks of velocity-level data, without the inertia."""
-    return _block_members(data.blocks(), _VELOCITY_COUNTS, _VELOCITY)
+    further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
+    return _block_members(data.blocks(), _VELOCITY_COUNTS, _VELOCITY) | further
 
 
 def acceleration_members(data: ConstraintAccelProblemData) -> Members:
@@ -71,9 +74,11 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
     mu = nonnegative("mu", member(arrays, "mu"), member(arrays, "mu").size)
     r = direction_counts(member(arrays, "r"), mu)
     nc, nr, nl, nb, nbox = row_counts(arrays, *_VELOCITY_COUNTS)
-    if (nc, nr) != (mu.size, sum(r.tolist())):
+    # Files have the member only where there are further cones: the others are what they were before there were any.
+    cones = leaning_cones(arrays["cone_contacts"] if "cone_contacts" in arrays else np.arange(mu.size), mu)
+    if (nc, nr) != (own_cones(cones), sum(r.tolist())):
         raise ProblemDataError(
-            "rows", f"nc, nr = {nc}, {nr}, but mu has {mu.size} entries and r adds up to {sum(r.tolist())}"
+            "rows", f"nc, nr = {nc}, {nr}, but mu has {own_cones(cones)} entries and r adds up to {sum(r.tolist())}"
         )
     nu = nc + nr + nl
     nv, m = Mv.size, nu + nb + nbox
@@ -89,11 +94,12 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         nb=nb,
         r=r,
         mu=mu,
+        cone_contacts=cones,
         J=_matrix(arrays, "J", m, nv),
         Y=_matrix(arrays, "Y", m, nv),
         k=_vector(arrays, "k", m),
         gamma=gamma,
-        gammaE=nonnegative("gammaE", member(arrays, "gammaE"), nc),
+        gammaE=nonnegative("gammaE", member(arrays, "gammaE"), cones.size),
         Mv=Mv,
         v_free=_vector(arrays, "v_free", nv),
         nbox=nbox,

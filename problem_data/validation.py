@@ -164,6 +164,28 @@ def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntA
     return counts
 
 
+def own_cones(cones: IntArray) -> int:
+    """Number of contacts that friction cones lean on, each of which has one of its own."""
+    return int(cones.max(initial=-1)) + 1
+
+
+def leaning_cones(value: ArrayLike, mu: FloatArray | None) -> IntArray:
+    """The contact on whose normal force each friction cone leans: 0 .. nc - 1 in order, then those of further cones."""
+    if mu is None:
+        raise ProblemDataError("mu", "missing, wanted one entry per entry of cone_contacts")
+    cones = whole_numbers("cone_contacts", value, mu.size, "a contact's number", "one entry per entry of mu")
+    own = cones == np.arange(cones.size)
+    nc = cones.size if own.all() else int(np.argmin(own))  # where the contacts' own cones end
+    wrong = ~own & (cones >= nc)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ProblemDataError(
+            "cone_contacts",
+            f"cone_contacts[{i}] = {cones[i]}: wanted 0, 1, ... for the contacts' own cones, then numbers among them",
+        )
+    return cones
+
+
 def friction(
     mu: FloatArray | None, r: ArrayLike | None, has_F: bool, n: int, mu_field: str = "mu"
 ) -> tuple[FloatArray, IntArray]:

@@ -7,7 +7,8 @@ With v+ the velocity after the impact or step, the rows say
     G v+ + kG = 0                                  bilateral constraints
     s = B v+ + kB + gammaB fB,  lo <= fB <= hi     boxed rows: s >= 0 where fB = lo, s <= 0 where fB = hi, else s = 0
 
-and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|.
+and friction opposes F v+ + kF, at each contact within mu fN >= sum of |fF|. Further cones of friction, such as those of
+the moments of torsional and rolling friction, may lean on the same normal forces.
 """
 
 from __future__ import annotations
@@ -22,7 +23,16 @@ from problem_data.bounds import force_bounds
 from problem_data.constrained import ConstrainedDynamics, free_rows, row_softening, row_terms, rows_of_blocks
 from problem_data.inertia import InertiaSolve, SolveInertia, inertia_solve
 from problem_data.operators import LinearMap, Operator, as_linear_map
-from problem_data.validation import FloatArray, float_array, friction, length, nonnegative
+from problem_data.validation import (
+    FloatArray,
+    IntArray,
+    float_array,
+    friction,
+    leaning_cones,
+    length,
+    nonnegative,
+    own_cones,
+)
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -38,7 +48,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         Rows of the contacts' normal velocities, positive when separating. An operator is an array, a scipy.sparse
         matrix, a LinearOperator or a pair of callables (forward, transpose), each of one vector.
     F : operator, shape (nr, nv)
-        Rows of the friction directions, contact by contact; the negated directions are implied.
+        Rows of the friction directions, cone by cone; the negated directions are implied.
     L : operator, shape (nl, nv)
         Rows of further unilateral constraints (limits).
     G : operator, shape (nb, nv)
@@ -46,15 +56,21 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     B : operator, shape (nbox, nv)
         Boxed rows: constraints whose force has bounds on both sides, such as dry joint friction, drives of limited
         force, torsional and rolling friction under a given normal load.
-    mu : array_like, shape (nc,)
-        Friction coefficients, >= 0. Its length defines nc; without it the contacts of N are frictionless.
-    r : array_like of int, shape (nc,)
+    mu : array_like, shape (ncone,)
+        Friction coefficients, >= 0. Its length defines nc, the number of contacts, where there are no further cones;
+        without it the contacts of N are frictionless.
+    r : array_like of int, shape (ncone,)
         Number of friction directions of each contact (k/2 for a cone of k edges); nr is their sum. 0 is a contact
         without friction rows, accepted where mu is 0: its cone row then reads mu fN >= 0 and the problem stays well
         posed. Without it all contacts must have mu = 0 and F must be missing.
+    cone_contacts : array_like of int, shape (ncone,)
+        The contact on whose normal force each friction cone leans: 0, 1, ..., nc - 1, the contacts' own cones, then
+        one number 0 .. nc - 1 for each further one. Without it there are none. A torsional cone has one direction, a
+        row of relative angular velocity along the normal, and a length [m] for mu; a rolling one has directions
+        across the normal.
     kN, kF, kL, kG, kB : array_like, shapes (nc,), (nr,), (nl,), (nb,), (nbox,)
         Velocity terms of the rows, in each row's own unit (m/s or rad/s); zeros where missing.
-    gammaN, gammaF, gammaE, gammaL, gammaB : array_like, shapes (nc,), (nr,), (nc,), (nl,), (nbox,)
+    gammaN, gammaF, gammaE, gammaL, gammaB : array_like, shapes (nc,), (nr,), (ncone,), (nl,), (nbox,)
         Softening, >= 0, in row velocity per force unit of the problem (1/kg for an impact, s/kg for a discretised
         problem); gammaF serves both signs of a direction, gammaE is on the diagonal of the friction slack. Zeros
         where missing.
@@ -93,6 +109,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     Mv: FloatArray
     B: LinearMap
     mu: FloatArray
+    cone_contacts: IntArray
     kB: FloatArray
     gammaN: FloatArray
     gammaF: FloatArray
@@ -113,6 +130,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         B: Operator | None = None,
         mu: ArrayLike | None = None,
         r: ArrayLike | None = None,
+        cone_contacts: ArrayLike | None = None,
         kN: ArrayLike | None = None,
         kF: ArrayLike | None = None,
         kL: ArrayLike | None = None,
@@ -134,16 +152,20 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
 
         # mu before everything else of a contact: its length defines nc. k before its pair of callables.
         given = None if mu is None else nonnegative("mu", mu, float_array("mu", mu, (None,)).size)
+        cones = None if cone_contacts is None else leaning_cones(cone_contacts, given)
+        contacts = given.size if given is not None and cones is None else None
         normals = as_linear_map(
             "N",
             N,
             nv=nv,
-            rows=None if given is None else given.size,
+            rows=contacts if cones is None else own_cones(cones),
             pair_rows=length("kN", kN),
-            why="one row per entry of mu (without mu: of kN)",
+            why="one row per entry of mu (without mu: of kN)" if cones is None else "as many as cone_contacts names",
         )
         nc = normals.shape[0]
-        coefficients, counts = friction(given, r, F is not None, nc)
+        if cones is None:
+            cones = np.arange(nc, dtype=np.int64)
+        coefficients, counts = friction(given, r, F is not None, cones.size)
         # Python integers: a sum of int64 could wrap round and pass as a small one.
         nr = sum(counts.tolist())
         tangents = as_linear_map("F", F, nv=nv, rows=nr, pair_rows=None, why="sum(r) rows")
@@ -152,9 +174,9 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         maps = {"N": normals, "F": tangents, "L": limits, "G": bilaterals, "B": boxed}
         terms = row_terms({"N": kN, "F": kF, "L": kL, "G": kG, "B": kB}, rows)
         softening = row_softening({"N": gammaN, "F": gammaF, "L": gammaL, "B": gammaB}, rows)
-        softening["gammaE"] = nonnegative("gammaE", gammaE, nc, "one entry per contact")
+        softening["gammaE"] = nonnegative("gammaE", gammaE, cones.size, "one entry per friction cone")
         low, high = force_bounds(lo, hi, rows["B"])
-        vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "lo": low, "hi": high}
+        vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "cone_contacts": cones, "lo": low, "hi": high}
         self._fill({**vectors, **maps, **terms, **softening}, solve, None)
 
     @classmethod
@@ -171,7 +193,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb, blocks.nbox)
         gammaN, gammaF, gammaL, _, gammaB = np.split(blocks.gamma, np.cumsum(counts)[:-1])
         softening = {"gammaN": gammaN, "gammaF": gammaF, "gammaL": gammaL, "gammaB": gammaB, "gammaE": blocks.gammaE}
-        vectors = {name: getattr(blocks, name) for name in ("Mv", "mu", "r", "lo", "hi")}
+        vectors = {name: getattr(blocks, name) for name in ("Mv", "mu", "r", "cone_contacts", "lo", "hi")}
         data = cls.__new__(cls)
         data._fill({**vectors, **rows_of_blocks(blocks.J, blocks.k, counts), **softening}, solve_inertia, blocks)
         return data
@@ -186,12 +208,18 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         """Number of boxed rows."""
         return self.kB.size
 
+    @property
+    def ncone(self) -> int:
+        """Number of friction cones: one for each contact, and the further ones."""
+        return self.mu.size
+
     def _evaluate(self) -> VelocityBlocks:
         return evaluate_blocks(self)
 
     def __repr__(self) -> str:
         boxed = f", boxed rows={self.nbox}" if self.nbox else ""
+        further = f", further cones={self.ncone - self.nc}" if self.ncone > self.nc else ""
         return (
             f"ConstraintVelProblemData(nv={self.nv}, contacts={self.nc}, friction rows={self.nr}, "
-            f"limits={self.nl}, bilaterals={self.nb}{boxed})"
+            f"limits={self.nl}, bilaterals={self.nb}{boxed}{further})"
         )

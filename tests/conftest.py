@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 # Before numpy is imported: small matrices gain nothing from BLAS threads, and parallel test runs would fight for cores.
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Started in the background by a shell, Ctrl-C is ignored, and would be in the processes that tests stop by it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -17,6 +23,17 @@ from hypothesis import settings  # noqa: E402
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the kernels once, side by side, before processes that would each compile them take up the whole suite."""
+    whole = config.args_source is not pytest.Config.ArgsSource.ARGS
+    if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        return
+    command = [sys.executable, "-m", "contactlab.cli", "warmup"]
+    parts = (["ground", "public"], ["bodies", "joints"])
+    for process in [subprocess.Popen([*command, *names], stdout=subprocess.DEVNULL) for names in parts]:
+        process.wait()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
-from contactlab.contact.material import Material, combine, combine_compliance
+from contactlab.contact.material import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.mesh_files import load_mesh
 from contactlab.contact.shapes import (
     BodyShape,
@@ -37,6 +37,7 @@ __all__ = [
     "check_edges",
     "combine",
     "combine_compliance",
+    "combine_moments",
     "edge_directions",
     "load_mesh",
     "tangent_frame",

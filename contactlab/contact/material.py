@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from contactlab.contact.errors import ContactError
 from contactlab.spatial.arrays import finite_number
 
-__all__ = ["Material", "combine", "combine_compliance"]
+__all__ = ["Material", "combine", "combine_compliance", "combine_moments"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,12 @@ class Material:
         Normal stiffness of the surface at a contact [N/m]; infinite for a rigid one.
     dissipation
         Damping of that spring [N s/m].
+    torsional
+        Length rho_t [m]: a contact resists spin about its normal with up to rho_t times its normal force, what a patch
+        of that size does by friction.
+    rolling
+        Length rho_r [m]: it resists rolling, the turn about any axis across the normal, with up to rho_r times its
+        normal force: how far ahead of the middle of the contact that force acts.
 
     Raises
     ------
@@ -37,17 +43,18 @@ class Material:
     restitution: float = 0.0
     stiffness: float = math.inf
     dissipation: float = 0.0
+    torsional: float = 0.0
+    rolling: float = 0.0
 
     def __post_init__(self) -> None:
-        mu = finite_number(self.mu, "mu", ContactError)
+        at_least_zero = ("mu", "dissipation", "torsional", "rolling")
+        numbers = {name: finite_number(getattr(self, name), name, ContactError) for name in at_least_zero}
+        for name, value in numbers.items():
+            if value < 0.0:
+                raise ContactError(name, f"must not be negative, got {value}")
         restitution = finite_number(self.restitution, "restitution", ContactError)
-        if mu < 0.0:
-            raise ContactError("mu", f"must not be negative, got {mu}")
         if not 0.0 <= restitution <= 1.0:
             raise ContactError("restitution", f"must lie between 0 and 1, got {restitution}")
-        dissipation = finite_number(self.dissipation, "dissipation", ContactError)
-        if dissipation < 0.0:
-            raise ContactError("dissipation", f"must not be negative, got {dissipation}")
         stiffness = math.inf
         if self.stiffness != math.inf:
             stiffness = finite_number(self.stiffness, "stiffness", ContactError)
@@ -55,14 +62,10 @@ class Material:
                 raise ContactError("stiffness", f"must be positive, got {stiffness}")
             if restitution > 0.0:
                 raise ContactError("restitution", f"must be 0 beside a stiffness, got {restitution}: a spring rebounds")
-        elif dissipation > 0.0:
-            raise ContactError("dissipation", f"needs a finite stiffness, got {dissipation} for a rigid surface")
-        for name, value in (
-            ("mu", mu),
-            ("restitution", restitution),
-            ("stiffness", stiffness),
-            ("dissipation", dissipation),
-        ):
+        elif numbers["dissipation"] > 0.0:
+            detail = f"needs a finite stiffness, got {numbers['dissipation']} for a rigid surface"
+            raise ContactError("dissipation", detail)
+        for name, value in {**numbers, "restitution": restitution, "stiffness": stiffness}.items():
             object.__setattr__(self, name, value)
 
 
@@ -82,3 +85,8 @@ def combine_compliance(a: Material, b: Material) -> tuple[float, float]:
         return math.inf, 0.0
     k = 1.0 / softness
     return k, a.dissipation * (k / a.stiffness) ** 2 + b.dissipation * (k / b.stiffness) ** 2
+
+
+def combine_moments(a: Material, b: Material) -> tuple[float, float]:
+    """Lengths [m] of torsional and rolling friction of a contact between two materials: the larger of each."""
+    return max(a.torsional, b.torsional), max(a.rolling, b.rolling)

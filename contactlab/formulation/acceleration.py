@@ -31,9 +31,9 @@ import numpy as np
 from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
 from contactlab.formulation.discretized import recover_forces
 from contactlab.spatial.arrays import FloatArray
-from problem_data import AccelerationBlocks, ConstraintAccelProblemData
+from problem_data import ConstraintAccelProblemData
 
-__all__ = ["AccelerationLCP", "form_acceleration_lcp", "full_slack"]
+__all__ = ["AccelerationLCP", "form_acceleration_lcp"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +59,7 @@ class AccelerationLCP:
 
     def unpack(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) of an LCP vector (n,)."""
-        blocks = self.data.blocks()
-        return recover_forces(1.0, self.rows, blocks, full_slack(blocks, z))
+        return recover_forces(1.0, self.rows, self.data.blocks(), z)
 
 
 def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
@@ -73,13 +72,5 @@ def form_acceleration_lcp(data: ConstraintAccelProblemData) -> AccelerationLCP:
     MM = np.empty((n, n))
     qq = np.empty(n)
     problem = rows.problem(1.0, blocks)
-    assemble_acceleration_lcp(problem, blocks.sliding, blocks.non_sliding, rows.responses, MM, qq)
+    assemble_acceleration_lcp(problem, blocks.sliding, rows.responses, MM, qq)
     return AccelerationLCP(MM=MM, qq=qq, rows=rows, data=data)
-
-
-def full_slack(blocks: AccelerationBlocks, z: FloatArray) -> FloatArray:
-    """An LCP vector with a slack for each of the nc contacts, 0 for those that slide: the order of velocity level."""
-    first = blocks.nc + 2 * blocks.nr
-    slack = np.zeros(blocks.nc)
-    slack[blocks.non_sliding] = z[first : first + blocks.nns]
-    return np.concatenate((z[:first], slack, z[first + blocks.nns :]))

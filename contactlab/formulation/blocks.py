@@ -89,10 +89,12 @@ def problem_rows(h: float, blocks: Blocks) -> Rows:
     if isinstance(blocks, AccelerationBlocks):
         soft = (np.zeros(len(blocks.k)), np.zeros(blocks.nns), nothing, nothing)
         motion = (blocks.a_free, blocks.tau)
-        return Rows(h, *counts, blocks.r, blocks.mu_non_sliding, *operators, *soft, *motion, ALL_COLUMNS)
+        cones = (blocks.r, blocks.mu_non_sliding, blocks.non_sliding)
+        return Rows(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
     soft = (blocks.gamma, blocks.gammaE, blocks.lo, blocks.hi)
     motion = (blocks.v_free, blocks.Mv)
-    return Rows(h, *counts, blocks.r, blocks.mu, *operators, *soft, *motion, ALL_COLUMNS)
+    cones = (blocks.r, blocks.mu, blocks.cone_contacts)
+    return Rows(h, *counts, *cones, *operators, *soft, *motion, ALL_COLUMNS)
 
 
 def bilateral_part(blocks: Blocks) -> slice:

@@ -17,13 +17,14 @@ def lcp_size(blocks: VelocityBlocks) -> int:
     """Number of variables n of the velocity-level LCP."""
     from contactlab.formulation.kernels.boxed_rows import boxed_variables
 
-    n = 2 * blocks.nc + 2 * blocks.nr + blocks.nl
+    n = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
     return n + sum(boxed_variables(blocks.lo, blocks.hi)) if blocks.nbox else n
 
 
 def lcp_size_text(blocks: VelocityBlocks) -> str:
     """Formula of that number, for error messages."""
-    return "2 nc + 2 nr + nl" + (" + variables x, y of the boxed rows" if blocks.nbox else "")
+    own = "2 nc + 2 nr + nl" if blocks.ncone == blocks.nc else "nc + 2 nr + ncone + nl"
+    return own + (" + variables x, y of the boxed rows" if blocks.nbox else "")
 
 
 def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
@@ -37,6 +38,6 @@ def zero_force_vector(blocks: VelocityBlocks) -> FloatArray:
     x[below] = smallest[below] - lo[below]
     x[above] = hi[above] - smallest[above]
     x = x[lo != hi]
-    first = 2 * blocks.nc + 2 * blocks.nr + blocks.nl
+    first = blocks.nc + 2 * blocks.nr + blocks.ncone + blocks.nl
     z[first : first + len(x)] = x
     return z

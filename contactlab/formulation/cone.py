@@ -66,6 +66,8 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
     """
     how = 'friction="cone" needs two orthonormal tangents per contact (r = 2), or one each in planar data (r = 1)'
     not_here = 'friction="cone" does not know them; use friction="pyramid"'
+    if data.ncone > data.nc:
+        raise ProblemDataError("cone_contacts", f"{data.ncone - data.nc} further cones, of moments: {not_here}")
     kinds = np.unique(data.r[data.r > 0])
     if kinds.size and kinds[-1] > 2:
         c = int(np.argmax(data.r))

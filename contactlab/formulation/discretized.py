@@ -62,7 +62,7 @@ class BaseLCP:
     Parameters
     ----------
     MM : ndarray, shape (n, n)
-        Matrix of the LCP, n = 2 nc + 2 nr + nl and the variables of boxed rows.
+        Matrix of the LCP, n = nc + 2 nr + ncone + nl and the variables of boxed rows.
     qq : ndarray, shape (n,)
         Vector of the LCP.
     a : ndarray, shape (nv + nb,)
@@ -127,7 +127,7 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
         h is not positive, or the row counts differ from those of ``base``.
     """
     step = check_step(h)
-    for name in ("nv", "nc", "nr", "nl", "nb", "nbox"):
+    for name in ("nv", "nc", "ncone", "nr", "nl", "nb", "nbox"):
         wanted, met = getattr(base.data, name), getattr(data, name)
         if wanted != met:
             raise ProblemDataError("data", f"{name} = {met}, wanted {wanted} as in the base problem")
@@ -193,7 +193,7 @@ def recover_forces(h: float, rows: UnilateralRows, blocks: Blocks, z: FloatArray
     """Packed forces [fN | fF | fL | fG | fB] and v+ from an LCP solution.
 
     With bilateral rows, v+ is formed from the forces and M^-1 alone, so that a certificate on it judges the forces. At
-    acceleration level h is 1, v+ an acceleration, and z has a slack for every contact.
+    acceleration level h is 1 and v+ an acceleration.
     """
     from contactlab.formulation.kernels.recover import recover
 

@@ -78,6 +78,9 @@ class ContactLayout:
     def of(cls, formed: DiscretizedLCP) -> ContactLayout:
         """Places in the LCP of a step."""
         nc, nr = formed.data.nc, formed.data.nr
+        if formed.data.ncone > nc:
+            detail = "further cones, of moments, have no place in it; take an LCP solver"
+            raise ProblemDataError("cone_contacts", f"{formed.data.ncone - nc} {detail}")
         edges, slacks = nc + 2 * nr, 2 * nc + 2 * nr
         return cls(slice(0, nc), slice(nc, edges), slice(edges, slacks), slice(slacks, len(formed.qq)))
 

@@ -30,7 +30,7 @@ def proposed(data: ConstraintVelProblemData, h: float, z0: FloatArray, tolerance
     The kernel, and with it every bit, is that of the compiled step.
     """
     blocks = data.blocks()
-    if blocks.nc == 0 or blocks.nl + blocks.nb + blocks.nbox > 0:
+    if blocks.nc == 0 or blocks.nl + blocks.nb + blocks.nbox + blocks.ncone - blocks.nc > 0:
         return None
     from contactlab.formulation.kernels.proposal import proposal_floats, proposal_ints, propose
     from lcp.kernels.residuals import SIZE

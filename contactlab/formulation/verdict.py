@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab.certificate import ACCELERATION_FORMULAS, CONE_FORMULAS, Certificate, Check
-from contactlab.formulation.acceleration import full_slack
 from contactlab.formulation.blocks import Blocks, bilateral_part, force_responses, problem_rows
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
@@ -50,12 +49,7 @@ def certify_accelerations(
     Sliding contacts have no cone of their own: their friction is part of the response to fN.
     """
     blocks = data.blocks()
-    r = np.zeros(blocks.nc, dtype=np.int64)
-    mu = np.zeros(blocks.nc)
-    r[blocks.non_sliding] = blocks.r
-    mu[blocks.non_sliding] = blocks.mu_non_sliding
-    rows = problem_rows(1.0, blocks)._replace(r=r, mu=mu, gammaE=np.zeros(blocks.nc))
-    cert, size = _certify(rows, force_responses(blocks), False, full_slack(blocks, z), packed, acceleration)
+    cert, size = _certify(problem_rows(1.0, blocks), force_responses(blocks), False, z, packed, acceleration)
     return Certificate.from_kernel(
         cert,
         _bilateral(blocks, acceleration, size),

@@ -122,6 +122,11 @@ class ImpactProblem:
         b = self.blocks
         if b.nbox:
             raise ImpactError("data", f"has {b.nbox} boxed rows: {self.law} acts on contacts and limits alone")
+        if b.ncone > b.nc:
+            detail = (
+                f"has {b.ncone - b.nc} further cones of friction, of moments: {self.law} knows one for each contact"
+            )
+            raise ImpactError("data", detail)
         if np.any(b.gamma) or np.any(b.gammaE):
             raise ImpactError("data", f"is softened (gamma is not zero): {self.law} is a law of rigid impact")
 

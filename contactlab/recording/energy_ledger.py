@@ -8,7 +8,7 @@ centripetal and gyroscopic) in the form that the step gives them,
 p_c the impulse of contact c on body B; what acts on joints adds its own impulses in the same way. Multiplied by the
 mean velocity v_m = (v + v+)/2 the left side is the change of 1/2 v M v at fixed q, so every impulse has a work,
 exactly: impulse times mean velocity. With u, u+ the velocity of contact c's point before and after the step, _n its
-normal and _t its tangential part:
+normal and _t its tangential part, to which moments and turning are added where there is torsional or rolling friction:
 
     applied            = h tau . v_m
     friction_sliding   = sum_c p_t . u+_t                       force times the way slid in this step
@@ -55,6 +55,7 @@ from contactlab.recording.portion import portions
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import GYROSCOPIC_CODES, Control
 from contactlab.stepping.memory import new_work
+from contactlab.stepping.packing import touching_materials
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.records import new_record
 
@@ -204,7 +205,8 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
     bias, kinetic_at_q, u, u_plus = _recomputed(recording)
     surface = _surface_velocities(recording)
     table = recording.contacts
-    carried = np.bincount(table.step, np.einsum("ij,ij->i", table.impulse, surface), minlength=recording.n_steps)
+    acting = np.concatenate((table.impulse, table.moment), axis=1)
+    carried = np.bincount(table.step, np.einsum("ij,ij->i", acting, surface), minlength=recording.n_steps)
     projected = _projected(recording) if recording.stepper.projection else np.zeros(recording.n_steps)
     return {
         "applied": h * np.einsum("ij,ij->i", mean, tau) if tau.shape[0] else np.zeros(recording.n_steps),
@@ -224,14 +226,14 @@ def _entries(recording: Record) -> dict[str, FloatArray]:
 def _recomputed(recording: Record) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """What the steps had and a record has not: see `contactlab.stepping.kernels.account`.
 
-    Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 3) of the touching points, B less A,
-    before and after the step.
+    Impulses h b (n, nv), kinetic energy (n,) of v+ at q, velocities (contacts, 6) of the touching points and of
+    turning, B less A, before and after the step.
     """
     from contactlab.stepping.kernels.account import account
 
     world, n, table = recording.world, recording.n_steps, recording.contacts
     bias, kinetic = np.zeros((n, world.nv)), np.zeros(n)
-    u, u_plus = np.zeros((len(table), 3)), np.zeros((len(table), 3))
+    u, u_plus = np.zeros((len(table), 6)), np.zeros((len(table), 6))
     # Copies: to the compiler the read-only arrays of a record are of another type.
     q, v, tau, h = (np.array(one) for one in (recording.q, recording.v, recording.rows["tau"], recording.h))
     pairs, control = np.stack((table.body_a, table.body_b), axis=1), new_record(Control)
@@ -276,8 +278,8 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
     """Return the entries of the contacts, summed by step."""
     table, stepper = recording.contacts, recording.stepper
     step = table.step
-    un, un_plus = (np.einsum("ij,ij->i", one, table.normal) for one in (u, u_plus))
-    tangential = table.impulse - table.impulse_normal[:, None] * table.normal
+    un, un_plus = (np.einsum("ij,ij->i", one[:, :3], table.normal) for one in (u, u_plus))
+    friction = np.concatenate((table.impulse - table.impulse_normal[:, None] * table.normal, table.moment), axis=1)
 
     # Which rule left the contact at u+_n is seen from u+_n itself: where an impulse acts, u+_n = -kN - cfm fN.
     e = table.restitution
@@ -294,8 +296,8 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
         return np.bincount(step, weights=values, minlength=recording.n_steps).astype(np.float64)
 
     return {
-        "friction_sliding": by_step(np.einsum("ij,ij->i", tangential, u_plus)),
-        "friction_stopping": by_step(0.5 * np.einsum("ij,ij->i", tangential, u - u_plus)),
+        "friction_sliding": by_step(np.einsum("ij,ij->i", friction, u_plus)),
+        "friction_stopping": by_step(0.5 * np.einsum("ij,ij->i", friction, u - u_plus)),
         "impact_absorbed": by_step(push * absorbed),
         "impact_returned": by_step(push * returned),
         "stabilisation": by_step(0.5 * push * (un_plus - un_star)),
@@ -306,22 +308,22 @@ def _contact_entries(recording: Record, u: FloatArray, u_plus: FloatArray) -> di
 def _is_rigid(recording: Record) -> NDArray[np.bool_]:
     """Return for every contact whether it has no spring; one without two known surfaces is rigid."""
     packed, table = arrays_of(recording.world).packed, recording.contacts
-    a = np.where(table.half_space >= 0, len(recording.world.surfaces) + table.half_space, table.shape_a)
-    known = (a >= 0) & (table.shape_b >= 0)
-    rigid = np.ones(a.size, dtype=np.bool_)
-    rigid[known] = np.isinf(packed.stiffness[packed.material[a[known]], packed.material[table.shape_b[known]]])
+    known, a, b = touching_materials(packed, table.half_space, table.shape_a, table.shape_b)
+    rigid = np.ones(known.size, dtype=np.bool_)
+    rigid[known] = np.isinf(packed.stiffness[a, b])
     return rigid
 
 
 def _surface_velocities(recording: Record) -> FloatArray:
-    """Return (n, 3), the velocity of body A's surface at every contact: 0 but for kinematic bodies."""
+    """Return (n, 6), velocity and turning of body A's surface at every contact: 0 but for kinematic bodies."""
     table = recording.contacts
-    out = np.zeros((len(table), 3))
+    out = np.zeros((len(table), 6))
     for row, (body, _) in enumerate(recording.world.motions):
         own = np.flatnonzero(table.body_a == body)
         step = table.step[own]
         twist, origin = recording.rows["motion_twist"][step, row], recording.rows["motion_pose"][step, row, 9:]
-        out[own] = twist[:, 3:] + np.cross(twist[:, :3], table.point[own] - origin)
+        out[own, :3] = twist[:, 3:] + np.cross(twist[:, :3], table.point[own] - origin)
+        out[own, 3:] = twist[:, :3]
     return out
 
 

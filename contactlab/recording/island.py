@@ -14,6 +14,8 @@ from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.joint_table import has_given_force, row_classes
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
+from contactlab.stepping.packing import touching_materials
+from contactlab.stepping.prepared import arrays_of
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -24,25 +26,42 @@ __all__ = ["forces_of", "island_rows", "formed", "solution_of", "trees_of"]
 
 def solution_of(recording: Record, i: int, island: int) -> FloatArray:
     """Return z of an island, in the order of its LCP."""
-    by_contact = island_rows(recording, "contact_z", i, island)
-    r = recording.stepper.edges_in(recording.world) // 2
-    parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
+    fN, plus, minus, slack = _of_contacts(recording, i, island)
     numbers, z = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_z", i, island)
     classes = row_classes(recording.world, recording.stepper, numbers)
     moving = (classes == "B") & ~has_given_force(recording.world, numbers)
     of_joints = (z[classes == "L", 0], z[moving, 0], z[moving, 1])
-    return np.concatenate([*(part.ravel() for part in parts), *of_joints])
+    return np.concatenate([fN, plus, minus, slack, *of_joints])
+
+
+def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return fN, fF+, fF- and lambda of an island; moments stand behind sliding friction, contact by contact."""
+    z = island_rows(recording, "contact_z", i, island)
+    r = recording.stepper.edges_in(recording.world) // 2
+    fN, *sliding = np.split(z[:, : 2 + 2 * r], [1, 1 + r, 1 + 2 * r], axis=1)
+    parts = [[part.ravel()] for part in sliding]
+    if recording.world.resists_turning:
+        packed = arrays_of(recording.world).packed
+        names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
+        known, a, b = touching_materials(packed, *(island_rows(recording, name, i, island) for name in names))
+        for n, c in enumerate(np.flatnonzero(known)):
+            at = 2 + 2 * r
+            for length, directions in ((packed.torsional, 1), (packed.rolling, r)):
+                values = z[c, at : at + 2 * directions + 1]
+                if length[a[n], b[n]] > 0.0:
+                    for part, share in zip(parts, np.split(values, [directions, 2 * directions]), strict=True):
+                        part.append(share)
+                at += 2 * directions + 1
+    plus, minus, slack = (np.concatenate(part) for part in parts)
+    return fN.ravel(), plus, minus, slack
 
 
 def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
     """Return the contact forces [N] and those of rows of joints [N, N m] of an island of step ``i``."""
-    z = solution_of(recording, i, island)
-    nc = island_rows(recording, "contact_z", i, island).shape[0]
-    nr = nc * (recording.stepper.edges_in(recording.world) // 2)
+    fN, plus, minus, _ = _of_contacts(recording, i, island)
     numbers, force = island_rows(recording, "joint_row", i, island), island_rows(recording, "joint_force", i, island)
     classes = row_classes(recording.world, recording.stepper, numbers)
-    fN, fF = z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]
-    return ConstraintForces(fN, fF, *(force[classes == one] for one in "LGB"))
+    return ConstraintForces(fN, plus - minus, *(force[classes == one] for one in "LGB"))
 
 
 def trees_of(recording: Record, i: int, island: int) -> IntArray:

@@ -25,7 +25,7 @@ from contactlab.recording.checks import check_files
 from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.record import Record
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
-from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
+from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
 from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
@@ -112,10 +112,9 @@ def pack(path: Path, meta: str, chunks: Sequence[Path], lengths: Mapping[str, in
     files = [NpzFile(chunk, RecordError) for chunk in chunks]
     sources = {META: Source.of(np.array(meta))}
     for name, field in (FIELDS | TIMINGS).items():
-        holders = [file for file in files if name in file.members]
-        rows = sum(file.members[name].shape[0] for file in holders)
+        rows = sum(_row_count(file, name) for file in files)
         shape = (rows, *field_tail(field, lengths))
-        sources[name] = Source(np.dtype(field.dtype), shape, _parts(holders, name))
+        sources[name] = Source(np.dtype(field.dtype), shape, _parts(files, name, lengths))
     size = sum(member.nbytes for file in files for member in file.members.values())
     with writing(path):
         write_npz(path, sources, compress=size <= LOAD_BYTES)
@@ -135,10 +134,12 @@ def read_recording(path: Path) -> Parts:
     world, stepper = _world_and_stepper(path, meta)
     check_files([file], row_lengths(world, stepper), path)
     held = [name for name in TIMINGS if name in file.members]
+    stored = [name for name in FIELDS if name in file.members]
     if _size([file]) <= LOAD_BYTES:
-        arrays = {name: file.read(name) for name in (*FIELDS, *held)}
+        arrays = {name: file.read(name) for name in (*stored, *held)}
     else:
-        arrays = file.mapped([*FIELDS, *held])
+        arrays = file.mapped([*stored, *held])
+    arrays |= {name: _join([file], name, row_lengths(world, stepper)) for name in FIELDS if name not in stored}
     for array in arrays.values():
         array.flags.writeable = False
     rows, timings = ({name: arrays[name] for name in names if name in arrays} for names in (FIELDS, TIMINGS))
@@ -164,12 +165,22 @@ def _joined(files: Sequence[NpzFile], fields: Iterable[str], lengths: Mapping[st
 def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> NDArray[Any]:
     field = (FIELDS | TIMINGS)[name]
     none: NDArray[Any] = np.zeros((0, *field_tail(field, lengths)), dtype=field.dtype)
-    return np.concatenate([none, *_parts([file for file in files if name in file.members], name)])
+    return np.concatenate([none, *_parts(files, name, lengths)])
 
 
-def _parts(files: Sequence[NpzFile], name: str) -> Iterator[NDArray[Any]]:
+def _row_count(file: NpzFile, name: str) -> int:
+    own = "contact_step" if name in LATER and name not in file.members else name
+    return file.members[own].shape[0] if own in file.members else 0
+
+
+def _parts(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> Iterator[NDArray[Any]]:
+    """Yield a field of all files; where a file is older than the field, zeros for its contacts."""
     for file in files:
-        yield from file.parts(name)
+        if name in file.members:
+            yield from file.parts(name)
+        elif name in LATER:
+            field = FIELDS[name]
+            yield np.zeros((_row_count(file, name), *field_tail(field, lengths)), dtype=field.dtype)
 
 
 def _size(files: Sequence[NpzFile]) -> int:
@@ -215,8 +226,9 @@ def read_meta(path: Path) -> dict[str, Any]:
         raise RecordError(path, META, f"is not JSON ({error})") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise RecordError(path, META, f"does not describe a {FORMAT}")
-    if meta.get("schema") != SCHEMA:
-        raise RecordError(path, META, f"has schema {meta.get('schema')!r}; this release reads {SCHEMA}")
+    if meta.get("schema") not in READABLE:
+        readable = " and ".join(map(str, READABLE))
+        raise RecordError(path, META, f"has schema {meta.get('schema')!r}; this release reads {readable}")
     stamp = meta.get("environment")
     if not isinstance(stamp, dict) or not isinstance(meta.get("solver"), str):
         raise RecordError(path, META, "lacks the environment or the solver")

@@ -94,6 +94,8 @@ class ContactTable:
         Tangential speed of the point, of B against A, at the end of the step, at the step's start configuration [m/s].
     push
         Multiplier of the position projection [kg m]: the bodies were moved by M^-1 N^T push besides h v+; 0 without.
+    moment
+        (n, 3) impulse of torsional and rolling friction, world axes, on body B [N m s]; 0 without.
     scope
         What the numbers refer to: names, and the steps the table is about.
     """
@@ -117,6 +119,7 @@ class ContactTable:
     shape_a: IntArray
     shape_b: IntArray
     restitution: FloatArray
+    moment: FloatArray
 
     scope: ContactScope
 
@@ -133,6 +136,11 @@ class ContactTable:
         sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
         impulse: FloatArray = sign[:, None] * self.impulse
         return impulse
+
+    def moment_on(self, body: int) -> FloatArray:
+        """Return the impulses (n, 3) of torsional and rolling friction on a body, world axes [N m s]."""
+        sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
+        return np.asarray(sign[:, None] * self.moment)
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> ContactTable:
         """Return the table of some rows."""
@@ -197,7 +205,7 @@ class ContactPair:
 
     def force_on(self, body: str) -> FloatArray:
         """Return the force of one on the other, world axes (n, 3) [N]."""
-        return np.asarray(self._sum(self._impulse_on(body)) / self._h[:, None])
+        return np.asarray(self._sum(self._acting_on(body)[0]) / self._h[:, None])
 
     def net_wrench(self, *, at: ArrayLike, on: str | None = None) -> FloatArray:
         """Return moment about the point ``at`` and force, world axes (n, 6) [N m, N].
@@ -212,9 +220,9 @@ class ContactPair:
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
         points = finite_array(at, "at", (3,) if point.ndim == 1 else (n, 3), SimulationConfigError)
-        impulse = self._impulse_on(self.b if on is None else on)
+        impulse, moment = self._acting_on(self.b if on is None else on)
         arm = self.table.point - np.broadcast_to(points, (n, 3))[self._steps]
-        wrench = self._sum(np.concatenate((np.cross(arm, impulse), impulse), axis=1))
+        wrench = self._sum(np.concatenate((np.cross(arm, impulse) + moment, impulse), axis=1))
         return np.asarray(wrench / self._h[:, None])
 
     @property
@@ -225,15 +233,15 @@ class ContactPair:
     def _steps(self) -> NDArray[np.int64]:
         return np.asarray(self.table.step - self.table.scope.first)
 
-    def _impulse_on(self, body: str) -> FloatArray:
+    def _acting_on(self, body: str) -> tuple[FloatArray, FloatArray]:
+        """Impulses and moments (n, 3) on one of the two."""
         if body not in (self.a, self.b):
             raise SimulationConfigError("body", f"must be {self.a!r} or {self.b!r}, got {body!r}")
         names = self.table.scope.bodies
-        if body in names:
-            return self.table.impulse_on(names.index(body))
         # A half-space or the world: what does not act on the other.
-        other = self.a if body == self.b else self.b
-        return np.asarray(-self.table.impulse_on(names.index(other)))
+        sign, name = (1.0, body) if body in names else (-1.0, self.a if body == self.b else self.b)
+        number = names.index(name)
+        return sign * self.table.impulse_on(number), sign * self.table.moment_on(number)
 
     def _sum(self, values: FloatArray) -> FloatArray:
         total = np.zeros((self._h.size, *values.shape[1:]))

@@ -86,7 +86,8 @@ class Driver:
     ) -> None:
         prepared = prepare(world, stepper)
         arrays, edges = prepared.arrays, prepared.edges
-        width = lcp_width(edges)
+        moments = world.resists_turning
+        width = lcp_width(edges, moments)
         if state.contact_ids.size and state.z.shape[1] != width:
             detail = (
                 f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
@@ -116,8 +117,9 @@ class Driver:
         if state.contact_ids.size:
             self.work.previous_z[: state.contact_ids.size] = state.z
         options, _ = stepper.kernel_options
-        self.island = new_island(min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV), edges, options)
-        self.control, self.parameters = new_settings(stepper, edges)
+        first_contacts, first_nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
+        self.island = new_island(first_contacts, first_nv, edges, options, moments=moments)
+        self.control, self.parameters = new_settings(stepper, edges, moments=moments)
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose = layout.SOLVER_EXTERNAL, False
@@ -316,7 +318,7 @@ class Driver:
         if wanted > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
             return
-        contacts, nv = self.island.r.size, self.island.Mv.size
+        contacts, nv = self.island.r.size // int(self.control.cones), self.island.Mv.size
         more_contacts = int(self.control.want_island_contacts)
         more_nv = int(self.control.want_island_nv)
         if more_contacts > contacts:
@@ -331,7 +333,8 @@ class Driver:
                 (self.control.want_island_n, self.island.q.size),
             )
         )
-        self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables)
+        moments = self._world.resists_turning
+        self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables, moments=moments)
         if self.joints is not None:
             self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.want_island_g))
 

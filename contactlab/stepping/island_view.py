@@ -87,7 +87,7 @@ class IslandView:
         """Return its problem data, as copies."""
         control, island = self.control, self.island
         nc, nv, nl, nb, nbox = (int(n) for n in (control.nc, control.nv, control.nl, control.ng, control.nbox))
-        nr = nc * (self.prepared.edges // 2)
+        nr, ncone = int(control.nr), int(control.ncone)
         m = nc + nr + nl + nb + nbox
         lo, hi = (np.zeros(0), np.zeros(0)) if self.joints is None else (self.joints.lo, self.joints.hi)
         blocks = VelocityBlocks(
@@ -96,13 +96,14 @@ class IslandView:
             nr=nr,
             nl=nl,
             nb=nb,
-            r=island.r[:nc].copy(),
-            mu=island.mu[:nc].copy(),
+            r=island.r[:ncone].copy(),
+            mu=island.mu[:ncone].copy(),
+            cone_contacts=island.cone_contacts[:ncone].copy(),
             J=island.J[: m * nv].reshape(m, nv).copy(),
             Y=island.Y[: m * nv].reshape(m, nv).copy(),
             k=island.k[:m].copy(),
             gamma=island.gamma[:m].copy(),
-            gammaE=island.gammaE[:nc].copy(),
+            gammaE=island.gammaE[:ncone].copy(),
             Mv=island.Mv[:nv].copy(),
             v_free=island.v_free[:nv].copy(),
             nbox=nbox,

@@ -19,15 +19,31 @@ if TYPE_CHECKING:
 
 __all__ = ["grow_contacts", "lcp_width", "new_island", "new_settings", "new_work"]
 
-_BY_CONTACT = ("contact_int", "contact_float", "contact_z", "previous_id", "previous_z", "island_contacts")
+_BY_CONTACT = (
+    "contact_int",
+    "contact_float",
+    "contact_z",
+    "previous_id",
+    "previous_z",
+    "contact_moment",
+    "island_contacts",
+)
 
 
-def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters]:
-    """Return new records of a run's control and parameters that say what the stepper's options do."""
+# Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
+CONES = 3
+
+
+def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) -> tuple[Control, Parameters]:
+    """Return new records of a run's control and parameters that say what the stepper's options do.
+
+    With ``moments`` contacts may have torsional and rolling friction.
+    """
     control, parameters = new_record(Control), new_record(Parameters)
     cone = stepper.friction == "cone"
     _, control.solver = stepper.kernel_options
     control.edges = edges
+    control.cones = CONES if moments else 1
     control.warm_start = stepper.warm_start
     control.cone = cone
     # A proposal is one for a pyramid.
@@ -45,14 +61,14 @@ def new_settings(stepper: TimeStepping, edges: int) -> tuple[Control, Parameters
     return control, parameters
 
 
-def lcp_width(edges: int) -> int:
-    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda."""
-    return 2 + edges
+def lcp_width(edges: int, moments: bool) -> int:
+    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
+    return 2 + edges + (4 + edges if moments else 0)
 
 
 def new_work(world: World, contacts: int, edges: int) -> Work:
     """Arrays of a step for at most ``contacts`` contacts."""
-    width, packed = lcp_width(edges), arrays_of(world).packed
+    width, packed = lcp_width(edges, world.resists_turning), arrays_of(world).packed
     nq, nv, trees = world.nq, world.nv, packed.trees.shape[0] - 1
     W = workspace(world.model)
     S, _, origins, *_ = head_views(W, world.model)
@@ -79,6 +95,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         contact_int=np.zeros((contacts, layout.CONTACT_INTS), dtype=np.int64),
         contact_float=np.zeros((contacts, layout.CONTACT_FLOATS)),
         contact_z=np.zeros((contacts, width)),
+        contact_moment=np.zeros((contacts, 3)),
         given_int=np.zeros((0, layout.CONTACT_INTS), dtype=np.int64),
         given_float=np.zeros((0, layout.CONTACT_FLOATS)),
         previous_id=np.zeros(contacts, dtype=np.int64),
@@ -110,21 +127,34 @@ def grow_contacts(work: Work, contacts: int) -> Work:
 
 
 def new_island(
-    contacts: int, nv: int, edges: int, options: layout.FloatArray, rows: int = 0, variables: int = 0
+    contacts: int,
+    nv: int,
+    edges: int,
+    options: layout.FloatArray,
+    rows: int = 0,
+    variables: int = 0,
+    *,
+    moments: bool = False,
 ) -> Island:
     """Arrays of the island in progress, for at most ``contacts`` contacts on trees of ``nv`` velocities in all.
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
+    With ``moments`` every contact may have torsional and rolling friction.
     """
     from contactlab.formulation.kernels.proposal import proposal_floats, proposal_ints
     from contactlab.formulation.kernels.spans import SPAN_INTS
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
-    m = max(rows, contacts * (1 + edges // 2))
-    n = max(variables, contacts * lcp_width(edges))
+    cones, friction, turning = contacts, contacts * (edges // 2), 0
+    if moments:
+        cones, turning = CONES * contacts, contacts * (1 + edges // 2)
+    m = max(rows, contacts + friction + turning)
+    n = max(variables, contacts * lcp_width(edges, moments))
     return Island(
-        r=np.zeros(contacts, dtype=np.int64),
-        mu=np.zeros(contacts),
+        r=np.zeros(cones, dtype=np.int64),
+        mu=np.zeros(cones),
+        cone_contacts=np.zeros(cones, dtype=np.int64),
+        axes=np.zeros((turning, 3)),
         J=np.zeros(m * nv),
         Y=np.zeros(m * nv),
         frame=np.zeros(6 * nv),
@@ -133,7 +163,7 @@ def new_island(
         reach=np.zeros(nv, dtype=np.int64),
         k=np.zeros(m),
         gamma=np.zeros(m),
-        gammaE=np.zeros(contacts),
+        gammaE=np.zeros(cones),
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
         M=np.zeros(n * n),

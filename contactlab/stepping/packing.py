@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Material, combine, combine_compliance
+from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import BODY_INTS, PackedWorld
@@ -18,7 +18,7 @@ from contactlab.world.trees import body_trees, first_dofs
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["material_pairs", "pack_world"]
+__all__ = ["material_pairs", "pack_world", "touching_materials"]
 
 IntArray = NDArray[np.int64]
 
@@ -47,6 +47,11 @@ def pack_world(world: World) -> PackedWorld:
     np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
     pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
     material, (stiffness, dissipation) = material_pairs(world, combine_compliance)
+    torsional, rolling = np.zeros((2, 0, 0))
+    if world.resists_turning:
+        _, (torsional, rolling) = material_pairs(world, combine_moments)
+        if world.plane is not None:
+            torsional = np.zeros_like(torsional)  # nothing turns about a normal
     pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
     for i, s in np.ndindex(pair_array.shape[:2]):
         if not may_touch_half_space(world, i, s):
@@ -72,6 +77,8 @@ def pack_world(world: World) -> PackedWorld:
         material=material,
         stiffness=stiffness,
         dissipation=dissipation,
+        torsional=torsional,
+        rolling=rolling,
     )
 
 
@@ -88,3 +95,12 @@ def material_pairs(
     numbers = np.array([number[material] for material in materials], dtype=np.int64)
     pairs = np.array([combined(a, b) for a in different for b in different]).reshape(*2 * (len(different),), 2)
     return numbers, np.ascontiguousarray(np.moveaxis(pairs, 2, 0))
+
+
+def touching_materials(
+    packed: PackedWorld, half_space: IntArray, shape_a: IntArray, shape_b: IntArray
+) -> tuple[NDArray[np.bool_], IntArray, IntArray]:
+    """Which rows of a contact table have two surfaces, and the numbers of their materials, of those rows alone."""
+    a = np.where(half_space >= 0, packed.material.size - packed.offsets.size + half_space, shape_a)
+    known = (a >= 0) & (shape_b >= 0)
+    return known, packed.material[a[known]], packed.material[shape_b[known]]

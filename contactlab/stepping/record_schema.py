@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FIELDS",
+    "LATER",
+    "READABLE",
     "SCHEMA",
     "TIMINGS",
     "Field",
@@ -41,7 +43,10 @@ __all__ = [
     "start_rows",
 ]
 
-SCHEMA = 5
+SCHEMA = 6
+#: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
+READABLE = (5, SCHEMA)
+LATER = ("contact_moment",)
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -77,6 +82,7 @@ _TABLES: dict[str, _Columns] = {
         "slip": _FLOAT,
         "restitution": _FLOAT,
         "push": _FLOAT,
+        "moment": _floats(3),
     },
     "joint": {
         **dict.fromkeys(("step", "island", "row"), _INT),
@@ -137,7 +143,7 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
     return {
         "nq": world.nq,
         "nv": world.nv,
-        "w": lcp_width(stepper.edges_in(world)),
+        "w": lcp_width(stepper.edges_in(world), world.resists_turning),
         "drives": len(world.joint_actions.drives),
         "motions": len(world.motions),
         "sleepers": sleepers(world, stepper),

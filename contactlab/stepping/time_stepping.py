@@ -285,7 +285,12 @@ class TimeStepping:
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"`` has no place for."""
-        if self.friction != "cone" or world.joint_actions.none:
+        if self.friction != "cone":
+            return
+        if world.resists_turning:
+            detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
+            raise SimulationConfigError("friction", detail)
+        if world.joint_actions.none:
             return
         classes = row_classes(world, self, np.arange(len(world.joint_rows)))
         if np.any(classes == "B"):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from contactlab.contact import Material, combine
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
+from contactlab.verification.moments import moments_of
 from contactlab.verification.motion import Body
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ UNDECIDED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The nc contacts of one island; nr = nc r rows of friction, contact by contact.
+    """The nc contacts of one island; nr rows of friction, r for each contact, then those of its moments' cones.
 
     Attributes
     ----------
@@ -40,7 +41,13 @@ class ContactRows:
     k
         For each contact what kN [m/s] may be: two values only where rounding decides between them.
     mu
-        (nc,) coefficients of friction.
+        (ncone,) coefficients of friction, then lengths of moments [m].
+    leans, cone
+        (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
+    places
+        (ncone,) where the variables of each cone begin among those that a record keeps by contact.
+    axes
+        (nt, 3) directions of the rows of moments, the last ones of F.
     gamma
         (nc,) softening of the normal rows [s/kg].
     drive
@@ -57,10 +64,32 @@ class ContactRows:
     directions: FloatArray
     k: tuple[tuple[float, ...], ...]
     mu: FloatArray
+    leans: NDArray[np.int64]
+    cone: NDArray[np.int64]
+    places: NDArray[np.int64]
+    axes: FloatArray
     gamma: FloatArray
     drive: FloatArray
     kF: FloatArray
     rigid: NDArray[np.bool_]
+
+    def solution(self, by_contact: FloatArray) -> FloatArray:
+        """Return z (n,) in the order of the LCP from its rows (nc, w) by contact."""
+        parts: tuple[list[FloatArray], ...] = ([], [], [])
+        for cone, (contact, place) in enumerate(zip(self.leans, self.places, strict=True)):
+            d = int(np.count_nonzero(self.cone == cone))
+            own = by_contact[contact, place : place + 2 * d + 1]
+            for part, values in zip(parts, (own[:d], own[d : 2 * d], own[2 * d :]), strict=True):
+                part.append(values)
+        return np.concatenate([by_contact[:, 0], *(value for part in parts for value in part)])
+
+    def moments(self, z: FloatArray) -> FloatArray:
+        """Return the moments (nc, 3) of torsional and rolling friction that z stands for, on body B [N m]."""
+        nc, nr = self.N.shape[0], self.F.shape[0]
+        out, own = np.zeros((nc, 3)), slice(nr - self.axes.shape[0], nr)
+        force = (z[nc : nc + nr] - z[nc + nr : nc + 2 * nr])[own]
+        np.add.at(out, self.leans[self.cone[own]], force[:, None] * self.axes)
+        return out
 
 
 def contact_rows(
@@ -107,16 +136,24 @@ def contact_rows(
             before, free = N[n] @ v + drive[n, 0], N[n] @ v_free + drive[n, 0]
             terms = normal_terms(gap, before, free, h, restitution, stepper.v_min, stepper.erp)
         k.append(tuple(term + drive[n, 0] for term in terms))
+    surfaces = [_touching(world, rows, int(c)) for c in numbers]
+    turning = moments_of(world, rows, numbers, surfaces, directions, bodies)
+    nc = numbers.size
+    counts = np.concatenate((np.full(nc, r), turning.counts))
     return ContactRows(
         numbers,
         N,
-        F,
+        np.concatenate((F, turning.J)),
         directions,
         tuple(k),
-        rows["contact_mu"][numbers],
+        np.concatenate((rows["contact_mu"][numbers], turning.lengths)),
+        np.concatenate((np.arange(nc), turning.contacts)),
+        np.repeat(np.arange(counts.size), counts),
+        np.concatenate((np.ones(nc, dtype=np.int64), turning.places)),
+        turning.directions,
         gamma,
         drive[:, 0],
-        drive[:, 1:].ravel(),
+        np.concatenate((drive[:, 1:].ravel(), turning.k)),
         rigid,
     )
 

@@ -91,18 +91,18 @@ def _lcp_residual(
     alone, and is no unit for itself.
     """
     nc, nr = rows.N.shape[0], rows.F.shape[0]
-    owner = np.repeat(np.arange(nc), nr // nc)  # contact of each friction row
+    owner, cones = rows.cone, rows.leans.size
     fN, plus, minus, slack = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr], z[nc + 2 * nr :]
     J = np.vstack((rows.N, rows.F))
     response = h * J @ Y.T
     response[range(nc), range(nc)] += rows.gamma
     change = response @ np.concatenate((fN, plus - minus))
     slip = rows.F @ v_free + rows.kF
-    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(nc)))
-    left = rows.mu * fN - np.bincount(owner, plus + minus, minlength=nc)  # of the cone
+    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(cones)))
+    left = rows.mu * fN[rows.leans] - np.bincount(owner, plus + minus, minlength=cones)  # of each cone
     w = q + np.concatenate((change[:nc], change[nc:] + slack[owner], slack[owner] - change[nc:], left))
     rounding = ROUNDING * (np.abs(J) @ np.abs(v_free) + np.abs(np.concatenate((k, rows.kF))))
-    rounding = np.concatenate((rounding[:nc], rounding[nc:], rounding[nc:], np.zeros(nc)))
+    rounding = np.concatenate((rounding[:nc], rounding[nc:], rounding[nc:], np.zeros(cones)))
     w = np.copysign(np.maximum(np.abs(w) - rounding, 0.0), w)
     size = float(np.abs(z).max())
     largest = np.abs(response).max(axis=1)
@@ -112,8 +112,8 @@ def _lcp_residual(
     w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
     off = np.abs(np.minimum(z_part, w_part))
     worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
-    # Row of the LCP to contact: one row each for fN and lambda, r for each sign of fF.
-    owners = np.concatenate((np.arange(nc), owner, owner, np.arange(nc)))
+    # Row of the LCP to contact.
+    owners = np.concatenate((np.arange(nc), rows.leans[owner], rows.leans[owner], rows.leans))
     return "lcp", int(owners[worst]), float(off[worst])
 
 
@@ -175,9 +175,8 @@ def _mechanics(
     rate with a share of the largest one that such a motion can have.
     """
     nc, nr = rows.N.shape[0], rows.F.shape[0]
-    r = nr // nc
-    fN, plus, minus = z[:nc], z[nc : nc + nr].reshape(nc, r), z[nc + nr : nc + 2 * nr].reshape(nc, r)
-    f = np.concatenate((fN, (plus - minus).ravel()))
+    fN, plus, minus = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr]
+    f = np.concatenate((fN, plus - minus))
     J = np.vstack((rows.N, rows.F))
     speed = np.abs(v_free) + h * np.maximum(np.abs(f), NOTHING * np.abs(f).max()) @ np.abs(Y)
     give = rows.gamma * fN
@@ -187,23 +186,26 @@ def _mechanics(
     scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * liveliness)
     response = h * own + np.concatenate((rows.gamma, np.zeros(nr)))
     force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
-    slip, slip_scale = rate[nc:].reshape(nc, r), np.maximum(scale[nc:].reshape(nc, r).max(axis=1), scale[:nc])
-    slip_force = force[nc:].reshape(nc, r).max(axis=1) + rows.mu * force[:nc]
     for c in range(nc):
-        friction = plus[c] - minus[c]
-        used, bound = float((plus[c] + minus[c]).sum()), float(rows.mu[c] * fN[c])
         product = max(abs(fN[c]) * scale[c], force[c] * abs(rate[c]))
-        fastest = float(np.abs(slip[c]).max())
-        if cone:
-            # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
-            used, fastest = float(np.linalg.norm(friction)), float(np.linalg.norm(slip[c]))
-        power = max((abs(bound) + used) * slip_scale[c], slip_force[c] * fastest)
-        least = min(fN[c] / _unit(force[c]), min(plus[c].min(), minus[c].min()) / _unit(slip_force[c]))
-        yield "sign", c, max(0.0, -least)
+        yield "sign", c, max(0.0, -fN[c] / _unit(force[c]))
         yield "gap", c, max(0.0, -rate[c]) / _unit(scale[c])
         yield "complementarity", c, abs(fN[c] * rate[c]) / _unit(product)
-        yield "cone", c, max(0.0, used - bound) / _unit(slip_force[c])
-        yield "dissipation", c, abs(float(friction @ slip[c]) + bound * fastest) / _unit(power)
+    for number, c in enumerate(rows.leans):
+        own = np.flatnonzero(rows.cone == number)
+        friction, slip = plus[own] - minus[own], rate[nc + own]
+        # A cone of moments shares no unit of speed with the normal row.
+        slip_scale = max(scale[nc + own].max(), scale[c] if number < nc else 0.0)
+        slip_force = force[nc + own].max() + rows.mu[number] * force[c]
+        used, bound = float((plus[own] + minus[own]).sum()), float(rows.mu[number] * fN[c])
+        fastest = float(np.abs(slip).max())
+        if cone:
+            # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
+            used, fastest = float(np.linalg.norm(friction)), float(np.linalg.norm(slip))
+        power = max((abs(bound) + used) * slip_scale, slip_force * fastest)
+        yield "sign", int(c), max(0.0, -min(plus[own].min(), minus[own].min()) / _unit(slip_force))
+        yield "cone", int(c), max(0.0, used - bound) / _unit(slip_force)
+        yield "dissipation", int(c), abs(float(friction @ slip) + bound * fastest) / _unit(power)
 
 
 def _unit(scale: float) -> float:

@@ -143,12 +143,13 @@ def _step(recording: Recording, i: int, pairs: PairCoverage) -> Iterator[Found]:
     momentum = free_momentum(model, state, v, tau, h, guess, recording.stepper.gyroscopic)
     laws = joint_laws(recording, i, state.bodies, state.M, momentum)
     M = laws.inertia(state.M, h)
-    yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J, M))
+    yield "integration", -1, -1, _integration(recording, i, h, _displacement(recording, chosen, J[:, :3], M))
     off = np.abs(M @ v_plus - momentum - h * laws.push - push)
     # What sleeps is held: the equation is not asked of it.
     off[np.isin(np.arange(model.nv), _sleeping_dofs(recording, i))] = 0.0
     size = state.momentum_size(v) + state.momentum_size(v_plus) + h * (np.abs(tau) + state.force_size + laid)
-    size += np.linalg.norm(impulse, axis=1) @ np.linalg.norm(J, axis=1)
+    for part in (slice(0, 3), slice(3, 6)):
+        size += np.linalg.norm(impulse[:, part], axis=1) @ np.linalg.norm(J[:, part], axis=1)
     size += np.diag(M - state.M) * np.abs(v_plus) + h * np.abs(laws.push)
     yield "motion", -1, -1, _largest(off, size)
     v_free: FloatArray = np.linalg.solve(M, momentum + h * laws.push).astype(np.float64, copy=False)
@@ -185,7 +186,9 @@ def _islands(
             contacts = contact_rows(recording.world, recording.stepper, rows, numbers, state.bodies, v, v_free, h)
             J = np.vstack((contacts.N, contacts.F))
             Y: FloatArray = np.linalg.solve(M, J.T).T.astype(np.float64, copy=False)
-            z = _solution(rows["contact_z"][numbers], recording.stepper.edges_in(recording.world) // 2)
+            z = contacts.solution(rows["contact_z"][numbers])
+            off, size = rows["contact_moment"][numbers] - h * contacts.moments(z), h * np.abs(z).max(initial=0.0)
+            yield "impulse", island, -1, _largest(off.ravel(), np.full(off.size, size))
             lively = liveliness(M, np.vstack((Y, Y_joints)), v_free)
             cone = recording.stepper.friction == "cone"
             for condition, contact, value in island_measures(contacts, Y, loaded, v_plus, z, h, lively, cone=cone):
@@ -228,22 +231,18 @@ def _rows_of(column: NDArray[np.int64], i: int) -> NDArray[np.int64]:
     return np.arange(first, last, dtype=np.int64)
 
 
-def _solution(by_contact: FloatArray, r: int) -> FloatArray:
-    """Return z in the order of the LCP from its rows by contact."""
-    parts = (by_contact[:, :1], by_contact[:, 1 : 1 + r], by_contact[:, 1 + r : 1 + 2 * r], by_contact[:, -1:])
-    return np.concatenate([part.ravel() for part in parts])
-
-
 def _impulses(recording: Recording, chosen: NDArray[np.int64], state: Dynamics) -> tuple[FloatArray, FloatArray]:
-    """Return the Jacobians (n, 3, nv) of the contacts' points, B relative to A, and their impulses (n, 3)."""
+    """Return Jacobians (n, 6, nv) of contact points and turning, B relative to A, and their impulses (n, 6)."""
     rows, names = recording.rows, recording.world.model.names
-    J = np.zeros((chosen.size, 3, recording.world.nv))
+    J = np.zeros((chosen.size, 6, recording.world.nv))
     for n, c in enumerate(chosen):
         for side, sign in (("contact_body_b", 1.0), ("contact_body_a", -1.0)):
             body = int(rows[side][c])
             if body >= 0:
-                J[n] += sign * state.bodies[names[body]].point_jacobian(rows["contact_point"][c])
-    return J, rows["contact_impulse"][chosen]
+                frame = state.bodies[names[body]]
+                J[n, :3] += sign * frame.point_jacobian(rows["contact_point"][c])
+                J[n, 3:] += sign * frame.Jw
+    return J, np.concatenate((rows["contact_impulse"][chosen], rows["contact_moment"][chosen]), axis=1)
 
 
 def _table(recording: Recording, c: int, h: float) -> Iterator[Found]:

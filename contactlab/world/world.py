@@ -188,6 +188,12 @@ class World:
         return body_trees(self.model)
 
     @cached_property
+    def resists_turning(self) -> bool:
+        """Whether any surface has torsional or rolling friction."""
+        materials = (*(surface.material for surface in self.surfaces), *self.half_space_materials)
+        return any(material.torsional > 0.0 or material.rolling > 0.0 for material in materials)
+
+    @cached_property
     def loops(self) -> ConstraintSet:
         """The loops as a set of constraints of the model, in their order."""
         return ConstraintSet(self.model, [loop.constraint for loop in self.joint_actions.loops])

@@ -99,14 +99,17 @@ def stack_of(size: int) -> Callable[[], NDArray[np.float64]]:
     return kernel(allocates=True, inline=True)(lambda: np.empty(size))
 
 
-def _rows_at(flat: NDArray[np.float64], start: int, n: int, width: int) -> NDArray[np.float64]:
+def _rows_at(flat: NDArray[Any], start: int, n: int, width: int) -> NDArray[Any]:
     """View (n, width) of the array ``flat`` from ``start`` on."""
     return flat[start : start + n * width].reshape((n, width))
 
 
-def _part_at(flat: NDArray[np.float64], start: int, n: int) -> NDArray[np.float64]:
+def _part_at(flat: NDArray[Any], start: int, n: int) -> NDArray[Any]:
     """View (n,) of the array ``flat`` from ``start`` on."""
     return flat[start : start + n]
 
 
+# Of whatever type the array is that they are given.
+rows_at: Callable[[NDArray[Any], int, int, int], Any]
+part_at: Callable[[NDArray[Any], int, int], Any]
 rows_at, part_at = _intrinsic_views() if _patched() else (kernel(inline=True)(_rows_at), kernel(inline=True)(_part_at))

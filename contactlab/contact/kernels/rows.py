@@ -1,4 +1,4 @@
-"""One body's share of a contact's rows: how fast its point at the contact moves in world axes."""
+"""One body's share of a contact's rows: how fast its point at the contact moves, and how fast it turns, world axes."""
 
 from __future__ import annotations
 
@@ -44,4 +44,14 @@ def add_contact_columns(
         P[0, j + shift] += sign * (s[3] + (s[1] * rz - s[2] * ry))
         P[1, j + shift] += sign * (s[4] + (s[2] * rx - s[0] * rz))
         P[2, j + shift] += sign * (s[5] + (s[0] * ry - s[1] * rx))
+        j = dof_parent[j]
+
+
+@kernel
+def add_turning_columns(dof_parent: IntArray, S: FloatArray, last: int, sign: float, shift: int, P: FloatArray) -> None:
+    """Add ``sign`` times a body's angular velocity to P, so that P v is that velocity; as `add_contact_columns`."""
+    j = last
+    while j >= 0:
+        for i in range(3):
+            P[i, j + shift] += sign * S[j, i]
         j = dof_parent[j]

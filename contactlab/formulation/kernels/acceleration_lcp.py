@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.discretized_lcp import fill_cone, fill_rows
-from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.discretized_lcp import fill_cones, fill_rows
+from contactlab.formulation.kernels.rows import Rows, first_limit
 from lcp.kernels import kernel
 
 __all__ = ["assemble_acceleration_lcp"]
@@ -31,7 +31,7 @@ def _fill_sliding_column(rows: Rows, c: int, response: NDArray[np.float64], M: N
     J = rows.J
     for i in range(nc + nr + rows.nl):
         friction = nc <= i < nc + nr
-        a = i if i < nc + nr else nc + 2 * nr + rows.r.shape[0] + i - nc - nr
+        a = i if i < nc + nr else first_limit(rows) + i - nc - nr
         w = 0.0
         for p in range(response.shape[0]):
             w += J[i, p] * response[p]
@@ -44,7 +44,6 @@ def _fill_sliding_column(rows: Rows, c: int, response: NDArray[np.float64], M: N
 def assemble_acceleration_lcp(
     rows: Rows,
     sliding: NDArray[np.int64],
-    non_sliding: NDArray[np.int64],
     responses: NDArray[np.float64],
     M: NDArray[np.float64],
     q: NDArray[np.float64],
@@ -54,9 +53,9 @@ def assemble_acceleration_lcp(
     Parameters
     ----------
     rows
-        [N; F; L], with h = 1, no softening, and r and mu (nns,) of the contacts that do not slide.
-    sliding, non_sliding
-        (ns,) and (nns,) contacts.
+        [N; F; L], with h = 1, no softening, and the cones of the contacts that do not slide.
+    sliding
+        (ns,) the others.
     responses
         (>= nc, nv) row i is C R_i: the acceleration by a unit of normal force at contact i.
     M, q
@@ -66,8 +65,4 @@ def assemble_acceleration_lcp(
     for s in range(sliding.shape[0]):
         c = sliding[s]
         _fill_sliding_column(rows, c, responses[c], M)
-    edge = rows.nc
-    for i in range(non_sliding.shape[0]):
-        row = rows.nc + 2 * rows.nr + i
-        fill_cone(row, non_sliding[i], edge, rows.r[i], rows.nr, rows.mu[i], 0.0, M)
-        edge += rows.r[i]
+    fill_cones(rows, M)

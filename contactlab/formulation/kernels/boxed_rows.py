@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.rows import Rows, first_limit
 from lcp.kernels import kernel
 
 __all__ = ["boxed_variables", "fill_boxed_rows", "recover_boxed_forces"]
@@ -116,7 +116,7 @@ def fill_boxed_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) 
     nv = v_free.shape[0]
     nu = nc + nr + nl
     nbox = lo.shape[0]
-    limit = 2 * nc + 2 * nr
+    limit = first_limit(rows)
     xs, _ = boxed_variables(lo, hi)
     x = limit + nl
     y = x + xs

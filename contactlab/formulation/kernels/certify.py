@@ -80,7 +80,7 @@ def _unilateral(
 @kernel(inner=True)
 def _pyramid(
     rows: Rows,
-    c: int,
+    cone: int,
     first: int,
     last: int,
     scale_n: float,
@@ -91,7 +91,7 @@ def _pyramid(
     u: NDArray[np.float64],
     cert: NDArray[np.float64],
 ) -> None:
-    """Conditions of the friction rows first .. last of contact c, with the edge magnitudes in z."""
+    """Conditions of the friction rows first .. last of a cone, with the edge magnitudes in z."""
     physical = 0.0  # sum |fF|
     edges = 0.0  # sum (fF+ + fF-)
     power = 0.0  # fF . s
@@ -113,21 +113,21 @@ def _pyramid(
         fastest = max(fastest, abs(rate))
         scale_f = max(scale_f, scale)
         force_f = max(force_f, force)
-    bound = rows.mu[c] * f[c]
+    bound = rows.mu[cone] * f[rows.cone_contacts[cone]]
     largest = abs(bound) + max(physical, edges)
-    force_scale = force_f + rows.mu[c] * force_n
+    force_scale = force_f + rows.mu[cone] * force_n
     # N and F of a contact share one unit: slip far below the terms of N is rounding, even where F has none.
     power_scale = max(largest * max(scale_f, scale_n), force_scale * fastest)
-    keep_worst(cert, CONE, max(0.0, max(physical, edges) - bound - rows.gammaE[c] * slack), force_scale)
+    keep_worst(cert, CONE, max(0.0, max(physical, edges) - bound - rows.gammaE[cone] * slack), force_scale)
     keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
-    gap = power + bound * slack + softening + rows.gammaE[c] * slack * slack
+    gap = power + bound * slack + softening + rows.gammaE[cone] * slack * slack
     keep_worst(cert, MAXIMUM_DISSIPATION, abs(gap), power_scale)
 
 
 @kernel(inner=True)
 def _cone(
     rows: Rows,
-    c: int,
+    cone: int,
     first: int,
     last: int,
     scale_n: float,
@@ -137,7 +137,7 @@ def _cone(
     u: NDArray[np.float64],
     cert: NDArray[np.float64],
 ) -> None:
-    """Conditions of the friction rows first .. last of contact c on the exact cone."""
+    """Conditions of the friction rows first .. last of a cone, as the exact one."""
     square_f = 0.0
     square_s = 0.0
     power = 0.0
@@ -153,19 +153,43 @@ def _cone(
         force_f = max(force_f, force)
     friction = math.sqrt(square_f)
     speed = math.sqrt(square_s)
-    bound = rows.mu[c] * f[c]
-    force_scale = force_f + rows.mu[c] * force_n
+    bound = rows.mu[cone] * f[rows.cone_contacts[cone]]
+    force_scale = force_f + rows.mu[cone] * force_n
     power_scale = max((abs(bound) + friction) * max(scale_f, scale_n), force_scale * speed)
     keep_worst(cert, CONE, max(0.0, friction - bound), force_scale)
     keep_worst(cert, DISSIPATION, max(0.0, power), power_scale)
     keep_worst(cert, MAXIMUM_DISSIPATION, abs(power + bound * speed), power_scale)
 
 
+@kernel(inline=True)
+def _friction(
+    rows: Rows,
+    exact: bool,
+    cone: int,
+    first: int,
+    scale_n: float,
+    force_n: float,
+    z: NDArray[np.float64],
+    f: NDArray[np.float64],
+    v_plus: NDArray[np.float64],
+    u: NDArray[np.float64],
+    cert: NDArray[np.float64],
+) -> int:
+    """Conditions of a cone whose rows begin at ``first``; where those of the next one begin."""
+    last = first + rows.r[cone]
+    if last > first:
+        if exact:
+            _cone(rows, cone, first, last, scale_n, force_n, f, v_plus, u, cert)
+        else:
+            _pyramid(rows, cone, first, last, scale_n, force_n, z, f, v_plus, u, cert)
+    return last
+
+
 @kernel
 def certify(
     rows: Rows,
     responses: NDArray[np.float64],
-    cone: bool,
+    exact: bool,
     z: NDArray[np.float64],
     f: NDArray[np.float64],
     v_plus: NDArray[np.float64],
@@ -181,10 +205,10 @@ def certify(
     responses
         (>= size of f, nv) what a unit of each force does to v: Y, but for sliding contacts, whose normal force brings
         friction with it.
-    cone
+    exact
         Whether friction has the exact cone; z is then not read but for whether it is finite.
     z
-        (>= 2 nc + 2 nr + nl,) LCP solution.
+        (>= nc + 2 nr + ncone + nl,) LCP solution.
     f
         Forces [fN | fF | fL], followed by fG and fB where bilateral and boxed rows act.
     v_plus
@@ -238,17 +262,21 @@ def certify(
             for p in range(c, d):
                 u[p] += impulse * abs(response[p])
 
+    cones = rows.r.shape[0]
+    cone = 0
     first = nc
     for c in range(nc):
         rate, scale, force = row_rate(rows, c, f, v_plus, u)
         _unilateral(cert, NORMAL_GAP, NORMAL_COMPLEMENTARITY, f[c], rate + rows.gamma[c] * f[c], scale, force)
-        last = first + rows.r[c]
-        if last > first:
-            if cone:
-                _cone(rows, c, first, last, scale, force, f, v_plus, u, cert)
-            else:
-                _pyramid(rows, c, first, last, scale, force, z, f, v_plus, u, cert)
-        first = last
+        # Sliding contacts have no cone at acceleration level.
+        if cone < cones and rows.cone_contacts[cone] == c:
+            first = _friction(rows, exact, cone, first, scale, force, z, f, v_plus, u, cert)
+            cone += 1
+    while cone < cones:
+        # A cone of moments shares no unit of speed with the normal row.
+        _, _, force = row_rate(rows, rows.cone_contacts[cone], f, v_plus, u)
+        first = _friction(rows, exact, cone, first, 0.0, force, z, f, v_plus, u, cert)
+        cone += 1
 
     for i in range(nf, nu):
         rate, scale, force = row_rate(rows, i, f, v_plus, u)

@@ -9,10 +9,12 @@ step and f in newtons, the variables are [fN | fF+ | fF- | lambda | fL] and::
         | mu           -E'            -E'             gE   0           |        |  0             |
         | h W_LN        h W_LF        -h W_LF         0    h W_LL + gL |        |  L v_free + kL |
 
-E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. The impact problem is h = 1. Boxed
-rows follow as [x | y] behind fL: see `boxed_rows`.
+E, mu and -E' carry no h: they compare forces with forces and speeds with speeds. A row of mu has its one entry in the
+column of the contact that its cone leans on: torsional and rolling friction are further cones over the same fN, whose
+rows F are angular velocities and whose mu are lengths. The impact problem is h = 1. Boxed rows follow as [x | y] behind
+fL: see `boxed_rows`.
 
-`fill_rows` states the rows with an h, `fill_cone` those of one contact's friction; `acceleration_lcp` calls them too.
+`fill_rows` states the rows with an h, `fill_cones` those of friction; `acceleration_lcp` calls them too.
 """
 
 from __future__ import annotations
@@ -21,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows
-from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.rows import Rows, first_limit
 from lcp.kernels import kernel
 
-__all__ = ["assemble_lcp", "fill_cone", "fill_rows"]
+__all__ = ["assemble_lcp", "fill_cones", "fill_rows"]
 
 
 @kernel
@@ -42,7 +44,7 @@ def fill_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> Non
     Y = rows.Y
     v_free = rows.v_free
     nv = v_free.shape[0]
-    limit = nc + 2 * nr + rows.r.shape[0]  # first fL
+    limit = first_limit(rows)
     n = q.shape[0]
 
     for i in range(n):
@@ -89,42 +91,26 @@ def fill_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> Non
 
 
 @kernel
-def fill_cone(
-    row: int, contact: int, edge: int, directions: int, nr: int, mu: float, gammaE: float, M: NDArray[np.float64]
-) -> None:
-    """Coulomb row of one contact: 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0.
-
-    Parameters
-    ----------
-    row
-        Place of lambda in the LCP.
-    contact
-        Place of fN.
-    edge, directions
-        Place of the contact's first fF+ and the number of its directions; fF- follow nr places later.
-    mu, gammaE
-        Friction coefficient and softening.
-    M
-        (n, n): output.
-    """
-    M[row, contact] = mu
-    M[row, row] = gammaE
-    for i in range(edge, edge + directions):
-        M[i, row] = 1.0
-        M[i + nr, row] = 1.0
-        M[row, i] = -1.0
-        M[row, i + nr] = -1.0
+def fill_cones(rows: Rows, M: NDArray[np.float64]) -> None:
+    """Fill Coulomb's row of every cone, 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0, in M (n, n)."""
+    nr = rows.nr
+    edge = rows.nc
+    for c in range(rows.r.shape[0]):
+        row = rows.nc + 2 * nr + c
+        M[row, rows.cone_contacts[c]] = rows.mu[c]
+        M[row, row] = rows.gammaE[c]
+        for i in range(edge, edge + rows.r[c]):
+            M[i, row] = 1.0
+            M[i + nr, row] = 1.0
+            M[row, i] = -1.0
+            M[row, i + nr] = -1.0
+        edge += rows.r[c]
 
 
 @kernel
 def assemble_lcp(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
-    """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B], n = 2 nc + 2 nr + nl and the `boxed_variables`."""
+    """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B]: `first_limit`, nl and the `boxed_variables`."""
     fill_rows(rows, M, q)
-    nc = rows.nc
-    nr = rows.nr
-    edge = nc
-    for c in range(nc):
-        fill_cone(nc + 2 * nr + c, c, edge, rows.r[c], nr, rows.mu[c], rows.gammaE[c], M)
-        edge += rows.r[c]
+    fill_cones(rows, M)
     if rows.lo.shape[0] > 0:
         fill_boxed_rows(rows, M, q)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.boxed_rows import recover_boxed_forces
-from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.rows import Rows, first_limit
 from contactlab.formulation.kernels.spans import add_within, columns
 from lcp.kernels import kernel
 
@@ -34,7 +34,7 @@ def recover(rows: Rows, z: NDArray[np.float64], f: NDArray[np.float64], v_plus: 
     nc = rows.nc
     nr = rows.nr
     nl = rows.nl
-    limit = 2 * nc + 2 * nr
+    limit = first_limit(rows)
     for i in range(nc):
         f[i] = z[i]
     for i in range(nr):

@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows"]
+from lcp.kernels import kernel
+
+__all__ = ["Rows", "first_limit"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -25,15 +27,22 @@ class Rows(NamedTuple):
     nr: int  # friction directions of all contacts
     nl: int  # limits
     nb: int  # bilateral rows
-    r: IntArray  # (nc,) friction directions of each contact that has a cone, and the two below of the same contacts
-    mu: FloatArray  # (nc,) friction coefficient
+    r: IntArray  # (ncone,) directions of each friction cone: of the contacts' own, then of further ones
+    mu: FloatArray  # (ncone,) friction coefficient, or length [m] of a cone of moments
+    cone_contacts: IntArray  # (ncone,) the contact on whose normal force each cone leans
     J: FloatArray  # (>= m, nv) constraint rows
     Y: FloatArray  # (>= m, nv) row i is C J_i, C the inverse inertia
     k: FloatArray  # (>= m,) terms of the rows [m/s for contacts]
     gamma: FloatArray  # (>= m,) softening [s/kg for contacts]
-    gammaE: FloatArray  # (nc,) softening of the slack lambda
+    gammaE: FloatArray  # (ncone,) softening of the slack lambda
     lo: FloatArray  # (nbox,) bounds of the forces of boxed rows
     hi: FloatArray
     v_free: FloatArray  # (nv,) velocity after the step without the forces of these rows
     Mv: FloatArray  # (nv,) M v_free
     spans: IntArray  # columns of the rows, see `spans`; of length 0 for all
+
+
+@kernel(inline=True)
+def first_limit(rows: Rows) -> int:
+    """Place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
+    return rows.nc + 2 * rows.nr + rows.r.shape[0]

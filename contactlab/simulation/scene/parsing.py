@@ -39,7 +39,7 @@ PLACE = ("position", "quaternion", "rpy")
 MOTION = ("velocity", "angular_velocity")
 SWING = ("translation", "rotation", "frequency", "phase")
 
-_NUMBERS = ("mu", "restitution", "stiffness", "dissipation")
+_NUMBERS = ("mu", "restitution", "stiffness", "dissipation", "torsional", "rolling")
 _SURFACE = ("material", *_NUMBERS)
 _POSE = (*PLACE, *MOTION)
 _PART = (*SHAPE_KEYS, *PLACE, *_SURFACE, *FILTER)
@@ -273,8 +273,8 @@ def _surface(table: Table) -> SurfaceEntry:
 
 def _numbers(table: Table, name: str | None) -> SurfaceEntry:
     stiffness = table.number("stiffness") if "stiffness" in table else math.inf
-    restitution, dissipation = table.number("restitution", 0.0), table.number("dissipation", 0.0)
-    return SurfaceEntry(name, table.number("mu"), restitution, stiffness, dissipation)
+    others = {key: table.number(key, 0.0) for key in ("restitution", "dissipation", "torsional", "rolling")}
+    return SurfaceEntry(name, table.number("mu"), stiffness=stiffness, **others)
 
 
 def _filter(table: Table, whole: FilterEntry | None = None) -> FilterEntry:

@@ -44,10 +44,14 @@ class SurfaceEntry:
     restitution: float = 0.0
     stiffness: float = math.inf
     dissipation: float = 0.0
+    torsional: float = 0.0
+    rolling: float = 0.0
 
     def material(self) -> Material:
         """Return the material of these numbers, refused where they make none."""
-        return Material(self.mu, self.restitution, self.stiffness, self.dissipation)
+        return Material(
+            self.mu, self.restitution, self.stiffness, self.dissipation, torsional=self.torsional, rolling=self.rolling
+        )
 
 
 @dataclass(frozen=True)

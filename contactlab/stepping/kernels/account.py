@@ -8,7 +8,7 @@ from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.finish import measure
 from contactlab.stepping.kernels.free_motion import free_motion
 from contactlab.stepping.kernels.layout import Control, FloatArray, IntArray, PackedWorld, Work
-from contactlab.stepping.kernels.relative import relative_velocity
+from contactlab.stepping.kernels.relative import relative_turning, relative_velocity
 from lcp.kernels import kernel
 
 
@@ -46,8 +46,8 @@ def account(
     kinetic
         (n,) filled with the kinetic energy of v[i + 1] at q[i].
     before, after
-        (k, 3) filled with the velocity of the contact's point as one of B less that as one of A, at q[i], under v[i]
-        and under v[i + 1].
+        (k, 6) filled with the velocity of the contact's point as one of B less that as one of A, and the angular
+        velocity of B less that of A, at q[i], under v[i] and under v[i + 1].
     """
     c = 0
     other = work.scratch[0:3]
@@ -68,7 +68,8 @@ def account(
             b = contact_body[c, 1]
             for moment in range(2):
                 velocity = before[c] if moment == 0 else after[c]
-                relative_velocity(world, work, a, b, contact_point[c], v[i + moment], other, velocity)
+                relative_velocity(world, work, a, b, contact_point[c], v[i + moment], other, velocity[:3])
+                relative_turning(world, work, a, b, v[i + moment], velocity[3:])
             c += 1
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W

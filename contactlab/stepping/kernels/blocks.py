@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential, turn
-from contactlab.contact.kernels.rows import add_contact_columns
+from contactlab.contact.kernels.rows import add_contact_columns, add_turning_columns
 from contactlab.formulation.kernels.laws import unilateral
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.ltl import solve_three, solve_vector_l, solve_vector_lt
@@ -64,6 +64,33 @@ def solve_tree_frame(world: PackedWorld, work: Work, k: int, X: FloatArray) -> N
 
 
 @kernel(inner=True)
+def clear_frame(spans: IntArray, P: FloatArray) -> None:
+    """Set the three rows of P to 0 within the contact's spans."""
+    for i in range(3):
+        for j in range(spans[0], spans[1]):
+            P[i, j] = 0.0
+        for j in range(spans[2], spans[3]):
+            P[i, j] = 0.0
+
+
+@kernel(inner=True)
+def fill_responses(
+    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, P: FloatArray, X: FloatArray
+) -> None:
+    """Fill X = M^-1 P within the spans of a contact of bodies a and b."""
+    k = world.bodies[b, BODY_TREE]
+    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
+    for i in range(3):
+        for j in range(spans[0], spans[1]):
+            X[i, j] = P[i, j]
+        for j in range(spans[2], spans[3]):
+            X[i, j] = P[i, j]
+    solve_tree_frame(world, work, k, X)
+    if other >= 0 and other != k:
+        solve_tree_frame(world, work, other, X)
+
+
+@kernel(inner=True)
 def contact_frame(
     world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, x: FloatArray, P: FloatArray, X: FloatArray
 ) -> None:
@@ -72,11 +99,7 @@ def contact_frame(
     The motion is that of body b less that of body a, in world axes, v the island's velocities. Body b moves; body a may
     be the world (-1), or fixed to it.
     """
-    for i in range(3):
-        for j in range(spans[0], spans[1]):
-            P[i, j] = 0.0
-        for j in range(spans[2], spans[3]):
-            P[i, j] = 0.0
+    clear_frame(spans, P)
     k = world.bodies[b, BODY_TREE]
     o = work.origins[world.bodies[b, BODY_ROOT]]
     shift = work.local[k] - world.trees[k, TREE_DOF]
@@ -87,14 +110,23 @@ def contact_frame(
         o = work.origins[world.bodies[a, BODY_ROOT]]
         shift = work.local[other] - world.trees[other, TREE_DOF]
         add_contact_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], o, x, -1.0, shift, P)
-    for i in range(3):
-        for j in range(spans[0], spans[1]):
-            X[i, j] = P[i, j]
-        for j in range(spans[2], spans[3]):
-            X[i, j] = P[i, j]
-    solve_tree_frame(world, work, k, X)
-    if other >= 0 and other != k:
-        solve_tree_frame(world, work, other, X)
+    fill_responses(world, work, spans, a, b, P, X)
+
+
+@kernel(inner=True)
+def turning_frame(
+    world: PackedWorld, work: Work, spans: IntArray, a: int, b: int, P: FloatArray, X: FloatArray
+) -> None:
+    """Fill P and X as `contact_frame` does, for the angular velocity of body b less that of body a."""
+    clear_frame(spans, P)
+    k = world.bodies[b, BODY_TREE]
+    shift = work.local[k] - world.trees[k, TREE_DOF]
+    add_turning_columns(world.dof_parent, work.S, world.bodies[b, BODY_DOF], 1.0, shift, P)
+    other = world.bodies[a, BODY_TREE] if a >= 0 else -1
+    if other >= 0:
+        shift = work.local[other] - world.trees[other, TREE_DOF]
+        add_turning_columns(world.dof_parent, work.S, world.bodies[a, BODY_DOF], -1.0, shift, P)
+    fill_responses(world, work, spans, a, b, P, X)
 
 
 @kernel(inner=True)
@@ -116,18 +148,25 @@ def along(direction: FloatArray, velocity: FloatArray) -> float:
 
 
 @kernel(inline=True)
-def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
-    """Stiffness and dissipation of a contact's pair of surfaces; infinite and 0 where it has no two surfaces."""
+def materials_of(world: PackedWorld, ints: IntArray) -> tuple[int, int]:
+    """Numbers of the materials of a contact's two surfaces; -1 and -1 where it has no two."""
     a = ints[SHAPE_A]
     b = ints[SHAPE_B]
     if ints[HALF_SPACE] >= 0:
         # Half-spaces follow the shapes.
         a = world.material.shape[0] - world.offsets.shape[0] + ints[HALF_SPACE]
     if a < 0 or b < 0:
+        return -1, -1
+    return world.material[a], world.material[b]
+
+
+@kernel(inline=True)
+def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
+    """Stiffness and dissipation of a contact's pair of surfaces; infinite and 0 where it has no two surfaces."""
+    a, b = materials_of(world, ints)
+    if a < 0:
         return math.inf, 0.0
-    return world.stiffness[world.material[a], world.material[b]], world.dissipation[
-        world.material[a], world.material[b]
-    ]
+    return world.stiffness[a, b], world.dissipation[a, b]
 
 
 @kernel(inner=True)
@@ -261,16 +300,17 @@ def build_blocks(world: PackedWorld, work: Work, island: Island, control: Contro
         island.k[c] = k + drive
         island.r[c] = r
         island.mu[c] = floats[MU]
+        island.cone_contacts[c] = c
         island.gammaE[c] = 0.0
 
 
 @kernel(inner=True)
-def warm_vector(work: Work, island: Island, i: int, edges: int) -> bool:
-    """Fill z0 with the previous step's variables of the same contacts (0 for new ones); False when none matched."""
-    first = work.contact_start[i]
-    nc = work.contact_start[i + 1] - first
-    r = edges // 2
-    nr = nc * r
+def warm_vector(work: Work, island: Island, control: Control) -> bool:
+    """Fill the contacts' part of z0 from the previous step, 0 for new contacts; False when none matched."""
+    first = work.contact_start[control.island]
+    nc = control.nc
+    r = control.edges // 2
+    nr = control.nr
     matched = False
     for c in range(nc):
         old = work.contact_int[work.island_contacts[first + c], PREVIOUS]

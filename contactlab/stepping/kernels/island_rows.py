@@ -17,7 +17,7 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
     """
     nc = control.nc
     nv = control.nv
-    nr = nc * (control.edges // 2)
+    nr = control.nr
     of_joints = control.nl + control.ng + control.nbox
     m = nc + nr + of_joints
     lo = island.k[:0]
@@ -31,13 +31,14 @@ def posed_rows(island: Island, joints: Joints | None, control: Control, h: float
         nr,
         control.nl,
         control.ng,
-        island.r[:nc],
-        island.mu[:nc],
+        island.r[: control.ncone],
+        island.mu[: control.ncone],
+        island.cone_contacts[: control.ncone],
         rows_at(island.J, 0, m, nv),
         rows_at(island.Y, 0, m, nv),
         island.k[:m],
         island.gamma[:m],
-        island.gammaE[:nc],
+        island.gammaE[: control.ncone],
         lo,
         hi,
         island.v_free[:nv],
@@ -59,6 +60,7 @@ def rows_left(rows: Rows, joints: Joints) -> Rows:
         0,
         rows.r,
         rows.mu,
+        rows.cone_contacts,
         rows_at(joints.J, 0, m, nv),
         rows_at(joints.Y, 0, m, nv),
         joints.k[:m],

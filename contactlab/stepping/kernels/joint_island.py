@@ -11,7 +11,7 @@ from contactlab.formulation.kernels.bilateral import (
 )
 from contactlab.formulation.kernels.boxed_rows import boxed_variables
 from contactlab.formulation.kernels.recover import add_impulses
-from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.rows import Rows, first_limit
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import (
     FOLLOW,
@@ -64,7 +64,7 @@ def add_joint_rows(world: PackedWorld, work: Work, joints: Joints, rows: Rows, i
             rows.lo[row - boxed] = low
             rows.hi[row - boxed] = high
     xs, ys = boxed_variables(rows.lo, rows.hi)
-    return 2 * rows.nc + 2 * rows.nr + rows.nl + xs + ys
+    return first_limit(rows) + rows.nl + xs + ys
 
 
 @kernel(inner=True)
@@ -129,7 +129,7 @@ def warm_joints(island: Island, joints: Joints, rows: Rows, i: int, cfm: float) 
     """Fill z0 behind the contacts with the previous step's variables of the same rows; False when none took part."""
     xs, _ = boxed_variables(rows.lo, rows.hi)
     matched = False
-    x = 2 * rows.nc + 2 * rows.nr
+    x = first_limit(rows)
     b = 0
     for place in range(joints.row_start[i], joints.row_start[i + 1]):
         row = joints.island_rows[place]
@@ -157,7 +157,7 @@ def write_joint_rows(rows: Rows, island: Island, joints: Joints, chunk: Chunk, c
     nu = before + rows.nl
     boxed = nu + rows.nb
     xs, _ = boxed_variables(rows.lo, rows.hi)
-    limit = 2 * before
+    limit = first_limit(rows)
     x = limit + rows.nl
     first = joints.row_start[i]
     for place in range(joints.row_start[i + 1] - first):

@@ -139,8 +139,10 @@ class Control:
     island: int  # the one being treated
     failure: int
     singular_dof: int  # degree of freedom that moves no mass
-    # The island in progress: contacts, velocities, rows L, G and B, and the variables of its LCP.
+    # The island in progress: contacts, friction, velocities, rows L, G and B, and the variables of its LCP.
     nc: int
+    ncone: int  # friction cones and their rows F, those of moments included
+    nr: int
     nv: int
     nl: int
     ng: int
@@ -164,6 +166,7 @@ class Control:
     solver: int
     tau_mode: int
     edges: int
+    cones: int  # friction cones of a contact at most
     warm_start: int
     propose: int  # whether a proposal may take the place of a solve
     cone: int  # whether friction has the exact cone: such a problem is solved, and judged, outside
@@ -217,6 +220,8 @@ class PackedWorld(NamedTuple):
     material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
+    torsional: FloatArray  # (m, m) lengths [m] of torsional and rolling friction; (0, 0) where no pair has any
+    rolling: FloatArray
 
 
 class Work(NamedTuple):
@@ -243,7 +248,8 @@ class Work(NamedTuple):
     energy: FloatArray  # (2,) kinetic, potential [J]
     contact_int: IntArray  # (capacity, CONTACT_INTS)
     contact_float: FloatArray  # (capacity, CONTACT_FLOATS)
-    contact_z: FloatArray  # (capacity, w) LCP variables by contact: fN, r of fF+, r of fF-, lambda
+    contact_z: FloatArray  # (capacity, w) LCP variables by contact, see `contactlab.stepping.kernels.moments`
+    contact_moment: FloatArray  # (capacity, 3) impulse [N m s] of torsional and rolling friction on body B
     given_int: IntArray  # (given, CONTACT_INTS) contacts from outside the loop for this step, ascending in id
     given_float: FloatArray  # (given, CONTACT_FLOATS), VN_MINUS not filled
     previous_id: IntArray  # (capacity,)
@@ -265,8 +271,10 @@ class Work(NamedTuple):
 class Island(NamedTuple):
     """Blocks, LCP and solution of the island in progress, in flat buffers of at least the size needed."""
 
-    r: IntArray  # nc
-    mu: FloatArray  # nc
+    r: IntArray  # ncone
+    mu: FloatArray  # ncone
+    cone_contacts: IntArray  # ncone
+    axes: FloatArray  # (rows of moments, 3) their directions
     J: FloatArray  # m nv
     Y: FloatArray  # m nv
     frame: FloatArray  # 6 nv scratch: motion of one contact's point, and the response to it
@@ -275,7 +283,7 @@ class Island(NamedTuple):
     reach: IntArray  # nv: see contactlab.formulation.kernels.proposal
     k: FloatArray  # m
     gamma: FloatArray  # m
-    gammaE: FloatArray  # nc
+    gammaE: FloatArray  # ncone
     Mv: FloatArray  # nv
     v_free: FloatArray  # nv
     M: FloatArray  # n n

@@ -27,6 +27,7 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
+from contactlab.stepping.kernels.moments import add_moments, count_friction, warm_moments
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -40,20 +41,24 @@ def next_island(
     if control.island >= control.n_islands:
         control.place = FINISH
         return GO_ON
-    if not fits(work, island, joints, control, parameters.cfm):
+    if not fits(world, work, island, joints, control, parameters.cfm):
         return NEED_SPACE
     i = control.island
     nc = control.nc
-    nr = nc * (control.edges // 2)
-    n = 2 * nc + 2 * nr
+    nr = control.nr
+    n = nc + 2 * nr + control.ncone
     build_blocks(world, work, island, control, parameters)
     control.has_z0 = 0
-    if control.warm_start != 0 and warm_vector(work, island, i, control.edges):
+    if control.warm_start != 0 and warm_vector(work, island, control):
         control.has_z0 = 1
+    if control.ncone > nc:
+        add_moments(world, work, island, control)
+        warm_moments(world, work, island, control)
     rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
     control.proposed = 0
-    if rows.k.shape[0] == nc + nr and control.has_z0 != 0 and control.propose != 0:
+    contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
+    if contacts_alone and control.has_z0 != 0 and control.propose != 0:
         control.proposed = propose(
             rows,
             island.reach[: control.nv],
@@ -94,19 +99,20 @@ def next_island(
 
 
 @kernel(inline=True)
-def fits(work: Work, island: Island, joints: Joints | None, control: Control, cfm: float) -> bool:
+def fits(world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, cfm: float) -> bool:
     """Note the sizes of the island in progress; False where its buffers are too small, with those wanted noted."""
     i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
     nv = work.island_nv[i]
     control.nc = nc
     control.nv = nv
-    room = nc <= island.r.shape[0] and nv <= island.Mv.shape[0]
+    count_friction(world, work, control)
+    room = nc <= island.r.shape[0] // control.cones and nv <= island.Mv.shape[0]
     if joints is not None:
         count_joint_rows(joints, control, cfm)
         ng = control.ng
-        m = nc * (1 + control.edges // 2) + control.nl + ng + control.nbox
-        n = nc * (2 + control.edges) + control.nl + 2 * control.nbox
+        m = nc + control.nr + control.nl + ng + control.nbox
+        n = nc + 2 * control.nr + control.ncone + control.nl + 2 * control.nbox
         room = room and nv <= joints.v0.shape[0] and m <= min(island.k.shape[0], joints.k.shape[0])
         room = room and n <= island.q.shape[0] and ng * ng <= joints.P.shape[0]
         if not room:

@@ -9,6 +9,26 @@ from lcp.kernels import kernel
 
 
 @kernel(inner=True)
+def relative_turning(world: PackedWorld, work: Work, a: int, b: int, v: FloatArray, out: FloatArray) -> None:
+    """Fill ``out`` (3,), the angular velocity under v of body b less that of a; bodies as in `relative_velocity`."""
+    for k in range(3):
+        out[k] = 0.0
+    j = world.bodies[b, BODY_DOF]
+    while j >= 0:
+        for k in range(3):
+            out[k] += work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+    j = world.bodies[a, BODY_DOF] if a >= 0 else -1
+    while j >= 0:
+        for k in range(3):
+            out[k] -= work.S[j, k] * v[j]
+        j = world.dof_parent[j]
+    if motion_of(world, a) >= 0:
+        for k in range(3):
+            out[k] -= work.motion_twist[motion_of(world, a), k]
+
+
+@kernel(inner=True)
 def relative_velocity(
     world: PackedWorld,
     work: Work,

@@ -40,7 +40,7 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
     first = work.contact_start[i]
     nc = control.nc
     r = control.edges // 2
-    nr = nc * r
+    nr = control.nr
     normal = work.scratch[0:3]
     t1 = work.scratch[3:6]
     t2 = work.scratch[6:9]
@@ -104,6 +104,7 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
             row.point[j] = point[j]
             row.normal[j] = normal[j]
             row.impulse[j] = impulse[j]
+            row.moment[j] = work.contact_moment[index, j]
         row.gap = floats[GAP]
         row.mu = floats[MU]
         row.impulse_normal = h * force

@@ -1,0 +1,224 @@
+"""Torsional and rolling friction in a step: further friction cones over the normal forces of an island's contacts.
+
+With w the angular velocity of body B less that of body A, n the normal, and rho_t and rho_r the lengths that the pair
+of surfaces has::
+
+    torsional   one row n . w,                                     |moment along n| <= rho_t fN
+    rolling     the rows d . w of a pyramid of directions across n, sum |moments along d| <= rho_r fN
+
+The first d is along the rolling that the step begins with, so that straight rolling meets its bound exactly whatever
+its direction; at rest it is the contact's first tangent. In a planar world d is the normal of the plane, and nothing
+spins about n.
+
+Rows and cones stand behind those of sliding friction, contact by contact, the torsional one first. By contact, the
+LCP's variables are kept as [fN | r of fF+ | r of fF- | lambda], behind which a world with such friction has, in the
+same order, those of the torsional cone (3) and those of the rolling one (2 r + 1).
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.blocks import along, fill_along, materials_of, turning_frame
+from contactlab.stepping.kernels.kinematic import motion_of
+from contactlab.stepping.kernels.layout import (
+    BODY_A,
+    BODY_B,
+    NORMAL,
+    PREVIOUS,
+    Control,
+    FloatArray,
+    IntArray,
+    Island,
+    PackedWorld,
+    Work,
+)
+from contactlab.stepping.kernels.relative import relative_turning
+from lcp.kernels import kernel
+
+# Rolling slower than this [rad/s] has no direction.
+STILL = 1e-9
+
+
+@kernel(inline=True)
+def lengths_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
+    """Lengths of torsional and rolling friction of a contact's pair of surfaces; 0 where it has no two surfaces."""
+    a, b = materials_of(world, ints)
+    if a < 0:
+        return 0.0, 0.0
+    return world.torsional[a, b], world.rolling[a, b]
+
+
+@kernel(inner=True)
+def count_friction(world: PackedWorld, work: Work, control: Control) -> None:
+    """Note how many friction cones and rows F the island in progress has."""
+    r = control.edges // 2
+    control.ncone = control.nc
+    control.nr = control.nc * r
+    if world.torsional.shape[0] == 0:
+        return
+    first = work.contact_start[control.island]
+    for c in range(control.nc):
+        torsional, rolling = lengths_of(world, work.contact_int[work.island_contacts[first + c]])
+        if torsional > 0.0:
+            control.ncone += 1
+            control.nr += 1
+        if rolling > 0.0:
+            control.ncone += 1
+            control.nr += r
+
+
+@kernel(inner=True)
+def add_moments(world: PackedWorld, work: Work, island: Island, control: Control) -> None:
+    """Fill the rows and cones of moments of the island in progress, J and Y within the spans of its contacts."""
+    nc = control.nc
+    nv = control.nv
+    r = control.edges // 2
+    first = work.contact_start[control.island]
+    m = nc + control.nr
+    J = rows_at(island.J, 0, m, nv)
+    Y = rows_at(island.Y, 0, m, nv)
+    P = rows_at(island.frame, 0, 3, nv)
+    X = rows_at(island.frame, 3 * nv, 3, nv)
+    normal = work.scratch[0:3]
+    t1 = work.scratch[3:6]
+    t2 = work.scratch[6:9]
+    cone = nc
+    begin = nc * (1 + r)
+    row = begin
+    for c in range(nc):
+        index = work.island_contacts[first + c]
+        ints = work.contact_int[index]
+        torsional, rolling = lengths_of(world, ints)
+        if torsional == 0.0 and rolling == 0.0:
+            continue
+        turning_frame(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X)
+        for j in range(3):
+            normal[j] = work.contact_float[index, NORMAL + j]
+        if torsional > 0.0:
+            for j in range(3):
+                island.axes[row - begin, j] = normal[j]
+            add_cone(island, cone, c, 1, torsional)
+            cone += 1
+            row += 1
+        if rolling > 0.0:
+            rolling_axes(world, work, ints[BODY_A], ints[BODY_B], normal, t1, t2)
+            for e in range(r):
+                tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, island.axes[row - begin + e])
+            add_cone(island, cone, c, r, rolling)
+            cone += 1
+            row += r
+        told = motion_of(world, ints[BODY_A])
+        rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
+        for i in range(row - rows, row):
+            axis = island.axes[i - begin]
+            for j in range(4):
+                island.spans[i, j] = island.spans[c, j]
+            fill_along(island.spans[c], axis, P, J[i])
+            fill_along(island.spans[c], axis, X, Y[i])
+            island.k[i] = -along(axis, work.motion_twist[told]) if told >= 0 else 0.0
+            island.gamma[i] = 0.0
+
+
+@kernel(inline=True)
+def add_cone(island: Island, cone: int, contact: int, directions: int, length: float) -> None:
+    """State a cone of moments over the normal force of a contact."""
+    island.r[cone] = directions
+    island.mu[cone] = length
+    island.cone_contacts[cone] = contact
+    island.gammaE[cone] = 0.0
+
+
+@kernel(inner=True)
+def rolling_axes(
+    world: PackedWorld, work: Work, a: int, b: int, normal: FloatArray, t1: FloatArray, t2: FloatArray
+) -> None:
+    """Fill two axes across the normal, the first along the rolling of body b on body a at the start of the step."""
+    planar_tangents(normal, world.plane, t1, t2)
+    if world.plane[0] != 0.0 or world.plane[1] != 0.0 or world.plane[2] != 0.0:
+        for j in range(3):
+            t1[j] = world.plane[j]
+        return
+    w = work.scratch[9:12]
+    relative_turning(world, work, a, b, work.v, w)
+    spin = along(normal, w)
+    for j in range(3):
+        w[j] -= spin * normal[j]
+    speed = math.sqrt(along(w, w))
+    if speed > STILL:
+        for j in range(3):
+            t1[j] = w[j] / speed
+        t2[0] = normal[1] * t1[2] - normal[2] * t1[1]
+        t2[1] = normal[2] * t1[0] - normal[0] * t1[2]
+        t2[2] = normal[0] * t1[1] - normal[1] * t1[0]
+
+
+@kernel(inner=True)
+def warm_moments(world: PackedWorld, work: Work, island: Island, control: Control) -> None:
+    """Fill the part of z0 that belongs to moments from the previous step, 0 for new contacts."""
+    exchange_moments(world, work, island, control, True)
+
+
+@kernel(inner=True)
+def keep_moments(world: PackedWorld, work: Work, island: Island, control: Control) -> None:
+    """Keep the variables of moments by contact."""
+    exchange_moments(world, work, island, control, False)
+
+
+@kernel(inner=True)
+def exchange_moments(world: PackedWorld, work: Work, island: Island, control: Control, warm: bool) -> None:
+    """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact."""
+    nc = control.nc
+    nr = control.nr
+    r = control.edges // 2
+    first = work.contact_start[control.island]
+    cone = nc
+    row = nc * (1 + r)
+    for c in range(nc):
+        index = work.island_contacts[first + c]
+        ints = work.contact_int[index]
+        torsional, rolling = lengths_of(world, ints)
+        kept = work.contact_z[index]
+        old = ints[PREVIOUS]
+        if not warm:
+            for j in range(2 + 2 * r, kept.shape[0]):
+                kept[j] = 0.0
+        at = 2 + 2 * r
+        for kind in range(2):
+            directions = 1 if kind == 0 else r
+            if (torsional if kind == 0 else rolling) > 0.0:
+                for e in range(2 * directions + 1):
+                    place = nc + 2 * nr + cone
+                    if e < directions:
+                        place = row + e
+                    elif e < 2 * directions:
+                        place = row + nr + e - directions
+                    if warm:
+                        island.z0[place] = work.previous_z[old, at + e] if old >= 0 else 0.0
+                    else:
+                        kept[at + e] = island.z[place]
+                cone += 1
+                row += directions
+            at += 2 * directions + 1
+
+
+@kernel(inner=True)
+def moment_impulses(work: Work, island: Island, control: Control, h: float) -> None:
+    """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
+    nc = control.nc
+    r = control.edges // 2
+    first = work.contact_start[control.island]
+    begin = nc * (1 + r)
+    for c in range(nc):
+        moment = work.contact_moment[work.island_contacts[first + c]]
+        for j in range(3):
+            moment[j] = 0.0
+    row = begin
+    for cone in range(nc, control.ncone):
+        moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]
+        for i in range(row, row + island.r[cone]):
+            for j in range(3):
+                moment[j] += h * island.f[i] * island.axes[i - begin, j]
+        row += island.r[cone]

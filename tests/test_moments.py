@@ -1,0 +1,315 @@
+"""Torsional and rolling friction: further friction cones over the normal force of a contact."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scene_texts import CUBE, write
+
+import lcp
+import problem_data
+from contactlab import ConstraintSolver, ConvexRelaxation, StaggeredProjections
+from contactlab.contact import Box, ContactError, HalfSpace, Material, Sphere
+from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.impact import ALL_LAWS
+from contactlab.impact.errors import ImpactError
+from contactlab.simulation import (
+    ConstantVelocity,
+    Recording,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+    verify,
+)
+from contactlab.simulation.scene import load_scene
+from contactlab.spatial import RigidInertia, Transform
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+G = 9.81
+MASS, RADIUS = 2.0, 0.1
+INERTIA = 0.4 * MASS * RADIUS**2
+MU = 0.8
+
+
+def ball(omega, velocity=(0.0, 0.0, 0.0), h=1e-3, torsional=0.0, rolling=0.0, **more):
+    """A ball on the ground over a step: sliding friction along x and y, moments about z, x and y."""
+    M = np.diag([MASS] * 3 + [INERTIA] * 3)
+    N = [[0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
+    sliding = [[1.0, 0.0, 0.0, 0.0, -RADIUS, 0.0], [0.0, 1.0, 0.0, RADIUS, 0.0, 0.0]]
+    turning = np.eye(6)
+    F, mu, r, cones = list(sliding), [MU], [2], [0]
+    for length, rows in ((torsional, [turning[5]]), (rolling, [turning[3], turning[4]])):
+        if length > 0.0:
+            F += rows
+            mu.append(length)
+            r.append(len(rows))
+            cones.append(0)
+    momentum = M @ np.concatenate((velocity, omega)) - h * MASS * G * turning[2]
+    return ConstraintVelProblemData(M=M, Mv=momentum, N=N, F=F, mu=mu, r=r, cone_contacts=cones, **more)
+
+
+def after(data, h=1e-3, solver=None):
+    solution = ConstraintSolver(lcp.Lemke() if solver is None else solver).solve_discretized_problem(data, h)
+    assert solution.certificate.holds(1e-9)
+    return solution
+
+
+@pytest.mark.nojit
+def test_a_spinning_ball_is_slowed_by_its_torsional_length():
+    """By 5 mu_s g / (2 r^2), with the moment mu_s m g; the rest of the motion is as without."""
+    h, length = 1e-3, 0.004
+    solution = after(ball((0.0, 0.0, 30.0), torsional=length))
+    assert solution.v_plus[5] == pytest.approx(30.0 - h * 5.0 * length * G / (2.0 * RADIUS**2), rel=1e-12)
+    assert solution.forces.fF[2] == pytest.approx(-length * MASS * G)
+    np.testing.assert_allclose(solution.v_plus[:5], 0.0, atol=1e-12)
+
+
+@pytest.mark.nojit
+def test_slow_spin_ends_within_the_step():
+    """Where the bound is more than enough, the spin is 0 and the moment what that takes."""
+    h = 1e-3
+    solution = after(ball((0.0, 0.0, 1e-3), torsional=0.004))
+    assert abs(solution.v_plus[5]) < 1e-15
+    assert solution.forces.fF[2] == pytest.approx(-INERTIA * 1e-3 / h)
+
+
+@pytest.mark.nojit
+def test_a_rolling_ball_is_slowed_by_its_rolling_length():
+    """By 5 g delta / (7 r), without slip: the rolling moment is delta m g, whichever way it rolls along an axis."""
+    h, length, speed = 1e-3, 0.002, 1.5
+    slower = speed - h * 5.0 * G * length / (7.0 * RADIUS)
+    for way in (1.0, -1.0):
+        solution = after(ball((0.0, way * speed / RADIUS, 0.0), (way * speed, 0.0, 0.0), rolling=length))
+        assert solution.v_plus[0] == pytest.approx(way * slower, rel=1e-12)
+        assert solution.v_plus[0] == pytest.approx(RADIUS * solution.v_plus[4], rel=1e-12)
+
+
+@pytest.mark.nojit
+def test_the_bound_follows_the_force_that_the_step_itself_finds():
+    """A ball pressed down five times harder within the step is slowed five times as much."""
+    h, length, more = 1e-3, 0.004, 4.0
+    data = ball((0.0, 0.0, 30.0), torsional=length)
+    pressed = data.Mv - h * more * MASS * G * np.eye(6)[2]
+    fields = {name: getattr(data, name) for name in ("N", "F", "mu", "r", "cone_contacts", "M")}
+    solution = after(ConstraintVelProblemData(Mv=pressed, **fields))
+    assert solution.v_plus[5] == pytest.approx(
+        30.0 - (1.0 + more) * h * 5.0 * length * G / (2.0 * RADIUS**2), rel=1e-12
+    )
+
+
+@pytest.mark.nojit
+def test_all_cones_of_a_contact_share_its_force_and_nothing_else():
+    """Sliding, spinning and rolling at once: each moment has its own bound, and the answer is that of enumeration."""
+    data = ball((3.0, 40.0, 30.0), (0.5, 0.0, 0.0), torsional=0.004, rolling=0.002)
+    solution = after(data)
+    fN, fF = solution.forces.fN[0], solution.forces.fF
+    assert np.abs(fF[:2]).sum() <= MU * fN * (1.0 + 1e-12)
+    assert abs(fF[2]) == pytest.approx(0.004 * fN)
+    assert np.abs(fF[3:]).sum() == pytest.approx(0.002 * fN)
+    np.testing.assert_allclose(solution.v_plus, after(data, solver=lcp.Enumeration()).v_plus, atol=1e-12)
+
+
+def test_random_problems_with_moments_are_certified():
+    """Dense inertia, random rows, several cones on every contact: Lemke's answer meets every condition."""
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        nc, nv = 3, 9
+        A = rng.normal(size=(nv, nv))
+        M = A @ A.T + 0.5 * np.eye(nv)
+        cones = np.concatenate((np.arange(nc), rng.integers(0, nc, 3)))
+        r = rng.integers(1, 3, cones.size)
+        data = ConstraintVelProblemData(
+            M=M,
+            Mv=M @ rng.normal(size=nv),
+            N=rng.normal(size=(nc, nv)),
+            F=rng.normal(size=(r.sum(), nv)),
+            mu=rng.uniform(0.05, 1.0, cones.size),
+            r=r,
+            cone_contacts=cones,
+        )
+        after(data, h=0.01)
+
+
+def test_a_file_keeps_the_cones(tmp_path):
+    """What is read back gives the same bits; data without further cones have no member for them."""
+    data = ball((0.0, 0.0, 30.0), torsional=0.004, rolling=0.002)
+    problem_data.save(tmp_path / "cones.npz", data)
+    opened = problem_data.load(tmp_path / "cones.npz")
+    np.testing.assert_array_equal(opened.cone_contacts, [0, 0, 0])
+    np.testing.assert_array_equal(after(opened).v_plus, after(data).v_plus)
+    problem_data.save(tmp_path / "plain.npz", ball((0.0, 0.0, 30.0)))
+    with np.load(tmp_path / "plain.npz") as members:
+        assert "cone_contacts" not in members
+
+
+@pytest.mark.parametrize("cones", [[0, 1, 1], [1, 0, 0], [0, -1, 0], [0, 0.5, 0], [0, 2**60, 0], [0, 0]])
+def test_numbers_of_contacts_are_checked(cones):
+    """The contacts' own cones come first, and further ones name contacts that there are."""
+    data = ball((0.0, 0.0, 30.0), torsional=0.004, rolling=0.002)
+    fields = {name: getattr(data, name) for name in ("Mv", "N", "F", "mu", "r", "M")}
+    with pytest.raises(ProblemDataError) as caught:
+        ConstraintVelProblemData(**fields, cone_contacts=cones)
+    assert caught.value.field in ("cone_contacts", "N")
+
+
+@pytest.mark.parametrize("solver", [ConvexRelaxation(), StaggeredProjections()])
+def test_what_knows_no_moments_says_so(solver):
+    """Backends of quadratic programs and the exact cone refuse them, naming the field."""
+    data = ball((0.0, 0.0, 30.0), torsional=0.004)
+    with pytest.raises(ProblemDataError, match="cone_contacts"):
+        ConstraintSolver(solver).solve_discretized_problem(data, 1e-3)
+    with pytest.raises(ProblemDataError, match="cone_contacts"):
+        ConstraintSolver(friction="cone").solve_discretized_problem(data, 1e-3)
+
+
+@pytest.mark.parametrize("law", ALL_LAWS)
+def test_impact_laws_say_so_too(law):
+    """They know one cone for each contact."""
+    with pytest.raises(ImpactError, match="further cones"):
+        law(0.5).solve(ball((0.0, 0.0, 30.0), (0.0, 0.0, -1.0), torsional=0.004))
+
+
+def rolling_world(material, velocity=(0.0, 0.0, 0.0), omega=(0.0, 0.0, 0.0), slope=0.0, **more):
+    builder = WorldBuilder(**more)
+    normal = np.array([-np.sin(slope), 0.0, np.cos(slope)])
+    builder.add_half_space("ground", HalfSpace(normal, 0.0), Material(MU))
+    inertia = RigidInertia(MASS, (0.0, 0.0, 0.0), INERTIA * np.eye(3))
+    start = (*(RADIUS * normal), 1.0, 0.0, 0.0, 0.0)
+    builder.add_free_body("ball", inertia, Sphere(RADIUS), material, q=start, v=(*velocity, *omega))
+    return builder.build()
+
+
+def checked(recording):
+    """Every step certified and verified, the ledger closed, the record's problems and solutions those of the loop."""
+    report = verify(recording, every=17)
+    assert report.holds, report
+    assert np.abs(recording.ledger.residual).max() < 1e-12 * max(1.0, recording.kinetic[0])
+    last = recording.n_steps - 1
+    problem, solution = recording.problem(last), recording.z(last)
+    formed = form_discretized_lcp(problem, float(recording.h[last]))
+    assert lcp.residuals(lcp.LCP(formed.MM, formed.qq), solution).scaled < 1e-12
+    return recording
+
+
+def test_a_ball_that_spins_comes_to_rest_when_the_formula_says():
+    """omega = omega0 - 5 mu_s g t / (2 r^2) until it is 0, then at rest; to O(h)."""
+    h, length, omega = 1e-3, 0.004, 3.0
+    recording = checked(
+        simulate(rolling_world(Material(MU, torsional=length), omega=(0.0, 0.0, omega)), TimeStepping(h), 1.0)
+    )
+    rate = 5.0 * length * G / (2.0 * RADIUS**2)
+    wanted = np.maximum(0.0, omega - rate * recording.time)
+    np.testing.assert_allclose(recording.v[:, 5], wanted, atol=rate * h)
+    assert np.abs(recording.v[-1]).max() < 1e-12
+    assert recording.contacts.moment[0] == pytest.approx([0.0, 0.0, -h * length * MASS * G])
+
+
+@pytest.mark.parametrize("heading", [0.0, 0.3, np.pi / 4, 2.0])
+@pytest.mark.parametrize("edges", [4, 8])
+def test_a_ball_that_rolls_comes_to_rest_whatever_its_heading(heading, edges):
+    """v = v0 - 5 g delta t / (7 r), straight on, and then rest."""
+    h, length, speed = 1e-3, 0.02, 0.4
+    ahead = np.array([np.cos(heading), np.sin(heading), 0.0])
+    turn = np.cross([0.0, 0.0, 1.0], ahead) * speed / RADIUS
+    world = rolling_world(Material(MU, rolling=length), speed * ahead, turn)
+    recording = checked(simulate(world, TimeStepping(h, edges=edges), 0.5))
+    rate = 5.0 * G * length / (7.0 * RADIUS)
+    np.testing.assert_allclose(
+        recording.v[:, :3] @ ahead, np.maximum(0.0, speed - rate * recording.time), atol=2.0 * rate * h
+    )
+    np.testing.assert_allclose(recording.v[:, :3] @ np.cross([0.0, 0.0, 1.0], ahead), 0.0, atol=1e-9)
+    assert np.abs(recording.v[-1]).max() < 1e-9
+
+
+@pytest.mark.parametrize(("share", "stays"), [(0.95, True), (1.05, False)])
+def test_a_ball_rests_on_a_slope_below_delta_over_r(share, stays):
+    """tan(slope) < delta / r: the normal force acts far enough ahead of the middle to hold it."""
+    length = 0.02
+    world = rolling_world(Material(MU, rolling=length), slope=np.arctan(share * length / RADIUS))
+    recording = checked(simulate(world, TimeStepping(1e-3), 0.2))
+    assert (np.abs(recording.v).max() < 1e-9) == stays
+
+
+def test_in_a_planar_world_there_is_rolling_and_no_spin():
+    """The plane's normal is the one axis; nothing turns about the contact's normal."""
+    h, length, speed = 1e-3, 0.02, 0.4
+    builder = WorldBuilder(planar=(0.0, 1.0, 0.0))
+    builder.add_half_space("ground", HalfSpace((0.0, 0.0, 1.0), 0.0), Material(MU))
+    inertia = RigidInertia(MASS, (0.0, 0.0, 0.0), INERTIA * np.eye(3))
+    material = Material(MU, torsional=1.0, rolling=length)
+    start = (0.0, 0.0, RADIUS, 1.0, 0.0, 0.0, 0.0)
+    builder.add_free_body("ball", inertia, Sphere(RADIUS), material, q=start, v=(speed, 0, 0, 0, speed / RADIUS, 0))
+    recording = checked(simulate(builder.build(), TimeStepping(h), 0.1))
+    forward = recording.v @ recording.v[0] / np.linalg.norm(recording.v[0])
+    rate = 5.0 * G * length / (7.0 * RADIUS) / speed * np.linalg.norm(recording.v[0])
+    assert forward[0] - forward[-1] == pytest.approx(0.1 * rate, rel=0.02)
+
+
+def test_a_moving_plate_takes_a_spinning_ball_along():
+    """Torsional friction is against the surface's own turning: a ball on a turntable ends up turning with it."""
+    builder = WorldBuilder()
+    motion = ConstantVelocity(Transform(p=(0.0, 0.0, -0.1)), angular_velocity=(0.0, 0.0, 2.0))
+    builder.add_kinematic_body("table", Box((1.0, 1.0, 0.1)), Material(MU), motion)
+    inertia = RigidInertia(MASS, (0.0, 0.0, 0.0), INERTIA * np.eye(3))
+    material = Material(MU, torsional=0.01)
+    builder.add_free_body("ball", inertia, Sphere(RADIUS), material, q=(0, 0, RADIUS, 1, 0, 0, 0), v=np.zeros(6))
+    recording = checked(simulate(builder.build(), TimeStepping(1e-3), 0.2))
+    assert recording.v[-1, 5] == pytest.approx(2.0, rel=1e-9)
+
+
+def test_the_wrench_between_two_bodies_has_the_moment():
+    """About the contact point itself, the net wrench is the moment of torsional friction."""
+    length = 0.004
+    world = rolling_world(Material(MU, torsional=length), omega=(0.0, 0.0, 30.0))
+    recording = simulate(world, TimeStepping(1e-3), steps=5)
+    wrench = recording.contacts.between("ground", "ball").net_wrench(at=(0.0, 0.0, 0.0))
+    assert wrench[2] == pytest.approx([0.0, 0.0, -length * MASS * G, 0.0, 0.0, MASS * G])
+    back = recording.contacts.between("ground", "ball").net_wrench(at=(0.0, 0.0, 0.0), on="ground")
+    np.testing.assert_array_equal(back, -wrench)
+
+
+def test_a_record_of_an_earlier_release_has_no_moments(tmp_path):
+    """Records of schema 5 lack the column: it is read as 0, and everything else as it is."""
+    recording = simulate(rolling_world(Material(MU), (0.3, 0.0, 0.0)), TimeStepping(1e-3), steps=5)
+    recording.save(tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as members:
+        arrays = {name: members[name] for name in members.files if name != "contact_moment"}
+    meta = json.loads(str(arrays["meta"])) | {"schema": 5}
+    arrays["meta"] = np.array(json.dumps(meta))
+    np.savez(tmp_path / "old.npz", **arrays)
+    opened = Recording.open(tmp_path / "old.npz")
+    np.testing.assert_array_equal(opened.contacts.moment, np.zeros((5, 3)))
+    np.testing.assert_array_equal(opened.v, recording.v)
+    assert verify(opened).holds
+
+
+def test_scenes_and_records_carry_the_lengths(tmp_path):
+    """[[material]] has torsional and rolling; a record gives back the material."""
+    text = CUBE.replace("mu = ", "torsional = 0.001\nrolling = 0.002\nmu = ", 1)
+    scene = load_scene(write(tmp_path, text))
+    materials = [*(surface.material for surface in scene.world.surfaces), *scene.world.half_space_materials]
+    assert any((one.torsional, one.rolling) == (0.001, 0.002) for one in materials)
+    recording = simulate(scene.world, scene.stepper, steps=2)
+    recording.save(tmp_path / "run.npz")
+    opened = Recording.open(tmp_path / "run.npz").world
+    assert [one.material for one in opened.surfaces] == [one.material for one in scene.world.surfaces]
+    assert opened.half_space_materials == scene.world.half_space_materials
+
+
+def test_the_exact_cone_refuses_worlds_with_moments():
+    """Named before a step is taken."""
+    world = rolling_world(Material(MU, torsional=0.004))
+    with pytest.raises(SimulationConfigError, match="torsional and rolling"):
+        simulate(world, TimeStepping(1e-3, friction="cone"), steps=1)
+
+
+@pytest.mark.parametrize("field", ["torsional", "rolling"])
+def test_lengths_are_not_negative(field):
+    """Nor anything that is no number."""
+    for value in (-1e-9, np.nan, np.inf):
+        with pytest.raises(ContactError) as caught:
+            Material(0.5, **{field: value})
+        assert caught.value.field == field

@@ -27,7 +27,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels once, side by side, before processes that would each compile them take up the whole suite."""
-    whole = config.args_source is not pytest.Config.ArgsSource.ARGS
+    whole = config.args_source is not pytest.Config.ArgsSource.ARGS and not os.environ.get("NUMBA_DISABLE_JIT")
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         return
     command = [sys.executable, "-m", "contactlab.cli", "warmup"]

@@ -116,6 +116,7 @@ def test_branches_that_share_nothing_do_not_couple() -> None:
     assert (towers[i] == towers[j]).all()
 
 
+@pytest.mark.slow
 def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
     """6000 velocities, 4000 contacts: under 5 s and 200 MB in all, and each tower's contacts carry its weights."""
     model, q, contacts = pile(1000)

@@ -12,6 +12,7 @@ EXAMPLES = sorted(GALLERY.glob("*.py"))
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.slow
 def test_example_runs(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It runs as a script."""
     runpy.run_path(str(example), run_name="__main__")

@@ -428,7 +428,7 @@ def test_model_is_immutable_but_its_packed_arrays_fit_the_kernels():
         model.bodies = ()
     assert not model.gravity.flags.writeable
     assert not model.bodies[0].inertia.com.flags.writeable
-    for packed in alone(model).packed:
+    for packed in arrays_of(alone(model)).packed:
         assert packed.flags.writeable
         assert packed.flags.c_contiguous
         assert packed.dtype in (np.float64, np.int64)

@@ -148,6 +148,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_without_any_patch_kernels_give_the_same_bits() -> None:
     """A release of numba with which nothing was tried compiles by its own way."""
     printed = []

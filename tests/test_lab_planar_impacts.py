@@ -180,6 +180,7 @@ def test_folder_must_hold_one_file_of_impacts(file: Path, tmp_path: Path) -> Non
         find_planar_impacts(empty)
 
 
+@pytest.mark.slow
 def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Tables, balance, intervals and JSON; too many folds are bad input."""
     out = tmp_path / "out.json"

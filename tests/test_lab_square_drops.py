@@ -246,6 +246,7 @@ def test_command_prints_the_models_and_a_fit(
     assert main(["impact", str(file), "--fit", "--folds", "5"]) == 2
 
 
+@pytest.mark.slow
 def test_command_draws_errors_and_drops(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

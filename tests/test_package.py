@@ -48,22 +48,30 @@ def package_folder(package: str) -> Path:
 
 
 def public_modules(package: str) -> list[str]:
-    """Every module of a package but the kernels: those are imported inside functions, by the first solve or step."""
+    """Every module of a package but the kernels and their views, which the first solve or step imports."""
     folder = package_folder(package)
     names = [package]
     for module in pkgutil.walk_packages([str(folder)], prefix=f"{package}."):
-        if ".kernels" not in module.name and not module.name.endswith("__main__"):
+        kernels = ".kernels" in module.name or module.name == "lcp.compiler.views"
+        if not kernels and not module.name.endswith("__main__"):
             names.append(module.name)
     return names
 
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_import_is_light(package: str) -> None:
-    """Importing a package costs less than 150 ms beyond numpy (median of seven new interpreters)."""
-    code = f"import time, numpy; begun = time.perf_counter(); import {package}; print(time.perf_counter() - begun)"
+    """Importing a package costs less than 150 ms beyond numpy; on a slow machine, than three times numpy's own import.
+
+    Medians of seven new interpreters.
+    """
+    code = (
+        "import time; begun = time.perf_counter(); import numpy; there = time.perf_counter(); "
+        f"import {package}; print(there - begun, time.perf_counter() - there)"
+    )
     run_python(code)  # bytecode and disk cache
-    seconds = statistics.median(float(run_python(code)) for _ in range(7))
-    assert seconds < IMPORT_LIMIT
+    seconds = [[float(number) for number in run_python(code).split()] for _ in range(7)]
+    numpy_alone, package_alone = (statistics.median(column) for column in zip(*seconds, strict=True))
+    assert package_alone < max(IMPORT_LIMIT, 3.0 * numpy_alone)
 
 
 @pytest.mark.parametrize("package", PACKAGES)

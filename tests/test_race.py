@@ -199,6 +199,7 @@ def test_what_a_trial_makes_of_misbehaviour(own: Path, name: str, status: str) -
     assert row.time <= 0.1
 
 
+@pytest.mark.slow
 def test_a_hanging_solver_is_ended(own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process is killed, the row says TIMEOUT, and the next trial goes on."""
     file = tmp_path / "hang.py"

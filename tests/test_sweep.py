@@ -247,6 +247,7 @@ def test_a_script_without_its_guard_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.slow
 def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal.Signals) -> None:
     """By Ctrl-C or the hard way: its workers end with it, the rows stand, the rest is computed by the next."""
     out, marks = tmp_path / "out", tmp_path / "marks"

@@ -80,6 +80,7 @@ def wait_for_workers(address: str, count: int) -> None:
         client.wait_for_workers(count, timeout=90)
 
 
+@pytest.mark.slow
 def test_the_same_rows_with_a_worker_killed_and_nothing_twice_on_resuming(cluster: Cluster, tmp_path: Path) -> None:
     """Bit for bit those of this process; gone on with, the sweep computes nothing."""
     marks, out = tmp_path / "marks", tmp_path / "out"
@@ -108,6 +109,7 @@ def test_the_same_rows_with_a_worker_killed_and_nothing_twice_on_resuming(cluste
     assert bits(there) == bits(sweep(sweep_tasks.walk, tasks, jobs=1))
 
 
+@pytest.mark.slow
 def test_poisoned_tasks_take_no_worker_with_them(cluster: Cluster) -> None:
     """Raising, exiting, crashing and hanging in compiled code: the rows of this machine's own processes."""
     tasks = [{"kind": kind} for kind in ("raise", "exit", "segfault", "kill", "hang", "fine")]

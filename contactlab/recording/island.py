@@ -76,6 +76,7 @@ def trees_of(recording: Record, i: int, island: int) -> IntArray:
 
 def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblemData, FloatArray | None]:
     """Return the problem data of an island, and what its solver was started from."""
+    supply = _supply(recording, i)  # first: it refuses a step that there is not
     tau = recording.rows["tau"][i] if recording.rows["tau"].shape[0] else None
     h = float(recording.h[i])
     driver = Driver(
@@ -85,7 +86,7 @@ def formed(recording: Record, i: int, island: int) -> tuple[ConstraintVelProblem
         steps=1,
         h=h,
         tau=tau,
-        supply=_supply(recording, i),
+        supply=supply,
         targets=recording.rows["drive_target"][i],
         motions=_motions(recording, i),
         external=True,

@@ -19,12 +19,12 @@ from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
+from contactlab.stepping.time_stepping import StepResult, TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.recording.writer import RecordWriter
-    from contactlab.stepping.time_stepping import StepResult, TimeStepping
     from contactlab.world.world import World
 
 __all__ = ["simulate"]

@@ -16,8 +16,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.formulation.kernels.boxed_rows import first_limit
 from contactlab.formulation.kernels.discretized_lcp import fill_cones, fill_rows
-from contactlab.formulation.kernels.rows import Rows, first_limit
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
 __all__ = ["assemble_acceleration_lcp"]

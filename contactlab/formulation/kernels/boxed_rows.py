@@ -22,10 +22,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.rows import Rows, first_limit
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
-__all__ = ["boxed_variables", "fill_boxed_rows", "recover_boxed_forces"]
+__all__ = ["boxed_variables", "fill_boxed_rows", "first_limit", "recover_boxed_forces"]
 
 _GIVEN: Final = 0
 _BELOW: Final = 1
@@ -35,6 +35,12 @@ _FREE: Final = 4
 
 # lo + (hi - lo) may miss hi by a rounding.
 _NEAR: Final = 4.0 * float(np.finfo(np.float64).eps)
+
+
+@kernel(inline=True)
+def first_limit(rows: Rows) -> int:
+    """Place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
+    return rows.nc + 2 * rows.nr + rows.r.shape[0]
 
 
 @kernel(inline=True)

@@ -22,8 +22,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows
-from contactlab.formulation.kernels.rows import Rows, first_limit
+from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows, first_limit
+from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
 __all__ = ["assemble_lcp", "fill_cones", "fill_rows"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.kernels.boxed_rows import recover_boxed_forces
-from contactlab.formulation.kernels.rows import Rows, first_limit
+from contactlab.formulation.kernels.boxed_rows import first_limit, recover_boxed_forces
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns
 from lcp.kernels import kernel
 

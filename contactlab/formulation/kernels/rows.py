@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.kernels import kernel
-
-__all__ = ["Rows", "first_limit"]
+__all__ = ["Rows"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -40,9 +38,3 @@ class Rows(NamedTuple):
     v_free: FloatArray  # (nv,) velocity after the step without the forces of these rows
     Mv: FloatArray  # (nv,) M v_free
     spans: IntArray  # columns of the rows, see `spans`; of length 0 for all
-
-
-@kernel(inline=True)
-def first_limit(rows: Rows) -> int:
-    """Place of the first fL in the LCP's variables [fN | fF+ | fF- | lambda | fL | x | y]."""
-    return rows.nc + 2 * rows.nr + rows.r.shape[0]

@@ -9,9 +9,9 @@ from contactlab.formulation.kernels.bilateral import (
     lock_terms,
     project_rows,
 )
-from contactlab.formulation.kernels.boxed_rows import boxed_variables
+from contactlab.formulation.kernels.boxed_rows import boxed_variables, first_limit
 from contactlab.formulation.kernels.recover import add_impulses
-from contactlab.formulation.kernels.rows import Rows, first_limit
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.stepping.kernels.joint_layout import (
     FOLLOW,

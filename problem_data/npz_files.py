@@ -44,7 +44,7 @@ _UNREADABLE = (
     ValueError,
     TypeError,
     EOFError,
-    KeyError,
+    LookupError,
     RuntimeError,
     MemoryError,
     OverflowError,
@@ -109,18 +109,19 @@ class NpzFile:
     def __init__(self, path: Path, error: ErrorOf) -> None:
         self.path = path
         self._error = error
-        with self._reading():
-            if not zipfile.is_zipfile(path):
+        self.members: dict[str, Member] = {}
+        with self._reading() as at, path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
                 raise _Flaw("", "is not an .npz file, or is cut short")
-            with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-                self.members = {
-                    info.filename.removesuffix(".npy"): _member(file, archive, info) for info in archive.infolist()
-                }
+            with zipfile.ZipFile(file) as archive:
+                for info in archive.infolist():
+                    at[0] = info.filename.removesuffix(".npy")
+                    self.members[at[0]] = _member(file, archive, info)
 
     def read(self, name: str) -> NDArray[Any]:
         """Return an array as a copy in memory, row by row, checked against its checksum."""
         member = self.members[name]
-        with self._reading():
+        with self._reading(name):
             array = np.empty(member.shape[::-1] if member.columns else member.shape, member.dtype)
             numbers = array.reshape(-1).view(np.uint8)
             if member.start >= 0:
@@ -175,14 +176,16 @@ class NpzFile:
         return arrays
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Tell what is found wrong by the error of who reads."""
+    def _reading(self, name: str = "") -> Iterator[list[str]]:
+        """Tell what is wrong by the error of who reads, and of which array: what is yielded holds its name."""
+        at = [name]
         try:
-            yield
+            yield at
         except _Flaw as flaw:
             raise self._error(self.path, *flaw.args) from None
         except _UNREADABLE as failure:
-            detail = f"cannot be read as an .npz file ({type(failure).__name__}: {failure})"
+            where = f"{at[0]}: " if at[0] else ""
+            detail = f"cannot be read as an .npz file ({where}{type(failure).__name__}: {failure})"
             raise self._error(self.path, "", detail) from failure
 
 

@@ -17,6 +17,8 @@ from contactlab.impact import ALL_LAWS
 from contactlab.impact.errors import ImpactError
 from contactlab.simulation import (
     ConstantVelocity,
+    EventDriven,
+    ExternalContact,
     Recording,
     SimulationConfigError,
     TimeStepping,
@@ -313,3 +315,44 @@ def test_lengths_are_not_negative(field):
         with pytest.raises(ContactError) as caught:
             Material(0.5, **{field: value})
         assert caught.value.field == field
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_run_of_an_earlier_release_is_gone_on_with(tmp_path, packed):
+    """A record of schema 5, whole or in chunks, is continued to the record that one run would have left."""
+    world, stepper = rolling_world(Material(MU), (0.3, 0.0, 0.0)), TimeStepping(1e-3)
+    path = tmp_path / "run.npz"
+    if packed:
+        simulate(world, stepper, steps=5, path=path)
+        files, meta = [path], None
+    else:
+
+        def interrupt(done, total):
+            if done >= 5:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            simulate(world, stepper, steps=1000, path=path, chunk_steps=5, flush_seconds=0.0, progress=interrupt)
+        folder = next(entry for entry in tmp_path.iterdir() if entry.is_dir())
+        files, meta = sorted(folder.glob("chunk_*.npz")), folder / "meta.json"
+    for file in files:
+        with np.load(file) as members:
+            arrays = {name: members[name] for name in members.files if name != "contact_moment"}
+        if meta is None:
+            arrays["meta"] = np.array(json.dumps(json.loads(str(arrays["meta"])) | {"schema": 5}))
+        np.savez(file, **arrays)
+    if meta is not None:
+        meta.write_text(json.dumps(json.loads(meta.read_text()) | {"schema": 5}))
+    recording = simulate(world, stepper, steps=20, path=path, resume=True)
+    whole = simulate(world, stepper, steps=20)
+    for name, array in whole.rows.items():
+        np.testing.assert_array_equal(recording.rows[name], array)
+    np.testing.assert_array_equal(Recording.open(path).contacts.moment, whole.contacts.moment)
+
+
+def test_what_has_no_place_for_moments_refuses_them():
+    """Event-driven runs and contacts from outside the loop name what they do not know."""
+    with pytest.raises(SimulationConfigError, match="torsional or rolling"):
+        EventDriven().run(rolling_world(Material(MU, torsional=0.004)), 0.1)
+    with pytest.raises(SimulationConfigError, match="torsional and rolling"):
+        ExternalContact("world", "ball", (0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.0, Material(MU, rolling=0.01))

@@ -25,12 +25,16 @@ PARTS = ("loop", "ledger")
 def compiling_beside() -> Iterator[None]:
     """Have a second process compile while this one does; what it makes, this one takes from disk.
 
-    It is started by the first compilation within the block, where there is a second core, and ended with the block.
+    It is started by the first compilation within the block, where there is a second core and kernels are kept on disk,
+    and ended with the block.
     """
+    from lcp.compiler.cache import cache_folder
+    from lcp.compiler.releases import tried
+
     processes: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
-        if _cores() > 1:
+        if _cores() > 1 and tried("cache") and cache_folder() is not None:
             quiet = subprocess.DEVNULL
             command, environment = side_command()
             processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))

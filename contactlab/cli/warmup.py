@@ -17,7 +17,8 @@ EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
 that is stops, dry friction, drives and loops, of bodies that touch the ground alone and of bodies that touch one
 another; public, one LCP and one step's problem solved in the open, the energy ledger and poses. Without any named,
-all. What is compiled is kept on disk, once per machine and version.
+all. What is compiled is kept on disk, once per machine and version, with the releases of numba that the pages on
+releases name; with others every process compiles anew.
 """
 
 

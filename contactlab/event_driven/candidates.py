@@ -201,6 +201,9 @@ def _refuse_what_is_not_rigid(world: World) -> None:
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
     if any(np.isfinite(material.stiffness) for material in materials):
         raise SimulationConfigError("world", "has surfaces with a stiffness: event-driven contacts are rigid")
+    if world.resists_turning:
+        detail = "has torsional or rolling friction: event-driven runs do not know it; use TimeStepping"
+        raise SimulationConfigError("world", detail)
     if world.motions:
         raise SimulationConfigError(
             "world", "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"

@@ -19,7 +19,7 @@ from contactlab.recording.errors import RecordError
 from contactlab.recording.recording import Recording
 from contactlab.recording.storage import META_FILE, chunk_files, chunk_folder, meta_text, pack, read_meta, writing
 from contactlab.stepping.joint_table import by_number
-from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
+from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
 from problem_data.npz_files import NpzFile, Source, partial_files, write_npz, write_whole
 
@@ -118,14 +118,16 @@ class RecordWriter:
             detail = "none are to be applied" if not with_tau else "they are to be applied from here on"
             raise RecordError(path, "tau", f"applied forces: {detail}, other than in the steps on record")
         meta["environment"] = _resumed(meta["environment"], done)
+        meta["schema"] = SCHEMA  # what is added has all fields
         text = json.dumps(meta, indent=1, allow_nan=False)
         # Last of all: with the description the folder is the record.
         with writing(folder / META_FILE):
             write_whole(folder / META_FILE, text.encode())
         writer = cls(path, world, stepper, text, len(files), flush_seconds)
         writer.done = done
-        writer.start = _last_state(files[0].mapped(FIELDS), 0)
-        writer.state = writer.start if done == 0 else _last_state(files[-1].mapped(FIELDS), done)
+        first, last = (file.mapped([name for name in FIELDS if name in file.members]) for file in (files[0], files[-1]))
+        writer.start = _last_state(first, 0)
+        writer.state = writer.start if done == 0 else _last_state(last, done)
         return writer
 
     start: StepperState

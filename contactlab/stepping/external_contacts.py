@@ -91,6 +91,8 @@ class ExternalContact:
             raise SimulationConfigError(error.field, error.detail) from error
         if not math.isinf(own.stiffness):
             raise SimulationConfigError("material", f"must be rigid, got a stiffness of {own.stiffness} N/m")
+        if own.torsional > 0.0 or own.rolling > 0.0:
+            raise SimulationConfigError("material", "must be without torsional and rolling friction")
         set_field = object.__setattr__
         set_field(self, "body_a", body_a)
         set_field(self, "body_b", body_b)

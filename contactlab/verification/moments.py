@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Moments", "moments_of"]
 
-# Rolling [rad/s] below which it has no direction; and the part of that within which rounding decides.
+# Rolling [rad/s] below which it has no direction.
 STILL = 1e-9
 
 

@@ -1,4 +1,4 @@
-"""Stage 2: contacts with half-spaces and from outside the loop that take part; those between shapes are in `pairs`."""
+"""Of `detect`: contacts with half-spaces and from outside the loop; those between shapes are in `pairs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stages 1 to 3: free motion, contacts that take part and where they stood in the previous step, islands."""
+"""The stage `detect`: free motion, contacts that take part and where they stood in the previous step, islands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 7: the new state: velocities of the islands, configuration, energies, and the basis for the next step."""
+"""The stage `finish`: velocities of the islands, configuration, energies, and the basis for the next step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 3: sets of kinematic trees joined by contacts, and by rows of joints and loops.
+"""Of `detect`: sets of kinematic trees joined by contacts, and by rows of joints and loops.
 
 The world is no tree: a contact with it joins nothing.
 

@@ -1,4 +1,4 @@
-"""Stage 4: the problem of one island: its rows, the start of its solution, a proposal, and the LCP where none is taken.
+"""The stage `next_island`: rows of one island, the start of its solution, a proposal, the LCP where none is taken.
 
 Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
 assembled, by the kernels that the public path calls too.

@@ -1,4 +1,4 @@
-"""Stage 6: what is kept of a solved island: contact rows, LCP variables by contact, residuals and certificate."""
+"""Of `verdict`: what is kept of a solved island: contact rows, LCP variables by contact, residuals and certificate."""
 
 from __future__ import annotations
 

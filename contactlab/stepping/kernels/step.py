@@ -85,7 +85,7 @@ def run(
             reason = verdict(world, work, island, joints, chunk, control, parameters)
         elif place == PROJECT:
             reason = project(world, work, island, chunk, control, parameters)
-        else:
+        else:  # FINISH
             reason = finish(world, work, joints, chunk, control, parameters)
         if reason != GO_ON:
             return reason

@@ -1,4 +1,4 @@
-"""Stage 5: the verdict on an island's solution; forces, velocities and their certificate where it solves the LCP."""
+"""The stage `verdict`: whether an island's z solves its LCP; then forces, velocities and their certificate."""
 
 from __future__ import annotations
 

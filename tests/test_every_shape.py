@@ -13,7 +13,6 @@ from contactlab.contact import (
     Capsule,
     ConvexPoints,
     Cylinder,
-    Ellipsoid,
     HalfSpace,
     HeightField,
     Material,
@@ -38,7 +37,6 @@ EXAMPLES = (
     HalfSpace((0.0, 1.0, 2.0), 0.3),
     HeightField([[0.0, 0.1, 0.0], [0.2, 0.3, 0.1]], (0.5, 0.25)),
     Mesh(np.concatenate((np.zeros((1, 3)), np.eye(3))), [(0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3)]),
-    Ellipsoid((0.1, 0.2, 0.3)),
 )
 every_shape = pytest.mark.parametrize("shape", EXAMPLES, ids=lambda shape: type(shape).__name__)
 CONVEX = [shape for shape in EXAMPLES if not isinstance(shape, HalfSpace | HeightField)]
@@ -135,17 +133,3 @@ def test_the_surface_drawn_is_the_surface_touched(shape):
     vertices = shape.solid().vertices
     for vertex in vertices[:: 1 + len(vertices) // 12]:
         assert distance(shape, here, Sphere(1e-3), Transform(p=vertex)).gap == pytest.approx(-1e-3, abs=1e-6)
-
-
-@pytest.mark.nojit
-def test_an_ellipsoid_stands_as_far_from_a_plane_as_its_support_function_says():
-    """The gap is n . p - |S n| - offset for half axes S; the point is S^2 n / |S n| below the centre."""
-    rng, half = np.random.default_rng(7), np.array([0.1, 0.2, 0.3])
-    for _ in range(20):
-        pose = Transform.rotation(rng.normal(size=3), rng.uniform(0.0, 3.0), rng.normal(size=3))
-        plane = HalfSpace(rng.normal(size=3), rng.uniform(-1.0, 1.0))
-        local = pose.R.T @ plane.normal
-        reach = np.linalg.norm(half * local)
-        found = distance(plane, Transform(), Ellipsoid(half), pose)
-        assert found.gap == pytest.approx(plane.normal @ pose.p - reach - plane.offset, abs=1e-12)
-        np.testing.assert_allclose(found.point_b, pose.apply((-(half**2) * local / reach)[None])[0], atol=1e-12)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Ellipsoid, Mesh, Shape, Sphere
+from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape, Sphere
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import Body
 
@@ -63,13 +63,6 @@ def core_of(shape: Shape) -> Core | None:
             return np.array([x, y, half if d[2] >= 0.0 else -half])
 
         return Core(rim, 0.0, float(np.hypot(r, half)), flat=False)
-    if isinstance(shape, Ellipsoid):
-        squares = shape.half_axes**2
-
-        def farthest(d: FloatArray) -> FloatArray:
-            return np.asarray(squares * d / np.sqrt(squares @ d**2))
-
-        return Core(farthest, 0.0, float(shape.half_axes.max()), flat=False)
     if isinstance(shape, Sphere):
         points, radius = shape.center[None], shape.radius
     elif isinstance(shape, Capsule):

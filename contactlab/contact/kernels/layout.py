@@ -18,7 +18,6 @@ CAPSULE: Final = 4
 BOX: Final = 5
 CYLINDER: Final = 6
 CONVEX: Final = 7
-ELLIPSOID: Final = 8
 
 # A row of sizes:
 #   half-space   outward unit normal 0:3, offset 3
@@ -27,7 +26,6 @@ ELLIPSOID: Final = 8
 #   capsule      radius 0, half length 1
 #   box          half extents 0:3
 #   cylinder     radius 0, half length 1
-#   ellipsoid    half axes 0:3
 #   convex       number of points 0, their start in `data` 1, number of faces 2, start of the faces' normals in `data`
 #                3, start of their loops in `loops` 4 (first where each loop begins, counted from 4, then the corners)
 #   mesh         corners of its hull 0 and their start in `data` 1, as a convex has them; starts in `data` of its

@@ -6,7 +6,6 @@ from contactlab.contact.shapes.box import Box
 from contactlab.contact.shapes.capsule import Capsule
 from contactlab.contact.shapes.convex_points import ConvexPoints
 from contactlab.contact.shapes.cylinder import Cylinder
-from contactlab.contact.shapes.ellipsoid import Ellipsoid
 from contactlab.contact.shapes.half_space import HalfSpace
 from contactlab.contact.shapes.height_field import HeightField
 from contactlab.contact.shapes.mesh import Mesh
@@ -16,17 +15,7 @@ from contactlab.contact.shapes.solid import Solid, balls, join_solids
 from contactlab.contact.shapes.sphere import Sphere
 
 #: Every shape there is; what is read from a file, written or tested for each of them follows from this.
-ALL_SHAPES: tuple[type[Shape], ...] = (
-    Sphere,
-    Capsule,
-    Cylinder,
-    Box,
-    ConvexPoints,
-    HalfSpace,
-    HeightField,
-    Mesh,
-    Ellipsoid,
-)
+ALL_SHAPES: tuple[type[Shape], ...] = (Sphere, Capsule, Cylinder, Box, ConvexPoints, HalfSpace, HeightField, Mesh)
 
 __all__ = [
     "ALL_SHAPES",
@@ -35,7 +24,6 @@ __all__ = [
     "Capsule",
     "ConvexPoints",
     "Cylinder",
-    "Ellipsoid",
     "HalfSpace",
     "HeightField",
     "Mesh",

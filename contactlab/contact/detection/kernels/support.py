@@ -10,7 +10,6 @@ from contactlab.contact.kernels.layout import (
     CAPSULE,
     CONVEX,
     CYLINDER,
-    ELLIPSOID,
     HALF_SPACE,
     HEIGHT_FIELD,
     MESH,
@@ -37,13 +36,13 @@ __all__ = [
 SIN_120 = math.sqrt(0.75)
 
 # Shapes that are the same on either side of their origin.
-SYMMETRIC = (SPHERE, CAPSULE, BOX, CYLINDER, ELLIPSOID)
+SYMMETRIC = (SPHERE, CAPSULE, BOX, CYLINDER)
 
 
 @kernel
 def core_radius(shape: Posed) -> float:
     """Radius by which a shape is rounded: spheres and capsules are points and segments with a radius."""
-    if shape.kind in (BOX, CYLINDER, CONVEX, MESH, ELLIPSOID):
+    if shape.kind in (BOX, CYLINDER, CONVEX, MESH):
         return 0.0
     return shape.size[0]
 
@@ -51,14 +50,14 @@ def core_radius(shape: Posed) -> float:
 @kernel
 def has_curved_core(kind: int) -> bool:
     """Whether the core is no polytope."""
-    return kind in (CYLINDER, ELLIPSOID)
+    return kind == CYLINDER
 
 
 @kernel
 def reach(shape: Posed) -> float:
     """Length of the order of the shape's core: what rounding errors are measured against."""
     kind, size = shape.kind, shape.size
-    if kind in (BOX, ELLIPSOID):
+    if kind == BOX:
         return size[0] + size[1] + size[2]
     if kind == CYLINDER:
         return size[0] + size[1]
@@ -94,8 +93,6 @@ def support(shape: Posed, d: Vector) -> Vector:
             x, y = size[0] * lx / length, size[0] * ly / length
         else:
             x = size[0]
-    elif kind == ELLIPSOID:
-        x, y, z = _on_ellipsoid(size, (lx, ly, lz))
     elif kind == CONVEX:
         first, best, farthest = int(size[1]), 0, -math.inf
         for i in range(int(size[0])):
@@ -105,13 +102,6 @@ def support(shape: Posed, d: Vector) -> Vector:
                 best, farthest = at, along
         x, y, z = data[best], data[best + 1], data[best + 2]
     return placed(shape.pose, (x, y, z))
-
-
-@kernel
-def _on_ellipsoid(size: FloatArray, d: Vector) -> Vector:
-    """Point of an ellipsoid farthest along d."""
-    length = half_width(ELLIPSOID, size, d[0], d[1], d[2])
-    return size[0] ** 2 * d[0] / length, size[1] ** 2 * d[1] / length, size[2] ** 2 * d[2] / length
 
 
 @kernel
@@ -134,10 +124,10 @@ def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float
     """Point i, in the shape's axes, by which its core touches a ground that lies along d (same axes), and its feature.
 
     A sphere's centre; the ends of a capsule's axis at -z and +z; corner 4 i + 2 j + k of a box, of the sides i, j, k =
-    0 or 1 along x, y, z; an ellipsoid's deepest point; a hull's points, and a mesh's those of its hull, in the order
-    given; their number is the feature. Of a cylinder's rims the deepest point of each, features 0 and 1 for that at -z
-    and +z, and two more, 120 degrees on, of the deeper rim, features 2, 3 or 4, 5: lying it rests on the first two,
-    standing on the deepest of its lower rim and the other two.
+    0 or 1 along x, y, z; a hull's points, and a mesh's those of its hull, in the order given; their number is the
+    feature. Of a cylinder's rims the deepest point of each, features 0 and 1 for that at -z and +z, and two more, 120
+    degrees on, of the deeper rim, features 2, 3 or 4, 5: lying it rests on the first two, standing on the deepest of
+    its lower rim and the other two.
     """
     kind, size, data = shape.kind, shape.size, shape.data
     if kind == CAPSULE:
@@ -164,9 +154,6 @@ def touching_point(shape: Posed, i: int, d: Vector) -> tuple[float, float, float
         upper = dz > 0.0
         code = i + 2 * int(upper)
         return radius * (-0.5 * dx - s * dy), radius * (s * dx - 0.5 * dy), (half if upper else -half), code
-    if kind == ELLIPSOID:
-        x, y, z = _on_ellipsoid(size, d)
-        return x, y, z, 0
     return 0.0, 0.0, 0.0, 0
 
 
@@ -179,8 +166,6 @@ def half_width(kind: int, size: FloatArray, u: float, v: float, w: float) -> flo
         return abs(u) * size[0] + abs(v) * size[1] + abs(w) * size[2]
     if kind == CYLINDER:
         return size[0] * math.sqrt(u * u + v * v) + abs(w) * size[1]
-    if kind == ELLIPSOID:
-        return math.sqrt((size[0] * u) ** 2 + (size[1] * v) ** 2 + (size[2] * w) ** 2)
     return size[0]
 
 

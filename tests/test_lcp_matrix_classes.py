@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -117,7 +117,10 @@ def column_sufficient(M: Matrix) -> bool:
         for k in range(n):
             bounds: list[tuple[float, float | None]] = [(0.0, None)] * n
             bounds[k] = (1.0, 1.0)
-            found = linprog(A[k], A_ub=A, b_ub=np.zeros(n), bounds=bounds, method="highs")
+            # The presolve of HiGHS calls some unbounded programs infeasible.
+            options = {"presolve": False}
+            found = linprog(A[k], A_ub=A, b_ub=np.zeros(n), bounds=bounds, method="highs", options=options)
+            assert found.status in (0, 2, 3), found.message
             if found.status == 3 or (found.status == 0 and found.fun < -1e-7):
                 return False
     return True
@@ -217,6 +220,7 @@ def test_small_integer_matrices_against_exact_oracles() -> None:
         check(M)
 
 
+@example(seed=9634, n=4, kind="z")  # where a presolve misleads the oracle
 @given(seed=st.integers(0, 10**6), n=st.integers(2, 4), kind=st.sampled_from(["any", "gram", "positive", "z", "skew"]))
 @settings(max_examples=30, deadline=None)
 def test_structured_integer_matrices(seed: int, n: int, kind: str) -> None:

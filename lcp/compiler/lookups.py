@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 from lcp.compiler.releases import tried
@@ -39,6 +40,7 @@ def swiftly() -> Iterator[None]:
 def _quick() -> Iterator[None]:
     import gc
 
+    from numba.core import inline_closurecall
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
@@ -46,6 +48,9 @@ def _quick() -> Iterator[None]:
     if tried("lookups"):
         places.append((TargetConfig, "values", _values))
         places.append((BaseFunction, "get_call_type", _remembering(BaseFunction.get_call_type)))
+    if tried("copies"):
+        # A kernel taken in is read from its source for every call; numba copies it twice more, for nobody.
+        places.append((inline_closurecall, "copy", SimpleNamespace(deepcopy=lambda block: block)))
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()

@@ -102,6 +102,13 @@ def _inner_library() -> Any:
     from numba.core.compiler_lock import require_global_compiler_lock
 
     class InnerLibrary(JITCodeLibrary):
+        def _optimize_functions(self, ll_module: Any) -> None:
+            # Whoever takes them in optimises them; here they only take on the machine's layout.
+            ll_module.data_layout = self._codegen._data_layout
+            for function in ll_module.functions:
+                passes, builder = self._codegen._function_pass_manager(opt=1)
+                passes.run(function, builder)
+
         def finalize(self) -> None:
             require_global_compiler_lock()
             self._raise_if_finalized()

@@ -23,6 +23,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "values": ("0.68",),
     # Signatures are looked up once, options without a property for each (`lookups`).
     "lookups": ("0.68",),
+    # A kernel that is inlined is not copied before (`lookups`).
+    "copies": ("0.68",),
     # Views of buffers, and arrays on the stack, are written down directly (`views`).
     "views": ("0.68",),
     # The calls a kernel makes are listed without compiling them (`calls`).

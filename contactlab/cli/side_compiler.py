@@ -66,13 +66,11 @@ def compile_part(name: str) -> None:
 
 def _loop() -> None:
     """Pivoting, which takes longest, then from the end of a step backwards: the loop comes to that last."""
-    from contactlab.stepping import arrays_of
     from contactlab.stepping.kernels.step import run
     from lcp.compiler import calls_of
 
-    world, _, driver = _demo()
-    arguments = arrays_of(world).packed, driver.work, driver.island, driver.chunk, driver.control, driver.parameters
-    calls = calls_of(run, *arguments, driver.collision, driver.joints)
+    _, _, driver = _demo()
+    calls = calls_of(run, *driver.arguments)
     solver = next((i for i, call in enumerate(calls) if call.name == "lemke_drive"), len(calls))
     for call in calls[solver : solver + 1] + calls[:solver:-1]:
         call.compile()

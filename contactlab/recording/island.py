@@ -40,13 +40,13 @@ def _of_contacts(recording: Record, i: int, island: int) -> tuple[FloatArray, Fl
     r = recording.stepper.edges_in(recording.world) // 2
     fN, *sliding = np.split(z[:, : 2 + 2 * r], [1, 1 + r, 1 + 2 * r], axis=1)
     parts = [[part.ravel()] for part in sliding]
-    if recording.world.resists_turning:
-        packed = arrays_of(recording.world).packed
+    packed, _, _, moments = arrays_of(recording.world)
+    if moments is not None:
         names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
         known, a, b = touching_materials(packed, *(island_rows(recording, name, i, island) for name in names))
         for n, c in enumerate(np.flatnonzero(known)):
             at = 2 + 2 * r
-            for length, directions in ((packed.torsional, 1), (packed.rolling, r)):
+            for length, directions in ((moments.torsional, 1), (moments.rolling, r)):
                 values = z[c, at : at + 2 * directions + 1]
                 if length[a[n], b[n]] > 0.0:
                     for part, share in zip(parts, np.split(values, [directions, 2 * directions]), strict=True):

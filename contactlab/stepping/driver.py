@@ -17,7 +17,7 @@ from contactlab.stepping.joint_packing import grow_joints, new_joints
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
-from contactlab.stepping.memory import grow_contacts, lcp_width, new_island, new_settings, new_work
+from contactlab.stepping.memory import grow_contacts, lcp_width, new_island, new_moments, new_settings, new_work
 from contactlab.stepping.prepared import prepare
 from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.world.errors import SimulationConfigError
@@ -86,8 +86,8 @@ class Driver:
     ) -> None:
         prepared = prepare(world, stepper)
         arrays, edges = prepared.arrays, prepared.edges
-        moments = world.resists_turning
-        width = lcp_width(edges, moments)
+        resists = arrays.moments is not None
+        width = lcp_width(edges, resists)
         if state.contact_ids.size and state.z.shape[1] != width:
             detail = (
                 f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
@@ -118,8 +118,9 @@ class Driver:
             self.work.previous_z[: state.contact_ids.size] = state.z
         options, _ = stepper.kernel_options
         first_contacts, first_nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
-        self.island = new_island(first_contacts, first_nv, edges, options, moments=moments)
-        self.control, self.parameters = new_settings(stepper, edges, moments=moments)
+        self.island = new_island(first_contacts, first_nv, edges, options, moments=resists)
+        self.moments = None if arrays.moments is None else new_moments(arrays.moments, first_contacts, edges)
+        self.control, self.parameters = new_settings(stepper, edges, moments=resists)
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose = layout.SOLVER_EXTERNAL, False
@@ -233,14 +234,18 @@ class Driver:
             tau=self.work.tau_before if self._stepper.sleep is not None else np.zeros(0),
         )
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the loop is called with."""
+        mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self.control, self.parameters)
+        return (*mechanics, self.collision, self.joints, self.moments)
+
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
         from contactlab.stepping.kernels.step import run
 
-        packed = self._prepared.arrays.packed
         while True:
-            buffers = (self.work, self.island, self.chunk, self.control, self.parameters, self.collision, self.joints)
-            reason = int(run(packed, *buffers))
+            reason = int(run(*self.arguments))
             if not self._serve(reason):
                 return reason
 
@@ -333,8 +338,10 @@ class Driver:
                 (self.control.want_island_n, self.island.q.size),
             )
         )
-        moments = self._world.resists_turning
-        self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables, moments=moments)
+        resists = self.moments is not None
+        self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables, moments=resists)
+        if self.moments is not None:
+            self.moments = new_moments(self.moments, contacts, self._edges)
         if self.joints is not None:
             self.joints = grow_joints(self.joints, self.island.k.size, nv, int(self.control.want_island_g))
 

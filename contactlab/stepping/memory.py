@@ -9,7 +9,7 @@ import numpy as np
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.layout import Control, Island, Parameters, Work
+from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.records import new_record
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["grow_contacts", "lcp_width", "new_island", "new_settings", "new_work"]
+__all__ = ["grow_contacts", "lcp_width", "new_island", "new_moments", "new_settings", "new_work"]
 
 _BY_CONTACT = (
     "contact_int",
@@ -145,16 +145,13 @@ def new_island(
     from contactlab.formulation.kernels.spans import SPAN_INTS
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
-    cones, friction, turning = contacts, contacts * (edges // 2), 0
-    if moments:
-        cones, turning = CONES * contacts, contacts * (1 + edges // 2)
-    m = max(rows, contacts + friction + turning)
+    m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))
     n = max(variables, contacts * lcp_width(edges, moments))
+    cones = contacts * (CONES if moments else 1)
     return Island(
         r=np.zeros(cones, dtype=np.int64),
         mu=np.zeros(cones),
         cone_contacts=np.zeros(cones, dtype=np.int64),
-        axes=np.zeros((turning, 3)),
         J=np.zeros(m * nv),
         Y=np.zeros(m * nv),
         frame=np.zeros(6 * nv),
@@ -183,3 +180,8 @@ def new_island(
         int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),
         info=np.zeros(INFO_SIZE, dtype=np.int64),
     )
+
+
+def new_moments(moments: Moments, contacts: int, edges: int) -> Moments:
+    """Return the lengths of a world with room for an island of ``contacts`` contacts."""
+    return moments._replace(axes=np.zeros((contacts * (1 + edges // 2), 3)))

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.layout import BODY_INTS, PackedWorld
+from contactlab.stepping.kernels.layout import BODY_INTS, Moments, PackedWorld
 from contactlab.world.touching import may_touch_half_space
 from contactlab.world.trees import body_trees, first_dofs
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["material_pairs", "pack_world", "touching_materials"]
+__all__ = ["material_pairs", "pack_moments", "pack_world", "touching_materials"]
 
 IntArray = NDArray[np.int64]
 
@@ -47,11 +47,6 @@ def pack_world(world: World) -> PackedWorld:
     np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
     pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
     material, (stiffness, dissipation) = material_pairs(world, combine_compliance)
-    torsional, rolling = np.zeros((2, 0, 0))
-    if world.resists_turning:
-        _, (torsional, rolling) = material_pairs(world, combine_moments)
-        if world.plane is not None:
-            torsional = np.zeros_like(torsional)  # nothing turns about a normal
     pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
     for i, s in np.ndindex(pair_array.shape[:2]):
         if not may_touch_half_space(world, i, s):
@@ -77,9 +72,17 @@ def pack_world(world: World) -> PackedWorld:
         material=material,
         stiffness=stiffness,
         dissipation=dissipation,
-        torsional=torsional,
-        rolling=rolling,
     )
+
+
+def pack_moments(world: World) -> Moments | None:
+    """Lay the lengths of torsional and rolling friction out; None where no surface resists turning."""
+    if not world.resists_turning:
+        return None
+    _, (torsional, rolling) = material_pairs(world, combine_moments)
+    if world.plane is not None:
+        torsional = np.zeros_like(torsional)  # nothing turns about a normal
+    return Moments(torsional, rolling, axes=np.zeros((0, 3)))
 
 
 def material_pairs(

@@ -10,9 +10,9 @@ from contactlab.stepping.collision_packing import pack_collision
 from contactlab.stepping.joint_packing import pack_joints
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.joint_layout import Joints
-from contactlab.stepping.kernels.layout import PackedWorld
+from contactlab.stepping.kernels.layout import Moments, PackedWorld
 from contactlab.stepping.kinematic import Motions, motions_of
-from contactlab.stepping.packing import pack_world
+from contactlab.stepping.packing import pack_moments, pack_world
 from contactlab.stepping.sleep import sleepers
 
 if TYPE_CHECKING:
@@ -33,11 +33,14 @@ class WorldArrays(NamedTuple):
         The shapes that can touch one another, None where none can.
     joints
         What acts on joints, None where nothing does.
+    moments
+        Torsional and rolling friction, None where no surface has any.
     """
 
     packed: PackedWorld
     collision: Collision | None
     joints: Joints | None
+    moments: Moments | None
 
 
 # A world never changes, so that its arrays are made once, and go with it.
@@ -48,7 +51,7 @@ def arrays_of(world: World) -> WorldArrays:
     """Return the arrays of a world, those of the last call where there was one."""
     arrays = _ARRAYS.get(world)
     if arrays is None:
-        arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world))
+        arrays = WorldArrays(pack_world(world), pack_collision(world), pack_joints(world), pack_moments(world))
         _ARRAYS[world] = arrays
     return arrays
 

@@ -220,8 +220,14 @@ class PackedWorld(NamedTuple):
     material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
-    torsional: FloatArray  # (m, m) lengths [m] of torsional and rolling friction; (0, 0) where no pair has any
+
+
+class Moments(NamedTuple):
+    """Torsional and rolling friction of a world in which any pair of surfaces has it."""
+
+    torsional: FloatArray  # (m, m) lengths [m] by pair of materials
     rolling: FloatArray
+    axes: FloatArray  # (rows of moments, 3) their directions, of the island in progress
 
 
 class Work(NamedTuple):
@@ -274,7 +280,6 @@ class Island(NamedTuple):
     r: IntArray  # ncone
     mu: FloatArray  # ncone
     cone_contacts: IntArray  # ncone
-    axes: FloatArray  # (rows of moments, 3) their directions
     J: FloatArray  # m nv
     Y: FloatArray  # m nv
     frame: FloatArray  # 6 nv scratch: motion of one contact's point, and the response to it

@@ -32,6 +32,7 @@ from contactlab.stepping.kernels.layout import (
     FloatArray,
     IntArray,
     Island,
+    Moments,
     PackedWorld,
     Work,
 )
@@ -43,25 +44,21 @@ STILL = 1e-9
 
 
 @kernel(inline=True)
-def lengths_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
+def lengths_of(world: PackedWorld, moments: Moments, ints: IntArray) -> tuple[float, float]:
     """Lengths of torsional and rolling friction of a contact's pair of surfaces; 0 where it has no two surfaces."""
     a, b = materials_of(world, ints)
     if a < 0:
         return 0.0, 0.0
-    return world.torsional[a, b], world.rolling[a, b]
+    return moments.torsional[a, b], moments.rolling[a, b]
 
 
 @kernel(inner=True)
-def count_friction(world: PackedWorld, work: Work, control: Control) -> None:
-    """Note how many friction cones and rows F the island in progress has."""
+def count_moments(world: PackedWorld, moments: Moments, work: Work, control: Control) -> None:
+    """Note how many friction cones and rows F the island in progress has besides those of sliding."""
     r = control.edges // 2
-    control.ncone = control.nc
-    control.nr = control.nc * r
-    if world.torsional.shape[0] == 0:
-        return
     first = work.contact_start[control.island]
     for c in range(control.nc):
-        torsional, rolling = lengths_of(world, work.contact_int[work.island_contacts[first + c]])
+        torsional, rolling = lengths_of(world, moments, work.contact_int[work.island_contacts[first + c]])
         if torsional > 0.0:
             control.ncone += 1
             control.nr += 1
@@ -71,7 +68,7 @@ def count_friction(world: PackedWorld, work: Work, control: Control) -> None:
 
 
 @kernel(inner=True)
-def add_moments(world: PackedWorld, work: Work, island: Island, control: Control) -> None:
+def add_moments(world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control) -> None:
     """Fill the rows and cones of moments of the island in progress, J and Y within the spans of its contacts."""
     nc = control.nc
     nv = control.nv
@@ -91,7 +88,7 @@ def add_moments(world: PackedWorld, work: Work, island: Island, control: Control
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = lengths_of(world, ints)
+        torsional, rolling = lengths_of(world, moments, ints)
         if torsional == 0.0 and rolling == 0.0:
             continue
         turning_frame(world, work, island.spans[c], ints[BODY_A], ints[BODY_B], P, X)
@@ -99,21 +96,21 @@ def add_moments(world: PackedWorld, work: Work, island: Island, control: Control
             normal[j] = work.contact_float[index, NORMAL + j]
         if torsional > 0.0:
             for j in range(3):
-                island.axes[row - begin, j] = normal[j]
+                moments.axes[row - begin, j] = normal[j]
             add_cone(island, cone, c, 1, torsional)
             cone += 1
             row += 1
         if rolling > 0.0:
             rolling_axes(world, work, ints[BODY_A], ints[BODY_B], normal, t1, t2)
             for e in range(r):
-                tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, island.axes[row - begin + e])
+                tangential(island.turns[e, 0], island.turns[e, 1], t1, t2, moments.axes[row - begin + e])
             add_cone(island, cone, c, r, rolling)
             cone += 1
             row += r
         told = motion_of(world, ints[BODY_A])
         rows = (1 if torsional > 0.0 else 0) + (r if rolling > 0.0 else 0)
         for i in range(row - rows, row):
-            axis = island.axes[i - begin]
+            axis = moments.axes[i - begin]
             for j in range(4):
                 island.spans[i, j] = island.spans[c, j]
             fill_along(island.spans[c], axis, P, J[i])
@@ -156,20 +153,13 @@ def rolling_axes(
 
 
 @kernel(inner=True)
-def warm_moments(world: PackedWorld, work: Work, island: Island, control: Control) -> None:
-    """Fill the part of z0 that belongs to moments from the previous step, 0 for new contacts."""
-    exchange_moments(world, work, island, control, True)
+def exchange_moments(
+    world: PackedWorld, moments: Moments, work: Work, island: Island, control: Control, warm: bool
+) -> None:
+    """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact.
 
-
-@kernel(inner=True)
-def keep_moments(world: PackedWorld, work: Work, island: Island, control: Control) -> None:
-    """Keep the variables of moments by contact."""
-    exchange_moments(world, work, island, control, False)
-
-
-@kernel(inner=True)
-def exchange_moments(world: PackedWorld, work: Work, island: Island, control: Control, warm: bool) -> None:
-    """Walk over the variables of moments, into z0 from the previous step or from z into those kept by contact."""
+    Those of a new contact start at 0.
+    """
     nc = control.nc
     nr = control.nr
     r = control.edges // 2
@@ -179,7 +169,7 @@ def exchange_moments(world: PackedWorld, work: Work, island: Island, control: Co
     for c in range(nc):
         index = work.island_contacts[first + c]
         ints = work.contact_int[index]
-        torsional, rolling = lengths_of(world, ints)
+        torsional, rolling = lengths_of(world, moments, ints)
         kept = work.contact_z[index]
         old = ints[PREVIOUS]
         if not warm:
@@ -205,7 +195,7 @@ def exchange_moments(world: PackedWorld, work: Work, island: Island, control: Co
 
 
 @kernel(inner=True)
-def moment_impulses(work: Work, island: Island, control: Control, h: float) -> None:
+def moment_impulses(moments: Moments, work: Work, island: Island, control: Control, h: float) -> None:
     """Fill the impulse (3,) [N m s] of the moments of each contact of the island, on body B."""
     nc = control.nc
     r = control.edges // 2
@@ -220,5 +210,5 @@ def moment_impulses(work: Work, island: Island, control: Control, h: float) -> N
         moment = work.contact_moment[work.island_contacts[first + island.cone_contacts[cone]]]
         for i in range(row, row + island.r[cone]):
             for j in range(3):
-                moment[j] += h * island.f[i] * island.axes[i - begin, j]
+                moment[j] += h * island.f[i] * moments.axes[i - begin, j]
         row += island.r[cone]

@@ -23,11 +23,12 @@ from contactlab.stepping.kernels.layout import (
     VERDICT,
     Control,
     Island,
+    Moments,
     PackedWorld,
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.moments import add_moments, count_friction, warm_moments
+from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -35,13 +36,19 @@ from lcp.kernels.lemke import START as LEMKE_START
 
 @kernel(inline=True)
 def next_island(
-    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    joints: Joints | None,
+    moments: Moments | None,
+    control: Control,
+    parameters: Parameters,
 ) -> int:
     """Pose the next island's problem for SOLVE or, where a proposal answers it, for VERDICT; after the last: FINISH."""
     if control.island >= control.n_islands:
         control.place = FINISH
         return GO_ON
-    if not fits(world, work, island, joints, control, parameters.cfm):
+    if not fits(world, work, island, joints, moments, control, parameters.cfm):
         return NEED_SPACE
     i = control.island
     nc = control.nc
@@ -51,9 +58,9 @@ def next_island(
     control.has_z0 = 0
     if control.warm_start != 0 and warm_vector(work, island, control):
         control.has_z0 = 1
-    if control.ncone > nc:
-        add_moments(world, work, island, control)
-        warm_moments(world, work, island, control)
+    if moments is not None and control.ncone > nc:
+        add_moments(world, moments, work, island, control)
+        exchange_moments(world, moments, work, island, control, True)
     rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
     control.proposed = 0
@@ -99,14 +106,25 @@ def next_island(
 
 
 @kernel(inline=True)
-def fits(world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, cfm: float) -> bool:
+def fits(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    joints: Joints | None,
+    moments: Moments | None,
+    control: Control,
+    cfm: float,
+) -> bool:
     """Note the sizes of the island in progress; False where its buffers are too small, with those wanted noted."""
     i = control.island
     nc = work.contact_start[i + 1] - work.contact_start[i]
     nv = work.island_nv[i]
     control.nc = nc
     control.nv = nv
-    count_friction(world, work, control)
+    control.ncone = nc
+    control.nr = nc * (control.edges // 2)
+    if moments is not None:
+        count_moments(world, moments, work, control)
     room = nc <= island.r.shape[0] // control.cones and nv <= island.Mv.shape[0]
     if joints is not None:
         count_joint_rows(joints, control, cfm)

@@ -42,6 +42,7 @@ from contactlab.stepping.kernels.layout import (
     Chunk,
     Control,
     Island,
+    Moments,
     PackedWorld,
     Parameters,
     Work,
@@ -63,11 +64,13 @@ def run(
     parameters: Parameters,
     collision: Collision | None,
     joints: Joints | None,
+    moments: Moments | None,
 ) -> int:
     """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
-    ``joints`` is None where nothing acts on joints: the loop then knows contacts alone.
+    ``joints`` is None where nothing acts on joints, ``moments`` where no surface resists turning: the loop then knows
+    contacts alone, and sliding friction alone.
     """
     while True:
         place = control.place
@@ -78,11 +81,11 @@ def run(
         elif place == ROOM:
             reason = make_room(chunk, joints, control)
         elif place == ISLANDS:
-            reason = next_island(world, work, island, joints, control, parameters)
+            reason = next_island(world, work, island, joints, moments, control, parameters)
         elif place == SOLVE:
             reason = solve(island, control)
         elif place == VERDICT:
-            reason = verdict(world, work, island, joints, chunk, control, parameters)
+            reason = verdict(world, work, island, joints, moments, chunk, control, parameters)
         elif place == PROJECT:
             reason = project(world, work, island, chunk, control, parameters)
         else:  # FINISH

@@ -21,11 +21,12 @@ from contactlab.stepping.kernels.layout import (
     Chunk,
     Control,
     Island,
+    Moments,
     PackedWorld,
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.moments import keep_moments, moment_impulses
+from contactlab.stepping.kernels.moments import exchange_moments, moment_impulses
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.projection import pose_projection
 from contactlab.stepping.kernels.rows import write_island, write_rows
@@ -44,6 +45,7 @@ def verdict(
     work: Work,
     island: Island,
     joints: Joints | None,
+    moments: Moments | None,
     chunk: Chunk,
     control: Control,
     parameters: Parameters,
@@ -62,9 +64,9 @@ def verdict(
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
-    if world.torsional.shape[0] > 0:
-        keep_moments(world, work, island, control)
-        moment_impulses(work, island, control, parameters.h)
+    if moments is not None:
+        exchange_moments(world, moments, work, island, control, False)
+        moment_impulses(moments, work, island, control, parameters.h)
     write_rows(world, work, island, chunk, control, parameters.h)
     write_island(island, chunk, control, of_joints)
     if control.projection != 0 and pose_projection(world, work, island, control, parameters.h):

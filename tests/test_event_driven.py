@@ -80,6 +80,7 @@ def test_ball_slides_until_it_rolls():
 
 
 @pytest.mark.parametrize(("ratio", "sticks"), [(0.99, False), (1.01, True)])
+@pytest.mark.slow
 def test_brick_on_its_slope(ratio, sticks):
     """Friction just below and just above tan theta: g (sin - mu cos), or nothing at all."""
     theta = math.radians(20.0)

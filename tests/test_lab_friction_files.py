@@ -219,6 +219,7 @@ def test_global_text_with_printed_sparse_matrices(tmp_path: Path) -> None:
         load_siconos_friction(path)
 
 
+@pytest.mark.slow
 def test_all_shared_friction_problems_are_solved(shared: Path) -> None:
     """Problems captured in other people's simulators, at the published tolerance."""
     files = sorted((shared / "problems" / "fclib").glob("*.hdf5"))

@@ -43,6 +43,7 @@ def test_every_basic_solution_is_found(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=100)
+@pytest.mark.slow
 def test_a_continuum_is_one(seed: int) -> None:
     """A solution called isolated is the only one near it; where none is, a neighbour exists in some basis."""
     problem = random_problem(2 * seed)

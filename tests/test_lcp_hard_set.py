@@ -50,6 +50,7 @@ def test_the_generator_makes_what_it_says() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
 def test_exact_pivoting_solves_small_ones_and_so_does_extended(seed: int) -> None:
     """The truth: a solution exists for the very doubles given; the one found holds without rounding."""
     M, q = problem(seed, 1 + seed % 2, 1e6)

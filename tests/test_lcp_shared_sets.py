@@ -40,6 +40,7 @@ def test_every_problem_is_solved_by_default(shared: Path) -> None:
             assert lcp.residuals(problem, result.z).solved(1e-10), row["name"]
 
 
+@pytest.mark.slow
 def test_no_solver_claims_what_is_not_so(shared: Path) -> None:
     """Each solver alone either solves a problem or says that it does not; monotone ones are solved by the QP."""
     for row, problem in cases(shared):

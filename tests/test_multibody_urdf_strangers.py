@@ -71,6 +71,7 @@ def test_deep_nesting_is_refused(tag):
     refused_quickly("<robot>" + f"<{tag}>" * deep + f"</{tag}>" * deep + "</robot>", f"more than {MAX_DEPTH} deep")
 
 
+@pytest.mark.slow
 def test_long_chains_and_adversarial_names_take_linear_time():
     """Five thousand links in a row, ten thousand mimics in a row, and names made to be compared at length."""
     n = 5000

@@ -133,6 +133,7 @@ def test_a_picture_of_a_record_without_steps(empty, tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_replay_writes_pictures_and_plots(recording, tmp_path, capsys):
     """From the shell; a time outside the record is one line and status 2."""
     record = tmp_path / "a.npz"

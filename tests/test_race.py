@@ -121,6 +121,7 @@ def test_crashes_stop_nothing(raced: tuple[RaceReport, Path]) -> None:
     assert "3" in died.detail
 
 
+@pytest.mark.slow
 def test_a_finished_race_is_not_run_again(raced: tuple[RaceReport, Path], own: Path) -> None:
     """The same call computes nothing and gives the same rows; a further solver is all that is run."""
     report, out = raced
@@ -292,6 +293,7 @@ def _files(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Folder in, table and files out; a bad name is one line and status 2; nothing solved is status 1."""
     problems = _files(tmp_path / "problems")

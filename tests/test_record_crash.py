@@ -50,6 +50,7 @@ def stop(process, signal_number):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.slow
 def test_a_killed_run_loses_the_last_interval_at_most_and_goes_on(tmp_path):
     """SIGKILL in mid-run: a prefix with the same bits, not older than the interval; continued, the same record."""
     path = tmp_path / "run.npz"

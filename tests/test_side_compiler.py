@@ -41,6 +41,7 @@ def test_one_core_compiles_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         compilation_begins()
 
 
+@pytest.mark.slow
 def test_parts_are_the_versions_that_the_loop_calls() -> None:
     from contactlab.cli.demo_scene import demo_stepper, demo_world
     from contactlab.simulation import simulate

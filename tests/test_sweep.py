@@ -150,6 +150,7 @@ def poisoned() -> dict[str, dict[str, Any]]:
         ("object", "failed", "not object"),
     ],
 )
+@pytest.mark.slow
 def test_poisoned_tasks(poisoned: dict[str, dict[str, Any]], kind: str, outcome: str, error: str) -> None:
     """A row says what became of each."""
     row = poisoned[kind]
@@ -157,6 +158,7 @@ def test_poisoned_tasks(poisoned: dict[str, dict[str, Any]], kind: str, outcome:
     assert error in row["error"]
 
 
+@pytest.mark.slow
 def test_a_poisoned_task_harms_no_other(poisoned: dict[str, dict[str, Any]]) -> None:
     """Those that only print, or read what is not there, are well; the traceback ends in the task's own file."""
     assert poisoned["fine"]["value"] == poisoned["print"]["value"] == 1.0
@@ -165,6 +167,7 @@ def test_a_poisoned_task_harms_no_other(poisoned: dict[str, dict[str, Any]]) -> 
     assert "sweeps/pool.py" not in poisoned["raise"]["error"]
 
 
+@pytest.mark.slow
 def test_a_worker_killed_from_outside_is_replaced(tmp_path: Path) -> None:
     """The task is run again; without retries it is lost, and kept so until it is asked for again."""
     task = {"mark": str(tmp_path / "mark")}
@@ -209,6 +212,7 @@ def script(tmp_path: Path, body: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_function_of_a_script(tmp_path: Path) -> None:
     """What a user writes first: function and call in one file."""
     path = script(
@@ -227,6 +231,7 @@ def test_a_function_of_a_script(tmp_path: Path) -> None:
     assert done.stdout == "[0, 1, 4, 9, 16]\n"
 
 
+@pytest.mark.slow
 def test_a_script_without_its_guard_is_told(tmp_path: Path) -> None:
     """It would begin itself again in every worker."""
     path = script(
@@ -275,6 +280,7 @@ def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal
     assert sum(computed(marks).values()) <= 30 + begun - kept
 
 
+@pytest.mark.slow
 def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
     """Nobody has set their number: in this process the products are not split otherwise than in workers."""
     pytest.importorskip("threadpoolctl", reason="threadpoolctl is missing: pip install 'contactlab[lab]'")

@@ -122,6 +122,7 @@ def test_poisoned_tasks_take_no_worker_with_them(cluster: Cluster) -> None:
     assert [row for row in bits(there) if row["kind"] != "'hang'"] == bits(here)
 
 
+@pytest.mark.slow
 def test_a_stopped_sweep_leaves_the_cluster_free(cluster: Cluster, tmp_path: Path) -> None:
     """Ctrl-C ends what is under way there; the next sweep does not wait for it."""
     tasks: list[dict[str, Any]] = [{"seed": 0}, *({"seed": seed, "sleep": 300.0} for seed in range(1, 6))]
@@ -138,6 +139,7 @@ def test_a_stopped_sweep_leaves_the_cluster_free(cluster: Cluster, tmp_path: Pat
     assert sweep(sweep_tasks.walk, tasks[:1], out=tmp_path, jobs=1).computed == 0
 
 
+@pytest.mark.slow
 def test_a_function_the_cluster_does_not_have_ends_the_sweep(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would fail in every row."""
     monkeypatch.setattr(sweep_tasks.walk, "__name__", "walk")
@@ -162,6 +164,7 @@ def test_the_command_on_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
     assert [{**row, "seconds": ""} for row in there] == [{**row, "seconds": ""} for row in here]
 
 
+@pytest.mark.slow
 def test_a_task_that_takes_a_worker_with_it_is_lost(cluster: Cluster) -> None:
     """After its retries; the other tasks are computed by the workers that are left."""
     tasks = [{"harmful": True}, *({"harmful": False, "number": number} for number in range(3))]

@@ -47,6 +47,7 @@ def test_rows_of_a_scene_are_those_of_single_runs(tmp_path: Path) -> None:
     assert result.rows[2]["energy_change"] < result.rows[0]["energy_change"] < 0.0
 
 
+@pytest.mark.slow
 def test_seeds_draw_the_same_noise_everywhere(tmp_path: Path) -> None:
     """By the seed alone: at each point of the grid, in this process and on others."""
     path = write(tmp_path, CUBE.replace("duration = 0.1", "duration = 0.004"))

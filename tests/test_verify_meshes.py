@@ -98,6 +98,7 @@ def test_one_deleted_row_of_several_fails_too():
     assert not verify(without(recording, gone)).holds
 
 
+@pytest.mark.slow
 def test_nothing_is_missed_where_bodies_tumble_over_rough_triangles():
     """Bodies of all kinds on hills of triangles with edges that stand out: no false alarm."""
     rough = terrain(12, 1.0, lambda x, y: 0.05 * np.sin(7 * x) * np.cos(5 * y))

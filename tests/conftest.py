@@ -1,4 +1,4 @@
-"""What every test shares: one BLAS thread, the hypothesis profiles, and the folder of shared data."""
+"""What every test shares: compiled kernels, one BLAS thread, the hypothesis profiles, and the folder of shared data."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     command = [sys.executable, "-m", "contactlab.cli", "warmup"]
     parts = (["ground", "public"], ["bodies", "joints"])
-    for process in [subprocess.Popen([*command, *names], stdout=subprocess.DEVNULL) for names in parts]:
-        process.wait()
+    processes = [subprocess.Popen([*command, *names], stdout=subprocess.DEVNULL) for names in parts]
+    if any([process.wait() for process in processes]):
+        pytest.exit("contactlab warmup failed: see above", returncode=pytest.ExitCode.INTERNAL_ERROR)
 
 
 @pytest.fixture(scope="session")

@@ -250,6 +250,7 @@ def test_in_a_planar_world_there_is_rolling_and_no_spin():
     assert forward[0] - forward[-1] == pytest.approx(0.1 * rate, rel=0.02)
 
 
+@pytest.mark.slow
 def test_a_moving_plate_takes_a_spinning_ball_along():
     """Torsional friction is against the surface's own turning: a ball on a turntable ends up turning with it."""
     builder = WorldBuilder()

@@ -18,9 +18,12 @@ from contactlab import ConstraintSolver
 from contactlab.constraints import CustomConstraint
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, Stabilisation, VelocityDrive, problem_data_from
+from contactlab.formulation.kernels import laws
 from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
+from contactlab.stepping.kernels import joint_layout
+from contactlab.world import RowKind
 
 H = 2e-3
 
@@ -226,6 +229,16 @@ def test_a_quadruped_stands_on_position_drives():
 
     by_tau = simulate(bare, TimeStepping(1e-3), 0.5, tau=hold)
     assert abs(by_tau.q[-1, 2] - recording.q[125, 2]) < 2e-3
+
+
+@pytest.mark.nojit
+def test_kernels_know_the_kinds_of_rows_by_their_numbers():
+    """Kernels state them once more, where an edit compiles them again."""
+    assert {name: code for name, code in vars(laws).items() if name.isupper()} == {one.name: one for one in RowKind}
+    ranks = {name: code for name, code in vars(joint_layout).items() if name.isupper()}
+    assert ranks == {"LIMIT": 0, "EQUATION": 1, "GIVES_WAY": 2, "BOXED": 3}
+    classes = {(one.rank, one.class_of(soft=False), one.class_of(soft=True)) for one in RowKind}
+    assert classes == {(0, "L", "L"), (1, "G", "G"), (2, "G", "B"), (3, "B", "B")}
 
 
 SCENE = """[scene]

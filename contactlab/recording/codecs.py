@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from contactlab.constraints import ContactConstraint, LoopConstraint
-from contactlab.formulation.bridge.joint_actions import JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
 from contactlab.multibody import joints
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, read_only
@@ -32,7 +32,7 @@ _fields: Any = dataclasses.fields  # of a class known only when running
 
 _JOINTS: dict[str, Any] = {kind.__name__: kind for kind in joints.ALL_JOINTS}
 _MOTIONS: dict[str, Any] = {kind.__name__: kind for kind in (ConstantVelocity, Conveyor, Oscillation)}
-_DRIVES: dict[str, Any] = {kind.__name__: kind for kind in (PositionDrive, VelocityDrive)}
+_DRIVES: dict[str, Any] = {kind.__name__: kind for kind in get_args(Drive)}
 _LOOPS: dict[str, Any] = {kind.__name__: kind for kind in (LoopConstraint, ContactConstraint)}
 _PLAIN: dict[str, Any] = {"limits": JointLimit, "damping": Coefficient, "friction": Coefficient, "followers": Follower}
 

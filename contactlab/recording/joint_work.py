@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.joint_rows import RowKind
 
@@ -20,16 +18,6 @@ __all__ = ["JOINT_ENTRIES", "implicit_forces", "joint_entries"]
 
 #: Entries of the ledger that this module computes.
 JOINT_ENTRIES = ("limits", "joint_friction", "joint_damping", "drives", "loops")
-
-_ENTRY_OF = {
-    RowKind.STOP: "limits",
-    RowKind.HOLD: "drives",
-    RowKind.FOLLOW: "loops",
-    RowKind.LOOP: "loops",
-    RowKind.FRICTION: "joint_friction",
-    RowKind.SPEED: "drives",
-    RowKind.SERVO: "drives",
-}
 
 
 def joint_entries(recording: Record) -> dict[str, FloatArray]:
@@ -53,7 +41,7 @@ def joint_entries(recording: Record) -> dict[str, FloatArray]:
             rate = (row.sign if row.kind == RowKind.STOP else 1.0) * mean[step, row.dof]
             if row.kind == RowKind.FOLLOW:
                 rate = rate - row.factor * mean[step, row.other]
-        np.add.at(entries[_ENTRY_OF[row.kind]], step, h[step] * table.force[chosen] * rate)
+        np.add.at(entries[row.kind.work], step, h[step] * table.force[chosen] * rate)
     return entries
 
 
@@ -68,11 +56,10 @@ def implicit_forces(
     for one in world.joint_actions.damping:
         j = world.model.v_slice(one.body).start + one.coordinate
         damping[:, j] -= one.value * v_plus[:, j]
-    for number, drive in enumerate(world.joint_actions.drives):
-        if isinstance(drive, PositionDrive) and math.isinf(drive.max_force):
-            j, place = world.place_of(drive.joint, drive.coordinate)
-            error = q[:, place] + h * v_plus[:, j] - targets[:, number]
-            drives[:, j] -= drive.stiffness * error + drive.damping * (v_plus[:, j] - drive.target_velocity)
+    for number, drive in world.joint_actions.springs.items():
+        j, place = world.place_of(drive.joint, drive.coordinate)
+        error = q[:, place] + h * v_plus[:, j] - targets[:, number]
+        drives[:, j] -= drive.stiffness * error + drive.damping * (v_plus[:, j] - drive.target_velocity)
     return damping, drives
 
 

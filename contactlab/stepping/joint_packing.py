@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.constraints.kernels.wanted import SCRATCH
-from contactlab.formulation.bridge.joint_actions import PositionDrive
 from contactlab.stepping.kernels.joint_layout import Drive, Joints, Row, Spring
 from contactlab.stepping.records import records_of
-from contactlab.world.joint_rows import coordinate_of
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -30,12 +28,12 @@ def pack_joints(world: World) -> Joints | None:
     for one in actions.damping:
         damping[world.place_of(one.body, one.coordinate)[0]] += one.value
     springs = []
-    for i, drive in enumerate(actions.drives):
-        if isinstance(drive, PositionDrive) and math.isinf(drive.max_force):
-            dof, place, _, _ = coordinate_of(world, drive.joint, drive.coordinate)
-            springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
-    none_wanted = SimpleNamespace(stiffness=0.0, damping=0.0, target_velocity=0.0)
-    gains = [one if isinstance(one, PositionDrive) else none_wanted for one in actions.drives]
+    for i, drive in actions.springs.items():
+        dof, place = world.place_of(drive.joint, drive.coordinate)
+        springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
+    gains = [
+        SimpleNamespace(**{one: getattr(drive, one, 0.0) for one in Drive.__annotations__}) for drive in actions.drives
+    ]
     packed, none = world.loops.packed, np.zeros(0)
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     return Joints(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.record_schema import Rows
-from contactlab.world.joint_rows import RowKind
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -76,9 +75,7 @@ def by_number(rows: IntArray, z: FloatArray) -> tuple[IntArray, FloatArray]:
 def row_classes(world: World, stepper: TimeStepping, numbers: IntArray) -> NDArray[np.str_]:
     """Return for each row whether it is one of L, G or B in its problem."""
     soft = stepper.cfm > 0.0
-    names = {RowKind.STOP: "L", RowKind.HOLD: "G"}
-    names |= dict.fromkeys((RowKind.FOLLOW, RowKind.LOOP), "B" if soft else "G")
-    return np.array([names.get(world.joint_rows[int(row)].kind, "B") for row in numbers], dtype="U1")
+    return np.array([world.joint_rows[int(row)].kind.class_of(soft) for row in numbers], dtype="U1")
 
 
 def has_given_force(world: World, numbers: IntArray) -> NDArray[np.bool_]:

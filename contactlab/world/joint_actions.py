@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
+from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive
 from contactlab.multibody.joints import Joint
 from contactlab.multibody.kernels import codes
 
@@ -94,7 +94,13 @@ class JointActions:
     @property
     def none(self) -> bool:
         """Whether nothing acts."""
-        return not (self.limits or self.damping or self.friction or self.drives or self.followers or self.loops)
+        return not any(getattr(self, field.name) for field in fields(self))
+
+    @property
+    def springs(self) -> dict[int, PositionDrive]:
+        """Position drives without a bound, which act within the mass matrix, by their numbers."""
+        drives = enumerate(self.drives)
+        return {i: one for i, one in drives if isinstance(one, PositionDrive) and one.row_kind is None}
 
     def drive_number(self, name: str) -> int:
         """Return the number of a drive; -1 for an unknown name."""

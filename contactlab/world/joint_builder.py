@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintError, ConstraintSet, ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.arguments import close_names
-from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -64,16 +64,14 @@ class JointBuilder(ABC):
         self._act(friction=self._coefficients("friction", joint, friction, coordinate))
 
     def add_drive(self, drive: Drive) -> None:
-        """Add a motor: `VelocityDrive` or `PositionDrive`.
+        """Add a motor: a `VelocityDrive`, a `PositionDrive` or any other drive of `contactlab.formulation`.
 
         Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
         computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its
         target can be changed while running: see ``targets`` of `simulate`.
         """
-        if not isinstance(drive, VelocityDrive | PositionDrive):
-            raise SimulationConfigError(
-                "drive", f"must be a VelocityDrive or PositionDrive, got {type(drive).__name__}"
-            )
+        if not isinstance(drive, Drive):
+            raise SimulationConfigError("drive", f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
         where = self._with_position if isinstance(drive, PositionDrive) else self._coordinate
         body, _ = where("drive", drive.joint, drive.coordinate)
         name = drive.name

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.constraints import ContactConstraint, LoopConstraint
-from contactlab.formulation.bridge.joint_actions import PositionDrive
+from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import read_only
@@ -21,33 +20,10 @@ if TYPE_CHECKING:
     from contactlab.constraints.custom_values import CustomRows
     from contactlab.world.world import World
 
-__all__ = ["KINDS", "JointRow", "RowKind", "coordinate_of", "joint_rows"]
+__all__ = ["JointRow", "RowKind", "coordinate_of", "joint_rows"]
 
 SAMPLES = 8
 SPREAD = 0.5  # rad or m from the start
-
-
-class RowKind(IntEnum):
-    """What a row does; the numbers are those of the compiled loop."""
-
-    #: the end of a joint's range
-    STOP = 0
-    #: a velocity drive that nothing stops
-    HOLD = 1
-    #: a joint that follows another
-    FOLLOW = 2
-    #: a row of a loop, or of the user's own
-    LOOP = 3
-    #: dry friction
-    FRICTION = 4
-    #: a velocity drive with a bound
-    SPEED = 5
-    #: a position drive with a bound
-    SERVO = 6
-
-
-#: Names of the kinds of rows, by their codes.
-KINDS = ("limit", "velocity drive", "mimic", "loop", "friction", "velocity drive", "position drive")
 
 
 @dataclass(frozen=True)
@@ -102,19 +78,24 @@ class JointRow:
     @property
     def kind_name(self) -> str:
         """What kind of row it is, in words."""
-        return KINDS[self.kind]
+        return self.kind.words
+
+    @property
+    def rank(self) -> int:
+        """Place of the class of its kind, see `RowKind`."""
+        return self.kind.rank
 
 
 def joint_rows(world: World) -> tuple[JointRow, ...]:
     """Return the rows of a world in the order of their numbers."""
     actions = world.joint_actions
     drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
-    stops, holds, followers, boxed, servos = [], [], [], [], []
+    rows = _loop_rows(world)
     for limit in actions.limits:
         dof, place, trees, name = coordinate_of(world, limit.joint, limit.coordinate)
         for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
             if math.isfinite(bound):
-                stops.append(
+                rows.append(
                     JointRow(
                         RowKind.STOP,
                         f"{end} limit of {name}",
@@ -129,24 +110,17 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                         drive=drives.get(dof, -1),
                     )
                 )
-    frictions = []
     for one in actions.friction:
         dof, place, trees, name = coordinate_of(world, one.body, one.coordinate)
-        frictions.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
+        rows.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
     for i, drive in enumerate(actions.drives):
         dof, place, trees, _ = coordinate_of(world, drive.joint, drive.coordinate)
-        bound, label = drive.max_force, str(drive.name)
-        if isinstance(drive, PositionDrive):
-            if math.isfinite(bound):
-                servos.append(JointRow(RowKind.SERVO, label, trees, dof, place, bound=bound, drive=i))
-        elif math.isfinite(bound):
-            boxed.append(JointRow(RowKind.SPEED, label, trees, dof, place, bound=bound, drive=i))
-        else:
-            holds.append(JointRow(RowKind.HOLD, label, trees, dof, place, drive=i))
+        if drive.row_kind is not None:
+            rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
     for follower in actions.followers:
         dof, place, trees, name = coordinate_of(world, follower.body, 0)
         other, other_place, more, _ = coordinate_of(world, follower.followed, 0)
-        followers.append(
+        rows.append(
             JointRow(
                 RowKind.FOLLOW,
                 f"mimic of {name}",
@@ -159,7 +133,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                 other_place=other_place,
             )
         )
-    return (*stops, *holds, *followers, *_loop_rows(world), *frictions, *boxed, *servos)
+    return tuple(sorted(rows, key=lambda row: (row.rank, row.kind)))
 
 
 def _loop_rows(world: World) -> list[JointRow]:

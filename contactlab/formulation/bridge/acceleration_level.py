@@ -84,10 +84,9 @@ def _held(p: Inputs) -> tuple[FloatArray, list[Row]]:
         if holder.label in p.given:
             tau[holder.coordinate.v] += p.given[holder.label]
         elif holder.holds(p.thresholds.rest):
-            bounds = (-holder.bound, holder.bound)
             source, at = holder.coordinate.name, holder.coordinate.v
-            held.append(Row("G", at, holder.kind, source, holder.label, bounds=bounds))
-        elif math.isinf(holder.bound):
+            held.append(Row("G", at, holder.kind, source, holder.label, bounds=holder.bounds))
+        elif math.isinf(holder.force_against):
             raise BridgeError(
                 "drives",
                 f"{holder.label!r} has no largest force and is off its speed, {holder.speed:g} instead of "

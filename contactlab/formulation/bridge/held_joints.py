@@ -7,7 +7,6 @@ speed to within a threshold, is a bilateral row, and the force found for it has 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,7 +14,7 @@ from typing import Literal
 from contactlab.formulation.bridge.arguments import at_least_zero
 from contactlab.formulation.bridge.coordinates import Coordinate, Coordinates
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.joint_actions import Drive, PositionDrive, VelocityDrive
+from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, PositionDrive, RowKind
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
@@ -32,8 +31,8 @@ class Holder:
 
     Attributes
     ----------
-    kind, label
-        "dry friction" or "drive", and its name.
+    row_kind, label
+        What it is, and its name.
     coordinate
         What it holds.
     target
@@ -44,12 +43,28 @@ class Holder:
         The coordinate's own at the instant.
     """
 
-    kind: str
+    row_kind: RowKind
     label: str
     coordinate: Coordinate
     target: float
     bound: float
     speed: float
+
+    @property
+    def kind(self) -> str:
+        """Kind of its row: "dry friction" or "drive"."""
+        return "dry friction" if self.row_kind == RowKind.FRICTION else "drive"
+
+    def terms(self, h: float) -> tuple[float, float, float, float]:
+        """Return k, gamma and the bounds of its row over a step."""
+        from contactlab.formulation.kernels.laws import holder
+
+        return holder(self.row_kind.value, 0.0, self.target, self.bound, h, 0.0, 0.0, 0.0)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Smallest and largest force [N m or N]."""
+        return self.terms(0.0)[2:]
 
     def holds(self, rest: float) -> bool:
         """Whether the coordinate has the speed wanted, to within ``rest``."""
@@ -58,7 +73,7 @@ class Holder:
     @property
     def force_against(self) -> float:
         """Its force [N m or N] off that speed."""
-        return math.copysign(self.bound, self.target - self.speed)
+        return self.bounds[1 if self.target > self.speed else 0]
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,16 @@ class Servo:
     error: float
     speed: float
     drive: PositionDrive
+    row_kind = RowKind.SERVO
+    kind = "drive"
+
+    def terms(self, h: float) -> tuple[float, float, float, float]:
+        """Return k, gamma and the bounds of its row over a step."""
+        from contactlab.formulation.kernels.laws import holder
+
+        one = self.drive
+        gains = (one.stiffness, one.damping, one.target_velocity)
+        return holder(self.row_kind.value, self.error, one.target, one.max_force, h, *gains)
 
     @property
     def force(self) -> float:
@@ -93,18 +118,18 @@ class Servo:
 def holders(
     model: Model, coordinates: Coordinates, v: FloatArray, friction: Friction, drives: Sequence[Drive]
 ) -> tuple[Holder, ...]:
-    """Dry friction of joints, then the velocity drives."""
+    """Dry friction of joints, then the drives that want a speed."""
     result = []
     for name, bound in _bounds(model, friction).items():
         largest = at_least_zero(bound, f"friction[{name!r}]")
         if largest > 0.0:
             for coordinate in coordinates.joint(name, "friction"):
                 label = f"dry friction of {coordinate.name}"
-                result.append(Holder("dry friction", label, coordinate, 0.0, largest, float(v[coordinate.v])))
+                result.append(Holder(RowKind.FRICTION, label, coordinate, 0.0, largest, float(v[coordinate.v])))
     for drive, coordinate, label in _labelled(coordinates, drives):
-        if isinstance(drive, VelocityDrive):
+        if not isinstance(drive, PositionDrive):
             speed = float(v[coordinate.v])
-            result.append(Holder("drive", label, coordinate, drive.target, drive.max_force, speed))
+            result.append(Holder(drive.row_kind, label, coordinate, drive.target, drive.max_force, speed))
     return tuple(result)
 
 
@@ -124,12 +149,12 @@ def _labelled(coordinates: Coordinates, drives: Sequence[Drive]) -> list[tuple[D
     count: dict[str, int] = {}
     for i, drive in enumerate(drives):
         field = f"drives[{i}]"
+        if not isinstance(drive, Drive):
+            raise BridgeError(field, f"must be a {DRIVE_NAMES}, got {type(drive).__name__}")
         if isinstance(drive, PositionDrive):
             coordinate, _ = coordinates.with_position(drive.joint, drive.coordinate, f"{field}.joint")
-        elif isinstance(drive, VelocityDrive):
-            coordinate = coordinates.coordinate(drive.joint, drive.coordinate, f"{field}.joint")
         else:
-            raise BridgeError(field, f"must be a VelocityDrive or PositionDrive, got {type(drive).__name__}")
+            coordinate = coordinates.coordinate(drive.joint, drive.coordinate, f"{field}.joint")
         label = drive.name or f"drive of {coordinate.name}"
         if drive.name is not None and label in count:
             raise BridgeError(f"{field}.name", f"{label!r} is the name of another drive too")

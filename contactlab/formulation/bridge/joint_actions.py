@@ -1,14 +1,64 @@
-"""Stops and drives of joints, as a user states them."""
+"""Stops and drives of joints, as a user states them, and the kinds of rows that joints have."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import get_args
 
 from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
 
-__all__ = ["Drive", "JointLimit", "PositionDrive", "VelocityDrive"]
+__all__ = ["DRIVE_NAMES", "Drive", "JointLimit", "PositionDrive", "RowKind", "VelocityDrive"]
+
+# Classes of rows, in the order of a problem: unilateral rows, equations, equations that give way where the stepper has
+# a ``cfm`` and are then boxed rows, and boxed rows.
+_CLASSES = ("L", "G", "G or B", "B")
+
+
+class RowKind(IntEnum):
+    """What a row does; the numbers are those of `contactlab.formulation.kernels.laws`.
+
+    Attributes
+    ----------
+    words
+        The kind in words.
+    rank
+        Place of its class among L, G, "G or B" and B.
+    work
+        Entry of the energy ledger that has its work.
+    """
+
+    words: str
+    rank: int
+    work: str
+
+    #: the end of a joint's range
+    STOP = 0, "limit", "L", "limits"
+    #: a velocity drive that nothing stops
+    HOLD = 1, "velocity drive", "G", "drives"
+    #: a joint that follows another
+    FOLLOW = 2, "mimic", "G or B", "loops"
+    #: a row of a loop, or of the user's own
+    LOOP = 3, "loop", "G or B", "loops"
+    #: dry friction
+    FRICTION = 4, "friction", "B", "joint_friction"
+    #: a velocity drive with a bound
+    SPEED = 5, "velocity drive", "B", "drives"
+    #: a position drive with a bound
+    SERVO = 6, "position drive", "B", "drives"
+
+    def __new__(cls, code: int, words: str, rows: str, work: str) -> RowKind:
+        """Make a member of its number and what else is known of it."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.words, member.rank, member.work = words, _CLASSES.index(rows), work
+        return member
+
+    def class_of(self, soft: bool) -> str:
+        """Return whether such a row is one of L, G or B, where equations of positions give way (``soft``) or not."""
+        return _CLASSES[self.rank].split(" or ")[-1 if soft else 0]
 
 
 @dataclass(frozen=True)
@@ -77,6 +127,11 @@ class VelocityDrive:
         number(self.target, "VelocityDrive.target")
         at_least_zero(self.max_force, "VelocityDrive.max_force", infinite=True)
 
+    @property
+    def row_kind(self) -> RowKind:
+        """The kind of its row."""
+        return RowKind.HOLD if math.isinf(self.max_force) else RowKind.SPEED
+
 
 @dataclass(frozen=True)
 class PositionDrive:
@@ -120,5 +175,12 @@ class PositionDrive:
         if stiffness == damping == 0.0:
             raise BridgeError("PositionDrive.stiffness", "stiffness and damping are both 0: such a drive does nothing")
 
+    @property
+    def row_kind(self) -> RowKind | None:
+        """The kind of its row; None without a bound, where it acts within the mass matrix."""
+        return None if math.isinf(self.max_force) else RowKind.SERVO
+
 
 Drive = VelocityDrive | PositionDrive
+#: What a drive must be, in words.
+DRIVE_NAMES = " or ".join(kind.__name__ for kind in get_args(Drive))

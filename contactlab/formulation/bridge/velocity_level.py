@@ -15,6 +15,7 @@ import numpy as np
 
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
 from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
+from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.formulation.bridge.limit_rows import Stop
 from contactlab.formulation.bridge.rows import Operator, Row, RowTable
 from contactlab.formulation.bridge.spin_rows import spin_rows
@@ -49,12 +50,12 @@ class _Boxed:
     lo: list[float] = field(default_factory=list)
     hi: list[float] = field(default_factory=list)
 
-    def add(self, k: float, gamma: float, bound: float) -> None:
+    def add(self, k: float, gamma: float, lo: float, hi: float) -> None:
         """The numbers of one row."""
         self.k.append(k)
         self.gamma.append(gamma)
-        self.lo.append(-bound)
-        self.hi.append(bound)
+        self.lo.append(lo)
+        self.hi.append(hi)
 
 
 def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
@@ -104,7 +105,7 @@ def velocity_level(p: Inputs) -> Level[ConstraintVelProblemData]:
             boxed.jacobians.append(turning)
             for row, bound in spins:
                 place(rows, "B", row)
-                boxed.add(0.0, 0.0, bound)
+                boxed.add(0.0, 0.0, -bound, bound)
     G, kG = _bilateral(p, rows, boxed)
     data = ConstraintVelProblemData(
         Mv=momentum,
@@ -169,24 +170,14 @@ def _terms(
 
 def _held(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Dry friction and drives; in an impact only the drives that nothing stops."""
-    from contactlab.formulation.kernels.laws import position_drive
-
     columns: list[int] = []
-    for holder in p.holders:
-        if p.h is not None or math.isinf(holder.bound):
-            columns.append(holder.coordinate.v)
-            boxed.add(-holder.target, 0.0, holder.bound)
-            bounds = (-holder.bound, holder.bound)
-            place(rows, "B", Row("B", 0, holder.kind, holder.coordinate.name, holder.label, bounds=bounds))
-    for servo in p.servos:
-        if p.h is None:
+    for one in (*p.holders, *p.servos):
+        if p.h is None and one.row_kind != RowKind.HOLD:
             continue
-        drive = servo.drive
-        columns.append(servo.coordinate.v)
-        k, gamma = position_drive(servo.error, drive.target_velocity, p.h, drive.stiffness, drive.damping)
-        boxed.add(k, gamma, drive.max_force)
-        bounds = (-drive.max_force, drive.max_force)
-        place(rows, "B", Row("B", 0, "drive", servo.coordinate.name, servo.label, bounds=bounds))
+        k, gamma, lo, hi = one.terms(p.h or 0.0)
+        columns.append(one.coordinate.v)
+        boxed.add(k, gamma, lo, hi)
+        place(rows, "B", Row("B", 0, one.kind, one.coordinate.name, one.label, bounds=(lo, hi)))
     if columns:
         boxed.jacobians.append(unit_rows(np.array(columns), np.ones(len(columns)), p.model.nv))
 
@@ -207,7 +198,7 @@ def _bilateral(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> tup
             k = group.velocity_term(p.kin._v, float(soft.erp), p.h, p.at_end)
             for row, term in zip(group.rows, k.tolist(), strict=True):
                 place(rows, "B", row)
-                boxed.add(term, float(soft.gamma), math.inf)
+                boxed.add(term, float(soft.gamma), -math.inf, math.inf)
             boxed.jacobians.append(group.jacobian)
     return _stacked(parts, p.model.nv), np.concatenate(terms)
 

@@ -9,7 +9,7 @@ A row is stated by four numbers, k, gamma, lo and hi:
     friction, spin, rolling   -(rate of the surface)         0              mu fN, or a length times fN, see below
     equation of positions     rate + `equation`              cfm            -inf, inf
     velocity drive            -target                        0              -bound, bound
-    position drive            `position_drive`               its own        -bound, bound
+    position drive            `holder`                       its own        -bound, bound
     dry friction              0                              0              -bound, bound
 
 Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
@@ -21,9 +21,20 @@ purpose.
 
 from __future__ import annotations
 
+from typing import Final
+
 from lcp.kernels import kernel
 
-__all__ = ["bounce", "equation", "position_drive", "unilateral"]
+__all__ = ["bounce", "equation", "holder", "unilateral"]
+
+# Kinds of rows of joints, as `contactlab.formulation.bridge.joint_actions.RowKind` has them.
+STOP: Final = 0
+HOLD: Final = 1
+FOLLOW: Final = 2
+LOOP: Final = 3
+FRICTION: Final = 4
+SPEED: Final = 5
+SERVO: Final = 6
 
 
 @kernel(inline=True)
@@ -82,9 +93,24 @@ def equation(error: float, h: float, erp: float) -> float:
 
 
 @kernel(inline=True)
-def position_drive(
-    error: float, target_velocity: float, h: float, stiffness: float, damping: float
-) -> tuple[float, float]:
-    """k and gamma of f = -stiffness (error + h s) - damping (s - target_velocity), taken at the end of the step."""
-    gamma = 1.0 / (h * stiffness + damping)
-    return gamma * (stiffness * error - damping * target_velocity), gamma
+def holder(
+    kind: int,
+    error: float,
+    target: float,
+    bound: float,
+    h: float,
+    stiffness: float,
+    damping: float,
+    target_velocity: float,
+) -> tuple[float, float, float, float]:
+    """k, gamma, lo and hi of a row that holds one coordinate as far as its force goes: dry friction or a drive.
+
+    A position drive is f = -stiffness (error + h s) - damping (s - target_velocity), taken at the end of the step; the
+    others want a speed, ``target``, which is 0 of dry friction.
+    """
+    if kind == SERVO:
+        gamma = 1.0 / (h * stiffness + damping)
+        return gamma * (stiffness * error - damping * target_velocity), gamma, -bound, bound
+    if kind == FRICTION:
+        return 0.0, 0.0, -bound, bound
+    return -target, 0.0, -bound, bound

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
 from contactlab.multibody import UrdfModel
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import Transform
@@ -30,12 +30,7 @@ __all__ = [
 MOST_ENTRIES = 1000
 #: Keys of ``[[robot]]`` that are about joints.
 ROBOT_JOINT_KEYS = ("limits", "damping", "friction", "mimics", "limit", "drive")
-_LIMIT_KEYS = ("joint", "lower", "upper", "restitution", "stiffness", "dissipation")
-_DRIVES: dict[str, Any] = {"position": PositionDrive, "velocity": VelocityDrive}
-_NUMBERS = {
-    "position": ("target", "stiffness", "damping", "target_velocity", "max_force"),
-    "velocity": ("target", "max_force"),
-}
+_DRIVES: dict[str, Any] = {kind.__name__.removesuffix("Drive").lower(): kind for kind in get_args(Drive)}
 LOOP_KEYS = ("a", "b", "point_a", "point_b", "rpy_a", "rpy_b", "holds", "axes", "sliding", "erp", "name")
 
 # Rows of the kinds of loops: the axes of frame a along and about which b does not move; rotations first.
@@ -70,15 +65,22 @@ class LoopEntry:
 def joints_entry(table: Table) -> JointsEntry:
     """Read what a ``[[robot]]`` says of its joints."""
     added: list[tuple[JointLimit | Drive, Table]] = []
-    for one in table.tables("limit", _LIMIT_KEYS, MOST_ENTRIES):
+    limit_keys = tuple(_numbers(JointLimit))
+    for one in table.tables("limit", ("joint", *limit_keys), MOST_ENTRIES):
         one.required("joint")
-        numbers: dict[str, Any] = {key: one.number(key) for key in _LIMIT_KEYS[1:] if key in one}
+        numbers: dict[str, Any] = {key: one.number(key) for key in limit_keys if key in one}
         with one.blame():
             added.append((JointLimit(one.text("joint"), **numbers), one))
-    for one in table.tables("drive", ("joint", "kind", "name", *_NUMBERS["position"]), MOST_ENTRIES):
+    drive_keys = {key: None for kind in _DRIVES.values() for key in _numbers(kind)}
+    for one in table.tables("drive", ("joint", "kind", "name", *drive_keys), MOST_ENTRIES):
         added.append((_drive(one), one))
     damping, friction = (_coefficients(table, key) for key in ("damping", "friction"))
     return JointsEntry(table.flag("limits", True), damping, friction, table.flag("mimics", True), tuple(added))
+
+
+def _numbers(kind: Any) -> dict[str, bool]:
+    """Return the numbers that a class takes, and whether it needs each."""
+    return {one.name: one.default is dataclasses.MISSING for one in dataclasses.fields(kind) if one.type == "float"}
 
 
 def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
@@ -90,17 +92,17 @@ def _coefficients(table: Table, key: str) -> bool | dict[str, float]:
 
 
 def _drive(table: Table) -> Drive:
-    """Return a drive to a position, with gains, or at a velocity."""
+    """Return a drive of any kind."""
     table.required("joint", "kind", "target")
     kind = table.text("kind")
     if kind not in _DRIVES:
         raise table.error("kind", f"unknown kind '{kind}'{suggestion(kind, _DRIVES)}")
-    for key in _NUMBERS["position"]:
-        if key in table and key not in _NUMBERS[kind]:
+    needed = _numbers(_DRIVES[kind])
+    for key in table.values:
+        if key not in ("joint", "kind", "name", *needed):
             raise table.error(key, f"does not belong to a {kind} drive")
-    if kind == "position":
-        table.required("stiffness")
-    numbers = {key: table.number(key) for key in _NUMBERS[kind] if key in table}
+    table.required(*(key for key, need in needed.items() if need))
+    numbers = {key: table.number(key) for key in needed if key in table}
     with table.blame():
         drive: Drive = _DRIVES[kind](
             table.text("joint"), **numbers, name=table.text("name") if "name" in table else None

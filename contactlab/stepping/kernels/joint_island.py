@@ -13,22 +13,16 @@ from contactlab.formulation.kernels.boxed_rows import boxed_variables, first_lim
 from contactlab.formulation.kernels.recover import add_impulses
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.stepping.kernels.joint_layout import (
-    FOLLOW,
-    FRICTION,
-    LOOP,
-    STOP,
-    Joints,
-)
+from contactlab.stepping.kernels.joint_layout import BOXED, GIVES_WAY, LIMIT, Joints
 from contactlab.stepping.kernels.joint_rows import fill_joint_row
 from contactlab.stepping.kernels.layout import Chunk, Control, FloatArray, Island, PackedWorld, Parameters, Work
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def is_boxed(kind: int, cfm: float) -> bool:
+def is_boxed(rank: int, cfm: float) -> bool:
     """Whether a row is one of B: equations of positions that give way are, with no bounds on their forces."""
-    return kind >= FRICTION or (cfm > 0.0 and kind in (FOLLOW, LOOP))
+    return rank == BOXED or (cfm > 0.0 and rank == GIVES_WAY)
 
 
 @kernel(inner=True)
@@ -39,10 +33,10 @@ def count_joint_rows(joints: Joints, control: Control, cfm: float) -> None:
     first = joints.row_start[control.island]
     last = joints.row_start[control.island + 1]
     for place in range(first, last):
-        kind = joints.rows[joints.island_rows[place]].kind
-        if kind == STOP:
+        rank = joints.rows[joints.island_rows[place]].rank
+        if rank == LIMIT:
             nl += 1
-        elif is_boxed(kind, cfm):
+        elif is_boxed(rank, cfm):
             nbox += 1
     control.nl = nl
     control.ng = last - first - nl - nbox
@@ -133,12 +127,12 @@ def warm_joints(island: Island, joints: Joints, rows: Rows, i: int, cfm: float) 
     b = 0
     for place in range(joints.row_start[i], joints.row_start[i + 1]):
         row = joints.island_rows[place]
-        kind = joints.rows[row].kind
-        if kind == STOP:
+        rank = joints.rows[row].rank
+        if rank == LIMIT:
             island.z0[x] = joints.previous_z[row, 0] if joints.was[row] != 0 else 0.0
             matched = matched or joints.was[row] != 0
             x += 1
-        elif is_boxed(kind, cfm):
+        elif is_boxed(rank, cfm):
             if rows.lo[b] != rows.hi[b]:
                 was = joints.was[row] != 0
                 island.z0[x] = joints.previous_z[row, 0] if was else 0.0

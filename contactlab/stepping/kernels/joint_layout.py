@@ -13,20 +13,18 @@ from typing import Any, Final, NamedTuple
 
 from contactlab.stepping.kernels.layout import FloatArray, IntArray
 
-# Kinds of rows.
-STOP: Final = 0  # L: the end of a joint's range
-HOLD: Final = 1  # G: a velocity drive that nothing stops
-FOLLOW: Final = 2  # G: a joint that follows another
-LOOP: Final = 3  # G: a row of a loop, or of the user's own
-FRICTION: Final = 4  # B: dry friction
-SPEED: Final = 5  # B: a velocity drive
-SERVO: Final = 6  # B: a position drive
+# Ranks of classes of rows: equations that give way, of FOLLOW and LOOP, are boxed where the stepper has a cfm.
+LIMIT: Final = 0
+EQUATION: Final = 1
+GIVES_WAY: Final = 2
+BOXED: Final = 3
 
 
 class Row:
     """What does not change of a row: the fields of a record, as `contactlab.world.joint_rows.JointRow` has them."""
 
-    kind: int
+    kind: int  # of `contactlab.formulation.kernels.laws`
+    rank: int  # of its class
     dof: int  # -1 for a row of a loop
     place: int  # of the position in q, -1 for none
     other: int  # degree of freedom and position of the joint that is followed

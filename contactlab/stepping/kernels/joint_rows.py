@@ -10,17 +10,9 @@ import math
 
 from contactlab.constraints.kernels.rows import constraint_rows
 from contactlab.constraints.kernels.wanted import JACOBIAN, POSITION_ERROR
-from contactlab.formulation.kernels.laws import equation, position_drive, unilateral
+from contactlab.formulation.kernels.laws import FOLLOW, LOOP, SERVO, STOP, equation, holder, unilateral
 from contactlab.stepping.kernels.blocks import solve_tree
-from contactlab.stepping.kernels.joint_layout import (
-    FOLLOW,
-    HOLD,
-    LOOP,
-    SERVO,
-    SPEED,
-    STOP,
-    Joints,
-)
+from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
     TREE_DOF,
     FloatArray,
@@ -169,18 +161,11 @@ def fill_joint_row(
         stiffness, damping = row.stiffness, row.dissipation
         k, gamma = unilateral(error, before, free, h, row.factor, parameters.v_min, own, cfm, stiffness, damping)
         return k, gamma, 0.0, 0.0
-    if kind == HOLD:
-        return -joints.target[d], 0.0, 0.0, 0.0
     if kind == FOLLOW:
         return equation(error, h, own), cfm, -math.inf, math.inf
     if kind == LOOP:
         return joints.loop_rate[row.loop_row] + equation(error, h, own), cfm, -math.inf, math.inf
-    bound = row.bound
-    if kind == SPEED:
-        return -joints.target[d], 0.0, -bound, bound
-    if kind == SERVO:
-        k, gamma = position_drive(
-            error, joints.drives[d].target_velocity, h, joints.drives[d].stiffness, joints.drives[d].damping
-        )
-        return k, gamma, -bound, bound
-    return 0.0, 0.0, -bound, bound
+    if d < 0:
+        return holder(kind, error, 0.0, row.bound, h, 0.0, 0.0, 0.0)
+    drive = joints.drives[d]
+    return holder(kind, error, joints.target[d], row.bound, h, drive.stiffness, drive.damping, drive.target_velocity)

@@ -8,20 +8,10 @@ import joint_scenes as scenes
 import numpy as np
 import pytest
 
-from contactlab import ConstraintSolver
 from contactlab.constraints import LoopConstraint
-from contactlab.formulation import Freewheel, JointLimit, PositionDrive, VelocityDrive, problem_data_from
+from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import Model
-from contactlab.simulation import (
-    Recording,
-    SimulationConfigError,
-    SimulationError,
-    TimeStepping,
-    WorldBuilder,
-    simulate,
-    verify,
-)
-from contactlab.simulation.scene import load_scene
+from contactlab.simulation import SimulationConfigError, SimulationError, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.stepping import arrays_of
 
 H = 1e-3
@@ -297,39 +287,3 @@ def test_a_follower_off_its_place_is_refused():
     with pytest.raises(SimulationConfigError, match="'follow' is 0.01 off"):
         builder.add_model(Model.from_urdf(scenes.GRIPPER), [0.0, 0.01])
     builder.add_model(Model.from_urdf(scenes.GRIPPER))
-
-
-@pytest.mark.nojit
-@pytest.mark.parametrize("most", [20.0, 5.0])
-@pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_freewheel_bears_one_way_and_slips(side, most, tmp_path):
-    """A cart climbs freely against its weight, and is then held or slips; bridge, verifier, ledger, file agree."""
-    builder = scenes.cart(0.1 * side, gravity=(-side * scenes.G, 0.0, 0.0))
-    builder.add_drive(Freewheel("cart", side * most))
-    world = builder.build()
-    recording = simulate(world, TimeStepping(H), steps=30, path=tmp_path / "run.npz")
-    force, v = side * recording.joint_rows.force, side * speed(recording)
-    assert v[:11] == pytest.approx(0.1 - scenes.G * H * np.arange(11), abs=1e-12)
-    assert np.all(force[:10] == 0.0)
-    assert force[11:] == pytest.approx(min(most, scenes.G), abs=1e-9)
-    assert np.diff(v[12:]) == pytest.approx(-H * max(0.0, scenes.G - most), abs=1e-12)
-    assert verify(recording).holds
-    assert np.abs(recording.ledger.residual).max() < 1e-13
-    assert recording.ledger.drives.sum() == pytest.approx(H * force @ (0.5 * (v[1:] + v[:-1])), abs=1e-13)
-    assert Recording.open(tmp_path / "run.npz").world.joint_actions.drives == world.joint_actions.drives
-    for i in (0, 10, 20):
-        state = (world.model, recording.q[i], recording.v[i])
-        problem = problem_data_from(*state, drives=world.joint_actions.drives, h=H)
-        solution = ConstraintSolver().solve_discretized_problem(problem.velocity, H)
-        assert solution.v_plus == pytest.approx(recording.v[i + 1], abs=1e-12)
-
-
-def test_a_freewheel_in_a_scene(tmp_path):
-    """Its kind is the name of its class, its numbers are the fields."""
-    (tmp_path / "gripper.urdf").write_text(scenes.GRIPPER)
-    robot = '[[robot]]\nname = "hand"\nurdf = "gripper.urdf"\n'
-    drive = '[[robot.drive]]\njoint = "close"\nkind = "freewheel"\ntarget = 0.1\nmax_force = -2\n'
-    file = tmp_path / "scene.toml"
-    file.write_text("[scene]\nduration = 0.01\n[stepper]\nh = 1e-3\n" + robot + drive)
-    row = load_scene(file).world.joint_rows[-1]
-    assert (row.kind_name, row.bound) == ("freewheel", -2.0)

@@ -134,9 +134,6 @@ def joint_laws(recording: Recording, i: int, bodies: dict[str, Body], M: FloatAr
             gamma[number] = 1.0 / (h * drive.stiffness + drive.damping)
             law = drive.stiffness * error[number] - drive.damping * drive.target_velocity
             k[number], lo[number], hi[number] = (gamma[number] * law,), -row.bound, row.bound
-        elif row.kind == RowKind.FREEWHEEL:
-            k[number] = (-targets[row.drive],)
-            lo[number], hi[number] = sorted((0.0, row.bound))
         else:
             wanted = 0.0 if row.kind == RowKind.FRICTION else targets[row.drive]
             k[number], lo[number], hi[number] = (-wanted,), -row.bound, row.bound

@@ -9,7 +9,7 @@ from contactlab.formulation.bridge.building import problem_data_from
 from contactlab.formulation.bridge.contact_point import ContactPoint
 from contactlab.formulation.bridge.delassus_operator import Delassus, delassus
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.formulation.bridge.joint_actions import Freewheel, JointLimit, PositionDrive, VelocityDrive
+from contactlab.formulation.bridge.joint_actions import JointLimit, PositionDrive, VelocityDrive
 from contactlab.formulation.bridge.options import Stabilisation, Thresholds
 from contactlab.formulation.bridge.problem import ModelProblem, ProblemRows
 from contactlab.formulation.bridge.readings import BodyLoad, ContactForce
@@ -21,7 +21,6 @@ __all__ = [
     "ContactForce",
     "ContactPoint",
     "Delassus",
-    "Freewheel",
     "JointLimit",
     "ModelProblem",
     "PositionDrive",

@@ -10,7 +10,7 @@ from typing import get_args
 from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
 
-__all__ = ["DRIVE_NAMES", "Drive", "Freewheel", "JointLimit", "PositionDrive", "RowKind", "VelocityDrive"]
+__all__ = ["DRIVE_NAMES", "Drive", "JointLimit", "PositionDrive", "RowKind", "VelocityDrive"]
 
 # Classes of rows, in the order of a problem: unilateral rows, equations, equations that give way where the stepper has
 # a ``cfm`` and are then boxed rows, and boxed rows.
@@ -48,8 +48,6 @@ class RowKind(IntEnum):
     SPEED = 5, "velocity drive", "B", "drives"
     #: a position drive with a bound
     SERVO = 6, "position drive", "B", "drives"
-    #: a one-way clutch
-    FREEWHEEL = 7, "freewheel", "B", "drives"
 
     def __new__(cls, code: int, words: str, rows: str, work: str) -> RowKind:
         """Make a member of its number and what else is known of it."""
@@ -183,40 +181,6 @@ class PositionDrive:
         return None if math.isinf(self.max_force) else RowKind.SERVO
 
 
-@dataclass(frozen=True)
-class Freewheel:
-    """A one-way clutch: it bears against motion slower than a speed, as far as its force goes, and lets the rest pass.
-
-    Parameters
-    ----------
-    joint
-        Name of the joint, as for `JointLimit`.
-    max_force
-        Force at which it slips [N m or N]; negative for one that bears against motion faster than ``target``.
-    target
-        Speed [rad/s or m/s]; 0 for a backstop.
-    coordinate
-        Which of the joint's degrees of freedom.
-    name
-        Label; "drive of <joint>" if not given.
-    """
-
-    joint: str
-    max_force: float
-    target: float = 0.0
-    coordinate: int = 0
-    name: str | None = None
-
-    def __post_init__(self) -> None:
-        number(self.max_force, "Freewheel.max_force")
-        number(self.target, "Freewheel.target")
-
-    @property
-    def row_kind(self) -> RowKind:
-        """The kind of its row."""
-        return RowKind.FREEWHEEL
-
-
-Drive = VelocityDrive | PositionDrive | Freewheel
+Drive = VelocityDrive | PositionDrive
 #: What a drive must be, in words.
 DRIVE_NAMES = " or ".join(kind.__name__ for kind in get_args(Drive))

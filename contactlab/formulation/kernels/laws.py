@@ -11,7 +11,6 @@ A row is stated by four numbers, k, gamma, lo and hi:
     velocity drive            -target                        0              -bound, bound
     position drive            `holder`                       its own        -bound, bound
     dry friction              0                              0              -bound, bound
-    freewheel                 -target                        0              0, bound; bound, 0 where it is negative
 
 Friction has no bounds of its own: its rows lean on the unknown force fN of a contact, and share mu fN (sliding) or a
 length times fN (moments) among them, through a slack of their own; see `discretized_lcp`.
@@ -36,7 +35,6 @@ LOOP: Final = 3
 FRICTION: Final = 4
 SPEED: Final = 5
 SERVO: Final = 6
-FREEWHEEL: Final = 7
 
 
 @kernel(inline=True)
@@ -115,6 +113,4 @@ def holder(
         return gamma * (stiffness * error - damping * target_velocity), gamma, -bound, bound
     if kind == FRICTION:
         return 0.0, 0.0, -bound, bound
-    if kind == FREEWHEEL:
-        return -target, 0.0, min(0.0, bound), max(0.0, bound)
     return -target, 0.0, -bound, bound

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,13 @@ def pack_joints(world: World) -> Joints | None:
     gains = [
         SimpleNamespace(**{one: getattr(drive, one, 0.0) for one in Drive.__annotations__}) for drive in actions.drives
     ]
-    packed, none = world.loops.packed, np.zeros(0)
+    packed = world.loops.packed
+    # What a run gives room, `new_joints` and `grow_joints`.
+    empty: dict[str, Any] = dict.fromkeys(
+        ("error", "J", "Y", "k", "gamma", "f", "v0", "P", "work", "lo", "hi"), np.zeros(0)
+    )
+    empty |= dict.fromkeys(("active", "row_start", "island_rows", "was", "locked"), np.zeros(0, dtype=np.int64))
+    empty |= dict.fromkeys(("z", "previous_z"), np.zeros((0, 2)))
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     return Joints(
         damping=damping,
@@ -50,25 +56,8 @@ def pack_joints(world: World) -> Joints | None:
         loop_error=np.zeros(packed.n),
         loop_rate=np.zeros(packed.n),
         loop_work=np.zeros(SCRATCH),
-        nothing=none,
-        active=np.zeros(0, dtype=np.int64),
-        error=none,
-        row_start=np.zeros(0, dtype=np.int64),
-        island_rows=np.zeros(0, dtype=np.int64),
-        z=np.zeros((0, 2)),
-        was=np.zeros(0, dtype=np.int64),
-        previous_z=np.zeros((0, 2)),
-        J=none,
-        Y=none,
-        k=none,
-        gamma=none,
-        f=none,
-        locked=np.zeros(0, dtype=np.int64),
-        v0=none,
-        P=none,
-        work=none,
-        lo=none,
-        hi=none,
+        nothing=np.zeros(0),
+        **empty,
     )
 
 

@@ -115,8 +115,7 @@ def joint_laws(recording: Recording, i: int, bodies: dict[str, Body], M: FloatAr
                 k[number] = (gap / h if gap > 0.0 else row.stiffness * gap / give,)
             else:
                 gamma[number] = stepper.cfm
-                own = stepper.erp if math.isnan(row.erp) else row.erp
-                k[number] = normal_terms(gap, before, after, h, row.factor, stepper.v_min, own)
+                k[number] = normal_terms(gap, before, after, h, row.factor, stepper.v_min, erp)
             approach = max(0.0, -before, -after)
             if row.drive >= 0:
                 wanted, drive = targets[row.drive], actions.drives[row.drive]

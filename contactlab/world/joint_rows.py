@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contactlab.constraints.custom_values import CustomRows
     from contactlab.world.world import World
 
-__all__ = ["JointRow", "RowKind", "coordinate_of", "joint_rows"]
+__all__ = ["JointRow", "RowKind", "joint_rows"]
 
 SAMPLES = 8
 SPREAD = 0.5  # rad or m from the start
@@ -92,7 +92,7 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
     drives = {world.place_of(drive.joint, drive.coordinate)[0]: i for i, drive in enumerate(actions.drives)}
     rows = _loop_rows(world)
     for limit in actions.limits:
-        dof, place, trees, name = coordinate_of(world, limit.joint, limit.coordinate)
+        dof, place, trees, name = _coordinate(world, limit.joint, limit.coordinate)
         for sign, end, bound in ((1.0, "lower", limit.lower), (-1.0, "upper", limit.upper)):
             if math.isfinite(bound):
                 rows.append(
@@ -111,15 +111,15 @@ def joint_rows(world: World) -> tuple[JointRow, ...]:
                     )
                 )
     for one in actions.friction:
-        dof, place, trees, name = coordinate_of(world, one.body, one.coordinate)
+        dof, place, trees, name = _coordinate(world, one.body, one.coordinate)
         rows.append(JointRow(RowKind.FRICTION, f"friction of {name}", trees, dof, place, bound=one.value))
     for i, drive in enumerate(actions.drives):
-        dof, place, trees, _ = coordinate_of(world, drive.joint, drive.coordinate)
+        dof, place, trees, _ = _coordinate(world, drive.joint, drive.coordinate)
         if drive.row_kind is not None:
             rows.append(JointRow(drive.row_kind, str(drive.name), trees, dof, place, bound=drive.max_force, drive=i))
     for follower in actions.followers:
-        dof, place, trees, name = coordinate_of(world, follower.body, 0)
-        other, other_place, more, _ = coordinate_of(world, follower.followed, 0)
+        dof, place, trees, name = _coordinate(world, follower.body, 0)
+        other, other_place, more, _ = _coordinate(world, follower.followed, 0)
         rows.append(
             JointRow(
                 RowKind.FOLLOW,
@@ -187,7 +187,7 @@ def trees_acted_on(world: World, custom: CustomRows) -> tuple[int, ...]:
     return tuple(int(tree) for tree in trees) or tuple(range(world.tree_starts.size - 1))
 
 
-def coordinate_of(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
+def _coordinate(world: World, body: str, coordinate: int) -> tuple[int, int, tuple[int, ...], str]:
     """Degree of freedom, place in q (-1), tree and name of a coordinate."""
     dof, place = world.place_of(body, coordinate)
     v = world.model.v_slice(body)

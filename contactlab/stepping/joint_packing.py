@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contactlab.constraints.kernels.wanted import SCRATCH
-from contactlab.stepping.kernels.joint_layout import Drive, Joints, Row, Spring
+from contactlab.stepping.kernels.joint_layout import Drive, Joints, Spring
 from contactlab.stepping.records import records_of
+from contactlab.world.joint_rows import JointRow
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -31,9 +33,7 @@ def pack_joints(world: World) -> Joints | None:
     for i, drive in actions.springs.items():
         dof, place = world.place_of(drive.joint, drive.coordinate)
         springs.append(SimpleNamespace(dof=dof, place=place, drive=i))
-    gains = [
-        SimpleNamespace(**{one: getattr(drive, one, 0.0) for one in Drive.__annotations__}) for drive in actions.drives
-    ]
+    numbers = {one.name: str(one.type) for one in fields(JointRow) if one.type in ("int", "float")}
     packed = world.loops.packed
     # What a run gives room, `new_joints` and `grow_joints`.
     empty: dict[str, Any] = dict.fromkeys(
@@ -44,11 +44,11 @@ def pack_joints(world: World) -> Joints | None:
     counts = np.array([len(row.trees) for row in rows], dtype=np.int64)
     return Joints(
         damping=damping,
-        rows=records_of(Row, rows),
+        rows=records_of({"kind": "int", "rank": "int", **numbers}, rows),
         row_trees=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         trees=np.array([tree for row in rows for tree in row.trees], dtype=np.int64),
-        drives=records_of(Drive, gains),
-        springs=records_of(Spring, springs),
+        drives=records_of(Drive.__annotations__, actions.drives),
+        springs=records_of(Spring.__annotations__, springs),
         loop_ints=packed.model_ints,
         loop_floats=packed.model_floats,
         target=np.array([drive.target for drive in actions.drives], dtype=np.float64),

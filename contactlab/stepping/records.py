@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,8 +28,7 @@ def new_record(kind: type[R]) -> R:
     return record
 
 
-def records_of(kind: type, values: Sequence[object]) -> NDArray[Any]:
-    """Records (n,) with the fields that a class annotates, from objects with attributes of these names."""
-    names = kind.__annotations__
-    rows = [tuple(getattr(value, name) for name in names) for value in values]
-    return np.array(rows, dtype=_record_type(tuple(names.items())))
+def records_of(scalars: Mapping[str, str], values: Sequence[object]) -> NDArray[Any]:
+    """Records (n,) of "int" and "float" fields, from objects with attributes of these names; 0 where one has none."""
+    rows = [tuple(getattr(value, name, 0) for name in scalars) for value in values]
+    return np.array(rows, dtype=_record_type(tuple(scalars.items())))

@@ -20,28 +20,8 @@ GIVES_WAY: Final = 2
 BOXED: Final = 3
 
 
-class Row:
-    """What does not change of a row: the fields of a record, as `contactlab.world.joint_rows.JointRow` has them."""
-
-    kind: int  # of `contactlab.formulation.kernels.laws`
-    rank: int  # of its class
-    dof: int  # -1 for a row of a loop
-    place: int  # of the position in q, -1 for none
-    other: int  # degree of freedom and position of the joint that is followed
-    other_place: int
-    drive: int  # number of the drive (of a stop: one that acts on the same coordinate), -1 for none
-    loop_row: int
-    sign: float  # of a stop: +1 at the lower end
-    bound: float  # position of a stop [rad, m]; largest force [N m, N]
-    factor: float  # restitution of a stop; multiplier of a joint that follows
-    offset: float  # of a joint that follows
-    stiffness: float  # of a stop that gives way
-    dissipation: float
-    erp: float  # share of the error taken back in a step, NaN for the stepper's
-
-
 class Drive:
-    """The gains of a position drive, 0 for others, and the speed it wants: the fields of a record."""
+    """The gains of a position drive and the speed it wants, 0 for others: the fields of a record."""
 
     stiffness: float
     damping: float
@@ -61,7 +41,7 @@ class Joints(NamedTuple):
 
     # What does not change.
     damping: FloatArray  # (nv,) viscous [N m s/rad, N s/m]
-    rows: Any  # (n,) records `Row`
+    rows: Any  # (n,) records of the numbers of a `contactlab.world.JointRow`, its kind and the rank of its class
     row_trees: IntArray  # (n + 1,) trees of row i: trees[row_trees[i] : row_trees[i + 1]], ascending
     trees: IntArray
     drives: Any  # (nd,) records `Drive`

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
+from contactlab.formulation.bridge.held_joints import Holder, Servo
 from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
 from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.formulation.bridge.limit_rows import Stop
@@ -171,7 +172,8 @@ def _terms(
 def _held(p: Inputs, rows: dict[Operator, list[Row]], boxed: _Boxed) -> None:
     """Dry friction and drives; in an impact only the drives that nothing stops."""
     columns: list[int] = []
-    for one in (*p.holders, *p.servos):
+    acting: tuple[Holder | Servo, ...] = (*p.holders, *p.servos)
+    for one in acting:
         if p.h is None and one.row_kind != RowKind.HOLD:
             continue
         k, gamma, lo, hi = one.terms(p.h or 0.0)

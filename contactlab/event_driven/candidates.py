@@ -38,32 +38,20 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Local:
-    """A pair at one instant.
+    """A pair at one instant."""
 
-    Parameters
-    ----------
-    gap : float
-        Distance [m], negative in penetration.
-    point, normal : ndarray, shape (3,)
-        Where they touch, and the normal from A into B, world axes.
-    tangents : ndarray, shape (2, 3)
-        World axes.
-    N, T : ndarray, shapes (nv,), (2, nv)
-        Rows of u_n and u_t, of B less A.
-    u_n, u_t : float and ndarray, shape (2,)
-        Velocities [m/s].
-    bias_n, bias_t : float and ndarray, shape (2,)
-        Their rates at zero generalised acceleration [m/s^2].
-    """
-
-    gap: float
+    gap: float  # distance [m], negative in penetration
+    # (3,) where they touch, and the normal from A into B, world axes.
     point: FloatArray
     normal: FloatArray
-    tangents: FloatArray
+    tangents: FloatArray  # (2, 3) world axes
+    # (nv,) and (2, nv) rows of u_n and u_t, of B less A.
     N: FloatArray
     T: FloatArray
+    # Velocities [m/s], u_t (2,).
     u_n: float
     u_t: FloatArray
+    # Their rates at zero generalised acceleration [m/s^2], bias_t (2,).
     bias_n: float
     bias_t: FloatArray
 

@@ -36,41 +36,24 @@ class Mode(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """A closed contact in its mode.
+    """A closed contact in its mode."""
 
-    Parameters
-    ----------
-    index : int
-        Number of the candidate.
-    mode : Mode
-        Its mode.
-    direction : ndarray, shape (2,)
-        Of slip in the contact's tangents, where it began or last was; unit length, zero of a sticking contact.
-    """
-
-    index: int
+    index: int  # number of the candidate
     mode: Mode
+    # (2,) of slip in the contact's tangents, where it began or last was; unit length, zero of a sticking contact.
     direction: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class Forces:
-    """Acceleration and contact forces at one instant.
+    """Acceleration and contact forces at one instant."""
 
-    Parameters
-    ----------
-    a : ndarray, shape (nv,)
-        Generalised acceleration.
-    fN, fT : ndarray, shapes (n,), (n, 2)
-        Of the closed contacts [N].
-    stiffness : ndarray, shape (n,)
-        Normal acceleration that a unit of each normal force brings, its friction included [1/kg]; at 0 and below rigid
-        friction has no answer, or several.
-    """
-
-    a: FloatArray
+    a: FloatArray  # (nv,) generalised acceleration
+    # (n,) and (n, 2) of the closed contacts [N].
     fN: FloatArray
     fT: FloatArray
+    # (n,) normal acceleration that a unit of each normal force brings, its friction included [1/kg]; at 0 and below
+    # rigid friction has no answer, or several.
     stiffness: FloatArray
 
 

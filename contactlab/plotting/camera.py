@@ -16,28 +16,16 @@ VIEW = (-0.38, -0.85, 0.42)  # from what is looked at towards the eye
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """An eye with a direction.
+    """An eye with a direction."""
 
-    Attributes
-    ----------
-    eye
-        (3,) [m].
-    axes
-        (3, 3) rows: to the right, upwards, forwards, world axes.
-    zoom
-        Pixels per unit of distance to the side over distance ahead; of no use where ``per_metre`` is given.
-    width, height
-        Of the picture [pixels].
-    per_metre
-        Pixels per metre of an eye infinitely far away; None under perspective.
-    """
-
-    eye: FloatArray
-    axes: FloatArray
+    eye: FloatArray  # (3,) [m]
+    axes: FloatArray  # (3, 3) rows: to the right, upwards, forwards, world axes
+    # Pixels per unit of distance to the side over distance ahead; of no use where ``per_metre`` is given.
     zoom: float
+    # Of the picture [pixels].
     width: int
     height: int
-    per_metre: float | None = None
+    per_metre: float | None = None  # pixels per metre of an eye infinitely far away; None under perspective
 
     @classmethod
     def at(

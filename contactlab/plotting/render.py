@@ -27,25 +27,14 @@ LINE = 0.65  # how much of a line covers what is below
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A solid in world axes.
+    """A solid in world axes."""
 
-    Attributes
-    ----------
-    solid
-        World axes.
-    color, line_color
-        Of its surface and its lines.
-    ground
-        Seen from outside only, throws no shadow, and fades out towards its rim.
-    mark
-        Lies over everything: arrows and points.
-    """
-
-    solid: Solid
+    solid: Solid  # world axes
+    # Of its surface and its lines.
     color: Color
     line_color: Color = EDGE
-    ground: bool = False
-    mark: bool = False
+    ground: bool = False  # seen from outside only, throws no shadow, and fades out towards its rim
+    mark: bool = False  # lies over everything: arrows and points
 
 
 def render(items: list[Item], camera: Camera) -> NDArray[np.uint8]:

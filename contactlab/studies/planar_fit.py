@@ -39,21 +39,12 @@ _STEPS = (0.05, 0.05)
 
 @dataclass(frozen=True)
 class PlanarModel:
-    """What kind of model is fitted.
+    """What kind of model is fitted."""
 
-    Parameters
-    ----------
-    law
-        Law of restitution.
-    consistent
-        Whether the lever of the tangent row has its sign turned.
-    ingredients
-        Of ``offset``: the normal impulse acts beside the nominal point of contact, by one distance [m] for all
-        impacts; ``exponent``: e (v / 2 m/s)^-exponent of the speed of approach v.
-    """
-
-    law: Law
-    consistent: bool
+    law: Law  # law of restitution
+    consistent: bool  # whether the lever of the tangent row has its sign turned
+    # Of ``offset``: the normal impulse acts beside the nominal point of contact, by one distance [m] for all impacts;
+    # ``exponent``: e (v / 2 m/s)^-exponent of the speed of approach v.
     ingredients: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -71,24 +62,12 @@ class PlanarModel:
 
 @dataclass(frozen=True, eq=False)
 class PlanarFit:
-    """Held-out errors of a model and its numbers.
+    """Held-out errors of a model and its numbers."""
 
-    Parameters
-    ----------
-    model : PlanarModel
-        What was fitted.
-    values : ndarray, shape (number of parameters,)
-        Fitted to all impacts; the errors are not of this fit.
-    errors : ndarray, shape (n,)
-        Error of each impact under the fit to the folds it is not in.
-    unsolved : int
-        Impacts for which the law has no end; their error counts as 1.
-    """
-
-    model: PlanarModel
-    values: FloatArray
-    errors: FloatArray
-    unsolved: int
+    model: PlanarModel  # what was fitted
+    values: FloatArray  # (number of parameters,) fitted to all impacts; the errors are not of this fit
+    errors: FloatArray  # (n,) error of each impact under the fit to the folds it is not in
+    unsolved: int  # impacts for which the law has no end; their error counts as 1
 
 
 def every_model() -> tuple[PlanarModel, ...]:

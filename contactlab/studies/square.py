@@ -35,26 +35,16 @@ NO_IMPACTS = 1e3  # [m/s]: without restitution a corner closes its gap within th
 
 @dataclass(frozen=True, eq=False)
 class SquareReport:
-    """Errors of all drops under one setting.
+    """Errors of all drops under one setting."""
 
-    Parameters
-    ----------
-    position, rotation : ndarray, shape (n,)
-        [% of the side] and [deg] of each drop; NaN where the simulation failed.
-    early_position, early_rotation : ndarray, shape (n,)
-        The same up to 0.2 s.
-    failures : tuple of str
-        What the failed simulations raised.
-    seconds : float
-        Time taken.
-    """
-
+    # (n,) [% of the side] and [deg] of each drop; NaN where the simulation failed.
     position: FloatArray
     rotation: FloatArray
+    # (n,) the same up to 0.2 s.
     early_position: FloatArray
     early_rotation: FloatArray
-    failures: tuple[str, ...] = ()
-    seconds: float = 0.0
+    failures: tuple[str, ...] = ()  # what the failed simulations raised
+    seconds: float = 0.0  # time taken
 
     def __len__(self) -> int:
         return len(self.position)

@@ -27,20 +27,11 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SquareGrid:
-    """Errors of every drop at every point.
+    """Errors of every drop at every point."""
 
-    Parameters
-    ----------
-    names
-        The numbers that differ from point to point: fields of `SquareSettings`.
-    points : ndarray, shape (p, number of names)
-        Their values.
-    position, rotation : ndarray, shape (p, n)
-        Errors [%, deg]; a drop whose simulation failed counts 100 % and 180 deg.
-    """
-
-    names: tuple[str, ...]
-    points: FloatArray
+    names: tuple[str, ...]  # the numbers that differ from point to point: fields of `SquareSettings`
+    points: FloatArray  # (p, number of names) their values
+    # (p, n) errors [%, deg]; a drop whose simulation failed counts 100 % and 180 deg.
     position: FloatArray
     rotation: FloatArray
 
@@ -71,24 +62,15 @@ class SquareGrid:
 
 @dataclass(frozen=True, eq=False)
 class SquareFit:
-    """The choice from a grid.
+    """The choice from a grid."""
 
-    Parameters
-    ----------
-    values : dict
-        The numbers of least error over all drops.
-    position, rotation : ndarray, shape (n,)
-        Held-out errors: of each drop under the choice of the folds it is not in.
-    interval : ndarray, shape (2, number of names)
-        2.5 and 97.5 per cent points of the choices over drops drawn with replacement.
-    mean_interval : ndarray, shape (2, 2)
-        The same of the mean position and rotation errors of ``values``, a column each.
-    """
-
-    values: dict[str, float]
+    values: dict[str, float]  # the numbers of least error over all drops
+    # (n,) held-out errors: of each drop under the choice of the folds it is not in.
     position: FloatArray
     rotation: FloatArray
+    # (2, number of names) 2.5 and 97.5 per cent points of the choices over drops drawn with replacement.
     interval: FloatArray
+    # (2, 2) the same of the mean position and rotation errors of ``values``, a column each.
     mean_interval: FloatArray
 
 

@@ -39,44 +39,25 @@ FEWEST = 5
 
 @dataclass(frozen=True)
 class Calibration:
-    """The camera against the floor.
+    """The camera against the floor."""
 
-    Parameters
-    ----------
-    angle
-        Stored angle of a square that lies flat [rad].
-    height, slope
-        Height of the floor at x = 0 [m], and its slope.
-    """
-
-    angle: float = 0.0
+    angle: float = 0.0  # stored angle of a square that lies flat [rad]
+    # Height of the floor at x = 0 [m], and its slope.
     height: float = 0.0
     slope: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class SquarePath:
-    """One drop, put right.
+    """One drop, put right."""
 
-    Parameters
-    ----------
-    number
-        Of the drop in its file.
-    frame : ndarray, shape (m,)
-        Frame of each sample, 0 first; lost frames are passed over.
-    pose : ndarray, shape (m, 3)
-        x, z [m] and the angle about y [rad], 0 for a square that lies flat, as the coordinates of a body in a world
-        with the plane (0, 1, 0).
-    good : ndarray of bool, shape (m,)
-        Samples that are not wild.
-    q, v : ndarray, shape (3,)
-        Pose and velocity at frame 0, fitted to the flight before the first impact.
-    """
-
-    number: int
-    frame: NDArray[np.int64]
+    number: int  # of the drop in its file
+    frame: NDArray[np.int64]  # (m,) frame of each sample, 0 first; lost frames are passed over
+    # (m, 3) x, z [m] and the angle about y [rad], 0 for a square that lies flat, as the coordinates of a body in a
+    # world with the plane (0, 1, 0).
     pose: FloatArray
-    good: NDArray[np.bool_]
+    good: NDArray[np.bool_]  # (m,) samples that are not wild
+    # (3,) pose and velocity at frame 0, fitted to the flight before the first impact.
     q: FloatArray
     v: FloatArray
 

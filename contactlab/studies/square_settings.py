@@ -20,38 +20,21 @@ FALL = 9.22
 
 @dataclass(frozen=True)
 class SquareSettings:
-    """What is chosen, not measured, in a run.
+    """What is chosen, not measured, in a run."""
 
-    Parameters
-    ----------
-    mu
-        Friction coefficient between square and floor.
-    restitution
-        Newton's coefficient, 0 to 1.
-    impact_speed
-        Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
-    gravity
-        [m/s^2].
-    guide_x, guide_z
-        Dry friction of the glass plates along x and z: the deceleration it causes [m/s^2].
-    inertia_scale
-        Factor of the moment of inertia of a full square.
-    stiffness, dissipation
-        Of a corner on the floor [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
-    substeps
-        Time steps per frame.
-    """
-
-    mu: float = 0.1
-    restitution: float = 0.0
+    mu: float = 0.1  # friction coefficient between square and floor
+    restitution: float = 0.0  # Newton's coefficient, 0 to 1
+    # Speed of approach [m/s] above which a contact rebounds with it; slower ones close their gap.
     impact_speed: float = 0.05
-    gravity: float = 9.81
+    gravity: float = 9.81  # [m/s^2]
+    # Dry friction of the glass plates along x and z: the deceleration it causes [m/s^2].
     guide_x: float = 0.0
     guide_z: float = 0.0
-    inertia_scale: float = 1.0
+    inertia_scale: float = 1.0  # factor of the moment of inertia of a full square
+    # Of a corner on the floor [N/m, N s/m]; infinite and 0 for a rigid contact. Not together with a restitution.
     stiffness: float = math.inf
     dissipation: float = 0.0
-    substeps: int = 4
+    substeps: int = 4  # time steps per frame
 
     def __post_init__(self) -> None:
         check_settings(self, ("mu", "impact_speed", "guide_x", "guide_z"), ("gravity", "inertia_scale"))

@@ -14,55 +14,33 @@ __all__ = ["Coefficient", "Follower", "JointActions", "Loop", "positions"]
 
 @dataclass(frozen=True)
 class Coefficient:
-    """A number of one coordinate of a joint: viscous damping [N m s/rad, N s/m] or dry friction [N m, N].
+    """A number of one coordinate of a joint: viscous damping [N m s/rad, N s/m] or dry friction [N m, N]."""
 
-    Attributes
-    ----------
-    body, coordinate
-        The body that the joint moves, and which of its degrees of freedom.
-    value
-        The number, at least 0.
-    """
-
+    # The body that the joint moves, and which of its degrees of freedom.
     body: str
     coordinate: int
-    value: float
+    value: float  # the number, at least 0
 
 
 @dataclass(frozen=True)
 class Follower:
-    """A joint of one coordinate that follows another: multiplier times that one's, plus offset.
+    """A joint of one coordinate that follows another: multiplier times that one's, plus offset."""
 
-    Attributes
-    ----------
-    body, followed
-        The bodies that the two joints move.
-    multiplier, offset
-        Of the relation.
-    """
-
+    # The bodies that the two joints move.
     body: str
     followed: str
+    # Of the relation.
     multiplier: float
     offset: float
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A constraint that holds both ways.
+    """A constraint that holds both ways."""
 
-    Attributes
-    ----------
-    constraint
-        A `LoopConstraint`, `ContactConstraint` or `CustomConstraint` between bodies of the world.
-    erp
-        Share of its position error taken back in a step, None for the stepper's.
-    bodies
-        Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
-    """
-
-    constraint: Any
-    erp: float | None
+    constraint: Any  # a `LoopConstraint`, `ContactConstraint` or `CustomConstraint` between bodies of the world
+    erp: float | None  # share of its position error taken back in a step, None for the stepper's
+    # Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
     bodies: tuple[str, ...] | None = None
 
 

@@ -27,23 +27,15 @@ BODIES, HALF_SPACES, FILTER = 1, 2, 2
 
 
 class Touching(NamedTuple):
-    """The n shapes of a world, its half-spaces last.
+    """The n shapes of a world, its half-spaces last."""
 
-    Attributes
-    ----------
-    body, link
-        Numbers of the body and of the link that each is on, -1 for none.
-    category, mask
-        Bits of the broad phase.
-    excluded
-        Pairs i n + j, i < j, that do not touch whatever the bits say; ascending.
-    """
-
+    # Numbers of the body and of the link that each is on, -1 for none.
     body: IntArray
     link: IntArray
+    # Bits of the broad phase.
     category: IntArray
     mask: IntArray
-    excluded: IntArray
+    excluded: IntArray  # pairs i n + j, i < j, that do not touch whatever the bits say; ascending
 
 
 def touching_shapes(world: World) -> Touching | None:

@@ -34,29 +34,17 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlanarImpacts:
-    """Impacts without a mark of bad quality. Made by `load_planar_impacts`.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    before, after : ndarray, shape (n, 3)
-        vx, vy, omega [m/s, rad/s].
-    normal, tangent : ndarray, shape (n, 3)
-        Rows of the contact's velocity as stored.
-    mass : ndarray, shape (3,)
-        Diagonal of the inertia matrix: mass, mass, inertia.
-    left_out : int
-        Impacts with a mark of bad quality.
-    """
+    """Impacts without a mark of bad quality. Made by `load_planar_impacts`."""
 
     path: Path
+    # (n, 3) vx, vy, omega [m/s, rad/s].
     before: FloatArray
     after: FloatArray
+    # (n, 3) rows of the contact's velocity as stored.
     normal: FloatArray
     tangent: FloatArray
-    mass: FloatArray
-    left_out: int
+    mass: FloatArray  # (3,) diagonal of the inertia matrix: mass, mass, inertia
+    left_out: int  # impacts with a mark of bad quality
 
     def __len__(self) -> int:
         return len(self.before)

@@ -21,30 +21,14 @@ FRICTION = "friction"
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of problem.
+    """One kind of problem."""
 
-    Attributes
-    ----------
-    name
-        Of the class.
-    league
-        Kinds of one league are met by the same solvers.
-    problem
-        The class.
-    solvers
-        Our solver classes for it, which ``all`` stands for.
-    tolerance
-        Bound on the residual where the race names none.
-    warm_up
-        Small problems, from whether the data are sparse.
-    """
-
-    name: str
-    league: str
+    name: str  # of the class
+    league: str  # kinds of one league are met by the same solvers
     problem: type[Any]
-    solvers: tuple[type[Any], ...]
-    tolerance: float
-    warm_up: Callable[[bool], tuple[Any, ...]]
+    solvers: tuple[type[Any], ...]  # our solver classes for it, which ``all`` stands for
+    tolerance: float  # bound on the residual where the race names none
+    warm_up: Callable[[bool], tuple[Any, ...]]  # small problems, from whether the data are sparse
 
 
 def _stored(M: Any, sparse: bool) -> Any:

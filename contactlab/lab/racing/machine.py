@@ -19,20 +19,13 @@ _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
 
 @dataclass(frozen=True)
 class Machine:
-    """Machine and versions.
+    """Machine and versions."""
 
-    Attributes
-    ----------
-    processor, cores, system
-        As the system tells them.
-    versions
-        Package and version, as far as installed.
-    """
-
+    # As the system tells them.
     processor: str
     cores: int
     system: str
-    versions: tuple[tuple[str, str], ...]
+    versions: tuple[tuple[str, str], ...]  # package and version, as far as installed
 
     def text(self) -> str:
         """One line."""

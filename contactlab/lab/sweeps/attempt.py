@@ -19,24 +19,12 @@ LONGEST_MESSAGE = 2000
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a task.
+    """What became of a task."""
 
-    Attributes
-    ----------
-    outcome
-        ``done``, ``failed``, ``timeout`` or ``lost``.
-    values
-        What the function returned, where it did.
-    error
-        Type, message and end of the traceback of what it raised, or what happened to its process.
-    seconds
-        How long it took; None where nobody was left to say.
-    """
-
-    outcome: str
-    values: dict[str, Any]
-    error: str = ""
-    seconds: float | None = None
+    outcome: str  # ``done``, ``failed``, ``timeout`` or ``lost``
+    values: dict[str, Any]  # what the function returned, where it did
+    error: str = ""  # type, message and end of the traceback of what it raised, or what happened to its process
+    seconds: float | None = None  # how long it took; None where nobody was left to say
 
 
 def attempt(function: Callable[[dict[str, Any]], Any], text: str) -> Answer:

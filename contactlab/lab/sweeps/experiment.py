@@ -45,23 +45,15 @@ _OF_PROBLEMS = ("problems", "tolerance")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a file asks for.
+    """What a file asks for."""
 
-    Attributes
-    ----------
-    table
-        The ``[sweep]`` table, which errors are told of.
-    scene, parameters, seeds, spread
-        Of `scene_sweep`; ``scene`` is None for problems.
-    problems, solvers, tolerance
-        Of `problem_sweep`.
-    """
-
-    table: Table
+    table: Table  # the ``[sweep]`` table, which errors are told of
+    # Of `scene_sweep`; ``scene`` is None for problems.
     scene: Path | None
     parameters: Mapping[str, list[Any]]
     seeds: tuple[int, ...]
     spread: Mapping[str, Any]
+    # Of `problem_sweep`.
     problems: tuple[Path | str, ...]
     solvers: Mapping[str, Mapping[str, list[Any]]]
     tolerance: float | None

@@ -22,23 +22,12 @@ _SCRIPT = "__sweep_main__"
 
 @dataclass(frozen=True)
 class FunctionName:
-    """Where a function is found.
+    """Where a function is found."""
 
-    Attributes
-    ----------
-    module
-        Name of its module; of a script its file name without the suffix.
-    name
-        Of the function in it.
-    script
-        Path of the script it was defined in, empty for a module that can be imported.
-    task_class
-        Name of the dataclass of its tasks as ``module:name`` (of a script ``:name``), empty where they are dicts.
-    """
-
-    module: str
-    name: str
-    script: str = ""
+    module: str  # name of its module; of a script its file name without the suffix
+    name: str  # of the function in it
+    script: str = ""  # path of the script it was defined in, empty for a module that can be imported
+    # Name of the dataclass of its tasks as ``module:name`` (of a script ``:name``), empty where they are dicts.
     task_class: str = ""
 
     @property

@@ -22,18 +22,10 @@ RESERVED = ("key", "outcome", "error", "seconds")
 
 @dataclass(frozen=True)
 class Item:
-    """One task.
+    """One task."""
 
-    Attributes
-    ----------
-    key
-        SHA-256 of the function's name and of the task as canonical JSON, hexadecimal.
-    text
-        The task as canonical JSON: keys sorted, no spaces.
-    """
-
-    key: str
-    text: str
+    key: str  # SHA-256 of the function's name and of the task as canonical JSON, hexadecimal
+    text: str  # the task as canonical JSON: keys sorted, no spaces
 
 
 def items_of(function: FunctionName, tasks: Sequence[Any]) -> list[Item]:

@@ -11,7 +11,6 @@ from contactlab.cli.side_compiler import compile_part
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
-
 HELP = "compile the kernels once, ahead of the first run"
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,

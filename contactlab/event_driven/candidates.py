@@ -27,13 +27,12 @@ from contactlab.multibody import (
     point_velocity_6d,
 )
 from contactlab.multibody.structure import structure
+from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.touching import touching_shapes
 from contactlab.world.world import World
 
 __all__ = ["BallOnBall", "Candidate", "Local", "OnHalfSpace", "edges_in_tangents", "find_candidates"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.event_driven.candidates import Candidate, Local, edges_in_tangents
 from contactlab.impact import ImpactLaw, ImpactOutcome, ImpactProblem, Newton
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.single import single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
 __all__ = ["capture", "collide", "impact_problem", "stop_slip"]
-
-FloatArray = NDArray[np.float64]
 
 # Speed of approach, relative to the slip, that stands for an infinitely small one: the impulse of a jam does not
 # depend on it.

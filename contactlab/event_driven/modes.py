@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
@@ -19,11 +18,10 @@ from contactlab.event_driven.errors import InconsistentContact
 from contactlab.event_driven.phase import Instant, Mode, Phase, Side
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.solution import AccelerationSolution, ConstraintSolveError
+from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
 __all__ = ["VANISHING", "choose_modes", "acceleration_problem"]
-
-FloatArray = NDArray[np.float64]
 
 # Force below this part of the weight-like load, and acceleration below this part of the free one, count as none.
 _NOTHING = 1e-9

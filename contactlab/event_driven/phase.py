@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.event_driven.candidates import Candidate, Local
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["Forces", "Mode", "Phase", "Instant", "Side"]
 
-FloatArray = NDArray[np.float64]
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
 
 

@@ -8,16 +8,15 @@ from enum import Enum
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.event_driven.candidates import Candidate, find_candidates
 from contactlab.multibody import difference, integrate
+from contactlab.spatial.arrays import FloatArray
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 __all__ = ["Event", "EventKind", "EventRecording"]
-
-FloatArray = NDArray[np.float64]
 
 
 class EventKind(Enum):

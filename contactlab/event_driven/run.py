@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
 from contactlab.event_driven.errors import EventError, InconsistentContact
@@ -15,6 +14,7 @@ from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
+from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
 
 __all__ = ["Run"]
-
-FloatArray = NDArray[np.float64]
 
 _MOST_AT_ONCE = 100
 # Part of the tolerance that a gap must fall below its start again for its return to count.

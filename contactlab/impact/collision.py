@@ -19,7 +19,6 @@ from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlo
 
 __all__ = ["Collision", "ImpactProblem"]
 
-
 # Rows of a pyramid may be off the regular one by rounding of the placement they come from.
 _REGULAR = 1e-9
 

@@ -15,7 +15,6 @@ from problem_data import ConstraintForces
 
 __all__ = ["ImpactOutcome", "ImpactStatus"]
 
-
 # Growth of the energy that rounding explains, relative to the energy before.
 _GROWTH = 1e-12
 

@@ -20,7 +20,6 @@ from problem_data import ConstraintVelProblemData
 
 __all__ = ["RouthDiagram", "routh_diagram"]
 
-
 _ENDINGS: tuple[Ending, ...] = ("newton", "poisson", "stronge")
 
 

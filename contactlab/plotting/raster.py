@@ -7,14 +7,12 @@ perspective); everything else is computed afterwards for the triangles that are 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["line_pixels", "rasterize", "shares"]
 
 PORTION = 1 << 20  # pixels tried at once
-IntArray = NDArray[np.int64]
 
 
 def rasterize(screen: FloatArray, width: int, height: int) -> tuple[FloatArray, IntArray]:

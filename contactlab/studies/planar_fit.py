@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.planar_impacts import PlanarImpacts
+from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.planar_laws import LAWS, Law, planar_impulses
 
 __all__ = [
@@ -27,8 +28,6 @@ __all__ = [
     "momentum_balance",
     "prediction_errors",
 ]
-
-FloatArray = NDArray[np.float64]
 
 #: What a model may have beyond mu and e, with the size of a first step of the fit.
 INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}

@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["LAWS", "Law", "planar_impulses"]
-
-FloatArray = NDArray[np.float64]
 
 Law = Literal["Newton", "Poisson", "Stronge"]
 LAWS: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import Calibration, SquarePath
 from contactlab.studies.square_settings import SquareSettings
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from contactlab.simulation import TimeStepping, World
 
 __all__ = ["EARLY", "SquareReport", "held_still", "path_errors", "run_squares", "square_poses", "square_world"]
-
-FloatArray = NDArray[np.float64]
 
 MASS = 0.0485  # [kg], of the data's description: it cancels, but for stiffness and dissipation
 EARLY = 0.2  # [s]

@@ -13,16 +13,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square import SquareReport, run_squares
 from contactlab.studies.square_path import Calibration, SquarePath
 from contactlab.studies.square_settings import SquareSettings
 
 __all__ = ["SquareFit", "SquareGrid", "fit_squares", "objective"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["Calibration", "SquarePath", "calibrate", "lowest_corner", "prepare", "start_of"]
-
-FloatArray = NDArray[np.float64]
 
 QUARTER = 0.5 * np.pi
 REST = 20  # samples at the end of a drop, at rest

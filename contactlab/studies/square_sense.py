@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import CLEAR, Calibration, SquarePath, lowest_corner
 
 __all__ = ["rotation_sense"]
-
-FloatArray = NDArray[np.float64]
 
 AFTER = 8  # samples of the flight after the impact
 ALONE = 25e-3  # [m] by which the second corner is higher: 30 mm on the corner's point, none on a side

@@ -7,11 +7,11 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape, Mesh, Shape
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
+from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from contactlab.world.world import World
 
 __all__ = ["Touching", "may_touch_half_space", "touching_shapes"]
-
-IntArray = NDArray[np.int64]
 
 # Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's begin at the place FILTER.
 BODIES, HALF_SPACES, FILTER = 1, 2, 2

@@ -6,16 +6,15 @@ import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from contactlab.multibody import BodySpec, Model, ModelBuilder
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
+from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 
 __all__ = ["body_trees", "by_trees", "check_model", "first_dofs", "model_of", "renamed"]
-
-IntArray = NDArray[np.int64]
 
 
 def renamed(body: BodySpec, prefix: str) -> BodySpec:

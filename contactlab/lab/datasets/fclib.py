@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import lcp
 from contactlab.lab.errors import DatasetError
 
 __all__ = ["load_fclib", "save_fclib"]
 
-FloatArray = NDArray[np.float64]
 
 LOCAL, GLOBAL = "fclib_local", "fclib_global"
 # Numbers in one array above which a file is refused: half a gigabyte.

@@ -22,14 +22,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.lab.datasets.npz import Arrays, entry, files_with
 from contactlab.lab.errors import DatasetError
+from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["PlanarImpacts", "find_planar_impacts", "load_planar_impacts"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,14 +23,12 @@ from numpy.typing import NDArray
 
 import lcp
 from contactlab.lab.errors import DatasetError
+from contactlab.spatial.arrays import FloatArray, IntArray
 
 __all__ = ["load_siconos"]
 
 MOST_BYTES = 1 << 28
 MOST_ROWS = 20_000
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from contactlab.simulation.batch import all_cores
 from lcp.compiler import when_compiling
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def compiling_beside() -> Iterator[None]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
-        if _cores() > 1 and tried("cache") and cache_folder() is not None:
+        if all_cores() > 1 and tried("cache") and cache_folder() is not None:
             quiet = subprocess.DEVNULL
             command, environment = side_command()
             processes.append(subprocess.Popen(command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet))
@@ -52,11 +53,6 @@ def side_command() -> tuple[list[str], dict[str, str]]:
     """The second process' command and environment: its modules come from where this one's do, not from its folder."""
     command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup", *PARTS]
     return command, os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(place) for place in sys.path)}
-
-
-def _cores() -> int:
-    # Not every system says on how many of its cores a process may run.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compile_part(name: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,9 +48,7 @@ class Progress:
                 self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -64,11 +61,8 @@ class Progress:
         quarter = int(4 * done / total) if total > 0 else 4
         if quarter > self._quarter or now - self._last >= self.interval:
             self._quarter, self._last = quarter, now
-            print(
-                f"{self._label}: {done:g} of {total:g}{self._unit}, {now - self._started:.1f} s",
-                file=sys.stderr,
-                flush=True,
-            )
+            line = f"{self._label}: {done:g} of {total:g}{self._unit}, {now - self._started:.1f} s"
+            print(line, file=sys.stderr, flush=True)
 
 
 def _rich_bar() -> RichProgress | None:
@@ -79,11 +73,5 @@ def _rich_bar() -> RichProgress | None:
         from rich.progress import Progress as RichProgress
     except ImportError:
         return None
-    return RichProgress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-    )
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return RichProgress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True))

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from contactlab.recording.recording import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping.driver import Tau
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
 
-__all__ = ["BatchResult", "simulate_batch"]
+__all__ = ["BatchResult", "all_cores", "simulate_batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def simulate_batch(
     """
     pairs = [_pair(i, run) for i, run in enumerate(runs)]
     forces = _forces(tau, taus, len(pairs))
-    workers = _threads(threads)
+    workers = all_cores() if threads is None else whole_number("threads", threads, 1)
     ended = 0
     lock = threading.Lock()
 
@@ -144,10 +144,6 @@ def _forces(tau: Tau, taus: Sequence[Tau] | None, count: int) -> list[Tau]:
     return list(taus)
 
 
-def _threads(threads: int | None) -> int:
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    value: object = threads  # whatever the caller's types say
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise SimulationConfigError("threads", f"must be a whole number of at least 1, got {value!r}")
-    return value
+def all_cores() -> int:
+    """Number of processors this process may use; not every system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
-from contactlab.lab.sweeps.pool import all_cores
+from contactlab.simulation.batch import all_cores
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import TossSettings

@@ -136,8 +136,9 @@ def _problem(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFric
     m = dim * mu.size
     try:
         if local:
-            q = group.array("vectors/q", length=m)
-            return lcp.FrictionProblem(_dense_if_small(group.matrix("W", m, m)), q, mu, dim)
+            q, W = group.array("vectors/q", length=m), group.matrix("W", m, m)
+            dense = m <= 30 or W.nnz > m * m // 2
+            return lcp.FrictionProblem(W.toarray() if dense else W, q, mu, dim)
         f, w = group.array("vectors/f"), group.array("vectors/w", length=m)
         n = int(f.size)
         M, H = group.matrix("M", n, n), group.matrix("H", n, m)
@@ -148,11 +149,6 @@ def _problem(group: _Group, local: bool) -> lcp.FrictionProblem | lcp.GlobalFric
         return lcp.GlobalFrictionProblem(M, H, f, w, mu, dim, G, b)
     except lcp.ProblemError as error:
         raise DatasetError(group.path, group.name, str(error)) from error
-
-
-def _dense_if_small(W: Any) -> Any:
-    m = int(W.shape[0])
-    return W.toarray() if m <= 30 or W.nnz > m * m // 2 else W
 
 
 def save_fclib(

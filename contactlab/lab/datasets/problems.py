@@ -163,15 +163,11 @@ def _of_file(path: Path, h: float, most_steps: int) -> Named:
 def _of_dat(path: Path) -> Problem:
     """Return a problem of Siconos of either kind: friction says its dimension and its count of contacts first."""
     text = file_text(path)
-    head = text.split(None, 3)[:3]
-    friction = len(head) == 3 and head[0] in ("2", "3") and head[2] in ("0", "1", "2")
-    return friction_problem(path, text) if friction and not _is_lcp(text) else load_siconos(path)
-
-
-def _is_lcp(text: str) -> bool:
-    """Tell an LCP of n = 2 or 3: n, storage, n, n."""
     head = text.split(None, 4)[:4]
-    return len(head) == 4 and head[0] == head[2] == head[3]
+    friction = len(head) > 2 and head[0] in ("2", "3") and head[2] in ("0", "1", "2")
+    # An LCP of n = 2 or 3 begins with n, storage, n, n.
+    is_lcp = len(head) == 4 and head[0] == head[2] == head[3]
+    return friction_problem(path, text) if friction and not is_lcp else load_siconos(path)
 
 
 def _is_record(path: Path) -> bool:

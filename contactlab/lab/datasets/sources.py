@@ -72,18 +72,6 @@ _FCLIB_FILES = (
 )
 
 
-def _fclib() -> dict[str, Source]:
-    return {
-        f"fclib/{path.rpartition('/')[2].removesuffix('.hdf5')}": Source(
-            f"FCLIB collection, {path.partition('/')[0]} (Acary, Bremond, Koziara, Perignon, INRIA RT-444, 2014)",
-            (f"fclib/{path}", f"fclib/{path.rpartition('/')[2]}"),
-            f"{_FCLIB}/{commit}/{path}",
-            sha256,
-        )
-        for commit, path, sha256 in _FCLIB_FILES
-    }
-
-
 #: Data sets by name.
 SOURCES: dict[str, Source] = {
     "cube_toss": Source(
@@ -114,5 +102,13 @@ SOURCES: dict[str, Source] = {
         origin="the GitHub repository FrictionalContactLibrary/fclib-library (Git LFS); single problems of it have "
         "names of their own, fclib/...",
     ),
-    **_fclib(),
+    **{
+        f"fclib/{path.rpartition('/')[2].removesuffix('.hdf5')}": Source(
+            f"FCLIB collection, {path.partition('/')[0]} (Acary, Bremond, Koziara, Perignon, INRIA RT-444, 2014)",
+            (f"fclib/{path}", f"fclib/{path.rpartition('/')[2]}"),
+            f"{_FCLIB}/{commit}/{path}",
+            sha256,
+        )
+        for commit, path, sha256 in _FCLIB_FILES
+    },
 }

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from contactlab.lab.racing.machine import Machine
@@ -13,6 +11,7 @@ from contactlab.lab.racing.residual_curve import ResidualCurve
 from contactlab.lab.racing.row import Row, write_rows
 from contactlab.lab.racing.statistics import Growth, PerformanceProfile, fit_growth, performance_profile
 from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries, summary_table
+from contactlab.lab.sweeps.result import write_csv
 
 __all__ = ["RaceReport"]
 
@@ -108,8 +107,17 @@ class RaceReport:
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self.to_csv(folder / "rows.csv")
-        _table(folder / "summary.csv", _summary_lines(self.summary()))
-        _table(folder / "curves.csv", _curve_lines(self.curves))
+        lines = [
+            {**asdict(one), "failures": " ".join(f"{status}:{count}" for status, count in one.failures)}
+            for one in self.summary()
+        ]
+        write_csv(folder / "summary.csv", lines, [field.name for field in fields(SolverSummary)])
+        points = [
+            {"problem": curve.problem, "solver": curve.label, "by": curve.by, **asdict(point)}
+            for curve in self.curves
+            for point in curve.points
+        ]
+        write_csv(folder / "curves.csv", points, ("problem", "solver", "by", "seconds", "residual"))
         facts = {
             name: getattr(self, name)
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
@@ -117,23 +125,3 @@ class RaceReport:
         facts["machine"] = asdict(self.machine)
         (folder / "race.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
         return self.to_html(folder / "report.html")
-
-
-def _summary_lines(lines: Iterable[SolverSummary]) -> Iterable[dict[str, object]]:
-    for line in lines:
-        failures = " ".join(f"{status}:{count}" for status, count in line.failures)
-        yield {**asdict(line), "failures": failures}
-
-
-def _curve_lines(curves: Iterable[ResidualCurve]) -> Iterable[dict[str, object]]:
-    for curve in curves:
-        for point in curve.points:
-            yield {"problem": curve.problem, "solver": curve.label, "by": curve.by, **asdict(point)}
-
-
-def _table(path: Path, lines: Iterable[dict[str, object]]) -> None:
-    kept = list(lines)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(kept[0]) if kept else ["nothing"])
-        writer.writeheader()
-        writer.writerows(kept)

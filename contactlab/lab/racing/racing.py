@@ -29,6 +29,7 @@ __all__ = ["race"]
 
 #: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
 GRACE = 90.0
+KIND_CLASSES = tuple(kind.problem for kind in KINDS)
 
 
 def race(
@@ -151,17 +152,13 @@ def _named(problems: Any) -> tuple[list[tuple[str, Any]], list[str]]:
 def _given(problems: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(problems, str | os.PathLike):
         problems = [problems]
-    for i, item in enumerate([problems] if _is_problem(problems) else problems):
+    for i, item in enumerate([problems] if isinstance(problems, KIND_CLASSES) else problems):
         if isinstance(item, str | os.PathLike):
             yield from load_problems(item)
         elif isinstance(item, tuple) and len(item) == 2:
             yield str(item[0]), item[1]
         else:
             yield f"problem{i}", item
-
-
-def _is_problem(given: object) -> bool:
-    return isinstance(given, tuple(kind.problem for kind in KINDS))
 
 
 @contextlib.contextmanager

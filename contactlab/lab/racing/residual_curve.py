@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +62,8 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
     answer on the active set does so at any budget: its curve falls at once.
     """
     solver = limited(entrant.solver, time_limit)
-    field = next((name for name in _BUDGETS if name in _fields(solver)), "")
+    fields = getattr(solver, "__dataclass_fields__", ())
+    field = next((name for name in _BUDGETS if name in fields), "")
     warm_up(entrant.text, solver, kind_of(problem), bool(getattr(problem, "sparse", False)), tolerance)
     points: list[CurvePoint] = []
     spent = 0.0
@@ -78,10 +78,6 @@ def residual_curve(name: str, problem: Any, entrant: Entrant, *, tolerance: floa
         if spent > time_limit or (field and (result.solved or result.iterations < 2**k)):
             break
     return ResidualCurve(name, entrant.label, "iterations" if field else "tolerance", tuple(points))
-
-
-def _fields(solver: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(solver)) if dataclasses.is_dataclass(solver) else ()
 
 
 def pick_problems(named: Sequence[tuple[str, Any]], rows: Sequence[Row], count: int) -> list[tuple[str, Any]]:
@@ -128,12 +124,7 @@ def curves_of(
         return ()
     result = sweep(run_curve, tasks, out=out, jobs=jobs, cluster=cluster, time_limit=patience)
     return tuple(
-        ResidualCurve(
-            row["problem"],
-            row["label"],
-            row["by"],
-            tuple(CurvePoint(*point) for point in zip(row["times"], row["residuals"], strict=True)),
-        )
+        ResidualCurve(row["problem"], row["label"], row["by"], tuple(map(CurvePoint, row["times"], row["residuals"])))
         for row in result.rows
         if row["outcome"] == "done"
     )
@@ -141,14 +132,8 @@ def curves_of(
 
 def run_curve(task: dict[str, Any]) -> dict[str, Any]:
     """A curve from the entries of a task; for the processes of a sweep."""
-    entrant = entrant_of(task["text"])
-    curve = residual_curve(
-        task["problem"],
-        read_problem(task["file"]),
-        entrant,
-        tolerance=task["tolerance"],
-        time_limit=task["time_limit"],
-    )
+    settings = {name: task[name] for name in ("tolerance", "time_limit")}
+    curve = residual_curve(task["problem"], read_problem(task["file"]), entrant_of(task["text"]), **settings)
     return {
         "label": curve.label,
         "by": curve.by,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from contactlab.lab.errors import DatasetError
+from contactlab.lab.sweeps.result import write_csv
 
 __all__ = ["CRASHED", "PROVED", "TIMEOUT", "Row", "family_of", "read_rows", "write_rows"]
 
@@ -106,13 +106,7 @@ def family_of(name: str) -> str:
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write rows as CSV with heading, at once."""
-    unfinished = path.with_name(path.name + ".part")
-    with unfinished.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({name: _plain(value) for name, value in asdict(row).items()})
-    unfinished.replace(path)
+    write_csv(path, [asdict(row) for row in rows], [field.name for field in fields(Row)])
 
 
 def read_rows(path: str | Path) -> list[Row]:
@@ -140,9 +134,3 @@ def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
         except (TypeError, ValueError):
             raise DatasetError(path, field.name, f"line {number}: {text!r} is no {field.type}") from None
     return Row(**values)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else str(value)
-    return value

@@ -159,6 +159,8 @@ def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_r
     Growth or None
         None where there are too few sizes, or too close to one another.
     """
+    from scipy.stats import linregress
+
     sizes, seconds = np.asarray(n, dtype=np.float64), np.asarray(times, dtype=np.float64)
     if sizes.shape != seconds.shape or sizes.ndim != 1:
         raise ValueError(f"n and times must be vectors of one length, got shapes {sizes.shape} and {seconds.shape}")
@@ -166,11 +168,7 @@ def fit_growth(n: ArrayLike, times: ArrayLike, *, least_points: int = 3, least_r
     sizes, seconds = sizes[kept], seconds[kept]
     if np.unique(sizes).size < max(2, least_points) or sizes.max() < least_range * sizes.min():
         return None
-    x, y = np.log(sizes), np.log(seconds)
-    centred = x - x.mean()
-    spread = float(centred @ centred)
-    exponent = float(centred @ y) / spread
-    constant = float(y.mean() - exponent * x.mean())
-    left = y - constant - exponent * x
-    error = math.sqrt(float(left @ left) / (x.size - 2) / spread) if x.size > 2 else math.inf
-    return Growth(exponent, math.exp(constant), error, int(sizes.min()), int(sizes.max()), int(x.size))
+    line = linregress(np.log(sizes), np.log(seconds))
+    error = float(line.stderr) if sizes.size > 2 else math.inf
+    factor = math.exp(line.intercept)
+    return Growth(float(line.slope), factor, error, int(sizes.min()), int(sizes.max()), int(sizes.size))

@@ -20,18 +20,13 @@ __all__ = ["run_trial", "trial", "unanswered"]
 #: Seconds of solving after which a trial is not timed once more.
 ENOUGH = 1.0
 
+_entrant = functools.lru_cache(maxsize=64)(entrant_of)
+
 
 def run_trial(task: dict[str, Any]) -> dict[str, Any]:
     """A trial from the entries of a task; for the processes of a sweep."""
-    row = trial(
-        task["problem"],
-        read_problem(task["file"]),
-        _entrant(task["text"]),
-        tolerance=task["tolerance"],
-        time_limit=task["time_limit"],
-        repeats=task["repeats"],
-    )
-    return asdict(row)
+    settings = {name: task[name] for name in ("tolerance", "time_limit", "repeats")}
+    return asdict(trial(task["problem"], read_problem(task["file"]), _entrant(task["text"]), **settings))
 
 
 def unanswered(name: str, problem: Any, entrant: Entrant, tolerance: float, status: str, seconds: float) -> Row:
@@ -98,8 +93,3 @@ class _Witness:
         claim: Any = self._solver.solve(problem, z0=z0, tolerance=tolerance, trace=trace)
         self.claim = claim.status.name
         return claim
-
-
-@functools.lru_cache(maxsize=64)
-def _entrant(text: str) -> Entrant:
-    return entrant_of(text)

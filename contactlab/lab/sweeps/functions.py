@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import runpy
@@ -82,8 +81,4 @@ def load_function(function: FunctionName) -> Callable[[dict[str, Any]], Any]:
         return loaded
     module, _, name = function.task_class.partition(":")
     home = vars(importlib.import_module(module)) if module else space
-    return functools.partial(_on_dataclass, loaded, home[name])
-
-
-def _on_dataclass(function: Callable[[Any], Any], task_class: Callable[..., Any], entries: dict[str, Any]) -> Any:
-    return function(task_class(**entries))
+    return lambda entries: loaded(home[name](**entries))

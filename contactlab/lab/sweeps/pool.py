@@ -14,12 +14,7 @@ from contactlab.lab.sweeps.functions import FunctionName, load_function
 from contactlab.lab.sweeps.tasks import Item
 from contactlab.lab.sweeps.worker import ONE_THREAD, Worker
 
-__all__ = ["all_cores", "run_here", "run_on_processes"]
-
-
-def all_cores() -> int:
-    """Number of processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+__all__ = ["run_here", "run_on_processes"]
 
 
 def run_here(function: FunctionName, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SweepResult", "write_csv"]
+from contactlab.lab.sweeps.tasks import RESERVED
 
-#: Columns every table begins with.
-FIRST = ("key", "outcome", "error", "seconds")
+__all__ = ["SweepResult", "write_csv"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,10 +49,13 @@ class SweepResult:
         return f"SweepResult({len(self.rows)} rows, {len(self.failures)} not done, {self.computed} computed now)"
 
 
-def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]]) -> Path:
-    """Write rows as a table, whole or not at all; lists are written as JSON, numbers so that they read back exactly."""
+def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], first: Sequence[str] = RESERVED) -> Path:
+    """Write rows as a table, whole or not at all; lists are written as JSON, numbers so that they read back exactly.
+
+    The columns ``first`` come first, whether a row has them or not; further ones in the order of their coming.
+    """
     path = Path(path)
-    names = dict.fromkeys((*FIRST, *(name for row in rows for name in row)))
+    names = dict.fromkeys((*first, *(name for row in rows for name in row)))
     partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
     try:
         with partial.open("x", newline="", encoding="utf-8") as stream:

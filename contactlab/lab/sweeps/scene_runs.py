@@ -28,6 +28,8 @@ from contactlab.simulation.scene.table import Table
 
 __all__ = ["grid", "run_scene", "scene_sweep"]
 
+_builder = functools.lru_cache(maxsize=4)(load_function)
+
 
 def scene_sweep(
     scene: str | os.PathLike[str] | Callable[[dict[str, Any]], Scene],
@@ -153,7 +155,8 @@ def _scene(task: dict[str, Any]) -> Scene:
         given = dict(task["parameters"])
         if "seed" in task:
             given["seed"] = task["seed"]
-        return _builder(FunctionName(**task["build"]))(given)
+        built: Scene = _builder(FunctionName(**task["build"]))(given)
+        return built
     path = Path(task["scene"])
     root, text = read_document(path)
     if _sha256(text) != task["scene_sha256"]:
@@ -162,11 +165,6 @@ def _scene(task: dict[str, Any]) -> Scene:
     if task.get("spread"):
         changes |= _drawn(change_table(root, changes), task["spread"], task["seed"])
     return load_scene(path, changes)
-
-
-@functools.lru_cache(maxsize=4)
-def _builder(name: FunctionName) -> Callable[[dict[str, Any]], Scene]:
-    return load_function(name)
 
 
 def _drawn(root: Table, spread: Mapping[str, Any], seed: int) -> dict[str, Any]:

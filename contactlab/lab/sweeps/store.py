@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from contactlab.lab.errors import SweepError
@@ -54,9 +53,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
         self._lock.close()
 

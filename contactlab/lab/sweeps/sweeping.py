@@ -15,10 +15,11 @@ from contactlab.lab.errors import SweepError
 from contactlab.lab.progress import Progress
 from contactlab.lab.sweeps.attempt import Answer
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName, name_of
-from contactlab.lab.sweeps.pool import all_cores, run_here, run_on_processes
+from contactlab.lab.sweeps.pool import run_here, run_on_processes
 from contactlab.lab.sweeps.result import SweepResult, write_csv
 from contactlab.lab.sweeps.store import Store
 from contactlab.lab.sweeps.tasks import Item, items_of, whole
+from contactlab.simulation.batch import all_cores
 
 __all__ = ["OUTCOMES", "TABLE", "sweep"]
 

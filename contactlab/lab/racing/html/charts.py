@@ -44,9 +44,7 @@ def profile_chart(report: RaceReport, field: Field, order: Sequence[str]) -> str
         first = float(share[0]) if tau.size and tau[0] == 1.0 else 0.0
         heights = [first, *share[kept]]
         axes.step([1.0, *tau[kept], end], [*heights, heights[-1]], where="post", **_look(number, label))
-    axes.set_yscale("linear")
-    axes.set_xlim(1.0, end)
-    axes.set_ylim(-0.02, 1.02)
+    axes.set(yscale="linear", xlim=(1.0, end), ylim=(-0.02, 1.02))
     return _svg(figure, order, "performance profiles")
 
 
@@ -109,10 +107,7 @@ def _axes(x: str, y: str, solvers: int) -> tuple[Figure, Axes]:
 
     figure = Figure(figsize=(9.8, max(4.3, 0.6 + 0.2 * solvers)), layout="constrained")
     axes = figure.subplots()
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
+    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
     axes.grid(color="#e4e4e4")
     return figure, axes
 

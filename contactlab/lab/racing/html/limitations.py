@@ -16,32 +16,23 @@ _NAMED = 8
 def limitations(report: RaceReport) -> list[str]:
     """Sentences, plain text."""
     bounds = " and ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)
-    sentences = [
+    return [
         f"Solved means: scaled residual at most {bounds} on the problem's own data, and a natural map "
         "within its bound, both measured after the solve, not by the solver. At another tolerance the order may "
-        "differ: methods that end in a basis gain little from a looser one, first-order methods much."
-    ]
-    sentences.append(
+        "differ: methods that end in a basis gain little from a looser one, first-order methods much.",
         f"Every solver had {seconds_text(report.time_limit)} per problem. A failure counts as that in the means, so "
         "their order depends on it. Those that take no time limit were ended from outside, later; what they would have "
-        "found is not known."
-    )
-    sentences.append(_load(report))
-    sentences.append(
+        "found is not known.",
+        _load(report),
         f"Times are the least of up to {report.repeats} solves of the same problem from nothing (no warm start), after "
         "a warm-up on problems of three unknowns; solves in which something was compiled do not count. They hold the "
         "solver's set-up, any conversion of the data, and for peers the passage from Python. Solves of more than a "
-        "second were timed once or twice."
-    )
-    for field in report.fields:
-        sentences += _of_field(report, field)
-    if report.skipped:
-        sentences.append("Left out: " + "; ".join(report.skipped) + ".")
-    sentences.append(
+        "second were timed once or twice.",
+        *(sentence for field in report.fields for sentence in _of_field(report, field)),
+        *(["Left out: " + "; ".join(report.skipped) + "."] if report.skipped else []),
         "The problems are those that were given: no random sample of anything. Problems of one family resemble one "
-        "another, and a family with many members weighs more in every total."
-    )
-    return sentences
+        "another, and a family with many members weighs more in every total.",
+    ]
 
 
 def _load(report: RaceReport) -> str:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.cli import arguments as kinds
+from contactlab.cli.demo_scene import demo_stepper, demo_world
+from contactlab.cli.replay import write_html
+from contactlab.cli.side_compiler import compiling_beside
 from contactlab.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from contactlab.simulation import Recording
+from contactlab.simulation import Recording, SimulationError, simulate
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -33,16 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, print energy and the worst certificate, write record, replay and plot."""
-    from contactlab.cli.side_compiler import compiling_beside
-
     with compiling_beside():
         return _run(arguments)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from contactlab.cli.demo_scene import demo_stepper, demo_world
-    from contactlab.simulation import SimulationError, simulate
-
     arguments.out.mkdir(parents=True, exist_ok=True)
     world, stepper = demo_world(arguments.seed), demo_stepper()
     names = ", ".join(world.model.names)
@@ -89,7 +84,6 @@ def print_account(recording: Recording) -> None:
 
 def _write(recording: Recording, folder: Path) -> None:
     """Write the record, then what the installed extras can draw."""
-    from contactlab.cli.replay import write_html
     from contactlab.plotting import save, summary
 
     record = folder / f"{NAME}.npz"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from contactlab.simulation import TimeStepping, World
+from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.simulation import TimeStepping, World, WorldBuilder
+from contactlab.spatial import RigidInertia
 
 __all__ = ["demo_stepper", "demo_world"]
 
@@ -22,17 +22,11 @@ H = 2e-3
 
 def demo_stepper() -> TimeStepping:
     """Return the stepper of the demo."""
-    from contactlab.simulation import TimeStepping
-
     return TimeStepping(H, edges=8)
 
 
 def demo_world(seed: int = 0) -> World:
     """Return the world of the demo; another seed, other throws."""
-    from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
-    from contactlab.simulation import WorldBuilder
-    from contactlab.spatial import RigidInertia
-
     random = np.random.default_rng(seed)
     builder = WorldBuilder(body_contacts=False)
     incline = HalfSpace.through((FOOT, 0.0, 0.0), (-math.sin(SLOPE), 0.0, math.cos(SLOPE)))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from contactlab.cli import arguments as kinds
 from contactlab.cli.verify import stamp_text
-
-if TYPE_CHECKING:
-    from contactlab.simulation.explanation import Explanation
+from contactlab.formulation.boxed import lcp_size
+from contactlab.simulation.explanation import Explanation, explain_failure
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -33,8 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Explain, and say whether it is solved now."""
-    from contactlab.simulation.explanation import explain_failure
-
     explanation = explain_failure(arguments.file, h=arguments.h)
     if explanation.environment:
         print(stamp_text(explanation.environment))
@@ -45,8 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def lines(explanation: Explanation, most: int) -> list[str]:
     """Return the explanation as lines of text, with at most so many contacts."""
-    from contactlab.formulation.boxed import lcp_size
-
     text = []
     if explanation.step is not None:
         when = "" if explanation.time is None else f", time {explanation.time:.9g} s"

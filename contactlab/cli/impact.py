@@ -9,7 +9,27 @@ from pathlib import Path
 import numpy as np
 
 from contactlab.cli import arguments as kinds
+from contactlab.cli.impact_plots import plot_drops, plot_impacts, plot_theory
+from contactlab.lab.datasets.fetching import data_path
+from contactlab.lab.datasets.npz import files_with
+from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
+from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
+from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
+from contactlab.studies.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
+from contactlab.studies.planar_tables import (
+    format_intervals,
+    format_planar,
+    format_squares,
+    format_squares_fit,
+    planar_json,
+    squares_json,
+)
+from contactlab.studies.square import held_still, run_squares
+from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
+from contactlab.studies.square_path import prepare
+from contactlab.studies.square_sense import rotation_sense
+from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -44,19 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
-    from contactlab.lab.datasets.fetching import data_path
-    from contactlab.lab.datasets.npz import files_with
-    from contactlab.lab.datasets.planar_impacts import find_planar_impacts
-    from contactlab.lab.datasets.square_drops import find_square_drops
-
     data = data_path(arguments.data)
     drops = find_square_drops(data)
     single = data.is_dir() and bool(files_with(data, "jac_normal"))
     document: dict[str, object] = {}
     failed = False
     if arguments.plots is not None:
-        from contactlab.cli.impact_plots import plot_theory
-
         arguments.plots.mkdir(parents=True, exist_ok=True)
         try:
             plot_theory(arguments.plots)
@@ -76,11 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, object]:
     """Fit, score and print single impacts; return the scores."""
-    from contactlab.lab.datasets.planar_impacts import load_planar_impacts
-    from contactlab.lab.errors import DatasetError
-    from contactlab.studies.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
-    from contactlab.studies.planar_tables import format_intervals, format_planar, planar_json
-
     data = load_planar_impacts(path)
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
@@ -106,8 +114,6 @@ def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, objec
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(format_intervals(fits[best], intervals[best]))
     if arguments.plots is not None:
-        from contactlab.cli.impact_plots import plot_impacts
-
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")
     return planar_json(fits, intervals, balance)
@@ -115,15 +121,6 @@ def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, objec
 
 def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
     """Simulate, score and print drops; return the scores and whether a simulation failed."""
-    from contactlab.lab.datasets.square_drops import load_square_drops
-    from contactlab.lab.errors import DatasetError
-    from contactlab.studies.planar_tables import format_squares, format_squares_fit, squares_json
-    from contactlab.studies.square import held_still, run_squares
-    from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
-    from contactlab.studies.square_path import prepare
-    from contactlab.studies.square_sense import rotation_sense
-    from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
-
     drops = load_square_drops(path)
     if arguments.fit and not 2 <= arguments.folds <= len(drops):
         raise DatasetError(path, "", f"{len(drops)} drops cannot be dealt to {arguments.folds} folds")
@@ -159,8 +156,6 @@ def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, o
             fits[name] = fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
             print(format_squares_fit(name, fits[name]))
     if arguments.plots is not None:
-        from contactlab.cli.impact_plots import plot_drops
-
         for plot in plot_drops(arguments.plots, drops, paths, reports):
             print(f"wrote {plot}")
     return {"square_drops": squares_json(reports, fits)}, bool(failures)

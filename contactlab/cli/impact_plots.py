@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from contactlab.lab.datasets.planar_impacts import PlanarImpacts
-    from contactlab.lab.datasets.square_drops import SquareDrops
-    from contactlab.studies.planar_fit import PlanarFit
-    from contactlab.studies.square import SquareReport
-    from contactlab.studies.square_path import SquarePath
+from contactlab import impact
+from contactlab.lab.datasets.planar_impacts import PlanarImpacts
+from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.studies.planar_fit import PlanarFit
+from contactlab.studies.square import SquareReport, square_poses
+from contactlab.studies.square_path import SquarePath
+from contactlab.studies.square_settings import MODELS, SHARED_CALIBRATION
+from problem_data import ConstraintVelProblemData
 
 __all__ = ["plot_drops", "plot_impacts", "plot_theory"]
 
@@ -22,9 +23,7 @@ SHOWN = 4  # drops, from the best predicted to the worst
 
 def plot_theory(folder: Path) -> list[Path]:
     """Draw Routh's diagram of the rod of `docs/impact.md`, and the map of Painleve's paradox."""
-    from contactlab import impact
     from contactlab.plotting import plot_painleve, plot_routh
-    from problem_data import ConstraintVelProblemData
 
     M, angle = np.diag([1.0, 1.0, 1.0 / 3.0]), 0.5
     x, y = -np.cos(angle), -np.sin(angle)
@@ -67,8 +66,6 @@ def plot_drops(
 ) -> list[Path]:
     """Draw the errors of every model, and drops from the best to the worst of the last one."""
     from contactlab.plotting import plot_error_bars, plot_planar_paths
-    from contactlab.studies.square import square_poses
-    from contactlab.studies.square_settings import MODELS, SHARED_CALIBRATION
 
     errors = {
         name: (report.position[report.ran], report.rotation[report.ran])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
+from contactlab.lab.racing import race
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -55,8 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Race, print the summary; exit status 1 if nobody solved anything."""
-    from contactlab.lab.racing import race
-
     missing = [str(path) for path in arguments.paths if not path.exists()]
     if missing:
         raise FileNotFoundError(f"there is no file or folder {missing[0]}")

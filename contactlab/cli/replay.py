@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from contactlab.simulation import Recording
+from contactlab.simulation import Recording
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run", "write_html", "write_plots"]
 
@@ -37,8 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the record and show it."""
-    from contactlab.simulation import Recording
-
     recording = Recording.open(arguments.file)
     try:
         _show(recording, arguments)

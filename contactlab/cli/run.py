@@ -7,8 +7,12 @@ import dataclasses
 import time
 from pathlib import Path
 
+import lcp
 from contactlab.cli import arguments as kinds
+from contactlab.cli.demo import print_account
 from contactlab.lab.progress import Progress
+from contactlab.simulation import SimulationConfigError, SimulationError, simulate
+from contactlab.simulation.scene import SceneError, load_scene
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -35,11 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Load, simulate, print the account."""
-    import lcp
-    from contactlab.cli.demo import print_account
-    from contactlab.simulation import SimulationConfigError, SimulationError, simulate
-    from contactlab.simulation.scene import SceneError, load_scene
-
     scene = load_scene(arguments.scene)
     stepper, duration = scene.stepper, arguments.duration or scene.duration
     if arguments.h is not None:

@@ -7,14 +7,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from contactlab.cli.demo_scene import demo_stepper, demo_world
+from contactlab.simulation import Recording, TimeStepping, World
 from contactlab.simulation.batch import all_cores
-from lcp.compiler import when_compiling
-
-if TYPE_CHECKING:
-    from contactlab.simulation import TimeStepping, World
-    from contactlab.stepping.driver import Driver
+from contactlab.stepping.driver import Driver
+from lcp.compiler import calls_of, when_compiling
+from lcp.compiler.cache import cache_folder
+from lcp.compiler.releases import tried
 
 __all__ = ["PARTS", "compile_part", "compiling_beside", "side_command"]
 
@@ -29,9 +29,6 @@ def compiling_beside() -> Iterator[None]:
     It is started by the first compilation within the block, where there is a second core and kernels are kept on disk,
     and ended with the block.
     """
-    from lcp.compiler.cache import cache_folder
-    from lcp.compiler.releases import tried
-
     processes: list[subprocess.Popen[bytes]] = []
 
     def start() -> None:
@@ -63,7 +60,6 @@ def compile_part(name: str) -> None:
 def _loop() -> None:
     """Pivoting, which takes longest, then from the end of a step backwards: the loop comes to that last."""
     from contactlab.stepping.kernels.step import run
-    from lcp.compiler import calls_of
 
     _, _, driver = _demo()
     calls = calls_of(run, *driver.arguments)
@@ -74,16 +70,11 @@ def _loop() -> None:
 
 def _demo() -> tuple[World, TimeStepping, Driver]:
     """The demo, and the memory of a run of it."""
-    from contactlab.cli.demo_scene import demo_stepper, demo_world
-    from contactlab.stepping.driver import Driver
-
     world, stepper = demo_world(), demo_stepper()
     return world, stepper, Driver(world, stepper, world.initial_state())
 
 
 def _ledger() -> None:
-    from contactlab.simulation import Recording
-
     world, stepper, driver = _demo()
     # No step is made: nothing of the loop is compiled.
     recording = Recording.of_run(world, stepper, world.initial_state(), [driver.take()])

@@ -7,16 +7,23 @@ import json
 import math
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.cli import arguments as kinds
+from contactlab.lab.datasets import CubeTosses, load_cube_tosses
+from contactlab.lab.datasets.fetching import data_path, only_file
 from contactlab.lab.progress import Progress
-
-if TYPE_CHECKING:
-    from contactlab.lab.datasets import CubeTosses
-    from contactlab.studies import TossReport, TossSettings
+from contactlab.studies import MODELS, PUBLISHED, TossReport, TossSettings, format_table, run_tosses
+from contactlab.studies.toss_tables import (
+    CURVE_MU,
+    ablations,
+    format_ablation,
+    format_scan_row,
+    scan_header,
+    scan_tosses,
+    write_csv,
+)
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -32,8 +39,6 @@ listed and left out of the means; the exit status is then 1.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command to its parser."""
     # The defaults are those of the settings; reading them costs nothing heavy.
-    from contactlab.studies import MODELS
-
     default = MODELS["rigid"]
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("file", type=Path, nargs="?", metavar="FILE", help="the tosses: .npz, its folder, or cube_toss")
@@ -70,10 +75,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score the tosses of a file; exit status 1 if any failed."""
-    from contactlab.lab.datasets import load_cube_tosses
-    from contactlab.lab.datasets.fetching import data_path, only_file
-    from contactlab.studies import format_table
-
     tosses = load_cube_tosses(only_file(data_path(arguments.file if arguments.data is None else arguments.data)))
     settings = _settings(arguments)
     report = _score(tosses, settings, arguments.workers, "tosses")
@@ -117,16 +118,12 @@ def summary(report: TossReport) -> dict[str, object]:
 
 def _settings(arguments: argparse.Namespace) -> TossSettings:
     """Return the settings of the model, with what the command line says otherwise."""
-    from contactlab.studies import MODELS
-
     given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps")}
     return replace(MODELS[arguments.model], **{name: value for name, value in given.items() if value is not None})
 
 
 def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
     """Score the ingredients of the best model and print them; return the number of failed tosses."""
-    from contactlab.studies.toss_tables import ablations, format_ablation
-
     given = {name: value for name in ("edges", "substeps") if (value := getattr(arguments, name)) is not None}
     rows = []
     for row in ablations():
@@ -144,8 +141,6 @@ def _number(value: float) -> float | None:
 
 def _score(tosses: CubeTosses, settings: TossSettings, workers: int | None, label: str) -> TossReport:
     """Run all tosses under one setting, with progress."""
-    from contactlab.studies import run_tosses
-
     with Progress(label, "tosses") as progress:
         return run_tosses(tosses, settings, workers=workers, progress=progress.update)
 
@@ -162,8 +157,6 @@ def _print_account(report: TossReport) -> None:
 
 def _scan(tosses: CubeTosses, settings: TossSettings, arguments: argparse.Namespace) -> int:
     """Score a grid of mu and k, print it, write picture and numbers; return the number of failed tosses."""
-    from contactlab.studies.toss_tables import CURVE_MU, format_scan_row, scan_header, scan_tosses, write_csv
-
     cones = arguments.curve_edges if arguments.curve else [settings.edges]
     print(scan_header())
     reports = []
@@ -192,7 +185,6 @@ def _draw_ablation(path: Path, rows: list[tuple[str, TossReport]]) -> None:
 def _draw(path: Path, reports: list[TossReport]) -> None:
     """Draw the curve, or say which extra is missing."""
     from contactlab.plotting import plot_toss_curve
-    from contactlab.studies import PUBLISHED
 
     points = [
         (report.settings.edges, report.settings.mu, report.position_percent[0], report.rotation_deg[0])

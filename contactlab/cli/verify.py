@@ -8,6 +8,7 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
+from contactlab.simulation import Recording, verify
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run", "stamp_text"]
 
@@ -38,8 +39,6 @@ def stamp_text(stamp: Mapping[str, str]) -> str:
 
 def run(arguments: argparse.Namespace) -> int:
     """Verify, print the table and each failure."""
-    from contactlab.simulation import Recording, verify
-
     recording = Recording.open(arguments.file)
     print(stamp_text(recording.environment))
     with Progress("verifying", "steps") as progress:

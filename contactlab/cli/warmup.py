@@ -6,8 +6,16 @@ import argparse
 import time
 from functools import partial
 
+import lcp
 from contactlab.cli import side_compiler
+from contactlab.cli.demo_scene import demo_stepper, demo_world
 from contactlab.cli.side_compiler import compile_part
+from contactlab.constraints import LoopConstraint
+from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
+from contactlab.multibody import ModelBuilder, joints
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia, Transform
 
 __all__ = ["EPILOG", "HELP", "add_arguments", "run"]
 
@@ -46,17 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ground() -> None:
-    from contactlab.cli.demo_scene import demo_stepper, demo_world
-    from contactlab.simulation import simulate
-
     simulate(demo_world(seed=0), demo_stepper(), steps=3)
 
 
 def _bodies() -> None:
-    from contactlab.contact import Box, HalfSpace, Material
-    from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-    from contactlab.spatial import RigidInertia
-
     builder, rough, inertia = WorldBuilder(), Material(0.5), RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     builder.add_half_space("ground", HalfSpace(), rough)
     for i in range(2):
@@ -65,13 +66,6 @@ def _bodies() -> None:
 
 
 def _joints() -> None:
-    from contactlab.constraints import LoopConstraint
-    from contactlab.contact import HalfSpace, Material, Sphere
-    from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
-    from contactlab.multibody import ModelBuilder, joints
-    from contactlab.simulation import TimeStepping, WorldBuilder, simulate
-    from contactlab.spatial import RigidInertia, Transform
-
     arm, place = ModelBuilder(), Transform(p=(0.4, 0.0, 0.0))
     for name, parent in (("upper", "world"), ("lower", "upper"), ("hand", "lower")):
         inertia = RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05))
@@ -96,10 +90,7 @@ def _joints() -> None:
 def _public() -> None:
     import numpy as np
 
-    import lcp
     from contactlab import ConstraintSolver
-    from contactlab.cli.demo_scene import demo_stepper, demo_world
-    from contactlab.simulation import simulate
 
     recording = simulate(demo_world(seed=0), demo_stepper(), 1.0)
     str(recording.ledger)

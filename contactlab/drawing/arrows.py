@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.simulation import OPEN
+from contactlab.simulation import OPEN, ContactTable, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from contactlab.simulation import ContactTable, Recording, World
 
 __all__ = ["Arrows", "ForceScale"]
 

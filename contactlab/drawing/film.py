@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.readout import Readout
-from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording
+from contactlab.multibody import Kinematics, kinematics, kinetic_energy, potential_energy
+from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from contactlab.multibody import Kinematics
-    from contactlab.simulation import Recording, World
 
 __all__ = ["Film", "film_of", "shown_steps", "state_at"]
 
@@ -124,13 +121,9 @@ class _EventFilm:
         return Arrows(points[near], tips[near], normals[near], modes[near], np.flatnonzero(near))
 
     def _kinematics(self, i: int) -> Kinematics:
-        from contactlab.multibody import kinematics
-
         return kinematics(self.world.model, self._q[i], self._v[i])
 
     def readout(self, i: int) -> Readout:
-        from contactlab.multibody import kinetic_energy, potential_energy
-
         model, kin = self.world.model, self._kinematics(i)
         energy = float(kinetic_energy(model, kin, None)) + float(potential_energy(model, kin))
         touching = int(np.count_nonzero(np.any(self._forces[i] != 0.0, axis=1)))

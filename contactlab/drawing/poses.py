@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from contactlab.multibody import workspace
+from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from contactlab.simulation import World
+from contactlab.stepping import arrays_of
 
 __all__ = ["center_of_mass", "poses_at"]
 
 
 def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
-    from contactlab.stepping import arrays_of
     from contactlab.stepping.kernels.poses import state_poses
 
     flat = np.zeros((1, world.model.nb, 12))

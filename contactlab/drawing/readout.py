@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.simulation import OPEN
-
-if TYPE_CHECKING:
-    from contactlab.simulation import CertificateTable, ContactTable, Recording
+from contactlab.simulation import OPEN, CertificateTable, ContactTable, Recording
 
 __all__ = ["Readout"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from problem_data import ConstraintAccelProblemData
+
 if TYPE_CHECKING:
     from contactlab.event_driven.recording import EventRecording
-    from problem_data import ConstraintAccelProblemData
 
 __all__ = ["EventError", "InconsistentContact"]
 

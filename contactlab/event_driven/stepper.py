@@ -11,13 +11,13 @@ import numpy as np
 from contactlab.contact import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
-from contactlab.spatial.arrays import finite_number
+from contactlab.spatial.arrays import finite_array, finite_number
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Tau
-    from contactlab.world.world import World
 
 __all__ = ["EventDriven"]
 
@@ -153,8 +153,6 @@ class EventDriven:
 
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:
     """Return the applied force as a function."""
-    from contactlab.spatial.arrays import finite_array
-
     if callable(tau):
         given = tau
 

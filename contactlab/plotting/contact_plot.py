@@ -9,14 +9,12 @@ import numpy as np
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
 from contactlab.plotting.force_plot import pair_name
 from contactlab.plotting.paper import one_page, positive
-from contactlab.simulation import OPEN, SLIDE, STICK
+from contactlab.simulation import OPEN, SLIDE, STICK, Recording
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from contactlab.simulation import Recording
 
 __all__ = ["draw_gaps", "draw_modes", "gaps", "modes"]
 

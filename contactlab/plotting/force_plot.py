@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.plotting.paper import one_page
+from contactlab.simulation import Recording, World
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from contactlab.simulation import Recording, World
 
 __all__ = ["draw_force_sums", "forces", "pair_name"]
 

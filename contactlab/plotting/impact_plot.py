@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.impact import PainleveMap, RouthDiagram, painleve_threshold
 from contactlab.plotting.paper import new_figure, save
-
-if TYPE_CHECKING:
-    from contactlab.impact import PainleveMap, RouthDiagram
 
 __all__ = ["plot_painleve", "plot_routh"]
 
@@ -55,8 +52,6 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
 def plot_painleve(path: str | Path, scan: PainleveMap, *, title: str = "") -> Path:
     """Draw the number of solutions over angle and friction with the closed-form boundary; write a PNG."""
     from matplotlib.colors import BoundaryNorm, ListedColormap
-
-    from contactlab.impact import painleve_threshold
 
     figure, (axes,) = new_figure(6.4, 4.8)
     axes.grid(visible=False)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.plotting.paper import one_page
+from contactlab.simulation import Recording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from contactlab.simulation import Recording
 
 __all__ = ["draw_energy", "draw_ledger", "ledger"]
 

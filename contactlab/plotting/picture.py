@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.contact import Sphere
 from contactlab.drawing import Arrows, Film, ForceScale, Solid, Stage, film_of, solid_of, state_at
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
 from contactlab.drawing.solid import join_solids
 from contactlab.plotting.camera import VIEW, Camera
 from contactlab.plotting.render import Item, render
+from contactlab.simulation import EventRecording, Recording
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from contactlab.simulation import EventRecording, Recording
 
 __all__ = ["picture"]
 
@@ -145,8 +145,6 @@ def _marks(arrows: Arrows, size: float) -> list[Item]:
 
 def solid_of_ball(center: FloatArray, radius: float) -> Solid:
     """A ball in world axes."""
-    from contactlab.contact import Sphere
-
     return solid_of(Sphere(radius, center))
 
 

@@ -9,11 +9,10 @@ from contactlab.plotting.effort_plot import draw_certificates, draw_effort
 from contactlab.plotting.force_plot import draw_force_sums
 from contactlab.plotting.ledger_plot import draw_energy, draw_ledger
 from contactlab.plotting.paper import one_page
+from contactlab.simulation import Recording
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from contactlab.simulation import Recording
 
 __all__ = ["summary"]
 

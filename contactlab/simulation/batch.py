@@ -7,17 +7,14 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from contactlab.recording.recording import Recording
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping.driver import Tau
+from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
 
 __all__ = ["BatchResult", "all_cores", "simulate_batch"]
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.island_view import IslandView
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData, ProblemDataError
-
-if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
-    from contactlab.world.world import World
 
 __all__ = ["ContactLine", "Explanation", "JointLine", "explain_failure"]
 

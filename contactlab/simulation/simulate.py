@@ -22,10 +22,10 @@ from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.time_stepping import StepResult, TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
+from contactlab.world.world import World
 
 if TYPE_CHECKING:
     from contactlab.recording.writer import RecordWriter
-    from contactlab.world.world import World
 
 __all__ = ["simulate"]
 

@@ -12,18 +12,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab.datasets.square_drops import SquareDrops
+from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, simulate_batch
+from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import Calibration, SquarePath
 from contactlab.studies.square_settings import SquareSettings
-
-if TYPE_CHECKING:
-    from contactlab.simulation import TimeStepping, World
 
 __all__ = ["EARLY", "SquareReport", "held_still", "path_errors", "run_squares", "square_poses", "square_world"]
 
@@ -56,10 +55,6 @@ class SquareReport:
 
 def square_world(settings: SquareSettings, calibration: Calibration, side: float) -> World:
     """Return the square over the floor: a planar world with the coordinates x, z and the angle about y."""
-    from contactlab.contact import Box, HalfSpace, Material
-    from contactlab.simulation import WorldBuilder
-    from contactlab.spatial import RigidInertia
-
     # The same on both sides of a contact: springs and dampers in series are half of each.
     material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)
     builder = WorldBuilder((0.0, 0.0, -settings.gravity), planar=(0.0, 1.0, 0.0))
@@ -82,8 +77,6 @@ def run_squares(
     threads: int | None = None,
 ) -> SquareReport:
     """Simulate and score prepared drops; one that fails has no errors, and its reason is in the report."""
-    from contactlab.simulation import simulate_batch
-
     started = time.perf_counter()
     world = square_world(settings, calibration, drops.side)
     stepper = _stepper(drops, settings)
@@ -104,8 +97,6 @@ def square_poses(
     drops: SquareDrops, path: SquarePath, settings: SquareSettings, calibration: Calibration
 ) -> FloatArray:
     """Return the simulated poses (steps + 1, 3) of one drop, ``settings.substeps`` to a frame."""
-    from contactlab.simulation import simulate
-
     world = square_world(settings, calibration, drops.side)
     stepper = _stepper(drops, settings)
     state = world.initial_state(stepper.h, q=path.q, v=path.v)
@@ -128,8 +119,6 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
 
 
 def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:
-    from contactlab.simulation import TimeStepping
-
     v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
     return TimeStepping(drops.dt / settings.substeps, v_min=v_min)
 

@@ -26,18 +26,16 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.contact import Box, HalfSpace, Material
 from contactlab.lab.datasets.cube_toss import CubeTosses, Toss
+from contactlab.simulation import Recording, SimulationError, TimeStepping, World, WorldBuilder, simulate
 from contactlab.simulation.batch import all_cores
-from contactlab.spatial import quaternion
+from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import TossSettings
-
-if TYPE_CHECKING:
-    from contactlab.simulation import Recording, World
 
 __all__ = [
     "RoundedCube",
@@ -136,10 +134,6 @@ class RoundedCube:
 
 def toss_world(tosses: CubeTosses, settings: TossSettings) -> World:
     """Return the cube of the file above the board, a fixed half-space."""
-    from contactlab.contact import Box, HalfSpace, Material
-    from contactlab.simulation import WorldBuilder
-    from contactlab.spatial import RigidInertia
-
     # Both surfaces are the same: the pair's mu, a geometric mean, is then that number; its spring, two in series, and
     # its damper are half of each.
     material = Material(settings.mu, settings.restitution, 2.0 * settings.stiffness, 2.0 * settings.dissipation)
@@ -175,8 +169,6 @@ def _in_throw_frame(toss: Toss) -> Toss:
 
 def _simulate(toss: Toss, dt: float, settings: TossSettings, world: World) -> Recording:
     """Return the recording of a toss from its initial state to its last sample."""
-    from contactlab.simulation import TimeStepping, simulate
-
     h = dt / settings.substeps
     steps = (len(toss.position) - 1) * settings.substeps
     state = world.initial_state(h, q=toss.q, v=toss.v)
@@ -196,8 +188,6 @@ def rotation_error_degrees(simulated: FloatArray, measured: FloatArray) -> float
 
 def run_toss(tosses: CubeTosses, index: int, settings: TossSettings, world: World | None = None) -> TossOutcome:
     """Simulate and score one toss; a failed simulation is an outcome, not an exception."""
-    from contactlab.simulation import SimulationError
-
     world = toss_world(tosses, settings) if world is None else world
     toss = _in_throw_frame(tosses[index])
     try:

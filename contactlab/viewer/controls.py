@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.drawing import ForceScale, Readout
+from contactlab.simulation import World
+from contactlab.spatial.arrays import FloatArray
 from contactlab.viewer.scene import TOGGLES, SceneView
 from contactlab.viewer.server import legend
 
 if TYPE_CHECKING:
     import viser
-
-    from contactlab.simulation import World
-    from contactlab.spatial.arrays import FloatArray
 
 __all__ = ["Controls"]
 

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from contactlab.drawing import Stage, film_of, shown_steps
+from contactlab.simulation import EventRecording, Recording
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, free_port, legend, serving
-
-if TYPE_CHECKING:
-    from contactlab.simulation import EventRecording, Recording
 
 __all__ = ["write_html_replay"]
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import time
-from typing import TYPE_CHECKING
 
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
 from contactlab.drawing.poses import poses_at
+from contactlab.simulation import StepResult, World
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, open_server
-
-if TYPE_CHECKING:
-    from contactlab.simulation import StepResult, World
 
 __all__ = ["Live", "live"]
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.drawing import Stage, film_of
+from contactlab.simulation import EventRecording, Recording
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, serving
-
-if TYPE_CHECKING:
-    from contactlab.simulation import EventRecording, Recording
 
 __all__ = ["show"]
 

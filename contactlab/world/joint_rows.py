@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.constraints import ContactConstraint, LoopConstraint
+from contactlab.constraints.custom_values import CustomRows
 from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.multibody import integrate
 from contactlab.multibody.model import WORLD
@@ -17,7 +18,6 @@ from contactlab.spatial.arrays import read_only
 from contactlab.world.joint_actions import Loop
 
 if TYPE_CHECKING:
-    from contactlab.constraints.custom_values import CustomRows
     from contactlab.world.world import World
 
 __all__ = ["JointRow", "RowKind", "joint_rows"]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from contactlab.contact import BodyShape, Mesh, Shape
+from contactlab.multibody import Model
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
-    from contactlab.multibody import Model
     from contactlab.world.world import World
 
 __all__ = ["Touching", "may_touch_half_space", "touching_shapes"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,9 +28,7 @@ from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 __all__ = ["CORNERS", "MESHES", "add_urdf_shapes", "convex_hull", "directions", "shape_of", "urdf_world"]
 

@@ -13,6 +13,7 @@ from contactlab.constraints import ConstraintSet
 from contactlab.contact import HalfSpace, Material
 from contactlab.multibody import Model
 from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.joint_actions import JointActions, positions
@@ -115,7 +116,6 @@ class World:
         SimulationConfigError
             A shape that cannot be taken, with the name of its link, or an argument that cannot be used.
         """
-        from contactlab.multibody.urdf import load_urdf
         from contactlab.world.urdf_world import urdf_world
 
         model = load_urdf(path_or_text, floating_base=floating_base, gravity=gravity, package_roots=package_roots)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import lcp
 import problem_data
+from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.lab.errors import DatasetError
-
-if TYPE_CHECKING:
-    from contactlab.simulation import Recording
+from contactlab.simulation import RecordError, Recording
 
 __all__ = ["captured_problem", "load_problem_data", "recorded_problems"]
 
@@ -38,9 +37,6 @@ def captured_problem(
     problem_data.ProblemDataError
         h is not positive, or the bilateral rows cannot be eliminated.
     """
-    from contactlab.formulation.acceleration import form_acceleration_lcp
-    from contactlab.formulation.discretized import form_discretized_lcp
-
     if isinstance(data, problem_data.ConstraintAccelProblemData):
         instant = form_acceleration_lcp(data)
         return lcp.LCP(instant.MM, instant.qq)
@@ -76,8 +72,6 @@ def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LC
 
 def open_record(path: Path) -> Recording:
     """Return a record; a `DatasetError` says what is wrong with it."""
-    from contactlab.simulation import RecordError, Recording
-
     try:
         return Recording.open(path)
     except (RecordError, OSError) as error:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import lcp
 from contactlab.lab.racing.kinds import Kind
+from lcp.compiler import watch_compilation
 
 __all__ = ["Timed", "timed", "warm_up"]
 
@@ -42,8 +43,6 @@ def warm_up(text: str, solver: Any, kind: Kind, sparse: bool, tolerance: float) 
 
 def timed(problem: Any, solver: Any, tolerance: float, again: Callable[[int, float], bool]) -> Timed:
     """Solve, and once more while ``again`` says so of the number and the seconds of the solves that count."""
-    from lcp.compiler import watch_compilation
-
     least, cpu, total, runs, spoilt = math.inf, math.inf, 0.0, 0, 0
     while runs == 0 or again(runs, total):
         with watch_compilation() as watch:

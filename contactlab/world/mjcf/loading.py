@@ -6,15 +6,14 @@ import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
+from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.errors import MjcfError, MjcfWarning
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 __all__ = ["MjcfScene", "load_mjcf", "warn_of"]
 
@@ -61,7 +60,6 @@ def load_mjcf(
     except ImportError as cause:
         message = "MuJoCo files need mujoco, which is not installed: pip install 'contactlab[mjcf]'"
         raise MjcfError("path", message) from cause
-    from contactlab.world.builder import WorldBuilder
     from contactlab.world.mjcf.actions import add_actions
     from contactlab.world.mjcf.bodies import model_of
     from contactlab.world.mjcf.geoms import add_exclusions, add_geoms

@@ -192,14 +192,11 @@ def _refuse_what_is_not_rigid(world: World) -> None:
         detail = "has torsional or rolling friction: event-driven runs do not know it; use TimeStepping"
         raise SimulationConfigError("world", detail)
     if world.motions:
-        raise SimulationConfigError(
-            "world", "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
-        )
-    if not world.joint_actions.none:
-        detail = (
-            "has stops, drives, friction, damping or loops: event-driven runs know contacts alone; use TimeStepping"
-        )
+        detail = "has kinematic bodies: event-driven runs hold them fixed; use TimeStepping"
         raise SimulationConfigError("world", detail)
+    if not world.joint_actions.none:
+        what = "stops, drives, friction, damping or loops"
+        raise SimulationConfigError("world", f"has {what}: event-driven runs know contacts alone; use TimeStepping")
 
 
 def _balls(world: World, link: NDArray[np.int64]) -> list[Candidate]:

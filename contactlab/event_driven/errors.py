@@ -25,8 +25,7 @@ class EventError(RuntimeError):
 
     def __init__(self, message: str, *, time: float, recording: EventRecording | None = None) -> None:
         super().__init__(message)
-        self.time = time
-        self.recording = recording
+        self.time, self.recording = time, recording
 
 
 class InconsistentContact(EventError):
@@ -53,6 +52,4 @@ class InconsistentContact(EventError):
         recording: EventRecording | None = None,
     ) -> None:
         super().__init__(message, time=time, recording=recording)
-        self.contacts = contacts
-        self.solutions = solutions
-        self.problem = problem
+        self.contacts, self.solutions, self.problem = contacts, solutions, problem

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from contactlab.event_driven.candidates import Candidate, Local, edges_in_tangents
-from contactlab.impact import ImpactLaw, ImpactOutcome, ImpactProblem, Newton
+from contactlab.impact import ImpactProblem
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.single import single_impact
 from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["capture", "collide", "impact_problem", "stop_slip"]
+__all__ = ["capture", "impact_problem", "stop_slip"]
 
 # Speed of approach, relative to the slip, that stands for an infinitely small one: the impulse of a jam does not
 # depend on it.
@@ -36,11 +36,6 @@ def impact_problem(
         mu=[candidate.mu for candidate in candidates],
         r=[edges // 2] * len(found),
     )
-
-
-def collide(data: ConstraintVelProblemData, restitution: Sequence[float], law: ImpactLaw | None) -> ImpactOutcome:
-    """Solve an impact: by ``law``, or by Newton's with the materials' coefficients where None."""
-    return (Newton(list(restitution)) if law is None else law).solve(data)
 
 
 def capture(data: ConstraintVelProblemData) -> FloatArray:

@@ -82,13 +82,8 @@ class Phase:
     def __init__(
         self, model: Model, candidates: Sequence[Candidate], sides: Sequence[Side], tau: Tau, rate: float, slow: float
     ) -> None:
-        self.model = model
-        self.candidates = candidates
-        self.sides = tuple(sides)
-        self.tau = tau
-        self._rate = rate
-        self.slow = slow
-        self._places = model.quaternion_places
+        self.model, self.candidates, self.sides, self.tau = model, candidates, tuple(sides), tau
+        self._rate, self.slow = rate, slow
 
     def split(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q (unit quaternions) and v of y."""
@@ -151,10 +146,9 @@ class Phase:
     def _q_rate(self, q: FloatArray, v: FloatArray) -> FloatArray:
         """Rate of q: v itself, and q (0, w) / 2 of unit quaternions with w in body axes."""
         rate = np.empty(self.model.nq)
-        at = 0
-        place = 0
+        at = place = 0
         while place < self.model.nq:
-            if place in self._places:
+            if place in self.model.quaternion_places:
                 w, (a, x, y, z) = v[at : at + 3], q[place : place + 4]
                 rate[place] = -0.5 * (x * w[0] + y * w[1] + z * w[2])
                 rate[place + 1 : place + 4] = 0.5 * (a * w + np.cross((x, y, z), w))

@@ -9,10 +9,11 @@ import numpy as np
 
 from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
 from contactlab.event_driven.errors import EventError, InconsistentContact
-from contactlab.event_driven.impacts import capture, collide, impact_problem, stop_slip
+from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
+from contactlab.impact import Newton
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -266,7 +267,8 @@ class Run:
         if soon:
             self._change(EventKind.ZENO, approaching, capture(data))
             return
-        outcome = collide(data, [candidate.restitution for candidate in candidates], o.impact)
+        law = Newton([candidate.restitution for candidate in candidates]) if o.impact is None else o.impact
+        outcome = law.solve(data)
         if not outcome.solved:
             message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
             raise EventError(message, time=self.t, recording=self.recording())

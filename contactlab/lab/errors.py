@@ -22,9 +22,7 @@ class DatasetError(ValueError):
     """
 
     def __init__(self, path: str | Path, field: str, message: str) -> None:
-        self.path = Path(path)
-        self.field = field
-        self.message = message
+        self.path, self.field, self.message = Path(path), field, message
         super().__init__(f"{path}: {field}: {message}" if field else f"{path}: {message}")
 
     def __reduce__(self) -> tuple[type[DatasetError], tuple[Path, str, str]]:

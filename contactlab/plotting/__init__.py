@@ -5,10 +5,9 @@ What takes a `Recording` returns a matplotlib Figure: `picture` in three dimensi
 
 from __future__ import annotations
 
-from contactlab.plotting.contact_plot import gaps, modes
+from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.convergence import plot_convergence
 from contactlab.plotting.effort_plot import certificates, effort
-from contactlab.plotting.force_plot import forces
 from contactlab.plotting.impact_plot import plot_painleve, plot_routh
 from contactlab.plotting.ledger_plot import ledger
 from contactlab.plotting.paper import save

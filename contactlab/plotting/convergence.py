@@ -46,9 +46,7 @@ def plot_convergence(
             fill = color if result.solved else "none"
             axes.plot(end[0], max(end[1], least), marker, color=color, markerfacecolor=fill, markersize=6, label=label)
         axes.axhline(tolerance, color="0.6", linewidth=0.8, linestyle="--")
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("time [ms]" if by_time else "iterations")
+        axes.set(xscale="log", yscale="log", xlabel="time [ms]" if by_time else "iterations")
     columns[1].sharey(columns[0])
     columns[1].tick_params(labelleft=False)
     columns[0].set_ylabel("natural map  max |min(z, Mz + q)|")

@@ -50,8 +50,7 @@ def effort(recording: Recording) -> Figure:
     islands = np.cumsum(recording.islands)
     share = np.divide(np.cumsum(recording.warm_hits), islands, out=np.full(len(ends), np.nan), where=islands > 0)
     warm.plot(ends, 100.0 * share, linewidth=1.0)
-    warm.set_ylabel("solved warm,\nso far [%]")
-    warm.set_ylim(0.0, 102.0)
+    warm.set(ylabel="solved warm,\nso far [%]", ylim=(0.0, 102.0))
     if recording.timings and recording.timings["timing_step"].size:
         steps = np.concatenate(([0], recording.timings["timing_step"].clip(0, recording.n_steps)))
         mean = 1e3 * recording.timings["timing_seconds"] / np.maximum(np.diff(steps), 1)
@@ -65,8 +64,7 @@ def draw_certificates(axes: Axes, recording: Recording) -> None:
     """Draw the worst of each step's islands: scaled residual, mechanical condition, and the limit of a solved step."""
     rows = recording.certificates
     largest = max(float(rows.scaled.max(initial=0.0)), float(rows.mechanical.max(initial=0.0)))
-    axes.set_yscale("log")
-    axes.set_ylim(0.3 * FLOOR, 10.0 * max(SOLVED_LIMIT, largest if np.isfinite(largest) else 0.0))
+    axes.set(yscale="log", ylim=(0.3 * FLOOR, 10.0 * max(SOLVED_LIMIT, largest if np.isfinite(largest) else 0.0)))
     for name, values in (("scaled residual of the LCP", rows.scaled), ("mechanical condition", rows.mechanical)):
         worst = np.full(recording.n_steps, np.nan)
         np.fmax.at(worst, np.asarray(rows.step), np.asarray(values))

@@ -40,10 +40,12 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
         axes.plot(
             course[-1, 1], course[-1, 0], "o", color=_COLORS[law], label=f"{law.title()}, e = {diagram.restitution:g}"
         )
-    axes.set_xlim(-reach, reach)
-    axes.set_ylim(0.0, height)
-    axes.set_xlabel("tangential impulse $p_t$ [N s]")
-    axes.set_ylabel("normal impulse $p_n$ [N s]")
+    axes.set(
+        xlim=(-reach, reach),
+        ylim=(0.0, height),
+        xlabel="tangential impulse $p_t$ [N s]",
+        ylabel="normal impulse $p_n$ [N s]",
+    )
     axes.legend(frameon=False, fontsize=8)
     figure.suptitle(title)
     return save(figure, path)
@@ -66,9 +68,11 @@ def plot_painleve(path: str | Path, scan: PainleveMap, *, title: str = "") -> Pa
     )
     fine = np.linspace(scan.angles.min(), scan.angles.max(), 400)
     axes.plot(np.degrees(fine), painleve_threshold(fine, scan.kappa), color="black", linewidth=1.2, label="closed form")
-    axes.set_ylim(float(scan.mus.min()), float(scan.mus.max()))
-    axes.set_xlabel("angle of the rod [deg]")
-    axes.set_ylabel("coefficient of friction")
+    axes.set(
+        ylim=(float(scan.mus.min()), float(scan.mus.max())),
+        xlabel="angle of the rod [deg]",
+        ylabel="coefficient of friction",
+    )
     axes.legend(frameon=False, loc="upper right")
     bar = figure.colorbar(mesh, ax=axes, ticks=[-1, 0, 1, 2])
     bar.ax.set_yticklabels(["continuum", "none", "one", "two"])

@@ -25,8 +25,7 @@ def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, 
     e, exponent
         Of the law.
     """
-    figure, axes = new_figure(6.4, 4.2)
-    (one,) = axes
+    figure, (one,) = new_figure(6.4, 4.2)
     one.plot(speed, measured, ".", color="0.6", markersize=3, label=f"{len(speed)} impacts")
     order = np.argsort(speed)
     parts = [part for part in np.array_split(order, 12) if part.size]
@@ -35,25 +34,24 @@ def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, 
     v = np.linspace(max(float(speed.min()), 1e-3), float(speed.max()), 200)
     law = np.clip(e * (v / 2.0) ** -exponent, 0.0, 1.0)
     one.plot(v, law, color=CYCLE[1], label=f"{e:.3f} (v / 2 m/s)$^{{-{exponent:.2f}}}$")
-    one.set_ylim(0.0, 1.0)
-    one.set_xlabel("speed of approach [m/s]")
-    one.set_ylabel("speed of separation / approach")
+    one.set(ylim=(0.0, 1.0), xlabel="speed of approach [m/s]", ylabel="speed of separation / approach")
     one.legend(frameon=False, fontsize=8)
     return save(figure, path)
 
 
 def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
     """Draw the share of impacts with an error up to each value, one curve per model; write a PNG."""
-    figure, axes = new_figure(6.4, 4.2)
-    (one,) = axes
+    figure, (one,) = new_figure(6.4, 4.2)
     for (name, values), color in zip(errors.items(), CYCLE, strict=False):
         ordered = np.sort(values)
         share = np.arange(1, len(ordered) + 1) / len(ordered)
         one.plot(ordered, share, color=color, label=f"{name}: median {np.median(values):.3f}")
-    one.set_xlim(0.0, float(np.percentile(np.concatenate(list(errors.values())), 99.0)))
-    one.set_ylim(0.0, 1.0)
-    one.set_xlabel("error of an impact left out of the fit")
-    one.set_ylabel("share of impacts")
+    one.set(
+        xlim=(0.0, float(np.percentile(np.concatenate(list(errors.values())), 99.0))),
+        ylim=(0.0, 1.0),
+        xlabel="error of an impact left out of the fit",
+        ylabel="share of impacts",
+    )
     one.legend(frameon=False, fontsize=8)
     return save(figure, path)
 
@@ -137,7 +135,6 @@ def plot_toss_curve(
             axes.axhline(
                 values[column], color="0.5", linewidth=0.9, linestyle=style, label=f"{name} {values[column]:g}"
             )
-        axes.set_xlabel("friction coefficient mu")
-        axes.set_ylabel(label)
+        axes.set(xlabel="friction coefficient mu", ylabel=label)
         axes.legend(frameon=False, fontsize=8)
     return save(figure, path)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from contactlab.plotting.contact_plot import draw_gaps
+from contactlab.plotting.contact_plot import draw_force_sums, draw_gaps
 from contactlab.plotting.effort_plot import draw_certificates, draw_effort
-from contactlab.plotting.force_plot import draw_force_sums
 from contactlab.plotting.ledger_plot import draw_energy, draw_ledger
 from contactlab.plotting.paper import one_page
 from contactlab.simulation import Recording

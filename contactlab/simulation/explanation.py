@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -84,14 +86,14 @@ class Explanation:
     time: float | None
     h: float | None
     reason: str
-    problem: ConstraintVelProblemData | None
-    result: lcp.Result | lcp.FrictionResult | None
-    contacts: tuple[ContactLine, ...]
-    rank_normal: int
-    rank: int
-    condition: float
-    solved: bool
-    advice: tuple[str, ...]
+    problem: ConstraintVelProblemData | None = None
+    result: lcp.Result | lcp.FrictionResult | None = None
+    contacts: tuple[ContactLine, ...] = ()
+    rank_normal: int = 0
+    rank: int = 0
+    condition: float = 1.0
+    solved: bool = False
+    advice: tuple[str, ...] = ()
     joints: tuple[JointLine, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
 
@@ -114,18 +116,19 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
     """
     path = Path(path)
     named = _DUMP.fullmatch(path.name)
-    if named is not None or not _is_record(path):
-        loaded = problem_data.load(path)
-        if not isinstance(loaded, ConstraintVelProblemData):
-            raise ProblemDataError("format", f"{path} holds a problem of accelerations, no step of a simulation")
-        record = None if named is None else path.with_name(named["stem"] + ".npz")
-        recording = None if record is None else _opened(record)
-        if recording is not None and named is not None and recording.n_steps == int(named["step"]):
-            return replace(_of_record(recording, record, loaded), environment=recording.environment)
-        step = None if named is None else int(named["step"])
-        return _of_problem(loaded, None, step, None, 1e-3 if h is None else h, lcp.default_solver())
-    recording = Recording.open(path)
-    return replace(_of_record(recording, path, None), environment=recording.environment)
+    if named is None and _is_record(path):
+        return _of_record(Recording.open(path), path, None)
+    loaded = problem_data.load(path)
+    if not isinstance(loaded, ConstraintVelProblemData):
+        raise ProblemDataError("format", f"{path} holds a problem of accelerations, no step of a simulation")
+    step, recording = None, None
+    if named is not None:
+        step, record = int(named["step"]), path.with_name(named["stem"] + ".npz")
+        with contextlib.suppress(RecordError):
+            recording = Recording.open(record)
+        if recording is not None and recording.n_steps == step:
+            return _of_record(recording, record, loaded)
+    return _solved_again(Explanation(None, step, None, 1e-3 if h is None else h, ""), loaded, lcp.default_solver())
 
 
 def _is_record(path: Path) -> bool:
@@ -140,74 +143,60 @@ def _is_record(path: Path) -> bool:
         return False
 
 
-def _opened(record: Path) -> Recording | None:
-    try:
-        return Recording.open(record)
-    except RecordError:
-        return None
-
-
-def _of_record(recording: Recording, record: Path | None, dumped: ConstraintVelProblemData | None) -> Explanation:
+def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
     """Take the step again that the record does not have."""
-    stepper, step = recording.stepper, recording.n_steps
+    world, stepper, step = recording.world, recording.stepper, recording.n_steps
     state = recording.state(step)
+    base = Explanation(record, step, state.time, stepper.h, "", environment=recording.environment)
     taus = recording.rows["tau"]
     # What was applied in the failed step is not on record; the force before it is the nearest thing to it.
     tau = taus[-1] if taus.shape[0] else None
     targets = np.array(recording.rows["drive_target"][-1]) if step else None
     try:
-        stepper.step(recording.world, state, tau, targets=targets)
+        stepper.step(world, state, tau, targets=targets)
     except SimulationError as error:
         if error.problem_path is not None:
             # The attempt leaves a file of its own, of what is explained here.
             error.problem_path.unlink(missing_ok=True)
+        base = replace(base, h=error.h, reason=str(error))
         problem = error.problem if dumped is None else dumped
         if error.problem is None or error.result is None or problem is None:
-            advice = ("Look at the applied forces and at the last states of the record.",)
-            return Explanation(record, step, state.time, error.h, str(error), None, None, (), 0, 0, 1.0, False, advice)
-        view = _island_of(recording, error.h, tau, targets, problem)
-        world = recording.world
-        contacts, joints = ((), ()) if view is None else (_contacts(world, view), _joints(world, view))
-        found = _explanation(problem, record, step, state.time, error.h, error.result, contacts, stepper)
+            return replace(base, advice=("Look at the applied forces and at the last states of the record.",))
+        found = _explained(base, problem, error.result, stepper)
         if error.result.solved:
             # The unilateral part has a solution: it is the equations that have none.
             advice = ("Let loops give way (cfm), bound the force of drives, or look at the positions of the loops.",)
             found = replace(found, reason=str(error), solved=False, advice=advice)
-        return replace(found, joints=joints)
+        view = _island_of(recording, error.h, tau, targets, problem)
+        if view is None:
+            return found
+        joints = (JointLine(world.joint_rows[row].label, off) for row, off in view.joint_errors().items())
+        return replace(found, contacts=_contacts(world, view), joints=tuple(joints))
     if dumped is not None:
-        return _of_problem(dumped, record, step, state.time, stepper.h, stepper.lcp_solver, stepper.friction)
+        return _solved_again(base, dumped, stepper.lcp_solver, stepper.friction)
     reason = "The step after the record's last state is solved: the run ended, or was stopped from outside."
     if np.any(recording.rows["contact_id"] >= EXTERNAL_ID):
         reason += " Contacts from outside the loop, which the run had, were not there this time."
-    return Explanation(record, step, state.time, stepper.h, reason, None, None, (), 0, 0, 1.0, True, ())
+    return replace(base, reason=reason, solved=True)
 
 
-def _of_problem(
-    problem: ConstraintVelProblemData,
-    record: Path | None,
-    step: int | None,
-    time: float | None,
-    h: float,
-    solver: Any,
-    friction: str = "pyramid",
+def _solved_again(
+    base: Explanation, problem: ConstraintVelProblemData, solver: Any, friction: str = "pyramid"
 ) -> Explanation:
     """Solve a problem again."""
-    formed = form_discretized_lcp(problem, h)
+    assert base.h is not None
+    formed = form_discretized_lcp(problem, base.h)
     contact_problem: Any = form_cone_problem(formed).problem if friction == "cone" else lcp.LCP(formed.MM, formed.qq)
-    result = lcp.solve(contact_problem, solver)
-    return _explanation(problem, record, step, time, h, result, (), None)
+    return _explained(base, problem, lcp.solve(contact_problem, solver))
 
 
-def _explanation(
+def _explained(
+    base: Explanation,
     problem: ConstraintVelProblemData,
-    record: Path | None,
-    step: int | None,
-    time: float | None,
-    h: float,
     result: lcp.Result | lcp.FrictionResult,
-    contacts: tuple[ContactLine, ...],
-    stepper: TimeStepping | None,
+    stepper: TimeStepping | None = None,
 ) -> Explanation:
+    """What a problem and its answer say beside when and where it came up."""
     blocks = problem.blocks()
     N, J = blocks.J[: blocks.nc], blocks.J
     condition = _condition(N @ blocks.Y[: blocks.nc].T)
@@ -222,21 +211,8 @@ def _explanation(
     if stepper is not None and not stepper.adaptive:
         advice.append("adaptive = True tries such a step again with a smaller h.")
     reason = f"{'Solved now' if result.solved else 'The contact problem was not solved'}: {result.describe()}"
-    return Explanation(
-        record,
-        step,
-        time,
-        h,
-        reason,
-        problem,
-        result,
-        contacts,
-        rank_normal,
-        rank,
-        condition,
-        result.solved,
-        tuple(advice),
-    )
+    found = replace(base, reason=reason, problem=problem, result=result, solved=result.solved, advice=tuple(advice))
+    return replace(found, rank_normal=rank_normal, rank=rank, condition=condition)
 
 
 def _condition(A: FloatArray) -> float:
@@ -262,8 +238,7 @@ def _island_of(
     """Return the island, formed again from the record's last state, whose problem this is."""
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
-    island = 0
-    while True:
+    for island in itertools.count():
         driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
         try:
             view = driver.form(island)
@@ -271,12 +246,6 @@ def _island_of(
             return None
         if np.array_equal(view.problem().blocks().J, wanted):
             return view
-        island += 1
-
-
-def _joints(world: World, view: IslandView) -> tuple[JointLine, ...]:
-    """Return the rows of joints of an island."""
-    return tuple(JointLine(world.joint_rows[row].label, error) for row, error in view.joint_errors().items())
 
 
 def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:

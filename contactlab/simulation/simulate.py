@@ -7,13 +7,13 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.event_driven import EventDriven
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.recording import Recording
+from contactlab.recording.writer import RecordWriter
 from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
@@ -23,9 +23,6 @@ from contactlab.stepping.time_stepping import StepResult, TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
-
-if TYPE_CHECKING:
-    from contactlab.recording.writer import RecordWriter
 
 __all__ = ["simulate"]
 
@@ -123,7 +120,7 @@ def simulate(
     target = None if path is None else Path(path)
     writer = None
     if resume and target is not None:
-        writer = _gone_on(target, world, stepper, with_tau=tau is not None, interval=interval)
+        writer = RecordWriter.go_on(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
     start, done = (begin, 0) if writer is None else (writer.state, writer.done)
     total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
     driver = Driver(
@@ -153,8 +150,6 @@ def simulate(
             raise simulation_error(driver, recording)
         return recording
 
-    from contactlab.recording.writer import RecordWriter
-
     if writer is None:
         # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
         writer = RecordWriter.begin(target, world, stepper, start, flush_seconds=interval, stamp=stamp or {})
@@ -165,14 +160,6 @@ def simulate(
     if driver.failed:
         raise simulation_error(driver, Recording.open(writer.folder), path=target)
     return writer.pack()
-
-
-def _gone_on(
-    path: Path, world: World, stepper: TimeStepping, *, with_tau: bool, interval: float
-) -> RecordWriter | None:
-    from contactlab.recording.writer import RecordWriter
-
-    return RecordWriter.go_on(path, world, stepper, with_tau=with_tau, flush_seconds=interval)
 
 
 def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], None], portion: int | None) -> None:

@@ -18,8 +18,7 @@ class FieldError(ValueError):
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(field, detail)
-        self.field = field
-        self.detail = detail
+        self.field, self.detail = field, detail
 
     def __str__(self) -> str:
         return f"{self.field}: {self.detail}"

@@ -14,7 +14,7 @@ from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.arrays import finite_array, read_only
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
@@ -76,8 +76,8 @@ class WorldBuilder(JointBuilder):
     ) -> None:
         """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
         _check_name(name, self._half_spaces)
-        _check_type("half_space", half_space, HalfSpace)
-        _check_type("material", material, Material)
+        check_type("half_space", half_space, HalfSpace)
+        check_type("material", material, Material)
         if self._plane is not None:
             check_in_plane("half_space", half_space.normal, self._plane)
         if len(self._half_spaces) >= LIMIT:
@@ -114,7 +114,7 @@ class WorldBuilder(JointBuilder):
             What it may touch, as in `add_shape`.
         """
         _check_name(name, self._bodies)
-        _check_type("inertia", inertia, RigidInertia)
+        check_type("inertia", inertia, RigidInertia)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         if self._plane is None:
             one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
@@ -207,8 +207,8 @@ class WorldBuilder(JointBuilder):
         The world's model holds the bodies in the order added, tree by tree: where the model mixes the bodies of several
         trees they are sorted, each tree at the place of its first body. `World.model` says where they stand.
         """
-        _check_type("model", model, Model)
-        _check_type("prefix", prefix, str)
+        check_type("model", model, Model)
+        check_type("prefix", prefix, str)
         if not np.array_equal(model.gravity, self._gravity):
             detail = f"has gravity {model.gravity.tolist()}, the world {self._gravity.tolist()}"
             raise SimulationConfigError("model", detail)
@@ -312,12 +312,6 @@ def _check_name(name: object, taken: Iterable[str]) -> None:
         raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
     if name in taken:
         raise SimulationConfigError("name", f"{name!r} is used already")
-
-
-def _check_type(field: str, value: object, wanted: type) -> None:
-    """Refuse a value of another type."""
-    if not isinstance(value, wanted):
-        raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}")
 
 
 def _check_moves(surfaces: Iterable[Surface]) -> None:

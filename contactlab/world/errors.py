@@ -6,11 +6,17 @@ import operator
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["SimulationConfigError", "whole_number"]
+__all__ = ["SimulationConfigError", "check_type", "whole_number"]
 
 
 class SimulationConfigError(FieldError):
     """A world, stepper, state or argument of a run that cannot be used; names the field and the offending value."""
+
+
+def check_type(field: str, value: object, wanted: type) -> None:
+    """Refuse a value of another type."""
+    if not isinstance(value, wanted):
+        raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}")
 
 
 def whole_number(field: str, value: object, least: int) -> int:

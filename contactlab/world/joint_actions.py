@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
+from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive
 from contactlab.multibody.joints import Joint
 from contactlab.multibody.kernels import codes
@@ -42,6 +43,13 @@ class Loop:
     erp: float | None  # share of its position error taken back in a step, None for the stepper's
     # Of a custom constraint: the bodies it is about, None for those that its Jacobian tells.
     bodies: tuple[str, ...] | None = None
+
+    @property
+    def joined(self) -> tuple[str, ...] | None:
+        """Names of the bodies it is about, the world included; None where only its Jacobian tells."""
+        if isinstance(self.constraint, LoopConstraint):
+            return self.constraint.predecessor, self.constraint.successor
+        return (self.constraint.body,) if isinstance(self.constraint, ContactConstraint) else self.bodies
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.constraints import ConstraintError, ConstraintSet, ContactConstraint, LoopConstraint
+from contactlab.constraints import ConstraintError, ConstraintSet
 from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop, positions
 
 __all__ = ["Coefficients", "JointBuilder", "Limits"]
@@ -44,8 +44,7 @@ class JointBuilder(ABC):
 
         A rigid stop takes the stepper's ``erp`` and ``cfm``; `JointLimit` says what else one can do.
         """
-        if not isinstance(limit, JointLimit):
-            raise SimulationConfigError("limit", f"must be a JointLimit, got {type(limit).__name__}")
+        check_type("limit", limit, JointLimit)
         body, _ = self._with_position("limit", limit.joint, limit.coordinate)
         self._act(limits=dataclasses.replace(limit, joint=body))
 
@@ -109,22 +108,14 @@ class JointBuilder(ABC):
         about = None if bodies is None else tuple(bodies)
         for name in about or ():
             self._need_body(name, "bodies")
-        several = loop if isinstance(loop, list | tuple) else [loop]
-        for one in several:
-            if isinstance(one, LoopConstraint):
-                named = [one.predecessor, one.successor]
-            elif isinstance(one, ContactConstraint):
-                named = [one.body]
-            else:
-                named = []
-            for name in named:
+        checked = tuple(Loop(one, share, about) for one in (loop if isinstance(loop, list | tuple) else [loop]))
+        for one in checked:
+            for name in one.joined or ():
                 if name != WORLD:
                     self._need_body(name, "loop")
-            if getattr(one, "baumgarte", None) is not None:
-                raise SimulationConfigError(
-                    "loop", "has a Baumgarte term, which acts on accelerations; give erp instead"
-                )
-        checked = tuple(Loop(one, share, about) for one in several)
+            if getattr(one.constraint, "baumgarte", None) is not None:
+                detail = "has a Baumgarte term, which acts on accelerations; give erp instead"
+                raise SimulationConfigError("loop", detail)
         try:
             ConstraintSet(self._model_so_far(), [one.constraint for one in (*self._actions.loops, *checked)])
         except ConstraintError as error:
@@ -250,6 +241,5 @@ def _listed(field: str, values: Any) -> tuple[JointLimit, ...]:
         raise SimulationConfigError(field, f"must be 'model', None or JointLimits, got {values!r}")
     listed = tuple(values)
     for i, one in enumerate(listed):
-        if not isinstance(one, JointLimit):
-            raise SimulationConfigError(f"{field}[{i}]", f"must be a JointLimit, got {type(one).__name__}")
+        check_type(f"{field}[{i}]", one, JointLimit)
     return listed

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.constraints.custom_values import CustomRows
 from contactlab.formulation.bridge.joint_actions import RowKind
 from contactlab.multibody import integrate
@@ -153,17 +152,10 @@ def _loop_rows(world: World) -> list[JointRow]:
 
 def _trees(world: World, loop: Loop, custom: CustomRows | None) -> tuple[int, ...]:
     """Return the trees that a loop joins."""
-    one = loop.constraint
-    if isinstance(one, LoopConstraint):
-        named: tuple[str, ...] | None = (one.predecessor, one.successor)
-    elif isinstance(one, ContactConstraint):
-        named = (one.body,)
-    else:
-        named = loop.bodies
-    if named is None:
+    if loop.joined is None:
         assert custom is not None
         return trees_acted_on(world, custom)
-    trees = {int(world.body_trees[world.model.index(name)]) for name in named if name != WORLD}
+    trees = {int(world.body_trees[world.model.index(name)]) for name in loop.joined if name != WORLD}
     return tuple(sorted(trees - {-1}))
 
 

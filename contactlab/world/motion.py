@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, check_type
 
 __all__ = ["ConstantVelocity", "Conveyor", "Motion", "Oscillation", "PrescribedMotion"]
 
@@ -164,8 +164,7 @@ def _moved(start: Transform, displacement: FloatArray, turn: FloatArray) -> Tran
 
 
 def _check(motion: _Steady | Oscillation, *vectors: str) -> None:
-    if not isinstance(motion.start, Transform):
-        raise SimulationConfigError("start", f"must be a Transform, got {type(motion.start).__name__}")
+    check_type("start", motion.start, Transform)
     for name in vectors:
         value = finite_array(getattr(motion, name), name, (3,), SimulationConfigError)
         object.__setattr__(motion, name, read_only(value))

@@ -78,12 +78,13 @@ class StepperState:
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:
         """Return the state with these values, of the right types and found good by the run that made them."""
         state = object.__new__(cls)
-        values = state.__dict__
-        values.update(time=time, h=h)
+        set_field = object.__setattr__
+        set_field(state, "time", time)
+        set_field(state, "h", h)
         for name, array in arrays.items():
             own = array.copy()
             own.flags.writeable = False
-            values[name] = own
+            set_field(state, name, own)
         return state
 
     def without_warm_start(self) -> StepperState:

@@ -11,7 +11,7 @@ import numpy as np
 from contactlab.contact import BodyShape, ContactError, HalfSpace, HeightField, Material, Placed, Shape
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, check_type
 
 __all__ = ["ALL", "Surface", "as_surfaces", "check_filter", "is_ground"]
 
@@ -82,8 +82,8 @@ def as_surfaces(
     """Check a shape, bare or `Placed`, or a sequence of them; a `SimulationConfigError` names what is wrong."""
     if not isinstance(material, Material):
         raise SimulationConfigError("material", f"must be a Material, got {type(material).__name__}")
-    if placement is not None and not isinstance(placement, Transform):
-        raise SimulationConfigError("placement", f"must be a Transform, got {type(placement).__name__}")
+    if placement is not None:
+        check_type("placement", placement, Transform)
     if isinstance(shape, Sequence) and not isinstance(shape, str):
         if not shape:
             raise SimulationConfigError("shape", "is an empty sequence")

@@ -21,30 +21,17 @@ _KEY = re.compile(rf"\s*({_DOTTED})\s*=")
 _TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
 
 
-class LineIndex:
-    """Lines (from 1) by place.
-
-    Parameters
-    ----------
-    lines
-        What was found.
-    """
-
-    def __init__(self, lines: dict[Place, int]) -> None:
-        self._lines = lines
+class LineIndex(dict[Place, int]):
+    """Lines (from 1) by place."""
 
     def line(self, place: Place) -> int:
         """Return the line of a place, of what it stands in where the place itself has none, or 0."""
-        while place:
-            if place in self._lines:
-                return self._lines[place]
-            place = place[:-1]
-        return 0
+        return next((self[place[:n]] for n in range(len(place), 0, -1) if place[:n] in self), 0)
 
 
 def index_lines(text: str) -> LineIndex:
     """Return the index of a document that `tomllib` has read."""
-    lines: dict[Place, int] = {}
+    lines = LineIndex()
     counts: dict[Place, int] = {}
     table: Place = ()
     depth, quote = 0, ""
@@ -64,7 +51,7 @@ def index_lines(text: str) -> LineIndex:
                 lines.setdefault((*table, *_parts(key[1])), number)
                 line = line[key.end() :]
         depth, quote = _open_at_end(line, depth, quote)
-    return LineIndex(lines)
+    return lines
 
 
 def _parts(dotted: str) -> tuple[str, ...]:

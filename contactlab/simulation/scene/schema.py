@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -76,13 +76,6 @@ class PoseEntry:
         return Transform(quaternion.to_matrix(self.quaternion), self.position)
 
 
-class Bits(TypedDict):
-    """A filter as arguments."""
-
-    category: int
-    mask: int
-
-
 @dataclass(frozen=True)
 class FilterEntry:
     """32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask."""
@@ -90,9 +83,9 @@ class FilterEntry:
     category: int = 1
     mask: int = ALL
 
-    def bits(self) -> Bits:
+    def bits(self) -> dict[str, Any]:
         """Return the arguments of the builder's calls."""
-        return {"category": self.category, "mask": self.mask}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

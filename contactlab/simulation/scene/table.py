@@ -35,10 +35,7 @@ class SceneError(ValueError):
 
     def __init__(self, path: Path, line: int, key: str, detail: str) -> None:
         super().__init__(path, line, key, detail)
-        self.path = path
-        self.line = line
-        self.key = key
-        self.detail = detail
+        self.path, self.line, self.key, self.detail = path, line, key, detail
 
     def __str__(self) -> str:
         where = f"{self.path}, line {self.line}" if self.line else str(self.path)

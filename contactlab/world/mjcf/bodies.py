@@ -13,7 +13,7 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.errors import SpatialError
 from contactlab.world.mjcf.errors import MjcfError
 
-__all__ = ["BALL", "FREE", "SCALAR", "body_names", "joint_names", "model_of", "placed"]
+__all__ = ["BALL", "FREE", "SCALAR", "body_names", "joint_names", "model_of", "named", "placed"]
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
 SCALAR = (SLIDE, HINGE)
@@ -24,7 +24,8 @@ def placed(position: Any, turn: Any) -> Transform:
     return Transform(quaternion.to_matrix(np.asarray(turn) / np.linalg.norm(turn)), np.array(position))
 
 
-def _named(m: Any, kind: Any, i: int, word: str) -> str:
+def named(m: Any, kind: Any, i: int, word: str) -> str:
+    """Name of an element by its kind and number; one without is called by its number."""
     import mujoco
 
     return mujoco.mj_id2name(m, kind, i) or f"{word} {i}"
@@ -34,7 +35,7 @@ def body_names(m: Any) -> list[str]:
     """Names of the bodies by number; those without one are called by their number, number 0 is the world."""
     import mujoco
 
-    names = [_named(m, mujoco.mjtObj.mjOBJ_BODY, i, "body") for i in range(m.nbody)]
+    names = [named(m, mujoco.mjtObj.mjOBJ_BODY, i, "body") for i in range(m.nbody)]
     return [WORLD, *names[1:]]
 
 
@@ -42,7 +43,7 @@ def joint_names(m: Any) -> list[str]:
     """Names of the joints by number."""
     import mujoco
 
-    return [_named(m, mujoco.mjtObj.mjOBJ_JOINT, i, "joint") for i in range(m.njnt)]
+    return [named(m, mujoco.mjtObj.mjOBJ_JOINT, i, "joint") for i in range(m.njnt)]
 
 
 def model_of(m: Any) -> tuple[Model, dict[int, str]]:

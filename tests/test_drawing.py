@@ -9,7 +9,7 @@ from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, 
 from contactlab.drawing import Arrows, ForceScale, Stage, shown_steps, solid_of, state_at
 from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS
 from contactlab.drawing.patch import clip, fan, grid_lines, patch
-from contactlab.drawing.poses import center_of_mass, poses_at
+from contactlab.drawing.stage import center_of_mass, poses_at
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Fixed, Revolute
 from contactlab.simulation import OPEN, SLIDE, STICK, ContactTable, WorldBuilder

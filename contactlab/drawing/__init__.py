@@ -5,11 +5,11 @@ Nothing here knows a drawing library. `contactlab.viewer` (browser) and `contact
 
 from __future__ import annotations
 
+from contactlab.contact.shapes import Solid
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.film import Film, film_of, shown_steps, state_at
 from contactlab.drawing.readout import Readout
-from contactlab.drawing.solid import Solid, solid_of
-from contactlab.drawing.stage import Ground, Part, Stage
+from contactlab.drawing.stage import Ground, Part, Stage, solid_of
 
 __all__ = [
     "Arrows",

@@ -21,16 +21,8 @@ def patch(
 ) -> FloatArray:
     """Corners (n, 3) of the drawn part of the plane normal.x = offset, in order around it (n may be 0).
 
-    Parameters
-    ----------
-    normal, offset
-        Outward unit normal and offset of the half-space.
-    around
-        (m, 3) points the rectangle has to lie under.
-    margin
-        Added on each side [m].
-    others
-        Normal and offset of the other half-spaces; their inside is cut away.
+    The normal is the outward unit one. The rectangle lies under all points ``around`` (m, 3), with a margin [m] on each
+    side; what lies inside one of the ``others``, by their normals and offsets, is cut away.
     """
     t1, t2 = plane_axes(normal)
     a, b = around @ t1, around @ t2

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import Box, HalfSpace
+from contactlab.contact import BodyShape, Box, HalfSpace, Shape
+from contactlab.contact.shapes import Solid, balls
 from contactlab.drawing.palette import BODIES, FIXED, Color
 from contactlab.drawing.patch import fan, grid_lines, patch
-from contactlab.drawing.solid import Solid, solid_of
+from contactlab.multibody import workspace
 from contactlab.multibody.model import WORLD
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping import arrays_of
 
-__all__ = ["Ground", "Part", "Stage"]
+__all__ = ["Ground", "Part", "Stage", "center_of_mass", "poses_at", "solid_of"]
 
 MOST_OF_TIME = (15.0, 85.0)  # percentiles
 
@@ -106,6 +108,38 @@ class Stage:
         touching = [r for part, r in zip(moving, radii, strict=False) if part.shape]
         size = float(np.median(touching or radii or [0.1]))
         return cls(parts, _grounds(world, rotations, origins, low, high, size), low, high, focus, size)
+
+
+def solid_of(shape: object) -> Solid:
+    """A shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
+
+    A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
+    """
+    if isinstance(shape, Shape):
+        return shape.solid()
+    if isinstance(shape, BodyShape):
+        return balls(*shape.support_points())
+    raise TypeError(f"{type(shape).__name__} is no shape")
+
+
+def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
+    from contactlab.stepping.kernels.poses import state_poses
+
+    flat = np.zeros((1, world.model.nb, 12))
+    # A copy: to the compiler a read-only array is of another type.
+    state_poses(arrays_of(world).packed, workspace(world.model), np.array(q)[None], flat)
+    return flat[:, :, :9].reshape(1, -1, 3, 3), flat[:, :, 9:].copy()
+
+
+def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:
+    """Common centre of mass (3,) of what moves, at poses (nb, 3, 3) and (nb, 3); None without mass."""
+    total, moment = 0.0, np.zeros(3)
+    for i, body in enumerate(world.model.bodies):
+        if body.inertia is not None and world.body_trees[i] >= 0:
+            total += body.inertia.mass
+            moment += body.inertia.mass * (rotations[i] @ body.inertia.com + origins[i])
+    return moment / total if total > 0.0 else None
 
 
 def _sphere(solid: Solid) -> tuple[FloatArray, float]:

@@ -41,16 +41,9 @@ def acceleration_problem(
     directions: Sequence[FloatArray | None],
     edges: int,
 ) -> ConstraintAccelProblemData:
-    """State the acceleration-level problem of closed contacts.
+    """State the acceleration-level problem of closed contacts with coefficients mu.
 
-    Parameters
-    ----------
-    instant, found, mu
-        The state, the contacts and their coefficients.
-    directions
-        Unit direction of slip (2,) of each, None of one at rest.
-    edges
-        Of the pyramid of those at rest.
+    Each has its unit direction of slip (2,), None at rest, where it gets a pyramid of so many edges.
     """
     sliding = np.array([i for i, d in enumerate(directions) if d is not None], dtype=np.int64)
     resting = np.array([i for i, d in enumerate(directions) if d is None], dtype=np.int64)
@@ -83,20 +76,9 @@ def choose_modes(
 ) -> tuple[list[Side], list[int]]:
     """Return the contacts that bear a force with their modes, and those that ride along without one.
 
-    Parameters
-    ----------
-    phase
-        The motion; its modes are not used.
-    t, y
-        State, no closed contact approaching.
-    closed
-        Numbers of the closed candidates.
-    edges
-        Of the pyramid for contacts at rest.
-    slip_speed
-        Tangential speed up to which a contact is at rest [m/s].
-    slips
-        Directions (2,) in which contacts that have just reached their cone begin to slip, by number.
+    Of the motion, ``phase``, the modes are not used; in the state (t, y) none of the ``closed`` candidates, by their
+    numbers, approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of so many edges, but
+    for those that have just reached their cone and begin to slip: ``slips`` has their directions (2,) by number.
 
     Raises
     ------

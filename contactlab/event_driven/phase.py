@@ -83,7 +83,7 @@ class Phase:
         self, model: Model, candidates: Sequence[Candidate], sides: Sequence[Side], tau: Tau, rate: float, slow: float
     ) -> None:
         self.model, self.candidates, self.sides, self.tau = model, candidates, tuple(sides), tau
-        self._rate, self.slow = rate, slow
+        self._rate, self.slow, self._places = rate, slow, model.quaternion_places
 
     def split(self, y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return q (unit quaternions) and v of y."""
@@ -148,7 +148,7 @@ class Phase:
         rate = np.empty(self.model.nq)
         at = place = 0
         while place < self.model.nq:
-            if place in self.model.quaternion_places:
+            if place in self._places:
                 w, (a, x, y, z) = v[at : at + 3], q[place : place + 4]
                 rate[place] = -0.5 * (x * w[0] + y * w[1] + z * w[2])
                 rate[place + 1 : place + 4] = 0.5 * (a * w + np.cross((x, y, z), w))

@@ -133,11 +133,8 @@ class Run:
         names: list[tuple[str, int]] = []
         functions: list[Any] = []
 
-        def add(what: str, number: int, value: Callable[[float, FloatArray], float]) -> None:
-            def event(t: float, y: FloatArray) -> float:
-                return value(t, y)
-
-            event.terminal, event.direction = True, -1.0  # type: ignore[attr-defined]
+        def add(what: str, number: int, event: Any) -> None:
+            event.terminal, event.direction = True, -1.0
             names.append((what, number))
             functions.append(event)
 

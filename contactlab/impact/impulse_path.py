@@ -93,18 +93,8 @@ def normal_work(state: State) -> float:
 def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end: float) -> tuple[Segment, ...]:
     """Follow the course from ``start`` until ``quantity`` has risen to ``end``.
 
-    Parameters
-    ----------
-    W : ndarray, shape (1 + m, 1 + m)
-        Response of the contact, symmetric positive semidefinite; m = 0, 1, 2.
-    mu : float
-        Coefficient of friction.
-    start : State
-        Where to begin.
-    quantity : callable
-        `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after the greatest compression.
-    end : float
-        Its value at the end.
+    The response W (1 + m, 1 + m) of the contact is symmetric positive semidefinite, m = 0, 1, 2. The quantity is
+    `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after the greatest compression.
 
     Raises
     ------

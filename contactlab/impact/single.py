@@ -55,18 +55,9 @@ class SingleImpact:
 
 
 def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending) -> SingleImpact:
-    """Follow a collision from its velocity u (1 + m,) through compression and restitution.
+    """Follow a collision from its velocity u (1 + m,), u[0] < 0, through compression and restitution.
 
-    Parameters
-    ----------
-    collision : Collision
-        The contact.
-    u : ndarray, shape (1 + m,)
-        Velocity before, u[0] < 0.
-    e : float
-        Coefficient of restitution, 0 to 1.
-    ending : {"newton", "poisson", "stronge"}
-        u_n+ = -e u_n-; p = (1 + e) p_c; or W_r = -e^2 W_c (Stronge 1990), c for compression and r for restitution.
+    Its end: u_n+ = -e u_n-; p = (1 + e) p_c; or W_r = -e^2 W_c (Stronge 1990), c for compression and r for restitution.
 
     Raises
     ------

@@ -14,17 +14,8 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Context manager; ``update(done, total)`` may be called as often as one likes.
+    """Context manager that says what is being done; ``update(done, total)`` may be called as often as one likes.
 
-    Parameters
-    ----------
-    label
-        What is being done.
-    unit
-        What is counted.
-
-    Notes
-    -----
     Written to standard error: standard output carries results. Without a terminal, or without rich (extra `viz`),
     a line is written each quarter of the way and at most every ten seconds in between.
     """

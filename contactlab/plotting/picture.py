@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.contact import Sphere
+from contactlab.contact.shapes import join_solids
 from contactlab.drawing import Arrows, Film, ForceScale, Solid, Stage, film_of, solid_of, state_at
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
-from contactlab.drawing.solid import join_solids
 from contactlab.plotting.camera import VIEW, Camera
 from contactlab.plotting.render import Item, render
 from contactlab.simulation import EventRecording, Recording

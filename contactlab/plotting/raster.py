@@ -18,13 +18,8 @@ PORTION = 1 << 20  # pixels tried at once
 def rasterize(screen: FloatArray, width: int, height: int) -> tuple[FloatArray, IntArray]:
     """Return nearness (height, width), 0 where nothing is seen, and the number of the triangle there, -1 for none.
 
-    Parameters
-    ----------
-    screen
-        (m, 3, 3) corners of the triangles: x to the right, y downwards [pixels], nearness > 0, the largest wins. A
-        triangle with a corner of nearness <= 0 (behind the eye) is left out.
-    width, height
-        Of the picture [pixels].
+    ``screen`` (m, 3, 3) holds the corners of the triangles: x to the right, y downwards [pixels], nearness > 0, the
+    largest wins. A triangle with a corner of nearness <= 0 (behind the eye) is left out.
     """
     near, seen = np.zeros(width * height), np.full(width * height, -1, dtype=np.int64)
     group = np.flatnonzero((screen[:, :, 2] > 0.0).all(axis=1) & (np.abs(_areas(screen)) > 1e-12))
@@ -104,14 +99,7 @@ def shares(screen: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
 def line_pixels(ends: FloatArray, width: int, height: int, thickness: float) -> tuple[IntArray, FloatArray, IntArray]:
     """Return the pixels of lines: place in the flat picture, nearness, number of the line; one row per pixel tried.
 
-    Parameters
-    ----------
-    ends
-        (k, 2, 3) as the corners of `rasterize`.
-    width, height
-        Of the picture [pixels].
-    thickness
-        Of the lines [pixels].
+    The ``ends`` (k, 2, 3) are as the corners of `rasterize`; the thickness is in pixels.
     """
     ahead = (ends[:, :, 2] > 0.0).all(axis=1)
     ahead &= (np.abs(ends[:, :, :2]) < 8.0 * max(width, height)).all(axis=(1, 2))

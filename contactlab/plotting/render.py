@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.contact.shapes import join_solids
 from contactlab.drawing import Solid
 from contactlab.drawing.palette import EDGE, Color
-from contactlab.drawing.solid import join_solids
 from contactlab.plotting.camera import Camera
 from contactlab.plotting.raster import line_pixels, rasterize, shares
 from contactlab.spatial.arrays import FloatArray

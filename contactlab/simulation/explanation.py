@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -238,7 +237,8 @@ def _island_of(
     """Return the island, formed again from the record's last state, whose problem this is."""
     world, state = recording.world, recording.state(recording.n_steps)
     wanted = problem.blocks().J
-    for island in itertools.count():
+    island = 0
+    while True:
         driver = Driver(world, recording.stepper, state, steps=1, h=h, tau=tau, targets=targets, external=True)
         try:
             view = driver.form(island)
@@ -246,6 +246,7 @@ def _island_of(
             return None
         if np.array_equal(view.problem().blocks().J, wanted):
             return view
+        island += 1
 
 
 def _contacts(world: World, view: IslandView) -> tuple[ContactLine, ...]:

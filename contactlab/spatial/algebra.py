@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from contactlab.spatial.arrays import FloatArray, rows_of
 from contactlab.spatial.errors import SpatialError
 
-__all__ = ["cross_force", "cross_matrix", "cross_motion", "force_cross_matrix", "motion_cross_matrix", "six"]
+__all__ = ["cross_force", "cross_matrix", "cross_motion", "force_cross_matrix", "motion_cross_matrix"]
 
 
 def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
@@ -21,7 +21,7 @@ def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
 
     (w x m_w, v x m_w + w x m_v), Featherstone 2008, equation 2.31.
     """
-    a, b = six("v", v), six("m", m)
+    a, b = rows_of(v, "v", 6), rows_of(m, "m", 6)
     angular = np.cross(a[..., :3], b[..., :3])
     linear = np.cross(a[..., 3:], b[..., :3]) + np.cross(a[..., :3], b[..., 3:])
     return np.concatenate([angular, linear], axis=-1)
@@ -33,7 +33,7 @@ def cross_force(v: ArrayLike, f: ArrayLike) -> FloatArray:
     (w x f_n + v x f_f, w x f_f), Featherstone 2008, equation 2.32: the dual of `cross_motion`, as
     ``cross_force(v, f).m = -f.cross_motion(v, m)`` for every m.
     """
-    a, b = six("v", v), six("f", f)
+    a, b = rows_of(v, "v", 6), rows_of(f, "f", 6)
     angular = np.cross(a[..., :3], b[..., :3]) + np.cross(a[..., 3:], b[..., 3:])
     return np.concatenate([angular, np.cross(a[..., :3], b[..., 3:])], axis=-1)
 
@@ -54,11 +54,6 @@ def motion_cross_matrix(v: ArrayLike) -> FloatArray:
 def force_cross_matrix(v: ArrayLike) -> FloatArray:
     """The matrix (6, 6) with which ``force_cross_matrix(v) @ f`` is `cross_force` (v, f)."""
     return np.asarray(-motion_cross_matrix(v).T)
-
-
-def six(name: str, value: ArrayLike) -> FloatArray:
-    """``value`` as a float array with six entries along its last axis; a `SpatialError` for anything else."""
-    return rows_of(value, name, 6)
 
 
 def _entries(name: str, value: ArrayLike, length: int) -> FloatArray:

@@ -30,7 +30,8 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
         Class of the error raised for a wrong type, shape, or an entry that is not finite (the first one is named).
     """
     try:
-        if not _of_floats(value) and np.iscomplexobj(value):
+        of_floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        if not of_floats and np.iscomplexobj(value):
             raise error(field, "must be real, got complex numbers")
         array = np.array(value, dtype=np.float64, order="C")
     except error:
@@ -48,10 +49,6 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
         name = f"entry [{entry}]" if entry else "the value"
         raise error(field, f"{name} is {array[tuple(bad[0])]}, not finite")
     return array
-
-
-def _of_floats(value: ArrayLike) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def finite_number(value: float, field: str, error: type[FieldError]) -> float:

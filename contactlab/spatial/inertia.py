@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.spatial.algebra import cross_matrix, six
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.algebra import cross_matrix
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.transform import Transform
 
@@ -93,7 +93,7 @@ class RigidInertia:
 
     def momentum(self, v: ArrayLike) -> FloatArray:
         """Spatial momentum (..., 6), about the body origin, of moving with the motion vectors v (..., 6)."""
-        given = six("v", v)
+        given = rows_of(v, "v", 6)
         w = given[..., :3]
         linear = self.mass * (given[..., 3:] + np.cross(w, self.com))
         return np.concatenate([w @ self.inertia + np.cross(self.com, linear), linear], axis=-1)

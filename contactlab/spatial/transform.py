@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.spatial import quaternion
-from contactlab.spatial.algebra import cross_matrix, six
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.algebra import cross_matrix
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only, rows_of
 from contactlab.spatial.errors import SpatialError
 
 __all__ = ["Transform"]
@@ -78,25 +78,25 @@ class Transform:
 
     def apply_motion(self, v: ArrayLike) -> FloatArray:
         """Motion vectors (..., 6) of the child frame in the parent's: (R w, R v + p x R w)."""
-        given = six("v", v)
+        given = rows_of(v, "v", 6)
         w = given[..., :3] @ self.R.T
         return np.concatenate([w, given[..., 3:] @ self.R.T + np.cross(self.p, w)], axis=-1)
 
     def apply_motion_inverse(self, v: ArrayLike) -> FloatArray:
         """Motion vectors (..., 6) of the parent frame in the child's: (R^T w, R^T (v - p x w))."""
-        given = six("v", v)
+        given = rows_of(v, "v", 6)
         w = given[..., :3]
         return np.concatenate([w @ self.R, (given[..., 3:] - np.cross(self.p, w)) @ self.R], axis=-1)
 
     def apply_force(self, f: ArrayLike) -> FloatArray:
         """Force vectors (..., 6) of the child frame in the parent's: (R n + p x R f, R f)."""
-        given = six("f", f)
+        given = rows_of(f, "f", 6)
         force = given[..., 3:] @ self.R.T
         return np.concatenate([given[..., :3] @ self.R.T + np.cross(self.p, force), force], axis=-1)
 
     def apply_force_inverse(self, f: ArrayLike) -> FloatArray:
         """Force vectors (..., 6) of the parent frame in the child's: (R^T (n - p x f), R^T f)."""
-        given = six("f", f)
+        given = rows_of(f, "f", 6)
         force = given[..., 3:]
         return np.concatenate([(given[..., :3] - np.cross(self.p, force)) @ self.R, force @ self.R], axis=-1)
 

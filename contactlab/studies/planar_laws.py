@@ -23,27 +23,12 @@ LAWS: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
 
 
 def planar_impulses(law: Law, W: FloatArray, u: FloatArray, mu: float, e: FloatArray) -> FloatArray:
-    """Return the impulses (n, 2), normal and tangential, of n separate impacts.
+    """Return the impulses (n, 2), normal and tangential [N s], of n separate impacts.
 
-    Parameters
-    ----------
-    law : {"Newton", "Poisson", "Stronge"}
-        What restitution is a ratio of: velocities (friction then acts on the velocity after the impact), impulses, or
-        the root of the ratio of works.
-    W : ndarray, shape (n, 2, 2)
-        Response to impulses, positive definite.
-    u : ndarray, shape (n, 2)
-        Velocity before; where u_n >= 0 there is no impact.
-    mu : float
-        Friction coefficient.
-    e : ndarray, shape (n,)
-        Restitution, 0 to 1.
-
-    Returns
-    -------
-    ndarray
-        Impulses [N s]. Entries are NaN where the law has no end (slip into a wedge that no impulse separates), which
-        the caller counts.
+    The response W (n, 2, 2) is positive definite; where the velocity before, u (n, 2), has u_n >= 0 there is no impact.
+    Restitution e (n,), 0 to 1, is a ratio of velocities (friction then acts on the velocity after the impact), of
+    impulses, or the root of the ratio of works. Entries are NaN where the law has no end (slip into a wedge that no
+    impulse separates), which the caller counts.
     """
     p = _newton(W, u, mu, e) if law == "Newton" else _routh(law, W, u, mu, e)
     return np.asarray(np.where(u[:, :1] < 0.0, p, 0.0))

@@ -117,23 +117,24 @@ def format_squares_fit(name: str, fit: SquareFit) -> str:
 
 def squares_json(reports: Mapping[str, SquareReport], fits: Mapping[str, SquareFit]) -> dict[str, object]:
     """Return the tables as JSON values."""
-    models: dict[str, object] = {}
-    for name, report in reports.items():
-        ran = report.ran
-        models[name] = {
-            "position_percent": float(report.position[ran].mean()),
-            "rotation_deg": float(report.rotation[ran].mean()),
-            "early_position_percent": float(report.early_position[ran].mean()),
-            "early_rotation_deg": float(report.early_rotation[ran].mean()),
+    models = {
+        name: {
+            "position_percent": float(report.position[report.ran].mean()),
+            "rotation_deg": float(report.rotation[report.ran].mean()),
+            "early_position_percent": float(report.early_position[report.ran].mean()),
+            "early_rotation_deg": float(report.early_rotation[report.ran].mean()),
             "failures": list(report.failures),
         }
-    fitted: dict[str, object] = {}
-    for name, fit in fits.items():
-        fitted[name] = {
+        for name, report in reports.items()
+    }
+    fitted = {
+        name: {
             "values": fit.values,
             "interval_95": dict(zip(fit.values, fit.interval.T.tolist(), strict=True)),
             "held_out_position_percent": float(fit.position.mean()),
             "held_out_rotation_deg": float(fit.rotation.mean()),
         }
+        for name, fit in fits.items()
+    }
     count = len(next(iter(reports.values())))
     return {"drops": count, "models": models, "fits": fitted}

@@ -90,7 +90,7 @@ def run_squares(
             errors[i] = path_errors(path, recording.q[settings.substeps * path.frame], drops)
         else:
             failures.append(f"drop {path.number}: {error}")
-    return _report(errors, tuple(failures), time.perf_counter() - started)
+    return SquareReport(*errors.T, failures=tuple(failures), seconds=time.perf_counter() - started)
 
 
 def square_poses(
@@ -106,7 +106,7 @@ def square_poses(
 def held_still(drops: SquareDrops, paths: Sequence[SquarePath]) -> SquareReport:
     """Score the prediction that every drop stays at its start: what a model must beat."""
     errors = np.array([path_errors(path, np.tile(path.q, (len(path.frame), 1)), drops) for path in paths])
-    return _report(errors)
+    return SquareReport(*errors.T)
 
 
 def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> FloatArray:
@@ -121,8 +121,3 @@ def path_errors(path: SquarePath, simulated: FloatArray, drops: SquareDrops) -> 
 def _stepper(drops: SquareDrops, settings: SquareSettings) -> TimeStepping:
     v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
     return TimeStepping(drops.dt / settings.substeps, v_min=v_min)
-
-
-def _report(errors: FloatArray, failures: tuple[str, ...] = (), seconds: float = 0.0) -> SquareReport:
-    position, rotation, early_position, early_rotation = errors.T
-    return SquareReport(position, rotation, early_position, early_rotation, failures, seconds)

@@ -7,12 +7,12 @@ as its acceptance bound.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contactlab.lab.datasets.cube_toss import CubeTosses
+from contactlab.lab.sweeps.result import write_csv as write_rows
 from contactlab.studies.toss import TossReport, run_tosses
 from contactlab.studies.toss_settings import MODELS, TossSettings
 
@@ -149,21 +149,10 @@ def format_scan_row(report: TossReport) -> str:
 
 def write_csv(path: str | Path, reports: Sequence[TossReport]) -> Path:
     """Write one line per report."""
-    path = Path(path)
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(
-            ["edges", "mu", "substeps", "position_percent", "position_std", "rotation_deg", "rotation_std", "failed"]
-        )
-        for report in reports:
-            settings = report.settings
-            writer.writerow(
-                [
-                    settings.edges,
-                    settings.mu,
-                    settings.substeps,
-                    *(f"{value:.6g}" for value in (*report.position_percent, *report.rotation_deg)),
-                    len(report.failures),
-                ]
-            )
-    return path
+    rows = []
+    for report in reports:
+        scores = (f"{value:.6g}" for value in (*report.position_percent, *report.rotation_deg))
+        names = ("position_percent", "position_std", "rotation_deg", "rotation_std")
+        chosen = {name: getattr(report.settings, name) for name in ("edges", "mu", "substeps")}
+        rows.append({**chosen, **dict(zip(names, scores, strict=True)), "failed": len(report.failures)})
+    return write_rows(path, rows, ())

@@ -21,20 +21,7 @@ NOBODY = "(nobody)"
 
 
 class Controls:
-    """The panel of a view.
-
-    Parameters
-    ----------
-    server, view, world
-        Of the scene.
-    scale
-        Of the arrows, for the legend.
-
-    Attributes
-    ----------
-    changes
-        How often something was switched: a view that stands still has to be drawn again.
-    """
+    """The panel of a view; ``changes`` counts its switches: a view that stands still has to be drawn again."""
 
     def __init__(self, server: viser.ViserServer, view: SceneView, world: World, scale: ForceScale) -> None:
         self._server, self.changes = server, 0

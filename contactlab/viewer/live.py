@@ -7,7 +7,7 @@ import io
 import time
 
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.poses import poses_at
+from contactlab.drawing.stage import poses_at
 from contactlab.simulation import StepResult, World
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView

@@ -8,7 +8,7 @@ import numpy as np
 
 from contactlab.drawing import Arrows, Part, Stage
 from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES
-from contactlab.drawing.poses import center_of_mass
+from contactlab.drawing.stage import center_of_mass
 from contactlab.simulation import OPEN, SLIDE, STICK, World
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
@@ -32,15 +32,7 @@ NO_LINES = np.zeros((1, 2, 3), dtype=np.float32)
 
 
 class SceneView:
-    """Nodes of a viser scene for a world.
-
-    Parameters
-    ----------
-    scene
-        Where to draw.
-    world, stage
-        What.
-    """
+    """Nodes of a viser scene for a world."""
 
     def __init__(self, scene: viser.SceneApi, world: World, stage: Stage) -> None:
         scene.set_up_direction("+z")

@@ -40,15 +40,8 @@ def unanswered(name: str, problem: Any, entrant: Entrant, tolerance: float, stat
 def trial(name: str, problem: Any, entrant: Entrant, *, tolerance: float, time_limit: float, repeats: int) -> Row:
     """The row of one solver on one problem. Whatever the solver does, a row comes back, unless the process dies.
 
-    Parameters
-    ----------
-    name, problem
-        The problem.
-    entrant
-        The solver; time limits of its own are lowered to the race's.
-    tolerance, time_limit, repeats
-        As of the race. It is solved a second time where the first took less than half the time limit, and up to
-        ``repeats`` times within a second; the least time counts.
+    Time limits of the solver's own are lowered to the race's. It is solved a second time where the first took less than
+    half the time limit, and up to ``repeats`` times within a second; the least time counts.
     """
     kind = kind_of(problem)
     row = unanswered(name, problem, entrant, tolerance, "UNSUITABLE", 0.0)

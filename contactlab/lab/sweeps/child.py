@@ -14,8 +14,8 @@ import sys
 import threading
 from dataclasses import asdict
 
-from contactlab.lab.sweeps.attempt import attempt
 from contactlab.lab.sweeps.functions import FunctionName, load_function
+from contactlab.lab.sweeps.tasks import attempt
 
 __all__ = ["main"]
 

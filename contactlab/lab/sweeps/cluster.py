@@ -22,10 +22,9 @@ from typing import Any
 
 import contactlab
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.attempt import Answer
 from contactlab.lab.sweeps.functions import FunctionName
 from contactlab.lab.sweeps.remote import end_run, run_remote
-from contactlab.lab.sweeps.tasks import Item
+from contactlab.lab.sweeps.tasks import Answer, Item
 
 __all__ = ["run_on_cluster"]
 

@@ -9,9 +9,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from contactlab.lab.sweeps.attempt import Answer, attempt
 from contactlab.lab.sweeps.functions import FunctionName, load_function
-from contactlab.lab.sweeps.tasks import Item
+from contactlab.lab.sweeps.tasks import Answer, Item, attempt
 from contactlab.lab.sweeps.worker import ONE_THREAD, Worker
 
 __all__ = ["run_here", "run_on_processes"]

@@ -26,23 +26,10 @@ _lock = threading.Lock()
 def run_remote(
     run: str, version: str, function: dict[str, str], text: str, time_limit: float | None, retries: int
 ) -> dict[str, Any]:
-    """Run one task in a child process, kept for the next one of the same run.
+    """Run one task in a child process, kept for the next one of the same ``run``; return the fields of an `Answer`.
 
-    Parameters
-    ----------
-    run
-        Name of the sweep's run.
-    version
-        Of contactlab where the sweep was begun; another one here might compute other rows.
-    function
-        The fields of a `FunctionName`.
-    text, time_limit, retries
-        See `contactlab.lab.sweeps.worker.Worker`.
-
-    Returns
-    -------
-    dict
-        The fields of an `Answer`.
+    ``version`` is that of contactlab where the sweep was begun: another one here might compute other rows. ``function``
+    holds the fields of a `FunctionName`.
 
     Raises
     ------

@@ -17,12 +17,7 @@ LOCK = "lock"
 
 
 class Store:
-    """The rows finished so far, and the right to add to them; a context manager.
-
-    Parameters
-    ----------
-    folder
-        Made where it does not exist.
+    """The rows finished so far, and the right to add to them; a context manager. Its folder is made where it is not.
 
     Raises
     ------

@@ -13,12 +13,11 @@ from typing import Any
 
 from contactlab.lab.errors import SweepError
 from contactlab.lab.progress import Progress
-from contactlab.lab.sweeps.attempt import Answer
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName, name_of
 from contactlab.lab.sweeps.pool import run_here, run_on_processes
 from contactlab.lab.sweeps.result import SweepResult, write_csv
 from contactlab.lab.sweeps.store import Store
-from contactlab.lab.sweeps.tasks import Item, items_of, whole
+from contactlab.lab.sweeps.tasks import Answer, Item, items_of, whole
 from contactlab.simulation.batch import all_cores
 
 __all__ = ["OUTCOMES", "TABLE", "sweep"]

@@ -1,11 +1,13 @@
-"""What a sweep computes: tasks as JSON, and the key by which a finished one is known again."""
+"""What a sweep computes: tasks as JSON, the key by which a finished one is known again, and what became of each."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +16,12 @@ import numpy as np
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 
-__all__ = ["RESERVED", "Item", "items_of", "whole"]
+__all__ = ["RESERVED", "Answer", "Item", "attempt", "items_of", "whole"]
 
 #: Entries of a row that are the sweep's own.
 RESERVED = ("key", "outcome", "error", "seconds")
+FRAMES = 6  # of a traceback, the innermost
+LONGEST_MESSAGE = 2000
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,58 @@ def _item(function: FunctionName, i: int, task: Any) -> Item:
 def whole(value: object, least: int) -> bool:
     """Whether a value is a whole number, numpy's included, and not less than another."""
     return not isinstance(value, bool) and isinstance(value, int | np.integer) and bool(value >= least)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of a task."""
+
+    outcome: str  # ``done``, ``failed``, ``timeout`` or ``lost``
+    values: dict[str, Any]  # what the function returned, where it did
+    error: str = ""  # type, message and end of the traceback of what it raised, or what happened to its process
+    seconds: float | None = None  # how long it took; None where nobody was left to say
+
+
+def attempt(function: Callable[[dict[str, Any]], Any], text: str) -> Answer:
+    """Call the function with a task as JSON, which every task passes through, wherever it runs."""
+    started = time.perf_counter()
+    try:
+        returned = function(json.loads(text))
+        seconds = time.perf_counter() - started
+        values = _checked(returned)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a task raises is its row, and stops nothing
+        return Answer("failed", {}, _described(error), time.perf_counter() - started)
+    return Answer("done", values, "", seconds)
+
+
+def _checked(returned: Any) -> dict[str, Any]:
+    """Return a row's values as JSON holds them."""
+    if not isinstance(returned, dict):
+        raise TypeError(f"the function must return a dict, it returned {type(returned).__name__}")
+    for name, value in returned.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the function returned the key {name!r}, which is not a string")
+        if name in RESERVED:
+            raise TypeError(f"the function returned '{name}', an entry that is the sweep's own")
+        if isinstance(value, dict):
+            raise TypeError(f"the function returned a dict as '{name}': rows are flat")
+    values: dict[str, Any] = json.loads(json.dumps(returned, default=_plain))
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Return what numpy holds as plain numbers and lists, bit for bit."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a row holds JSON values, not {type(value).__name__}")
+
+
+def _described(error: BaseException) -> str:
+    """Return type, message and the innermost frames, from the function's own on."""
+    frames = traceback.extract_tb(error.__traceback__)[1:][-FRAMES:]
+    try:
+        message = " ".join(str(error).split())[:LONGEST_MESSAGE]
+    except Exception:  # noqa: BLE001  an exception whose text fails is still reported
+        message = "(its message cannot be read)"
+    head = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return "\n".join([head, *(line.rstrip() for line in traceback.format_list(frames))])

@@ -20,8 +20,8 @@ from dataclasses import asdict
 from typing import IO
 
 from contactlab.lab.errors import SweepError
-from contactlab.lab.sweeps.attempt import Answer
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName
+from contactlab.lab.sweeps.tasks import Answer
 
 __all__ = ["ONE_THREAD", "Worker"]
 
@@ -38,12 +38,7 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from contactl
 class Worker:
     """A process that runs tasks of one function. Used by one thread; `kill` may be called from any.
 
-    Parameters
-    ----------
-    function
-        What it runs.
-    retries
-        How many times a task is run again after the process died through no fault of the task.
+    A task is run again, up to ``retries`` times, after the process died through no fault of the task.
     """
 
     def __init__(self, function: FunctionName, retries: int) -> None:
@@ -154,15 +149,7 @@ class Worker:
 
 
 class _Process:
-    """A running process; raises a `SweepError` where the machine gives none.
-
-    Attributes
-    ----------
-    greeted
-        Whether it has loaded its function.
-    tail
-        The end of what it said on standard output and error.
-    """
+    """A running process; raises a `SweepError` where the machine gives none."""
 
     def __init__(self) -> None:
         # BLAS on one thread: there is a process for every core, and sums do not depend on how many share the work.
@@ -179,8 +166,8 @@ class _Process:
             )
         except OSError as error:
             raise SweepError(f"a worker process cannot be started: {error}") from error
-        self.greeted = False
-        self.tail = bytearray()
+        self.greeted = False  # whether it has loaded its function
+        self.tail = bytearray()  # the end of what it said on standard output and error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None

@@ -15,18 +15,9 @@ import lcp
 from contactlab.contact import BodyShape, Box, ConvexPoints, HalfSpace, Material, Placed, Sphere
 from contactlab.multibody import Model, UrdfModel
 from contactlab.multibody.urdf import UrdfBox, UrdfSphere
+from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
 from contactlab.simulation.scene.parsing import MOST_BODIES
-from contactlab.simulation.scene.schema import (
-    BodyEntry,
-    FixedEntry,
-    KinematicEntry,
-    PoseEntry,
-    RobotEntry,
-    SceneEntry,
-    StepperEntry,
-    SurfaceEntry,
-)
 from contactlab.simulation.scene.shapes import build_shape
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import RigidInertia
@@ -38,7 +29,7 @@ from contactlab.world.world import World
 __all__ = ["build_stepper", "build_world"]
 
 
-def build_stepper(entry: StepperEntry) -> TimeStepping:
+def build_stepper(entry: schema.StepperEntry) -> TimeStepping:
     """Return the stepper; only solver classes of `lcp` are known, by their names."""
     solver = None
     if entry.solver is not None:
@@ -55,7 +46,7 @@ def build_stepper(entry: StepperEntry) -> TimeStepping:
         return TimeStepping(**entry.options, solver=solver)
 
 
-def build_world(scene: SceneEntry, folder: Path) -> World:
+def build_world(scene: schema.SceneEntry, folder: Path) -> World:
     """Return the world; descriptions of robots are looked for in ``folder`` only."""
     with scene.table.blame():
         builder = WorldBuilder(scene.gravity, body_contacts=scene.body_contacts, planar=scene.planar)
@@ -85,21 +76,21 @@ def build_world(scene: SceneEntry, folder: Path) -> World:
         return builder.build()
 
 
-def _add_fixed(builder: WorldBuilder, fixed: FixedEntry, scene: SceneEntry) -> None:
+def _add_fixed(builder: WorldBuilder, fixed: schema.FixedEntry, scene: schema.SceneEntry) -> None:
     shapes = _placed(fixed, scene)
     with fixed.table.blame():
         builder.add_fixed_body(fixed.name, *shapes[0], fixed.pose.placement(), **fixed.parts[0].filter.bits())
     _add_further(builder, fixed, fixed.name, shapes)
 
 
-def _add_kinematic(builder: WorldBuilder, moving: KinematicEntry, scene: SceneEntry) -> None:
+def _add_kinematic(builder: WorldBuilder, moving: schema.KinematicEntry, scene: schema.SceneEntry) -> None:
     shapes = _placed(moving, scene)
     with moving.table.blame():
         builder.add_kinematic_body(moving.name, *shapes[0], moving.motion(), **moving.parts[0].filter.bits())
     _add_further(builder, moving, moving.name, shapes)
 
 
-def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None:
+def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.SceneEntry) -> None:
     table, shapes = body.table, _placed(body, scene)
     with table.blame("inertia" if "inertia" in table else ""):
         inertia = _inertia(body, [shape for shape, _ in shapes])
@@ -114,7 +105,7 @@ def _add_body(builder: WorldBuilder, body: BodyEntry, scene: SceneEntry) -> None
         _add_further(builder, body, name, shapes)
 
 
-def _placed(body: FixedEntry, scene: SceneEntry) -> list[tuple[Placed, Material]]:
+def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[Placed, Material]]:
     """Return the shapes of a body with their materials."""
     shapes = []
     for part in body.parts:
@@ -129,7 +120,7 @@ def _placed(body: FixedEntry, scene: SceneEntry) -> list[tuple[Placed, Material]
 
 def _add_further(
     builder: WorldBuilder,
-    body: FixedEntry,
+    body: schema.FixedEntry,
     name: str,
     shapes: list[tuple[Placed, Material]],
 ) -> None:
@@ -138,7 +129,7 @@ def _add_further(
             builder.add_shape(name, shape, material, **part.filter.bits())
 
 
-def _inertia(body: BodyEntry, shapes: list[Placed]) -> RigidInertia:
+def _inertia(body: schema.BodyEntry, shapes: list[Placed]) -> RigidInertia:
     """Return the inertia as given, or that of homogeneous shapes of one density, overlaps counted twice."""
     solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:
@@ -154,7 +145,7 @@ def _inertia(body: BodyEntry, shapes: list[Placed]) -> RigidInertia:
     return RigidInertia(mass, com, inertia=body.inertia if given else mass / whole.mass * whole.inertia)
 
 
-def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, folder: Path) -> None:
+def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.SceneEntry, folder: Path) -> None:
     table, path = robot.table, _inside(robot, folder)
     with table.blame("urdf"), warnings.catch_warnings():
         # What the reader warns of is in the file, not in the scene.
@@ -192,7 +183,7 @@ def _add_robot(builder: WorldBuilder, robot: RobotEntry, scene: SceneEntry, fold
             builder.add_shape(prefix + link.body, one, material, placement=place, **link.filter.bits())
 
 
-def _inside(robot: RobotEntry, folder: Path) -> Path:
+def _inside(robot: schema.RobotEntry, folder: Path) -> Path:
     """Return the path of a description, which must lie in the scene's folder, links followed."""
     given = Path(robot.urdf)
     home = folder.resolve()
@@ -210,7 +201,7 @@ def _inside(robot: RobotEntry, folder: Path) -> Path:
     return path
 
 
-def _start(model: UrdfModel, robot: RobotEntry, key: str) -> FloatArray:
+def _start(model: UrdfModel, robot: schema.RobotEntry, key: str) -> FloatArray:
     """Return q or v of a robot from a whole vector, or from numbers by joint and the pose of its base."""
     given = robot.q if key == "q" else robot.v
     length = model.nq if key == "q" else model.nv
@@ -235,12 +226,12 @@ def _start(model: UrdfModel, robot: RobotEntry, key: str) -> FloatArray:
     return start
 
 
-def _pose(pose: PoseEntry) -> tuple[FloatArray, FloatArray]:
+def _pose(pose: schema.PoseEntry) -> tuple[FloatArray, FloatArray]:
     """Return q (7,) and v (6,) of a free body."""
     return np.array((*pose.position, *pose.quaternion)), np.array((*pose.velocity, *pose.angular_velocity))
 
 
-def _material(surface: SurfaceEntry, scene: SceneEntry, table: Table) -> Material:
+def _material(surface: schema.SurfaceEntry, scene: schema.SceneEntry, table: Table) -> Material:
     if surface.name is not None:
         if surface.name not in scene.materials:
             detail = f"there is no [[material]] '{surface.name}'{suggestion(surface.name, scene.materials)}"

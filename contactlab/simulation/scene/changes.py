@@ -15,17 +15,11 @@ _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")
 
 
 def change_table(root: Table, changes: Mapping[str, Any]) -> Table:
-    """Return a copy of the root table of a scene with other values.
+    """Return a copy of the root table of a scene with other values by path.
 
-    Parameters
-    ----------
-    root
-        As `read_document` gives it.
-    changes
-        Values by path: names of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is
-        called by its ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a
-        vector by its number, as in ``body.cube.position.2``. A name with dots or spaces stands in quotes. The last
-        key may be new to its table.
+    A path is names of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is called by its
+    ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a vector by its number,
+    as in ``body.cube.position.2``. A name with dots or spaces stands in quotes. The last key may be new to its table.
 
     Raises
     ------

@@ -6,23 +6,8 @@ import dataclasses
 import math
 from typing import Any
 
+from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
-from contactlab.simulation.scene.schema import (
-    BodyEntry,
-    FilterEntry,
-    FixedEntry,
-    HalfSpaceEntry,
-    IgnoreEntry,
-    KinematicEntry,
-    LinkShapeEntry,
-    PartEntry,
-    PoseEntry,
-    RobotEntry,
-    SceneEntry,
-    StepperEntry,
-    SurfaceEntry,
-    Vector,
-)
 from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.stepping import Sleep, TimeStepping
@@ -63,14 +48,14 @@ _KINEMATIC = ("belt", *SWING, *_FIXED, *MOTION)
 _TOP = ("scene", "stepper", "material", "half_space", "fixed", "body", "kinematic", "robot", "loop", "ignore")
 
 
-def parse_scene(root: Table) -> SceneEntry:
+def parse_scene(root: Table) -> schema.SceneEntry:
     """Return what a file says; a `SceneError` names line and key of the first fault."""
     for key in root.values:
         if key not in _TOP:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
     root.required("scene", "stepper")
     head = root.table("scene", ("name", "description", "gravity", "planar", "duration", "body_contacts"))
-    materials: dict[str, SurfaceEntry] = {}
+    materials: dict[str, schema.SurfaceEntry] = {}
     for table in root.tables("material", ("name", *_NUMBERS), MOST_ENTRIES):
         name = table.text("name")
         if name in materials:
@@ -84,7 +69,7 @@ def parse_scene(root: Table) -> SceneEntry:
     bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
     kinematic = [_kinematic(table) for table in root.tables("kinematic", _KINEMATIC, MOST_ENTRIES)]
     robots = [_robot(table) for table in root.tables("robot", _ROBOT, MOST_ENTRIES)]
-    return SceneEntry(
+    return schema.SceneEntry(
         name=head.text("name", "scene"),
         description=head.text("description", ""),
         gravity=head.vector("gravity", 3, (0.0, 0.0, -9.81)),
@@ -93,7 +78,7 @@ def parse_scene(root: Table) -> SceneEntry:
         materials=materials,
         stepper=_stepper(root.table("stepper", _STEPPER)),
         half_spaces=tuple(half_spaces),
-        fixed=tuple(FixedEntry(**_standing(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
+        fixed=tuple(schema.FixedEntry(**_standing(table)) for table in root.tables("fixed", _FIXED, MOST_ENTRIES)),
         bodies=tuple(bodies),
         kinematic=tuple(kinematic),
         robots=tuple(robots),
@@ -104,7 +89,7 @@ def parse_scene(root: Table) -> SceneEntry:
     )
 
 
-def _stepper(table: Table) -> StepperEntry:
+def _stepper(table: Table) -> schema.StepperEntry:
     table.required("h")
     options: dict[str, Any] = {}
     for key in table.values:
@@ -130,13 +115,13 @@ def _stepper(table: Table) -> StepperEntry:
                 inner.number(key)
     elif "solver" in table:
         solver = table.text("solver")
-    return StepperEntry(options, solver, solver_options, table)
+    return schema.StepperEntry(options, solver, solver_options, table)
 
 
-def _half_space(table: Table) -> HalfSpaceEntry:
+def _half_space(table: Table) -> schema.HalfSpaceEntry:
     table.required("name")
     normal, point = table.vector("normal", 3, (0.0, 0.0, 1.0)), table.vector("point", 3, (0.0, 0.0, 0.0))
-    return HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
+    return schema.HalfSpaceEntry(table.text("name"), normal, point, _surface(table), _filter(table), table)
 
 
 def _standing(table: Table) -> dict[str, Any]:
@@ -151,7 +136,7 @@ def _standing(table: Table) -> dict[str, Any]:
     }
 
 
-def _body(table: Table) -> BodyEntry:
+def _body(table: Table) -> schema.BodyEntry:
     standing = _standing(table)
     weight = table.one_of("mass", "density")
     inertia = table.vectors("inertia", 3, 3) if "inertia" in table else None
@@ -160,7 +145,7 @@ def _body(table: Table) -> BodyEntry:
         raise table.error("count", f"must be three whole numbers from 1 whose product is at most {MOST_BODIES}")
     if "count" in table:
         table.required("spacing")
-    return BodyEntry(
+    return schema.BodyEntry(
         **standing,
         mass=table.number("mass", positive=True) if weight == "mass" else None,
         density=table.number("density", positive=True) if weight == "density" else None,
@@ -171,11 +156,11 @@ def _body(table: Table) -> BodyEntry:
     )
 
 
-def _parts(table: Table) -> tuple[PartEntry, ...]:
+def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
     """Return the shapes of a body: its own one, in its own axes, or those of its parts."""
     whole = _filter(table)
     if table.one_of("shape", "part") == "shape":
-        return (PartEntry(parse_shape(table), PoseEntry(), None, whole, table),)
+        return (schema.PartEntry(parse_shape(table), schema.PoseEntry(), None, whole, table),)
     for key in SHAPE_KEYS:
         if key in table:
             raise table.error(key, "belongs to one of the parts")
@@ -185,27 +170,27 @@ def _parts(table: Table) -> tuple[PartEntry, ...]:
         surface = _own_surface(part)
         if surface is None:
             table.one_of("material", "mu")
-        parts.append(PartEntry(parse_shape(part), _pose(part), surface, _filter(part, whole), part))
+        parts.append(schema.PartEntry(parse_shape(part), _pose(part), surface, _filter(part, whole), part))
     return tuple(parts)
 
 
-def _own_surface(table: Table) -> SurfaceEntry | None:
+def _own_surface(table: Table) -> schema.SurfaceEntry | None:
     """Return a table's surface; None for a body or part of one that leaves it to the other."""
     if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
         return _surface(table)
     return None
 
 
-def _ignore(table: Table) -> IgnoreEntry:
+def _ignore(table: Table) -> schema.IgnoreEntry:
     names = table.texts("bodies")
     if len(names) != 2:
         raise table.error("bodies", f"must name two bodies, names {len(names)}")
-    return IgnoreEntry((names[0], names[1]), table)
+    return schema.IgnoreEntry((names[0], names[1]), table)
 
 
-def _kinematic(table: Table) -> KinematicEntry:
+def _kinematic(table: Table) -> schema.KinematicEntry:
     standing = _standing(table)
-    swing: dict[str, Vector | float] = {}
+    swing: dict[str, schema.Vector | float] = {}
     for key in SWING:
         if key in table:
             swing[key] = table.vector(key, 3) if key in ("translation", "rotation") else table.number(key)
@@ -215,13 +200,13 @@ def _kinematic(table: Table) -> KinematicEntry:
         for key in ("belt", *MOTION):
             if key in table:
                 raise table.error(key, "does not go with an oscillation: it has 'translation' and 'rotation'")
-    entry = KinematicEntry(**standing, belt=belt, swing=swing)
+    entry = schema.KinematicEntry(**standing, belt=belt, swing=swing)
     with table.blame():
         entry.motion()
     return entry
 
 
-def _robot(table: Table) -> RobotEntry:
+def _robot(table: Table) -> schema.RobotEntry:
     table.required("name", "urdf")
     floating, collisions = table.flag("floating_base", False), table.flag("collisions", False)
     if not floating:
@@ -232,11 +217,11 @@ def _robot(table: Table) -> RobotEntry:
     for link in table.tables("shape", ("body", *_PART), MOST_ENTRIES):
         link.required("body", "shape")
         shapes.append(
-            LinkShapeEntry(
+            schema.LinkShapeEntry(
                 parse_shape(link), _pose(link), _surface(link), _filter(link, whole), link, link.text("body")
             )
         )
-    return RobotEntry(
+    return schema.RobotEntry(
         name=table.text("name"),
         urdf=table.text("urdf"),
         floating_base=floating,
@@ -244,7 +229,7 @@ def _robot(table: Table) -> RobotEntry:
         q=_state(table, "q"),
         v=_state(table, "v"),
         pose=_pose(table),
-        surface=_surface(table) if collisions else SurfaceEntry(None, 0.0),
+        surface=_surface(table) if collisions else schema.SurfaceEntry(None, 0.0),
         filter=whole,
         shapes=tuple(shapes),
         joints=joints_entry(table),
@@ -252,7 +237,7 @@ def _robot(table: Table) -> RobotEntry:
     )
 
 
-def _state(table: Table, key: str) -> Vector | dict[str, float]:
+def _state(table: Table, key: str) -> schema.Vector | dict[str, float]:
     """Return a whole vector, or numbers by joint; nothing given is no number by joint."""
     if isinstance(table.values.get(key, {}), dict):
         if key not in table:
@@ -262,30 +247,31 @@ def _state(table: Table, key: str) -> Vector | dict[str, float]:
     return table.vector(key, None)
 
 
-def _surface(table: Table) -> SurfaceEntry:
+def _surface(table: Table) -> schema.SurfaceEntry:
     if table.one_of("material", "mu") == "material":
         for key in _NUMBERS[1:]:
             if key in table:
                 raise table.error(key, "belongs to 'mu'; a material has its own")
-        return SurfaceEntry(table.text("material"), 0.0)
+        return schema.SurfaceEntry(table.text("material"), 0.0)
     return _numbers(table, None)
 
 
-def _numbers(table: Table, name: str | None) -> SurfaceEntry:
+def _numbers(table: Table, name: str | None) -> schema.SurfaceEntry:
     stiffness = table.number("stiffness") if "stiffness" in table else math.inf
     others = {key: table.number(key, 0.0) for key in ("restitution", "dissipation", "torsional", "rolling")}
-    return SurfaceEntry(name, table.number("mu"), stiffness=stiffness, **others)
+    return schema.SurfaceEntry(name, table.number("mu"), stiffness=stiffness, **others)
 
 
-def _filter(table: Table, whole: FilterEntry | None = None) -> FilterEntry:
+def _filter(table: Table, whole: schema.FilterEntry | None = None) -> schema.FilterEntry:
     """Return a table's filter; what it leaves out is as in ``whole``, the body of a part, or touches everything."""
-    default = FilterEntry() if whole is None else whole
-    return FilterEntry(table.whole("category", default.category, 0, ALL), table.whole("mask", default.mask, 0, ALL))
+    default = schema.FilterEntry() if whole is None else whole
+    category, mask = (table.whole(key, getattr(default, key), 0, ALL) for key in FILTER)
+    return schema.FilterEntry(category, mask)
 
 
-def _pose(table: Table) -> PoseEntry:
+def _pose(table: Table) -> schema.PoseEntry:
     """Return place, turn and velocities, each that of a body at rest in the origin where not given."""
-    turn: Vector = (1.0, 0.0, 0.0, 0.0)
+    turn: schema.Vector = (1.0, 0.0, 0.0, 0.0)
     if "quaternion" in table or "rpy" in table:
         if table.one_of("quaternion", "rpy") == "quaternion":
             given = table.vector("quaternion", 4)
@@ -297,10 +283,10 @@ def _pose(table: Table) -> PoseEntry:
             turn = _of_rpy(*table.vector("rpy", 3))
     zero = (0.0, 0.0, 0.0)
     moving = (table.vector("velocity", 3, zero), table.vector("angular_velocity", 3, zero))
-    return PoseEntry(table.vector("position", 3, zero), turn, *moving)
+    return schema.PoseEntry(table.vector("position", 3, zero), turn, *moving)
 
 
-def _of_rpy(roll: float, pitch: float, yaw: float) -> Vector:
+def _of_rpy(roll: float, pitch: float, yaw: float) -> schema.Vector:
     """Return the quaternion of Rz(yaw) Ry(pitch) Rx(roll) [rad]."""
     (a, b, c), (x, y, z) = (tuple(f(0.5 * t) for t in (roll, pitch, yaw)) for f in (math.cos, math.sin))
     return (a * b * c + x * y * z, x * b * c - a * y * z, a * y * c + x * b * z, a * b * z - x * y * c)

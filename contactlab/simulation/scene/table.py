@@ -43,20 +43,9 @@ class SceneError(ValueError):
 
 
 class Table:
-    """One table; keys that are not known are refused at once.
+    """One table, as `tomllib` read it; keys that are not known are refused at once, where ``known`` is not None.
 
-    Parameters
-    ----------
-    path, lines
-        The file.
-    place
-        Of the table in it.
-    label
-        What errors call it, as in ``[[body]]``.
-    values
-        As `tomllib` read them.
-    known
-        The keys there may be; None for any.
+    Errors call it by its label, as in ``[[body]]``, and find the line by its place in the file.
     """
 
     def __init__(

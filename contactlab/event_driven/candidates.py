@@ -162,10 +162,7 @@ def edges_in_tangents(edges: int) -> FloatArray:
 def find_candidates(world: World) -> tuple[Candidate, ...]:
     """List every pair that may touch, in the order of bodies, half-spaces and points, then pairs of balls.
 
-    Raises
-    ------
-    SimulationConfigError
-        Shapes of two bodies could meet that are not both balls, or the world has what event-driven runs do not know.
+    Refused are shapes of two bodies that could meet and are not both balls, and what event-driven runs do not know.
     """
     _refuse_what_is_not_rigid(world)
     names = world.model.names

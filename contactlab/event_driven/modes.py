@@ -78,12 +78,8 @@ def choose_modes(
 
     Of the motion, ``phase``, the modes are not used; in the state (t, y) none of the ``closed`` candidates, by their
     numbers, approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of so many edges, but
-    for those that have just reached their cone and begin to slip: ``slips`` has their directions (2,) by number.
-
-    Raises
-    ------
-    InconsistentContact
-        No solution, or several that differ.
+    for those that have just reached their cone and begin to slip: ``slips`` has their directions (2,) by number. No
+    solution, or several that differ, is an `InconsistentContact`.
     """
     if not closed:
         return [], []

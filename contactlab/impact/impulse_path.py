@@ -91,15 +91,10 @@ def normal_work(state: State) -> float:
 
 
 def impulse_path(W: FloatArray, mu: float, start: State, quantity: Quantity, end: float) -> tuple[Segment, ...]:
-    """Follow the course from ``start`` until ``quantity`` has risen to ``end``.
+    """Follow the course from ``start`` until ``quantity`` has risen to ``end``; `Stopped` where it never gets there.
 
     The response W (1 + m, 1 + m) of the contact is symmetric positive semidefinite, m = 0, 1, 2. The quantity is
     `normal_velocity`, `normal_impulse` or `normal_work`; work must begin at or after the greatest compression.
-
-    Raises
-    ------
-    Stopped
-        It never gets there.
     """
     segments: list[Segment] = []
     state = start

@@ -58,11 +58,7 @@ def single_impact(collision: Collision, u: FloatArray, e: float, ending: Ending)
     """Follow a collision from its velocity u (1 + m,), u[0] < 0, through compression and restitution.
 
     Its end: u_n+ = -e u_n-; p = (1 + e) p_c; or W_r = -e^2 W_c (Stronge 1990), c for compression and r for restitution.
-
-    Raises
-    ------
-    Stopped
-        No impulse, however large, separates the bodies.
+    It is `Stopped` where no impulse, however large, separates the bodies.
     """
     zero = np.zeros(len(u))
     course = list(impulse_path(collision.W, collision.mu, State(zero, u, 0.0), normal_velocity, 0.0))

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.convergence import plot_convergence
-from contactlab.plotting.effort_plot import certificates, effort
 from contactlab.plotting.impact_plot import plot_painleve, plot_routh
-from contactlab.plotting.ledger_plot import ledger
 from contactlab.plotting.paper import save
 from contactlab.plotting.picture import picture
+from contactlab.plotting.run_plot import certificates, effort, ledger, summary
 from contactlab.plotting.studies_plot import (
     plot_error_bars,
     plot_error_curves,
@@ -19,7 +18,6 @@ from contactlab.plotting.studies_plot import (
     plot_restitution,
     plot_toss_curve,
 )
-from contactlab.plotting.summary import summary
 
 __all__ = [
     "certificates",

@@ -54,47 +54,27 @@ class JointLine:
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """A failed step.
+    """A failed step."""
 
-    Attributes
-    ----------
-    record, step, time
-        The run's record, the step and its start [s]; None where only the problem is left.
-    h
-        Step size of the problem [s]; None where neither record nor caller says it.
-    reason
-        One sentence or more.
-    problem, result
-        The contact problem and the answer of the solver, asked again; None where none was formed.
-    contacts, joints
-        Its contacts and its rows of joints and loops, where the record tells.
-    rank_normal, rank
-        Ranks of the normal rows and of all rows.
-    condition
-        Largest over smallest positive eigenvalue of N M^-1 N^T; 1 without contacts.
-    solved
-        Whether this time the problem, or the step, was solved.
-    advice
-        What to try.
-    environment
-        The stamp of the record, empty without one.
-    """
-
+    # The run's record, the step and its start [s]; None where only the problem is left.
     record: Path | None
     step: int | None
     time: float | None
-    h: float | None
-    reason: str
+    h: float | None  # step size of the problem [s]; None where neither record nor caller says it
+    reason: str  # one sentence or more
+    # The contact problem and the answer of the solver, asked again; None where none was formed.
     problem: ConstraintVelProblemData | None = None
     result: lcp.Result | lcp.FrictionResult | None = None
+    # Its contacts and its rows of joints and loops, where the record tells.
     contacts: tuple[ContactLine, ...] = ()
+    joints: tuple[JointLine, ...] = ()
+    # Ranks of the normal rows and of all rows.
     rank_normal: int = 0
     rank: int = 0
-    condition: float = 1.0
-    solved: bool = False
-    advice: tuple[str, ...] = ()
-    joints: tuple[JointLine, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
+    condition: float = 1.0  # largest over smallest positive eigenvalue of N M^-1 N^T; 1 without contacts
+    solved: bool = False  # whether this time the problem, or the step, was solved
+    advice: tuple[str, ...] = ()  # what to try
+    environment: Mapping[str, str] = field(default_factory=dict)  # the stamp of the record, empty without one
 
 
 def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> Explanation:

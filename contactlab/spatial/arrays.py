@@ -16,18 +16,10 @@ IntArray = NDArray[np.int64]
 
 
 def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], error: type[FieldError]) -> FloatArray:
-    """Own C-contiguous float64 copy of ``value``.
+    """Own C-contiguous float64 copy of a value, which is anything numpy makes a real array of.
 
-    Parameters
-    ----------
-    value
-        Anything numpy makes a real array of.
-    field
-        Name used in the error.
-    shape
-        Wanted shape; None stands for any length.
-    error
-        Class of the error raised for a wrong type, shape, or an entry that is not finite (the first one is named).
+    An ``error`` that names the field is raised for a wrong type, another shape than the one wanted (None stands for any
+    length), or an entry that is not finite (the first one is named).
     """
     try:
         of_floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"

@@ -55,12 +55,8 @@ def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP:
 def recorded_problems(path: Path, most_steps: int) -> Iterator[tuple[str, lcp.LCP]]:
     """Yield problems of a record, named ``step000012-island0``: all islands of so many steps, evenly spread.
 
-    Steps without contacts or limits, which solve nothing, do not count.
-
-    Raises
-    ------
-    DatasetError
-        The record cannot be read.
+    Steps without contacts or limits, which solve nothing, do not count. A `DatasetError` says why a record cannot be
+    read.
     """
     recording = open_record(path)
     solving = np.flatnonzero(recording.islands)

@@ -17,11 +17,8 @@ __all__ = ["Arrays", "array_names", "entry", "files_with"]
 class Arrays:
     """The arrays of a file, all of them read and met by their checksums.
 
-    Raises
-    ------
-    DatasetError
-        Naming the file, the array and its first offending entry: not an `.npz` or a truncated one; from the methods, a
-        missing array, a wrong shape or dtype, NaN or infinity.
+    A `DatasetError` names the file, the array and its first offending entry: not an `.npz` or a truncated one; from the
+    methods, a missing array, a wrong shape or dtype, NaN or infinity.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -49,13 +49,7 @@ class PlanarImpacts:
 
 
 def find_planar_impacts(path: str | Path) -> Path:
-    """Return ``path``, or the one `.npz` of impacts in it where it is a folder.
-
-    Raises
-    ------
-    DatasetError
-        A folder with none, or with several.
-    """
+    """Return ``path``, or the one `.npz` of impacts in it where it is a folder; none or several: a `DatasetError`."""
     path = Path(path)
     if not path.is_dir():
         return path

@@ -60,10 +60,7 @@ class SquareDrops:
 def find_square_drops(path: str | Path) -> Path | None:
     """Return ``path``, or the one `.npz` in it where it is a folder, if that holds square drops; None if not.
 
-    Raises
-    ------
-    DatasetError
-        Not an `.npz`; a folder with several files of drops.
+    What is not an `.npz`, and a folder with several files of drops, is a `DatasetError`.
     """
     path = Path(path)
     files = files_with(path, *_PATHS, "half_width")

@@ -72,10 +72,7 @@ def entrant_of(given: Any) -> Entrant:
 def entrants_of(solvers: str | Iterable[Any], kinds: Iterable[Kind]) -> list[Entrant]:
     """Entrants from a list of names or of solvers; ``all`` stands for our solvers of these kinds.
 
-    Raises
-    ------
-    RaceError
-        For an unknown one, for none, and for one named twice.
+    A `RaceError` for an unknown one, and for none; one named twice races once.
     """
     parts = split_list(solvers) if isinstance(solvers, str) else list(solvers)
     entrants: list[Entrant] = []

@@ -41,13 +41,7 @@ def keep_problem(folder: Path, problem: Any) -> Path:
 
 @functools.lru_cache(maxsize=8)
 def read_problem(file: str) -> Any:
-    """The problem of a file that `keep_problem` wrote.
-
-    Raises
-    ------
-    DatasetError
-        For another file, or one whose contents no problem has.
-    """
+    """The problem of a file that `keep_problem` wrote; a `DatasetError` for another, or contents no problem has."""
     arrays = NpzFile(Path(file), DatasetError).read_all()
     if int(arrays.get("format", 0)) != _FORMAT:
         raise DatasetError(file, "format", f"must be {_FORMAT}; the file is of another version")

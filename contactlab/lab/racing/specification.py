@@ -55,11 +55,8 @@ def split_list(text: str) -> list[str]:
 def solver_from(text: str) -> Any:
     """The solver object a text stands for.
 
-    Raises
-    ------
-    RaceError
-        For an unknown name (the text lists the names), an unknown setting (it lists the fields), a setting that is no
-        literal or out of range, or an own solver that cannot be imported or has no ``solve``.
+    A `RaceError` for an unknown name (the text lists the names), an unknown setting (it lists the fields), a setting
+    that is no literal or out of range, or an own solver that cannot be imported or has no ``solve``.
     """
     name, bracket, rest = text.strip().partition("(")
     if bracket and not rest.endswith(")"):

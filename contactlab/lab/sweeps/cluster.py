@@ -38,10 +38,7 @@ def run_on_cluster(
 ) -> Iterator[tuple[Item, Answer]]:
     """Yield every task with its answer, as they are finished.
 
-    Raises
-    ------
-    SweepError
-        No scheduler at the address, no workers, or workers without this version of contactlab or the function.
+    A `SweepError`: no scheduler at the address, no workers, or workers without this contactlab or the function.
     """
     try:
         from distributed import Client

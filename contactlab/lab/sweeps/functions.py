@@ -38,10 +38,7 @@ class FunctionName:
 def name_of(function: Callable[..., Any], task_class: type | None = None) -> FunctionName:
     """Return the name of a function, after making sure that it leads back to it.
 
-    Raises
-    ------
-    SweepError
-        A lambda, a method, a nested function, or one whose module cannot be imported.
+    A lambda, a method, a nested function, or one whose module cannot be imported is a `SweepError`.
     """
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not name.isidentifier():

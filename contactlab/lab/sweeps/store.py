@@ -19,11 +19,8 @@ LOCK = "lock"
 class Store:
     """The rows finished so far, and the right to add to them; a context manager. Its folder is made where it is not.
 
-    Raises
-    ------
-    SweepError
-        Another sweep writes to the folder, or a line of its rows is not one (the last line may be torn: the run that
-        wrote it was killed, and it is taken off).
+    A `SweepError`: another sweep writes to the folder, or a line of its rows is not one (the last line may be torn: the
+    run that wrote it was killed, and it is taken off).
     """
 
     def __init__(self, folder: Path) -> None:

@@ -49,13 +49,7 @@ class Worker:
         self._lock = threading.Lock()
 
     def run(self, text: str, time_limit: float | None) -> Answer:
-        """Run a task, with a new process where the one before is gone.
-
-        Raises
-        ------
-        SweepError
-            The process cannot be started, or does not find the function.
-        """
+        """Run a task, with a new process where the one before is gone; a `SweepError` where none can do it."""
         tries, cause = 0, ""
         while tries <= self._retries and not self._closed:
             tries += 1

@@ -57,14 +57,14 @@ def build_world(scene: schema.SceneEntry, folder: Path) -> World:
             half_space = HalfSpace.through(plane.point, plane.normal)
             builder.add_half_space(plane.name, half_space, material, **plane.filter.bits())
     for fixed in scene.fixed:
-        _add_fixed(builder, fixed, scene)
+        _add_standing(builder, fixed, scene)
     for body in scene.bodies:
         number += int(np.prod(body.count))
         if number > MOST_BODIES:
             raise body.table.error("count", f"makes {number} bodies, at most {MOST_BODIES} are taken")
         _add_body(builder, body, scene)
     for moving in scene.kinematic:
-        _add_kinematic(builder, moving, scene)
+        _add_standing(builder, moving, scene)
     for robot in scene.robots:
         _add_robot(builder, robot, scene, folder)
     for loop in scene.loops:
@@ -76,18 +76,15 @@ def build_world(scene: schema.SceneEntry, folder: Path) -> World:
         return builder.build()
 
 
-def _add_fixed(builder: WorldBuilder, fixed: schema.FixedEntry, scene: schema.SceneEntry) -> None:
-    shapes = _placed(fixed, scene)
-    with fixed.table.blame():
-        builder.add_fixed_body(fixed.name, *shapes[0], fixed.pose.placement(), **fixed.parts[0].filter.bits())
-    _add_further(builder, fixed, fixed.name, shapes)
-
-
-def _add_kinematic(builder: WorldBuilder, moving: schema.KinematicEntry, scene: schema.SceneEntry) -> None:
-    shapes = _placed(moving, scene)
-    with moving.table.blame():
-        builder.add_kinematic_body(moving.name, *shapes[0], moving.motion(), **moving.parts[0].filter.bits())
-    _add_further(builder, moving, moving.name, shapes)
+def _add_standing(builder: WorldBuilder, body: schema.FixedEntry, scene: schema.SceneEntry) -> None:
+    """Add a body that stands fixed, or moves as it is told."""
+    shapes, bits = _placed(body, scene), body.parts[0].filter.bits()
+    with body.table.blame():
+        if isinstance(body, schema.KinematicEntry):
+            builder.add_kinematic_body(body.name, *shapes[0], body.motion(), **bits)
+        else:
+            builder.add_fixed_body(body.name, *shapes[0], body.pose.placement(), **bits)
+    _add_further(builder, body, body.name, shapes)
 
 
 def _add_body(builder: WorldBuilder, body: schema.BodyEntry, scene: schema.SceneEntry) -> None:
@@ -119,10 +116,7 @@ def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[Pla
 
 
 def _add_further(
-    builder: WorldBuilder,
-    body: schema.FixedEntry,
-    name: str,
-    shapes: list[tuple[Placed, Material]],
+    builder: WorldBuilder, body: schema.FixedEntry, name: str, shapes: list[tuple[Placed, Material]]
 ) -> None:
     for part, (shape, material) in zip(body.parts[1:], shapes[1:], strict=True):
         with part.table.blame():

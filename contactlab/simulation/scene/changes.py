@@ -20,11 +20,7 @@ def change_table(root: Table, changes: Mapping[str, Any]) -> Table:
     A path is names of keys with dots between them, as in ``stepper.h``. An entry of an array of tables is called by its
     ``name``, or by its number from 0, as in ``body.cube.mass`` or ``body.0.mass``; an entry of a vector by its number,
     as in ``body.cube.position.2``. A name with dots or spaces stands in quotes. The last key may be new to its table.
-
-    Raises
-    ------
-    SceneError
-        A path that leads nowhere; its key is the path.
+    A path that leads nowhere is a `SceneError`, whose key is the path.
     """
     values = copy.deepcopy(root.values)
     for path, value in changes.items():

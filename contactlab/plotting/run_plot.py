@@ -1,4 +1,4 @@
-"""What the solver had to do, step by step, and how well it did it."""
+"""A run as a whole over time: its energy and ledger, the solver's effort and certificates, and all on one page."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.plotting.contact_plot import draw_force_sums, draw_gaps
 from contactlab.plotting.paper import one_page
 from contactlab.simulation import Recording
 
@@ -13,10 +14,59 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["certificates", "draw_certificates", "draw_effort", "effort"]
+__all__ = ["certificates", "effort", "ledger", "summary"]
 
 FLOOR = 1e-18  # residuals of exactly 0 are drawn here on the logarithmic axis
 SOLVED_LIMIT = 1e-9  # scaled residual up to which a step counts as solved
+
+
+def draw_energy(axes: Axes, recording: Recording) -> None:
+    """Draw kinetic energy, potential energy above its lowest value, and their sum [J]."""
+    potential = recording.potential - recording.potential.min()
+    axes.plot(recording.time, recording.kinetic, label="kinetic", linewidth=1.0)
+    axes.plot(recording.time, potential, label="potential, above its lowest", linewidth=1.0)
+    axes.plot(recording.time, recording.kinetic + potential, label="sum", color="black", linestyle="-", linewidth=1.4)
+    axes.set_ylabel("energy [J]")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def draw_ledger(axes: Axes, recording: Recording) -> None:
+    """Draw the change of the energy since the start and the running sums of the ledger's summary [J].
+
+    Entries that are zero throughout are left out.
+    """
+    account = recording.ledger
+    change = account.energy - account.energy[0]
+    axes.plot(account.time, change, label="change of energy", color="black", linestyle="-", linewidth=1.4)
+    for name, values in account.summary.items():
+        if np.any(values != 0.0):
+            axes.plot(account.time, np.concatenate(([0.0], np.cumsum(values))), label=name, linewidth=1.0)
+    axes.set_ylabel("energy ledger,\nsince the start [J]")
+    axes.legend(frameon=False, fontsize=8)
+
+
+def ledger(recording: Recording) -> Figure:
+    """Return energy and energy ledger of a recording over time.
+
+    Top: the energies. Middle: the running sums of the ledger's entries. Bottom: per step, the magnitudes of
+    stabilisation and integration error, which belong to the scheme, against that of the energy not accounted for, which
+    is rounding [J].
+    """
+    account = recording.ledger
+    figure, (energies, sums, scheme) = one_page([2.4, 2.8, 2.4], "energy and where it went")
+    draw_energy(energies, recording)
+    draw_ledger(sums, recording)
+    for name, values in (
+        ("integration error", account.integration_error),
+        ("stabilisation", account.stabilisation),
+        ("not accounted for", account.residual),
+    ):
+        # A logarithmic axis has no place for 0.
+        size = np.where(values != 0.0, np.abs(values), np.nan)
+        scheme.semilogy(account.time[1:], size, ".", markersize=2.5, label=name)
+    scheme.set_ylabel("magnitude per step [J]")
+    scheme.legend(frameon=False, fontsize=8)
+    return figure
 
 
 def draw_effort(axes: Axes, recording: Recording) -> None:
@@ -79,4 +129,18 @@ def certificates(recording: Recording) -> Figure:
     """Return the certificates over time: the worst island of each step; values of 0 are drawn at 1e-18."""
     figure, (axes,) = one_page([3.6], "certificate of every step")
     draw_certificates(axes, recording)
+    return figure
+
+
+def summary(recording: Recording) -> Figure:
+    """Return one page: energy, its ledger, contact forces, penetration, effort, certificates, all over time."""
+    count = recording.world.model.nb
+    title = (
+        f"{count} bodies, {recording.n_steps} steps of {recording.stepper.h:g} s, {len(recording.contacts)} contacts"
+    )
+    figure, axes = one_page([1.9, 1.9, 1.7, 1.3, 1.7, 1.7], title)
+    drawn = (draw_energy, draw_ledger, draw_force_sums, draw_gaps, draw_effort, draw_certificates)
+    for draw, one in zip(drawn, axes, strict=True):
+        draw(one, recording)
+    figure.align_ylabels(axes)
     return figure

@@ -67,10 +67,14 @@ def picture(
     rotations, origins = (poses[states] for poses in film.poses())
     stage = Stage.of(film.world, rotations, origins)
     scale = film.scale(stage.size)
-    frames = [_bodies(stage, R, p) for R, p in zip(rotations, origins, strict=True)]
+    frames = [
+        [Item(part.solid.moved(R[part.body], p[part.body]), part.color) for part in stage.parts]
+        for R, p in zip(rotations, origins, strict=True)
+    ]
+    grounds = [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
     marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
     camera = _camera(stage, frames, marks, view, size, strip=len(states) > 1)
-    images = [render([*_grounds(stage), *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)]
+    images = [render([*grounds, *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)]
 
     columns = min(len(states), 6)
     rows = -(-len(states) // columns)
@@ -98,14 +102,6 @@ def _state(film: Film, when: float) -> int:
     if not start - slack <= when <= end + slack:
         raise ValueError(f"time: {when:g} s is not within the recording, {start:g} .. {end:g} s")
     return state_at(film.time, float(when))
-
-
-def _bodies(stage: Stage, rotations: FloatArray, origins: FloatArray) -> list[Item]:
-    return [Item(part.solid.moved(rotations[part.body], origins[part.body]), part.color) for part in stage.parts]
-
-
-def _grounds(stage: Stage) -> list[Item]:
-    return [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
 
 
 def _camera(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -36,39 +37,27 @@ def synthesize_tosses(
     random = np.random.default_rng(seed)
     starts = np.array([_throw(random) for _ in range(count)])
     rows = np.arange(count + 1) * samples
-    # Poses do not matter before the first simulation, only the number of rows does.
-    blank = _tosses(starts, np.zeros((count * samples, 3)), np.zeros((count * samples, 4)), rows, first_row=0)
-    recordings = [simulate_toss(blank, i, truth) for i in range(count)]
-    sampled = [recording.q[:: truth.substeps] for recording in recordings]
-    scored = LEAD * truth.substeps
-    states = np.array([np.concatenate((recording.q[scored], recording.v[scored])) for recording in recordings])
-    poses = np.concatenate(sampled)
-    return _tosses(states, poses[:, :3].copy(), poses[:, 3:].copy(), rows, first_row=LEAD)
-
-
-def _tosses(
-    states: NDArray[np.float64],
-    positions: NDArray[np.float64],
-    quaternions: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    first_row: int,
-) -> CubeTosses:
-    """Return tosses of the published cube."""
-    count = len(states)
-    return CubeTosses(
+    blank = CubeTosses(
         path=Path("synthetic"),
         dt=1.0 / 148.0,
         half_width=0.0524,
         mass=0.37,
         inertia=0.00081,
         gravity=9.81,
-        pos=positions,
-        quat_wxyz=quaternions,
-        offsets=offsets,
+        # Poses do not matter before the first simulation, only the number of rows does.
+        pos=np.zeros((count * samples, 3)),
+        quat_wxyz=np.zeros((count * samples, 4)),
+        offsets=rows,
         toss_id=np.arange(count),
-        eval_start=np.full(count, first_row),
-        eval_ic=states,
+        eval_start=np.zeros(count, dtype=np.int64),
+        eval_ic=starts,
     )
+    recordings = [simulate_toss(blank, i, truth) for i in range(count)]
+    scored = LEAD * truth.substeps
+    states = np.array([np.concatenate((recording.q[scored], recording.v[scored])) for recording in recordings])
+    poses = np.concatenate([recording.q[:: truth.substeps] for recording in recordings])
+    first, position, turn = np.full(count, LEAD), poses[:, :3].copy(), poses[:, 3:].copy()
+    return replace(blank, pos=position, quat_wxyz=turn, eval_start=first, eval_ic=states)
 
 
 def _throw(random: np.random.Generator) -> NDArray[np.float64]:

@@ -12,8 +12,7 @@ from contactlab.lab.racing.entrant import Entrant, entrant_of, limited, with_fie
 from contactlab.lab.racing.kinds import kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.row import Row
-from contactlab.lab.racing.timing import timed, warm_up
-from contactlab.lab.racing.verdict import measured
+from contactlab.lab.racing.trial import measured, timed, warm_up
 from contactlab.lab.sweeps import sweep
 
 __all__ = ["CurvePoint", "ResidualCurve", "curves_of", "pick_problems", "residual_curve", "run_curve"]

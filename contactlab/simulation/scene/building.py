@@ -18,7 +18,6 @@ from contactlab.multibody.urdf import UrdfBox, UrdfSphere
 from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.joints import add_joints, add_loop, model_arguments
 from contactlab.simulation.scene.parsing import MOST_BODIES
-from contactlab.simulation.scene.shapes import build_shape
 from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
@@ -106,12 +105,10 @@ def _placed(body: schema.FixedEntry, scene: schema.SceneEntry) -> list[tuple[Pla
     """Return the shapes of a body with their materials."""
     shapes = []
     for part in body.parts:
-        with part.table.blame():
-            shape = build_shape(part.shape)
         surface, table = (part.surface, part.table) if part.surface is not None else (body.surface, body.table)
         # The reader has refused a part without a surface in a body without one.
         assert surface is not None
-        shapes.append((Placed(shape, part.pose.placement()), _material(surface, scene, table)))
+        shapes.append((Placed(part.shape, part.pose.placement()), _material(surface, scene, table)))
     return shapes
 
 
@@ -128,7 +125,7 @@ def _inertia(body: schema.BodyEntry, shapes: list[Placed]) -> RigidInertia:
     solids = [shape.shape.inertia() for shape in shapes]
     if None in solids:
         if body.mass is None or body.inertia is None:
-            kind = body.parts[solids.index(None)].shape.kind
+            kind = body.parts[solids.index(None)].table.text("shape")
             raise body.table.error("inertia", f"{kind} has no volume here: give 'mass' and 'inertia'")
         return RigidInertia(body.mass, body.com, inertia=body.inertia)
     parts = [own.moved(shape.pose) for own, shape in zip(solids, shapes, strict=True) if own is not None]
@@ -173,8 +170,8 @@ def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.Sc
             raise link.table.error("body", f"no link is called '{link.body}'{suggestion(link.body, model.names)}")
         material = _material(link.surface, scene, link.table)
         with link.table.blame():
-            one, place = build_shape(link.shape), link.pose.placement()
-            builder.add_shape(prefix + link.body, one, material, placement=place, **link.filter.bits())
+            place = link.pose.placement()
+            builder.add_shape(prefix + link.body, link.shape, material, placement=place, **link.filter.bits())
 
 
 def _inside(robot: schema.RobotEntry, folder: Path) -> Path:
@@ -225,11 +222,10 @@ def _pose(pose: schema.PoseEntry) -> tuple[FloatArray, FloatArray]:
     return np.array((*pose.position, *pose.quaternion)), np.array((*pose.velocity, *pose.angular_velocity))
 
 
-def _material(surface: schema.SurfaceEntry, scene: schema.SceneEntry, table: Table) -> Material:
-    if surface.name is not None:
-        if surface.name not in scene.materials:
-            detail = f"there is no [[material]] '{surface.name}'{suggestion(surface.name, scene.materials)}"
-            raise table.error("material", detail)
-        surface = scene.materials[surface.name]
-    with table.blame():
-        return surface.material()
+def _material(surface: schema.Surface, scene: schema.SceneEntry, table: Table) -> Material:
+    if isinstance(surface, Material):
+        return surface
+    if surface not in scene.materials:
+        detail = f"there is no [[material]] '{surface}'{suggestion(surface, scene.materials)}"
+        raise table.error("material", detail)
+    return scene.materials[surface]

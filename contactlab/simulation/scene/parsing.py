@@ -6,6 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
+from contactlab.contact import Material
 from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
 from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
@@ -55,15 +56,12 @@ def parse_scene(root: Table) -> schema.SceneEntry:
             raise root.error(key, f"unknown section{suggestion(key, _TOP)}")
     root.required("scene", "stepper")
     head = root.table("scene", ("name", "description", "gravity", "planar", "duration", "body_contacts"))
-    materials: dict[str, schema.SurfaceEntry] = {}
+    materials: dict[str, Material] = {}
     for table in root.tables("material", ("name", *_NUMBERS), MOST_ENTRIES):
         name = table.text("name")
         if name in materials:
             raise table.error("name", f"'{name}' is used already")
-        materials[name] = _numbers(table, name)
-        with table.blame():
-            # Here, not where it is used: the fault is on this line.
-            materials[name].material()
+        materials[name] = _numbers(table)
     half_space_keys = ("name", "normal", "point", *_SURFACE, *FILTER)
     half_spaces = [_half_space(table) for table in root.tables("half_space", half_space_keys, MOST_ENTRIES)]
     bodies = [_body(table) for table in root.tables("body", _BODY, MOST_BODIES)]
@@ -174,7 +172,7 @@ def _parts(table: Table) -> tuple[schema.PartEntry, ...]:
     return tuple(parts)
 
 
-def _own_surface(table: Table) -> schema.SurfaceEntry | None:
+def _own_surface(table: Table) -> schema.Surface | None:
     """Return a table's surface; None for a body or part of one that leaves it to the other."""
     if ("shape" in table and "name" in table) or any(key in table for key in _SURFACE):
         return _surface(table)
@@ -229,7 +227,7 @@ def _robot(table: Table) -> schema.RobotEntry:
         q=_state(table, "q"),
         v=_state(table, "v"),
         pose=_pose(table),
-        surface=_surface(table) if collisions else schema.SurfaceEntry(None, 0.0),
+        surface=_surface(table) if collisions else Material(0.0),
         filter=whole,
         shapes=tuple(shapes),
         joints=joints_entry(table),
@@ -247,19 +245,19 @@ def _state(table: Table, key: str) -> schema.Vector | dict[str, float]:
     return table.vector(key, None)
 
 
-def _surface(table: Table) -> schema.SurfaceEntry:
+def _surface(table: Table) -> schema.Surface:
     if table.one_of("material", "mu") == "material":
         for key in _NUMBERS[1:]:
             if key in table:
                 raise table.error(key, "belongs to 'mu'; a material has its own")
-        return schema.SurfaceEntry(table.text("material"), 0.0)
-    return _numbers(table, None)
+        return table.text("material")
+    return _numbers(table)
 
 
-def _numbers(table: Table, name: str | None) -> schema.SurfaceEntry:
-    stiffness = table.number("stiffness") if "stiffness" in table else math.inf
-    others = {key: table.number(key, 0.0) for key in ("restitution", "dissipation", "torsional", "rolling")}
-    return schema.SurfaceEntry(name, table.number("mu"), stiffness=stiffness, **others)
+def _numbers(table: Table) -> Material:
+    numbers = {key: table.number(key) for key in _NUMBERS if key in table or key == "mu"}
+    with table.blame():
+        return Material(**numbers)
 
 
 def _filter(table: Table, whole: schema.FilterEntry | None = None) -> schema.FilterEntry:

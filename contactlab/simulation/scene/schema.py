@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
-from contactlab.contact import Material
+from contactlab.contact import Material, Shape
 from contactlab.simulation.scene.joints import JointsEntry, LoopEntry
 from contactlab.simulation.scene.table import Table
 from contactlab.spatial import Transform, quaternion
@@ -27,39 +26,12 @@ __all__ = [
     "PoseEntry",
     "RobotEntry",
     "SceneEntry",
-    "ShapeEntry",
     "StepperEntry",
-    "SurfaceEntry",
 ]
 
 Vector = tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class SurfaceEntry:
-    """A material by its name in ``[[material]]``, or by its numbers where it is used."""
-
-    name: str | None
-    mu: float
-    restitution: float = 0.0
-    stiffness: float = math.inf
-    dissipation: float = 0.0
-    torsional: float = 0.0
-    rolling: float = 0.0
-
-    def material(self) -> Material:
-        """Return the material of these numbers, refused where they make none."""
-        return Material(
-            self.mu, self.restitution, self.stiffness, self.dissipation, torsional=self.torsional, rolling=self.rolling
-        )
-
-
-@dataclass(frozen=True)
-class ShapeEntry:
-    """A shape: ``kind`` is the word in the file, ``numbers`` what goes with it by key."""
-
-    kind: str
-    numbers: dict[str, Any]
+#: A material, or the name of one in ``[[material]]``.
+Surface = Material | str
 
 
 @dataclass(frozen=True)
@@ -92,9 +64,9 @@ class FilterEntry:
 class PartEntry:
     """``[[body.part]]``: one of several shapes of a body, at a pose in it; without a surface it has the body's."""
 
-    shape: ShapeEntry
+    shape: Shape
     pose: PoseEntry
-    surface: SurfaceEntry | None
+    surface: Surface | None
     filter: FilterEntry
     table: Table = field(repr=False, compare=False)
 
@@ -106,7 +78,7 @@ class HalfSpaceEntry:
     name: str
     normal: Vector
     point: Vector
-    surface: SurfaceEntry
+    surface: Surface
     filter: FilterEntry
     table: Table = field(repr=False, compare=False)
 
@@ -115,7 +87,7 @@ class HalfSpaceEntry:
 class LinkShapeEntry(PartEntry):
     """``[[robot.shape]]``: a shape of one link, at a pose in it."""
 
-    surface: SurfaceEntry
+    surface: Surface
     body: str
 
 
@@ -125,7 +97,7 @@ class FixedEntry:
 
     name: str
     parts: tuple[PartEntry, ...]
-    surface: SurfaceEntry | None
+    surface: Surface | None
     pose: PoseEntry
     table: Table = field(repr=False, compare=False)
 
@@ -181,7 +153,7 @@ class RobotEntry:
     q: Vector | dict[str, float]
     v: Vector | dict[str, float]
     pose: PoseEntry
-    surface: SurfaceEntry
+    surface: Surface
     filter: FilterEntry
     shapes: tuple[LinkShapeEntry, ...]
     joints: JointsEntry
@@ -207,7 +179,7 @@ class SceneEntry:
     gravity: Vector
     planar: Vector | None
     duration: float
-    materials: dict[str, SurfaceEntry]
+    materials: dict[str, Material]
     stepper: StepperEntry
     half_spaces: tuple[HalfSpaceEntry, ...]
     fixed: tuple[FixedEntry, ...]

@@ -9,10 +9,9 @@ from typing import Any
 
 from contactlab.contact import ConvexPoints, Mesh, Shape
 from contactlab.contact.shapes import ALL_SHAPES
-from contactlab.simulation.scene.schema import ShapeEntry
 from contactlab.simulation.scene.table import Table, suggestion
 
-__all__ = ["SHAPE_KEYS", "build_shape", "parse_shape"]
+__all__ = ["SHAPE_KEYS", "parse_shape"]
 
 MOST_POINTS = 1000
 MOST_ROWS = 500
@@ -39,7 +38,7 @@ def _keys(kind: str) -> dict[str, dataclasses.Field[Any]]:
 SHAPE_KEYS = ("shape", *dict.fromkeys(key for kind in SHAPES for key in _keys(kind)), "size")
 
 
-def parse_shape(table: Table) -> ShapeEntry:
+def parse_shape(table: Table) -> Shape:
     """Return the shape a table speaks of; keys of another kind of shape are refused."""
     kind = table.text("shape")
     if kind not in SHAPES:
@@ -49,14 +48,17 @@ def parse_shape(table: Table) -> ShapeEntry:
         if key in table and key not in keys and (kind, key) != ("box", "size"):
             raise table.error(key, f"does not belong to a {kind}")
     if kind == "box" and table.one_of("half_extents", "size") == "size":
-        return ShapeEntry(kind, {"half_extents": tuple(0.5 * value for value in table.vector("size", 3))})
-    numbers = {}
+        numbers: dict[str, Any] = {"half_extents": tuple(0.5 * value for value in table.vector("size", 3))}
+        keys = {}
+    else:
+        numbers = {}
     for i, (key, field) in enumerate(keys.items()):
         default = inspect.signature(SHAPES[kind]).parameters[field.name].default
         # A shape of no numbers at all is none: the first is always asked for.
         known = None if i == 0 or default is inspect.Parameter.empty else default
         numbers[field.name] = _read(table, key, str(field.type), known)
-    return ShapeEntry(kind, numbers)
+    with table.blame():
+        return SHAPES[kind](**numbers)
 
 
 def _read(table: Table, key: str, of: str, default: Any) -> Any:
@@ -69,8 +71,3 @@ def _read(table: Table, key: str, of: str, default: Any) -> Any:
         columns = len(table.vectors(key, None, MOST_ROWS)[0])
         return table.vectors(key, columns, MOST_ROWS)
     return table.vector(key, 3 if of == "Vector" else 2, default)
-
-
-def build_shape(entry: ShapeEntry) -> Shape:
-    """Return the shape."""
-    return SHAPES[entry.kind](**entry.numbers)

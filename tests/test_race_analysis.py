@@ -18,7 +18,7 @@ from contactlab.lab.racing import (
     write_rows,
 )
 from contactlab.lab.racing.html.limitations import limitations
-from contactlab.lab.racing.machine import Machine
+from contactlab.lab.racing.race_report import Machine
 from contactlab.lab.racing.row import family_of
 from contactlab.lab.racing.summary import fields_of, summaries
 

@@ -31,13 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=kinds.whole, default=0, help="another seed, other throws (default %(default)s)")
 
 
+@compiling_beside()
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, print energy and the worst certificate, write record, replay and plot."""
-    with compiling_beside():
-        return _run(arguments)
-
-
-def _run(arguments: argparse.Namespace) -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     world, stepper = demo_world(arguments.seed), demo_stepper()
     names = ", ".join(world.model.names)

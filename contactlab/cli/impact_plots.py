@@ -42,6 +42,7 @@ def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -
     approach = -np.einsum("ni,ni->n", data.normal, data.before)
     leaves = np.einsum("ni,ni->n", data.normal, data.after)
     clear = approach > 0.1
+    ratio = leaves[clear] / approach[clear]
     fit = min((fit for fit in fits if "exponent" in fit.model.parameters), key=lambda fit: float(np.mean(fit.errors)))
     numbers = dict(zip(fit.model.parameters, fit.values.tolist(), strict=True))
     curves = {}
@@ -50,13 +51,7 @@ def plot_impacts(folder: Path, data: PlanarImpacts, fits: Sequence[PlanarFit]) -
             reading = "consistent" if one.model.consistent else "as stored"
             curves[f"{one.model.law}, {reading}"] = one.errors
     return [
-        plot_restitution(
-            folder / "restitution.png",
-            approach[clear],
-            leaves[clear] / approach[clear],
-            numbers["e"],
-            numbers["exponent"],
-        ),
+        plot_restitution(folder / "restitution.png", approach[clear], ratio, numbers["e"], numbers["exponent"]),
         plot_error_curves(folder / "impact_errors.png", curves),
     ]
 

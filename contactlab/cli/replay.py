@@ -76,13 +76,5 @@ def write_plots(recording: Recording, folder: Path) -> list[Path]:
     from contactlab import plotting
 
     folder.mkdir(parents=True, exist_ok=True)
-    plots = (
-        plotting.summary,
-        plotting.ledger,
-        plotting.forces,
-        plotting.modes,
-        plotting.gaps,
-        plotting.effort,
-        plotting.certificates,
-    )
-    return [plotting.save(plot(recording), folder / f"{plot.__name__}.png") for plot in plots]
+    names = ("summary", "ledger", "forces", "modes", "gaps", "effort", "certificates")
+    return [plotting.save(getattr(plotting, name)(recording), folder / f"{name}.png") for name in names]

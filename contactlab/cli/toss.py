@@ -17,10 +17,10 @@ from contactlab.lab.progress import Progress
 from contactlab.studies import MODELS, PUBLISHED, TossReport, TossSettings, format_table, run_tosses
 from contactlab.studies.toss_tables import (
     CURVE_MU,
+    SCAN_HEADER,
     ablations,
     format_ablation,
     format_scan_row,
-    scan_header,
     scan_tosses,
     write_csv,
 )
@@ -158,7 +158,7 @@ def _print_account(report: TossReport) -> None:
 def _scan(tosses: CubeTosses, settings: TossSettings, arguments: argparse.Namespace) -> int:
     """Score a grid of mu and k, print it, write picture and numbers; return the number of failed tosses."""
     cones = arguments.curve_edges if arguments.curve else [settings.edges]
-    print(scan_header())
+    print(SCAN_HEADER)
     reports = []
     for report in scan_tosses(tosses, settings, arguments.scan_mu or CURVE_MU, cones, workers=arguments.workers):
         reports.append(report)

@@ -38,14 +38,8 @@ class Readout:
     def of_step(cls, time: float, energy: float, contacts: ContactTable, certificates: CertificateTable) -> Readout:
         """Numbers of a state from the tables of the step that led to it."""
         worst = certificates.worst() if len(certificates) else None
-        return cls(
-            time,
-            energy,
-            len(contacts),
-            int(np.count_nonzero(contacts.mode != OPEN)),
-            None if worst is None else worst.scaled,
-            None if worst is None else worst.mechanical,
-        )
+        scaled, mechanical = (None, None) if worst is None else (worst.scaled, worst.mechanical)
+        return cls(time, energy, len(contacts), int(np.count_nonzero(contacts.mode != OPEN)), scaled, mechanical)
 
     @classmethod
     def of_state(cls, recording: Recording, i: int) -> Readout:

@@ -205,7 +205,8 @@ def _balls(world: World, link: NDArray[np.int64]) -> list[Candidate]:
     surfaces = list(zip(world.surfaces, world.surface_bodies, strict=True))
     for i, (a, body_a) in enumerate(surfaces):
         for b, body_b in surfaces[i + 1 :]:
-            joined = link[body_a] == link[body_b] or _neighbours(world, body_a, body_b)
+            one, other = world.model.bodies[body_a], world.model.bodies[body_b]
+            joined = link[body_a] == link[body_b] or one.parent == other.name or other.parent == one.name
             if body_a == body_b or joined or frozenset((body_a, body_b)) in ignored:
                 continue
             if not (isinstance(a.shape, Sphere) and isinstance(b.shape, Sphere)):
@@ -221,8 +222,3 @@ def _balls(world: World, link: NDArray[np.int64]) -> list[Candidate]:
             args = (names[body_a], pa[0], float(ra[0]), names[body_b], pb[0], float(rb[0]), mu, e, name)
             found.append(BallOnBall(*args))
     return found
-
-
-def _neighbours(world: World, a: int, b: int) -> bool:
-    bodies = world.model.bodies
-    return bodies[a].parent == bodies[b].name or bodies[b].parent == bodies[a].name

@@ -178,7 +178,10 @@ def _explained(
     """What a problem and its answer say beside when and where it came up."""
     blocks = problem.blocks()
     N, J = blocks.J[: blocks.nc], blocks.J
-    condition = _condition(N @ blocks.Y[: blocks.nc].T)
+    response = N @ blocks.Y[: blocks.nc].T
+    values = np.linalg.eigvalsh(response) if response.size else np.ones(1)
+    positive = values[values > 1e-13 * max(values[-1], 0.0)]
+    condition = float(positive[-1] / positive[0]) if positive.size else 1.0
     rank_normal, rank = (int(np.linalg.matrix_rank(A)) if A.size else 0 for A in (N, J))
     advice = [] if result.solved else [result.status.advice]
     if rank_normal < blocks.nc:
@@ -192,12 +195,6 @@ def _explained(
     reason = f"{'Solved now' if result.solved else 'The contact problem was not solved'}: {result.describe()}"
     found = replace(base, reason=reason, problem=problem, result=result, solved=result.solved, advice=tuple(advice))
     return replace(found, rank_normal=rank_normal, rank=rank, condition=condition)
-
-
-def _condition(A: FloatArray) -> float:
-    values = np.linalg.eigvalsh(A) if A.size else np.ones(1)
-    positive = values[values > 1e-13 * max(values[-1], 0.0)]
-    return float(positive[-1] / positive[0]) if positive.size else 1.0
 
 
 def _other(world: World, body: int, half_space: int) -> str:

@@ -138,7 +138,9 @@ def simulate(
 
     def report(rows: Rows) -> None:
         if progress is not None:
-            progress(driver.step, _expected(driver, stepper, end) if total is None else total)
+            # Where the number of steps is not known: if every one from here on has the full size.
+            left = 0.0 if end is None else max(0.0, end - driver.time)
+            progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
         if watch is not None and rows["time"].size:
             watch(StepResult.of_rows(world, rows, driver.state(), driver.step - 1))
 
@@ -198,9 +200,3 @@ def _length(
         return None, start.time + seconds - ROUNDING * min(stepper.h, seconds)
     # A duration that is a multiple of h up to rounding means that multiple.
     return math.ceil(seconds / stepper.h * (1.0 - 1e-12)), None
-
-
-def _expected(driver: Driver, stepper: TimeStepping, end: float | None) -> int:
-    """Steps in all if every one from here on has the full size."""
-    left = 0.0 if end is None else max(0.0, end - driver.time)
-    return driver.step + math.ceil(left / stepper.h)

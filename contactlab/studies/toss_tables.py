@@ -20,13 +20,13 @@ __all__ = [
     "CURVE_MU",
     "INGREDIENTS",
     "PUBLISHED",
+    "SCAN_HEADER",
     "Ablation",
     "PublishedRow",
     "ablations",
     "format_ablation",
     "format_scan_row",
     "format_table",
-    "scan_header",
     "scan_tosses",
     "write_csv",
 ]
@@ -39,6 +39,8 @@ INGREDIENTS: dict[str, tuple[str, ...]] = {
     "gravity of the data": ("gravity",),
 }
 
+#: Head of the table `format_scan_row` fills.
+SCAN_HEADER = "  k      mu  position, % width  rotation, deg  failed  seconds"
 #: Friction coefficients of the curve.
 CURVE_MU = (0.14, 0.15, 0.16, 0.165, 0.17, 0.175, 0.18, 0.185, 0.19, 0.2, 0.22)
 
@@ -130,11 +132,6 @@ def scan_tosses(
     for edges in cones:
         for mu in frictions:
             yield run_tosses(tosses, replace(settings, mu=mu, edges=edges), workers=workers)
-
-
-def scan_header() -> str:
-    """Return the head of the table `format_scan_row` fills."""
-    return "  k      mu  position, % width  rotation, deg  failed  seconds"
 
 
 def format_scan_row(report: TossReport) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import time
 
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
@@ -11,7 +9,7 @@ from contactlab.drawing.stage import poses_at
 from contactlab.simulation import StepResult, World
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
-from contactlab.viewer.server import aim_camera, open_server
+from contactlab.viewer.server import aim_camera, open_server, stop
 
 __all__ = ["Live", "live"]
 
@@ -61,8 +59,7 @@ class Live:
 
     def close(self) -> None:
         """End the server."""
-        with contextlib.redirect_stdout(io.StringIO()):
-            self._server.stop()
+        stop(self._server)
 
     def __enter__(self) -> Live:
         return self

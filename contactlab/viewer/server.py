@@ -16,7 +16,7 @@ from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["HOST", "aim_camera", "free_port", "legend", "open_server", "serving"]
+__all__ = ["HOST", "aim_camera", "free_port", "legend", "open_server", "serving", "stop"]
 
 HOST = "127.0.0.1"
 
@@ -37,8 +37,13 @@ def serving(port: int) -> Iterator[viser.ViserServer]:
     try:
         yield server
     finally:
-        with contextlib.redirect_stdout(io.StringIO()):
-            server.stop()
+        stop(server)
+
+
+def stop(server: viser.ViserServer) -> None:
+    """End a server, without a word of its own."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        server.stop()
 
 
 def free_port() -> int:

@@ -17,9 +17,8 @@ from contactlab.lab.datasets import load_problems
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing.entrant import Entrant, entrants_of, peers_of
 from contactlab.lab.racing.kinds import KINDS, Kind, kind_of
-from contactlab.lab.racing.machine import load_average, this_machine
 from contactlab.lab.racing.problem_files import keep_problem
-from contactlab.lab.racing.race_report import RaceReport
+from contactlab.lab.racing.race_report import RaceReport, load_average, this_machine
 from contactlab.lab.racing.residual_curve import curves_of, pick_problems
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
 from contactlab.lab.racing.trial import run_trial, unanswered

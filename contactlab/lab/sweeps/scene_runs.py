@@ -80,7 +80,11 @@ def scene_sweep(
         Seeds or spread that cannot be used, and what `contactlab.lab.sweep` refuses.
     """
     parameters, spread = dict(parameters or {}), dict(spread or {})
-    _check_seeds(seeds, spread)
+    for seed in seeds:
+        if not whole(seed, 0):
+            raise SweepError(f"seeds must be whole numbers >= 0, got {seed!r}")
+    if spread and not len(seeds):
+        raise SweepError("spread needs seeds")
     source: dict[str, Any]
     if isinstance(scene, str | os.PathLike):
         path = Path(os.path.abspath(scene))
@@ -202,14 +206,6 @@ def _checked_file(path: Path, parameters: Mapping[str, Sequence[Any]], spread: M
                 raise SweepError(f"spread: '{name}' must be a number >= 0, or one for each entry, got {deviation!r}")
         check_scene(change_table(first, _drawn(first, spread, 0)))
     return _sha256(text)
-
-
-def _check_seeds(seeds: Sequence[int], spread: Mapping[str, Any]) -> None:
-    for seed in seeds:
-        if not whole(seed, 0):
-            raise SweepError(f"seeds must be whole numbers >= 0, got {seed!r}")
-    if spread and not len(seeds):
-        raise SweepError("spread needs seeds")
 
 
 def _plain(value: Any) -> Any:

@@ -62,7 +62,9 @@ def solver_from(text: str) -> Any:
     if bracket and not rest.endswith(")"):
         raise RaceError(f"{text!r}: the bracket is not closed")
     if ":" in name:
-        made = _made(_users_own(name.strip()), _arguments(rest[:-1], text) if bracket else ([], {}), text)
+        call = _parsed(f"f({rest[:-1]})", text)
+        assert isinstance(call, ast.Call)
+        made = _made(_users_own(name.strip()), _values(call, text), text)
     else:
         made = _built(_parsed(text, text), text)
     if not callable(getattr(made, "solve", None)):
@@ -77,12 +79,6 @@ def _parsed(source: str, text: str) -> ast.expr:
         raise RaceError(
             f"{text!r} is no solver; write a name, with settings Name(field=value), or path.py:Name"
         ) from None
-
-
-def _arguments(source: str, text: str) -> tuple[list[Any], dict[str, Any]]:
-    call = _parsed(f"f({source})", text)
-    assert isinstance(call, ast.Call)
-    return _values(call, text)
 
 
 def _values(call: ast.Call, text: str) -> tuple[list[Any], dict[str, Any]]:

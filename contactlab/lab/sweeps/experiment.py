@@ -152,8 +152,8 @@ def _leaves(root: Table, key: str, *, lists: bool) -> dict[str, Any]:
 
 def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> None:
     for key, value in table.values.items():
-        # A key that was quoted in the file is a path already, or a name with spaces.
-        name = f"{prefix}{_quoted(key) if prefix else key}"
+        # A key that was quoted in the file is a path already, or a name with spaces; below others, with dots, a part.
+        name = f'{prefix}"{key}"' if prefix and "." in key else f"{prefix}{key}"
         if isinstance(value, dict):
             _collect(table.table(key, None), f"{name}.", lists, leaves)
         elif lists and (not isinstance(value, list) or not value):
@@ -162,11 +162,6 @@ def _collect(table: Table, prefix: str, lists: bool, leaves: dict[str, Any]) -> 
             raise table.error(key, f"'{name}' is given twice")
         else:
             leaves[name] = value
-
-
-def _quoted(key: str) -> str:
-    """Return a key below others as a part of a path, in quotes where it has dots of its own."""
-    return f'"{key}"' if "." in key else key
 
 
 def _solvers(root: Table) -> dict[str, dict[str, list[Any]]]:

@@ -68,23 +68,16 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
     return rows
 
 
-if sys.platform == "win32":
+def _take(file: IO[bytes], folder: Path) -> None:
+    """Lock the folder until the file is closed, which the end of this process does by itself."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
 
-    def _take(file: IO[bytes], folder: Path) -> None:
-        import msvcrt
-
-        try:
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        except OSError:
-            raise SweepError(f"{folder}: another sweep is writing here") from None
+        else:
+            import fcntl
 
-else:
-
-    def _take(file: IO[bytes], folder: Path) -> None:
-        """Lock the folder until the file is closed, which the end of this process does by itself."""
-        import fcntl
-
-        try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise SweepError(f"{folder}: another sweep is writing here") from None
+    except OSError:
+        raise SweepError(f"{folder}: another sweep is writing here") from None

@@ -61,18 +61,16 @@ class StepperState:
             raise SimulationConfigError("z", f"has {z.shape[0]} rows for {ids.size} contact ids")
         row_z = finite_array(self.row_z, "row_z", (row_ids.size, 2), SimulationConfigError)
         set_field = object.__setattr__
-        set_field(self, "q", read_only(finite_array(self.q, "q", (None,), SimulationConfigError)))
-        set_field(self, "v", read_only(finite_array(self.v, "v", (None,), SimulationConfigError)))
-        set_field(self, "time", finite_number(self.time, "time", SimulationConfigError))
-        set_field(self, "h", finite_number(self.h, "h", SimulationConfigError))
+        for name in ("q", "v", "rest", "tau"):
+            set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
+        for name in ("time", "h"):
+            set_field(self, name, finite_number(getattr(self, name), name, SimulationConfigError))
         if self.h < 0.0:
             raise SimulationConfigError("h", f"must not be negative, got {self.h}")
         set_field(self, "contact_ids", ids)
         set_field(self, "z", read_only(z))
         set_field(self, "row_ids", row_ids)
         set_field(self, "row_z", read_only(row_z))
-        for name in ("rest", "tau"):
-            set_field(self, name, read_only(finite_array(getattr(self, name), name, (None,), SimulationConfigError)))
 
     @classmethod
     def of_run(cls, time: float, h: float, **arrays: NDArray[Any]) -> StepperState:

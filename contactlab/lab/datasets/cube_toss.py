@@ -39,7 +39,6 @@ __all__ = ["CubeTosses", "Toss", "load_cube_tosses", "save_cube_tosses"]
 
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
 
-_OPTIONAL_PER_TOSS_INTEGERS = ("duplicate_group", "contactnets_id", "eval_ic_fitted")
 _SCALARS = ("dt", "half_width", "mass", "inertia", "gravity")
 
 
@@ -132,10 +131,14 @@ def load_cube_tosses(path: str | Path) -> CubeTosses:
     _require_offsets(path, offsets, n_rows)
     n_tosses = offsets.size - 1
     toss_id, eval_start = arrays.integers("toss_id", n_tosses), arrays.integers("eval_start", n_tosses)
-    for name in _OPTIONAL_PER_TOSS_INTEGERS:
+    for name in ("duplicate_group", "contactnets_id", "eval_ic_fitted"):
         if name in arrays:
             arrays.integers(name, n_tosses)
-    _require_start_inside(path, eval_start, np.diff(offsets))
+    lengths = np.diff(offsets)
+    outside = np.flatnonzero((eval_start < 0) | (eval_start >= lengths))
+    if outside.size:
+        i = int(outside[0])
+        raise DatasetError(path, f"eval_start[{i}]", f"{eval_start[i]} lies outside the {lengths[i]} rows of its toss")
     initial = arrays.floats("eval_ic", n_tosses, 13)
     _require_unit(path, "eval_ic", initial[:, 3:7])
     scalars = {name: arrays.positive(name) for name in _SCALARS}
@@ -172,14 +175,6 @@ def _require_offsets(path: Path, offsets: NDArray[np.int64], n_rows: int) -> Non
         raise DatasetError(path, f"offsets[{i}]", f"{offsets[i]} does not exceed the entry before it, {offsets[i - 1]}")
     if offsets[-1] != n_rows:
         raise DatasetError(path, f"offsets[{offsets.size - 1}]", f"{offsets[-1]}, expected the {n_rows} rows of pos")
-
-
-def _require_start_inside(path: Path, start: NDArray[np.int64], lengths: NDArray[np.int64]) -> None:
-    """Raise on the first scored window that does not start inside its toss."""
-    bad = np.flatnonzero((start < 0) | (start >= lengths))
-    if bad.size:
-        i = int(bad[0])
-        raise DatasetError(path, f"eval_start[{i}]", f"{start[i]} lies outside the {lengths[i]} rows of its toss")
 
 
 def save_cube_tosses(path: str | Path, tosses: CubeTosses) -> Path:

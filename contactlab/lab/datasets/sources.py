@@ -38,39 +38,33 @@ class Source:
 
 
 _FCLIB = "https://media.githubusercontent.com/media/FrictionalContactLibrary/fclib-library"
-_FCLIB_FILES = (
-    (
+# The commit at which each file is had, and its SHA-256.
+_FCLIB_FILES = {
+    "Capsules/Capsules-i10069-520.hdf5": (
         "b6203dec7845c3ad4ce0f0c305cf10544dae4261",
-        "Capsules/Capsules-i10069-520.hdf5",
         "4ed861e4173df52e5f9e6d7a0a7c462f19ea20a9dca47de8fb7fa8a4e19fe56d",
     ),
-    (
+    "Chain/Chain-i92-70.hdf5": (
         "cb223ffd76a6609bae46cfd41dbccfbc5f46293f",
-        "Chain/Chain-i92-70.hdf5",
         "5468eec7fb6d6dc1f3ed5a504b5706f7cc82b7b644e99ba8c202278f7a35f1f0",
     ),
-    (
+    "BoxesStack/BoxesStack1-i10267-324.hdf5": (
         "f53395d89c97c777f68405f511a15406b08c1b19",
-        "BoxesStack/BoxesStack1-i10267-324.hdf5",
         "12a7ed61f60c1f7a680508fa1a99e79ec0604d6e005f623da0cdf3b46f129553",
     ),
-    (
+    "100_PR_PerioBox/LMGC_100_PR_PerioBox-i00085-38-01500.hdf5": (
         "e846a9cf0c0f2165122a5c0342d47c3b52cec6db",
-        "100_PR_PerioBox/LMGC_100_PR_PerioBox-i00085-38-01500.hdf5",
         "9c4b8408695aa3994aedf154c6125e65ef8264e3bcf59a90d1fad5d282c1e2c0",
     ),
-    (
+    "945_SP_Box_PL/LMGC_945_SP_Box_PL-i00017-2348-00003.hdf5": (
         "61c57afbc5f00c2b487a173154985f55cf6438f5",
-        "945_SP_Box_PL/LMGC_945_SP_Box_PL-i00017-2348-00003.hdf5",
         "46a97ed3797d9d331ae5f48137a7cac5a54646bfaef4d8d7ca4d75bae9247ffa",
     ),
-    (
+    "Aqueduct_PR/LMGC_AqueducPR-i00001-4476-00048.hdf5": (
         "8ae72105d99bfb5d086e8273993cab47778cecf2",
-        "Aqueduct_PR/LMGC_AqueducPR-i00001-4476-00048.hdf5",
         "77284e6bd21198b1b4ee7b38c2ae3ca6c9ff5998fd2a546a9e483407521f3378",
     ),
-)
-
+}
 
 #: Data sets by name.
 SOURCES: dict[str, Source] = {
@@ -109,6 +103,6 @@ SOURCES: dict[str, Source] = {
             f"{_FCLIB}/{commit}/{path}",
             sha256,
         )
-        for commit, path, sha256 in _FCLIB_FILES
+        for path, (commit, sha256) in _FCLIB_FILES.items()
     },
 }

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contactlab.spatial import RigidInertia, SpatialError, Transform, cross_force, cross_motion, quaternion
-from contactlab.spatial.algebra import cross_matrix, force_cross_matrix, motion_cross_matrix
+from contactlab.spatial.algebra import cross_matrix
 
 entries = st.floats(-2.0, 2.0)
 sixes = arrays(float, 6, elements=entries)
@@ -16,6 +16,17 @@ transforms = st.builds(lambda a, p: Transform(quaternion.to_matrix(quaternion.ex
 masses = st.floats(0.1, 10.0)
 halves = arrays(float, 3, elements=st.floats(0.1, 2.0))
 inertias = st.builds(lambda m, h, X: RigidInertia.solid_box(m, h).moved(X), masses, halves, transforms)
+
+
+def motion_cross_matrix(v):
+    """The matrix (6, 6) with which ``motion_cross_matrix(v) @ m`` is `cross_motion` (v, m)."""
+    w, u = cross_matrix(v[:3]), cross_matrix(v[3:])
+    return np.block([[w, np.zeros((3, 3))], [u, w]])
+
+
+def force_cross_matrix(v):
+    """The matrix (6, 6) with which ``force_cross_matrix(v) @ f`` is `cross_force` (v, f)."""
+    return -motion_cross_matrix(v).T
 
 
 @given(v=sixes, m=sixes, f=sixes)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from contactlab.spatial.arrays import FloatArray, rows_of
 from contactlab.spatial.errors import SpatialError
 
-__all__ = ["cross_force", "cross_matrix", "cross_motion", "force_cross_matrix", "motion_cross_matrix"]
+__all__ = ["cross_force", "cross_matrix", "cross_motion"]
 
 
 def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
@@ -40,24 +40,8 @@ def cross_force(v: ArrayLike, f: ArrayLike) -> FloatArray:
 
 def cross_matrix(r: ArrayLike) -> FloatArray:
     """The matrix (3, 3) with which ``cross_matrix(r) @ y`` is r x y."""
-    x, y, z = _entries("r", r, 3)
+    array = np.asarray(r, dtype=np.float64)
+    if array.shape != (3,):
+        raise SpatialError("r", f"must have shape (3,), got {array.shape}")
+    x, y, z = array
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def motion_cross_matrix(v: ArrayLike) -> FloatArray:
-    """The matrix (6, 6) with which ``motion_cross_matrix(v) @ m`` is `cross_motion` (v, m)."""
-    a = _entries("v", v, 6)
-    w, u = cross_matrix(a[:3]), cross_matrix(a[3:])
-    return np.block([[w, np.zeros((3, 3))], [u, w]])
-
-
-def force_cross_matrix(v: ArrayLike) -> FloatArray:
-    """The matrix (6, 6) with which ``force_cross_matrix(v) @ f`` is `cross_force` (v, f)."""
-    return np.asarray(-motion_cross_matrix(v).T)
-
-
-def _entries(name: str, value: ArrayLike, length: int) -> FloatArray:
-    array = np.asarray(value, dtype=np.float64)
-    if array.shape != (length,):
-        raise SpatialError(name, f"must have shape ({length},), got {array.shape}")
-    return array

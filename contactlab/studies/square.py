@@ -90,7 +90,7 @@ def run_squares(
             errors[i] = path_errors(path, recording.q[settings.substeps * path.frame], drops)
         else:
             failures.append(f"drop {path.number}: {error}")
-    return SquareReport(*errors.T, failures=tuple(failures), seconds=time.perf_counter() - started)
+    return SquareReport(*errors.T, tuple(failures), time.perf_counter() - started)
 
 
 def square_poses(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -90,7 +90,8 @@ def run_squares(
             errors[i] = path_errors(path, recording.q[settings.substeps * path.frame], drops)
         else:
             failures.append(f"drop {path.number}: {error}")
-    return SquareReport(*errors.T, tuple(failures), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return replace(SquareReport(*errors.T), failures=tuple(failures), seconds=seconds)
 
 
 def square_poses(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Generic, NamedTuple, TypeVar
 
 from lcp.arrays import Vector
@@ -21,7 +22,7 @@ class Request(NamedTuple):
     trace: bool
 
 
-class Method(Options, Generic[P_contra]):
+class Method(Options, ABC, Generic[P_contra]):
     """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`."""
 
     def solve(
@@ -47,5 +48,5 @@ class Method(Options, Generic[P_contra]):
         """
         return self._claim(problem, Request(z0, tolerance, trace))
 
-    def _claim(self, problem: P_contra, request: Request) -> Claim:
-        raise NotImplementedError
+    @abstractmethod
+    def _claim(self, problem: P_contra, request: Request) -> Claim: ...

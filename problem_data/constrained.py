@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,7 @@ _ROW = {"N": "contact", "F": "row of F", "L": "row of L", "G": "row of G", "B": 
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class ConstrainedDynamics(Generic[Blocks]):
+class ConstrainedDynamics(ABC, Generic[Blocks]):
     """Fields, row counts and blocks that both levels have."""
 
     N: LinearMap
@@ -83,8 +84,8 @@ class ConstrainedDynamics(Generic[Blocks]):
     def _evaluated(self) -> Blocks:
         return self._evaluate() if self._blocks is None else self._blocks
 
-    def _evaluate(self) -> Blocks:
-        raise NotImplementedError
+    @abstractmethod
+    def _evaluate(self) -> Blocks: ...
 
 
 def free_rows(name: str, rows: Operator | None, k: ArrayLike | None, nv: int) -> LinearMap:

@@ -266,6 +266,29 @@ def test_the_trace_ends_where_the_solution_is(solver: Any) -> None:
 
 
 @each
+@pytest.mark.nojit
+def test_no_trace_depends_on_what_memory_held_before(solver: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trace, and the answer with it, is the same whatever numbers new workspaces happen to hold."""
+    problem = lcp.LCP(definite(np.random.default_rng(12), 8), -np.ones(8))
+    first = lcp.solve(problem, solver, trace=True)
+    empty = np.empty
+
+    def held(*args: Any, **kwargs: Any) -> Any:
+        array = empty(*args, **kwargs)
+        array.fill(7)
+        return array
+
+    monkeypatch.setattr(np, "empty", held)
+    second = lcp.solve(problem, solver, trace=True)
+    monkeypatch.undo()
+    assert first.trace is not None
+    assert second.trace is not None
+    np.testing.assert_array_equal(first.trace.values, second.trace.values)
+    np.testing.assert_array_equal(first.z, second.z)
+    assert (first.status, first.iterations) == (second.status, second.iterations)
+
+
+@each
 def test_numbers_beyond_the_range_fail_cleanly(solver: Any) -> None:
     """Products that overflow: a status and a finite z, no exception and no warning."""
     problem = lcp.LCP([[1e300, -1e300], [1e300, 1e300]], [-1e300, -1e10])

@@ -80,7 +80,8 @@ class ActiveSetPivoting(Method[LCP]):
 
         n = problem.n
         M, q = kernel_arrays(problem)
-        wf = np.empty(k.active_set_float_size(n))
+        # A round may end with indices that have entered but have no values yet: what a trace reads must not be chance.
+        wf = np.zeros(k.active_set_float_size(n))
         wi = np.empty(k.active_set_int_size(n), dtype=np.int64)
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from lcp.status import Status
 from lcp.trace import TraceRecorder
 
 
-class FrictionMethod(Options):
+class FrictionMethod(Options, ABC):
     """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
 
     def solve(
@@ -31,8 +32,8 @@ class FrictionMethod(Options):
         """The method's claim on a problem from a start; `lcp.solve` checks the arguments and verifies the claim."""
         return self._claim(problem, Request(z0, tolerance, trace))
 
-    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
-        raise NotImplementedError
+    @abstractmethod
+    def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim: ...
 
 
 class Watch:

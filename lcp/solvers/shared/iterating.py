@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
@@ -60,9 +61,9 @@ class IterativeMethod(Method[LCP | BoxLCP]):
     time_limit: float
     check_interval: int | None
 
+    @abstractmethod
     def _motion(self, rows: BoxedRows, start: Vector) -> Motion | Claim:
         """How the method moves from a start, or the claim that it does not apply."""
-        raise NotImplementedError
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         rows = boxed_rows(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -141,9 +142,9 @@ class NewtonMethod(Method[LCP | BoxLCP]):
     max_iterations: int
     time_limit: float
 
+    @abstractmethod
     def _from_start(self, progress: Progress, start: Vector) -> Claim:
         """Iterate from a start until a verified solution, a point of no headway or a limit."""
-        raise NotImplementedError
 
     @np.errstate(all="ignore")
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -62,9 +63,9 @@ class ProgramMethod(Method[LCP | BoxLCP]):
     traits: ClassVar[Traits]
     polish: bool
 
+    @abstractmethod
     def _answer(self, program: Program, start: Vector | None) -> Answer:
         """The QP code's answer."""
-        raise NotImplementedError
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         z, tolerance = center_of(problem), request.tolerance

@@ -27,8 +27,6 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ErrorOf", "Member", "NpzFile", "Source", "partial_files", "write_npz", "write_whole"]
-
 ErrorOf: TypeAlias = Callable[[Path, str, str], Exception]
 
 ALIGNMENT = 64

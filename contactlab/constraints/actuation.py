@@ -16,8 +16,6 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["Actuation", "checked_mask", "is_fully_actuated", "wanted_acceleration"]
-
 # What is left of a row of unit length where there are no drives: below this, rounding.
 _ROUNDING: Final = 1e-12
 

@@ -17,8 +17,6 @@ from contactlab.multibody.kinematics import Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Closing", "Conditions", "close", "turning_entries"]
-
 # No step turns a joint further [rad]: a linear model knows nothing of what lies beyond.
 _TURN: Final = 0.7
 # Singular values below this part of the largest are zero.

@@ -31,8 +31,6 @@ from contactlab.spatial.algebra import cross_matrix
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["Condition", "ContactPlace", "CustomPlace", "LoopClosure", "conditions_of", "loop_closures", "turn_jacobian"]
-
 
 class Condition(Protocol):
     """Rows that a configuration shall make zero."""

@@ -15,8 +15,6 @@ from contactlab.multibody.joints import FloatingBase, Spherical
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Nearest", "difference_jacobian", "nearest_on_solutions"]
-
 # The last step is shorter than this [rad, m]; the error of a Newton step is of the order of its square.
 _LAST: Final = 1e-8
 # Solutions nearer than this [rad, m] need no curvature of the rows: the method then gains a decimal per step without.

@@ -20,8 +20,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-__all__ = ["AssembledPosition", "assemble_q", "checked_weights"]
-
 # While closing, coordinates without weight are this much easier to move than those of the largest weight: then even
 # those that shall stay can help out where the others cannot do it alone. The search for the nearest one undoes it.
 _SOFTEST: Final = 1e-3

@@ -19,8 +19,6 @@ from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["AssembledVelocity", "assemble_v"]
-
 # Conditions linear in v are met by the first step; the second removes rounding. The others are for rows that are not.
 _STEPS: Final = 30
 # Error that counts as met, against the sizes of what the rows add up.

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from contactlab.constraints.errors import ConstraintError
 from contactlab.spatial.arrays import finite_number
 
-__all__ = ["Baumgarte", "baumgarte_of"]
-
 
 @dataclass(frozen=True)
 class Baumgarte:

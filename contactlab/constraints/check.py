@@ -21,8 +21,6 @@ from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import finite_array, finite_number
 
-__all__ = ["ConstraintCheck", "ConstraintReport", "check_constraint"]
-
 # Steps of the free runs, whose energy drift falls as 1 / steps^2.
 _STEPS = (100, 200, 400)
 # Halving the step must take this much of the drift away, unless the drift is only rounding.

@@ -19,8 +19,6 @@ from contactlab.constraints.packing import PackedConstraints, pack_rows
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["AnyConstraint", "ConstraintSet"]
-
 #: What a set is made of; objects that only behave like a `CustomConstraint` are taken too.
 AnyConstraint: TypeAlias = ContactConstraint | LoopConstraint | CustomConstraint
 

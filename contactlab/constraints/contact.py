@@ -11,8 +11,6 @@ from contactlab.constraints.errors import ConstraintError
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-__all__ = ["ContactConstraint", "check_body", "check_label"]
-
 # How far the length of a normal may be from 1: normals typed by hand pass.
 UNIT = 1e-6
 

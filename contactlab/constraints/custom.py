@@ -11,8 +11,6 @@ from contactlab.constraints.baumgarte import Baumgarte
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["CustomConstraint", "Level"]
-
 #: What is prescribed: phi(q, t) = 0, phi(q, v, t) = 0, or rows of the acceleration alone.
 Level: TypeAlias = Literal["position", "velocity", "acceleration"]
 

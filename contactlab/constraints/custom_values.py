@@ -15,8 +15,6 @@ from contactlab.constraints.errors import ConstraintError
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["CustomRows", "read_custom"]
-
 _NEEDED = ("jacobian", "gamma")
 _ERRORS = ("position_error", "velocity_error")
 _ASSEMBLY = (

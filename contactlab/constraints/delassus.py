@@ -18,8 +18,6 @@ from contactlab.multibody.mass_matrix import factorize_mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["delassus", "solve_by_unit_forces"]
-
 
 @functools.cache
 def _kernel() -> Any:

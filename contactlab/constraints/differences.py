@@ -20,8 +20,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import point_in_body
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Comparison", "State", "bias", "position_rate", "slope", "worst", "wrench"]
-
 # Step of the central differences: their error is its square, or rounding over it.
 _STEP = 1e-5
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["ConstraintError"]
-
 
 class ConstraintError(FieldError):
     """A constraint that cannot be built, a group that does not exist, or an argument that does not fit the set."""

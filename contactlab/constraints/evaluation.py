@@ -25,19 +25,6 @@ from contactlab.multibody.kinematics import Instant, Kinematics, at_configuratio
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-__all__ = [
-    "RowValues",
-    "baumgarte_term",
-    "check_set",
-    "constraint_gamma",
-    "constraint_jacobian",
-    "constraint_position_error",
-    "constraint_velocity_error",
-    "evaluated",
-    "fill_custom",
-    "time_of",
-]
-
 _NONE = np.zeros(0)
 
 

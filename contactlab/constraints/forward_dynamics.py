@@ -39,8 +39,6 @@ from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["ConstrainedMotion", "Method", "check_method", "forward_dynamics_constraints", "solve_by"]
-
 #: How the system is solved; see `forward_dynamics_constraints`.
 Method = Literal["direct", "range_space_sparse", "null_space", "kokkevis"]
 

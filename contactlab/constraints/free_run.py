@@ -14,8 +14,6 @@ from contactlab.multibody.energy import kinetic_energy, potential_energy
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["FreeRun", "free_run"]
-
 
 @dataclass(frozen=True)
 class FreeRun:

@@ -15,8 +15,6 @@ from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.spatial.arrays import IntArray
 
-__all__ = ["ConstraintGroup", "Kind", "find_group", "grouped", "kind_of"]
-
 Kind: TypeAlias = Literal["contact", "loop", "custom"]
 
 

@@ -21,8 +21,6 @@ from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["ConstraintImpact", "constraint_impulses"]
-
 #: The methods for impacts.
 ImpactMethod = Literal["direct", "range_space_sparse", "null_space"]
 

@@ -16,8 +16,6 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, read_only
 
-__all__ = ["ConstrainedInverseDynamics", "completed", "inverse_dynamics_constraints"]
-
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedInverseDynamics:

@@ -15,8 +15,6 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["inverse_dynamics_constraints_relaxed"]
-
 
 def inverse_dynamics_constraints_relaxed(
     model: Model,

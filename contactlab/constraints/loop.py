@@ -13,8 +13,6 @@ from contactlab.constraints.errors import ConstraintError
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["LoopConstraint"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class LoopConstraint:

@@ -20,8 +20,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
-__all__ = ["PackedConstraints", "pack_rows"]
-
 # Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here for it imports the compiler.
 _CONTACT, _LOOP, _SLIDING_LOOP = 0, 1, 2
 _ALPHA, _BETA = 7, 8

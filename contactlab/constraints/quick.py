@@ -11,8 +11,6 @@ import numpy as np
 from contactlab.constraints.kernels.kkt_codes import motion_size
 from contactlab.multibody.entries import Entry
 
-__all__ = ["full_mass_matrix", "full_unit_forces", "quick_mass_matrix", "quick_unit_forces", "work_size"]
-
 # Sizes depend on a few small numbers, and few combinations occur in a program.
 work_size = functools.lru_cache(maxsize=1024)(motion_size)
 

@@ -9,8 +9,6 @@ import numpy as np
 from contactlab.constraints.kernels.kkt_codes import RANK_TOLERANCE, ZERO_ROW
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["RowSpace", "nearest_solution", "row_space"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:

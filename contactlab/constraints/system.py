@@ -16,8 +16,6 @@ from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["ConstrainedSystem", "constrained_system"]
-
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedSystem:

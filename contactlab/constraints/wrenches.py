@@ -21,8 +21,6 @@ from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["BodyWrench", "WrenchFrame", "group_wrenches"]
-
 #: Axes and origin that wrenches are given in.
 WrenchFrame: TypeAlias = Literal["body", "world", "constraint"]
 

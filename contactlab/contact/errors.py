@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["ContactError"]
-
 
 class ContactError(FieldError):
     """A shape, material or friction pyramid that cannot be used."""

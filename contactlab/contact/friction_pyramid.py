@@ -11,8 +11,6 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.half_space import unit_vector
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["check_edges", "edge_directions", "tangent_frame"]
-
 
 def check_edges(edges: int) -> int:
     """Return the number of edges k of a pyramid as an int: even and at least 4, or a `ContactError` naming it.

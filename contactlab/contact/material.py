@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from contactlab.contact.errors import ContactError
 from contactlab.spatial.arrays import finite_number
 
-__all__ = ["Material", "combine", "combine_compliance", "combine_moments"]
-
 
 @dataclass(frozen=True)
 class Material:

@@ -14,8 +14,6 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.mesh import Mesh
 from contactlab.spatial.arrays import finite_array
 
-__all__ = ["load_mesh"]
-
 SUFFIXES = (".stl", ".obj")
 MOST_BYTES = 256 * 2**20
 

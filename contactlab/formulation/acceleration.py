@@ -33,8 +33,6 @@ from contactlab.formulation.discretized import recover_forces
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
-__all__ = ["AccelerationLCP", "form_acceleration_lcp"]
-
 
 @dataclass(frozen=True, eq=False)
 class AccelerationLCP:

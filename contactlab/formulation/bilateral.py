@@ -19,8 +19,6 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["BilateralRows", "factor_bilateral_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class BilateralRows:

@@ -18,19 +18,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import AccelerationBlocks, VelocityBlocks
 
-__all__ = [
-    "ALL_COLUMNS",
-    "Blocks",
-    "UnilateralRows",
-    "bilateral_part",
-    "force_responses",
-    "free_motion",
-    "problem_rows",
-    "unilateral_rows",
-    "without_bilateral",
-]
-
-
 #: The spans of rows that are dense: see `contactlab.formulation.kernels.spans`.
 ALL_COLUMNS = np.zeros((0, 4), dtype=np.int64)
 Blocks = VelocityBlocks | AccelerationBlocks

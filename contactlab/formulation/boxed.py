@@ -10,8 +10,6 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray
 from problem_data import VelocityBlocks
 
-__all__ = ["lcp_size", "lcp_size_text", "zero_force_vector"]
-
 
 def lcp_size(blocks: VelocityBlocks) -> int:
     """Number of variables n of the velocity-level LCP."""

@@ -22,17 +22,6 @@ from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
-__all__ = [
-    "ConeProblem",
-    "check_cone_data",
-    "cone_places",
-    "cone_problem",
-    "edges_of",
-    "form_cone_problem",
-    "pyramid_vector",
-]
-
-
 # Cosine above which two tangents of a contact span nothing.
 _PARALLEL = 1.0 - 1e-9
 

@@ -32,8 +32,6 @@ from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswer, check_qp, verified
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["ConvexRelaxation"]
-
 
 @dataclass(frozen=True)
 class ConvexRelaxation:

@@ -42,18 +42,6 @@ from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
-__all__ = [
-    "BaseLCP",
-    "DiscretizedLCP",
-    "add_bilateral_forces",
-    "construct_base_discretized_time_lcp",
-    "form_discretized_lcp",
-    "form_impact_lcp",
-    "populate_packed_constraint_forces_from_lcp_solution",
-    "recover_forces",
-    "update_discretized_time_lcp",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class BaseLCP:

@@ -22,8 +22,6 @@ from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
-__all__ = ["ForceHelpers", "check_level", "generalized_force"]
-
 ProblemData = ConstraintAccelProblemData | ConstraintVelProblemData
 
 # How far columns may be from unit length, and their product from zero.

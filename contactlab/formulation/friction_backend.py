@@ -19,17 +19,6 @@ from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
-__all__ = [
-    "FRICTION",
-    "ContactLayout",
-    "FrictionAnswer",
-    "FrictionBackend",
-    "check_qp",
-    "friction_objection",
-    "refuse",
-    "verified",
-]
-
 #: Cones of friction: a pyramid of edges, or Coulomb's own.
 FRICTION = ("pyramid", "cone")
 

@@ -23,9 +23,6 @@ from contactlab.formulation.discretized import add_bilateral_forces
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
-__all__ = ["NOT_ENFORCED", "LinearResult", "solve_linear_path"]
-
-
 #: Conditions of the certificate that nothing in the linear path imposes.
 NOT_ENFORCED = ("cone", "force_sign")
 

@@ -12,8 +12,6 @@ from contactlab.formulation.blocks import problem_rows
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["Proposal", "proposed"]
-
 
 @dataclass(frozen=True)
 class Proposal:

@@ -20,8 +20,6 @@ from contactlab.formulation.solution import ConstraintSolveError, StepSolution
 from contactlab.formulation.step import check_step
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
-__all__ = ["SMALLEST_FRACTION", "solve_with_shrinking_step"]
-
 # Halved ten times: a step that has to be a thousandth of the one wanted means that the model is wrong.
 SMALLEST_FRACTION = 2.0**-10
 

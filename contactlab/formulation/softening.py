@@ -24,15 +24,6 @@ from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
-__all__ = [
-    "Softening",
-    "SpringDamper",
-    "impulse_softening",
-    "softening",
-    "spring_damper",
-    "spring_damper_from_impulse",
-]
-
 
 class Softening(NamedTuple):
     """Terms of softened rows, of the shape of the values given (arrays of shape () for scalars)."""

@@ -11,15 +11,6 @@ from contactlab.formulation.linear_path import LinearResult
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
 
-__all__ = [
-    "AccelerationSolution",
-    "ConstraintSolveError",
-    "CoulombError",
-    "ImpactSolution",
-    "Solution",
-    "StepSolution",
-]
-
 
 class CoulombError(NamedTuple):
     """Distance of forces from the contact problem with Coulomb's law: its condition that is violated most.

@@ -24,9 +24,6 @@ from contactlab.formulation.friction_backend import ContactLayout, FrictionAnswe
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ProblemDataError
 
-__all__ = ["StaggeredProjections"]
-
-
 # The bound of lcp.solve: up to here an answer is one of Coulomb's problem.
 _VERIFIED = 1e-9
 # Conditions of the rows that, above that bound, have seen the friction of the round before.

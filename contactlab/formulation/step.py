@@ -8,8 +8,6 @@ import numpy as np
 
 from problem_data import ProblemDataError
 
-__all__ = ["check_step"]
-
 
 def check_step(h: float, field: str = "h") -> float:
     """Return h as a float, or raise `ProblemDataError` unless it is a positive finite number of seconds."""

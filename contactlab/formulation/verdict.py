@@ -10,8 +10,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 
-__all__ = ["certify_accelerations", "certify_cone_forces", "certify_forces"]
-
 
 def certify_forces(
     data: ConstraintVelProblemData, h: float, z: FloatArray, packed: FloatArray, v_plus: FloatArray

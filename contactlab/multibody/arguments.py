@@ -14,8 +14,6 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
 
-__all__ = ["bad_configuration", "check_finite", "checked", "checked_vector", "failure", "singular_joint"]
-
 _FLOAT64 = np.dtype(np.float64)
 
 

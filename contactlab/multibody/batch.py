@@ -22,25 +22,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = [
-    "body_poses",
-    "body_spatial_jacobian_batch",
-    "body_sums_batch",
-    "centroidal_momentum_matrix_batch",
-    "custom_difference",
-    "custom_step",
-    "difference_batch",
-    "forward_dynamics_batch",
-    "integrate_batch",
-    "inverse_dynamics_batch",
-    "mass_matrix_batch",
-    "nonlinear_effects_batch",
-    "point_in_body_batch",
-    "point_jacobian_batch",
-    "point_motion_batch",
-    "solve_mass_matrix_batch",
-]
-
 
 def inverse_dynamics_batch(
     model: Model,

@@ -14,8 +14,6 @@ from contactlab.spatial.arrays import finite_array
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
-__all__ = ["ModelBuilder"]
-
 
 class ModelBuilder:
     """Collects bodies and makes a `Model` of them.

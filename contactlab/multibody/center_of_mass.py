@@ -14,8 +14,6 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["center_of_mass", "center_of_mass_acceleration", "center_of_mass_jacobian", "center_of_mass_velocity"]
-
 
 def center_of_mass(model: Model, q: Instant) -> FloatArray:
     """Centre of mass c (3,) [m], world axes.

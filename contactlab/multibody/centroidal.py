@@ -20,14 +20,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = [
-    "angular_momentum",
-    "angular_momentum_rate",
-    "body_sums",
-    "centroidal_momentum_matrix",
-    "linear_momentum",
-]
-
 _NONE = np.zeros(0)
 
 

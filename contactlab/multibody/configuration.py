@@ -17,8 +17,6 @@ from contactlab.multibody.model import Model
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["difference", "integrate", "neutral", "normalize", "random_configuration"]
-
 
 def neutral(model: Model) -> FloatArray:
     """The configuration (nq,) of zeros and identity quaternions; custom joints say their own."""

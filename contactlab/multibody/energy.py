@@ -11,8 +11,6 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["kinetic_energy", "potential_energy"]
-
 
 def kinetic_energy(model: Model, q: Instant, v: ArrayLike | None) -> Any:
     """Kinetic energy v.M v / 2 [J], summed body by body: a float.

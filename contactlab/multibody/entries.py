@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ON_STACK", "Entry", "kernels", "quick"]
-
 #: In place of a workspace: the kernel takes its own, on the stack; for models that are ``compact``.
 ON_STACK = np.empty(0)
 

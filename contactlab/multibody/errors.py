@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["MultibodyError"]
-
 
 class MultibodyError(FieldError):
     """A model that cannot be built, a body that does not exist, or a state that does not fit the model."""

@@ -15,8 +15,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["PointForce", "external_forces"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class PointForce:

@@ -21,8 +21,6 @@ from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["LinearSolver", "forward_dynamics", "forward_dynamics_lagrangian"]
-
 LinearSolver = Literal["cholesky", "lu", "qr", "ltl"]
 
 _NO_FORCES = np.zeros((0, 6))

@@ -15,8 +15,6 @@ from contactlab.multibody.joints import CustomJoint, FloatingBase, Spherical
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Freedom", "freedom_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Freedom:

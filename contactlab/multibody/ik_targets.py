@@ -18,8 +18,6 @@ from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["CenterOfMassTarget", "OrientationTarget", "PointTarget", "PoseTarget", "Target"]
-
 _ORIGIN = np.zeros(3)
 
 

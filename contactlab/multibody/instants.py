@@ -21,8 +21,6 @@ from contactlab.spatial.arrays import FloatArray
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
 
-__all__ = ["Instants", "batched", "operand", "optional", "velocity"]
-
 # Links per portion of work: a few milliseconds, after which Ctrl-C is heeded.
 _PORTION = 20_000
 _WIDEST = 4096

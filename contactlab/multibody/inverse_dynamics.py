@@ -18,8 +18,6 @@ from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["inverse_dynamics", "nonlinear_effects"]
-
 _NO_FORCES = np.zeros((0, 6))
 _NO_ACCELERATION = np.zeros(0)
 

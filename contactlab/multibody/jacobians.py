@@ -15,8 +15,6 @@ from contactlab.multibody.kinematics import Instant, at_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["ORIGIN", "body_spatial_jacobian", "columns", "point_jacobian", "point_jacobian_6d"]
-
 #: The origin of a body, in its own coordinates.
 ORIGIN = np.zeros(3)
 

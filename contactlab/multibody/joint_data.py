@@ -18,21 +18,6 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = [
-    "Calibration",
-    "JointData",
-    "Mimic",
-    "MimicCoupling",
-    "SafetyController",
-    "apply_mimic",
-    "effort_limits",
-    "joint_damping",
-    "joint_friction",
-    "mimic_coupling",
-    "position_limits",
-    "velocity_limits",
-]
-
 
 @dataclass(frozen=True)
 class Mimic:

@@ -17,8 +17,6 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["Instant", "Kinematics", "at_configuration", "at_state", "custom_rows", "kinematics"]
-
 _NO_ROWS = np.zeros((0, CUSTOM_ROW))
 
 

@@ -15,8 +15,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
-__all__ = ["LTLFactor", "factorize_ltl"]
-
 
 @dataclass(frozen=True, eq=False)
 class LTLFactor:

@@ -18,8 +18,6 @@ from contactlab.multibody.kinematics import Instant, at_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["MassMatrixFactor", "factorize_mass_matrix", "mass_matrix", "solve_mass_matrix"]
-
 # One look-up less, 30 ns, in a call of a microsecond.
 _empty = np.empty
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from contactlab.multibody.urdf.model import UrdfModel
     from contactlab.multibody.urdf.packages import PackageRoots
 
-__all__ = ["WORLD", "BodySpec", "Model", "PackedModel"]
-
 #: Name of the frame every model stands in.
 WORLD = "world"
 

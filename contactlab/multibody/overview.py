@@ -13,8 +13,6 @@ from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["body_origins_overview", "dof_overview", "hierarchy_overview", "joint_axes"]
-
 
 def hierarchy_overview(model: Model) -> str:
     """The tree, a line per body indented under its parent, with its joint and axes; fixed bodies are marked.

@@ -16,8 +16,6 @@ from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
-__all__ = ["pack"]
-
 
 @dataclass(eq=False)
 class _Link:

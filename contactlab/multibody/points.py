@@ -17,18 +17,6 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = [
-    "body_pose",
-    "point_acceleration",
-    "point_acceleration_6d",
-    "point_bias_acceleration",
-    "point_bias_acceleration_6d",
-    "point_in_body",
-    "point_position",
-    "point_velocity",
-    "point_velocity_6d",
-]
-
 _NONE = np.zeros(0)
 
 

@@ -13,8 +13,6 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["check_configuration", "check_velocity"]
-
 # How far a quaternion's length may be from 1; rounding alone stays below 1e-15 per step.
 UNIT_TOLERANCE = 1e-6
 

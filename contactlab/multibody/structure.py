@@ -10,8 +10,6 @@ from contactlab.multibody.kernels.sizes import columns_start
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["Structure", "head_views", "structure", "world_mass"]
-
 _NO_MASS = np.zeros(4)
 
 

@@ -8,8 +8,6 @@ from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size,
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["workspace"]
-
 
 def workspace(model: Model) -> FloatArray:
     """A buffer, flat and zeroed, long enough for every kernel of ``model``; one per thread.

@@ -14,8 +14,6 @@ from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["zero_moment_point"]
-
 # A normal force this small, relative to the forces it is the sum of, is rounding.
 _ROUNDING = 64 * np.finfo(np.float64).eps
 

@@ -19,8 +19,6 @@ from lcp.solve import solve
 from lcp.status import Status
 from lcp.traits import Traits
 
-__all__ = ["check"]
-
 
 def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 20, seed: int = 0) -> ConformanceReport:
     """Hold a solver to what the solvers of `lcp` are held to.

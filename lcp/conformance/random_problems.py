@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from lcp.problem import LCP
 from lcp.traits import Traits
 
-__all__ = ["CLASSES", "random_problems"]
-
 Matrix = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Matrix]
 

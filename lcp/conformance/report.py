@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Check", "ConformanceError", "ConformanceReport"]
-
 
 class ConformanceError(AssertionError):
     """A solver that does not keep what it promises; the text lists every check it failed."""

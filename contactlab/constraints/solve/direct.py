@@ -14,8 +14,6 @@ from contactlab.constraints.solve.factorisations import (
 )
 from contactlab.constraints.solve.solution import KKTSolution, finished, read_system, read_tolerance, solved
 
-__all__ = ["direct"]
-
 
 def direct(
     H: ArrayLike,

@@ -15,8 +15,6 @@ from contactlab.constraints.kernels.kkt_codes import ZERO_ROW
 from contactlab.constraints.solve.solution import loose
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["LinearSolver", "RowBasis", "check_linear_solver", "row_basis", "solve_square", "unit_columns"]
-
 #: How square matrices are factorised: row-pivoted LU, column-pivoted QR, complete orthogonal decomposition, or SVD.
 LinearSolver = Literal["lu", "qr", "complete_orthogonal", "svd"]
 

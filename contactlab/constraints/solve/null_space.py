@@ -16,8 +16,6 @@ from contactlab.constraints.solve.factorisations import (
 from contactlab.constraints.solve.solution import KKTSolution, System, finished, read_system, read_tolerance, solved
 from contactlab.spatial.arrays import FloatArray, finite_array
 
-__all__ = ["null_space"]
-
 # How far from zero G Z may be, beside |G| |Z|.
 _NULL = 1e-8
 

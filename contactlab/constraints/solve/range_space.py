@@ -28,8 +28,6 @@ from contactlab.multibody.ltl import dof_parents
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["range_space_sparse"]
-
 
 def range_space_sparse(
     H: ArrayLike,

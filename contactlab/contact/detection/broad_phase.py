@@ -12,8 +12,6 @@ from contactlab.contact.errors import ContactError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 from contactlab.spatial.transform import Transform
 
-__all__ = ["bounds", "candidate_pairs"]
-
 
 def bounds(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
     """Bounding boxes (n, 6) of shapes whose bodies stand at ``poses``: lowest x, y, z, then highest, world axes [m]."""

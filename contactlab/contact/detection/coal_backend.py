@@ -23,8 +23,6 @@ from contactlab.contact.shapes import (
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["coal_object", "collide_by_coal", "distance_by_coal"]
-
 # Contacts of one pair of meshes that are asked for: one per pair of triangles.
 MOST = 1000
 

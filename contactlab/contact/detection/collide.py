@@ -12,8 +12,6 @@ from contactlab.contact.shapes import Mesh, Placed, Shape
 from contactlab.spatial.arrays import FloatArray, finite_number, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["collide", "contact_rows", "packed_pair"]
-
 
 def collide(
     shape_a: Shape | Placed,

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["ContactPoint"]
-
 
 @dataclass(frozen=True, eq=False)
 class ContactPoint:

@@ -11,8 +11,6 @@ from contactlab.contact.shapes import Placed, Shape
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.spatial.transform import Transform
 
-__all__ = ["Distance", "distance"]
-
 # Any distance: an infinite margin would turn up as infinity minus infinity in the kernels.
 ANY = 1e300
 

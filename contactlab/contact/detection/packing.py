@@ -13,8 +13,6 @@ from contactlab.contact.shapes import Placed, Shape
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["PackedShapes", "pack_shapes", "pose_row", "workspace"]
-
 
 class PackedShapes(NamedTuple):
     """Structure of arrays: `kernels.layout` says what the columns hold. Not to be modified.

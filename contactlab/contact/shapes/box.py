@@ -14,8 +14,6 @@ from contactlab.contact.shapes.solid import Solid, faces
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["Box"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class Box(Shape):

@@ -10,8 +10,6 @@ from contactlab.contact.shapes.solid import AROUND, Solid, circle, lathe, outlin
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Capsule"]
-
 
 class Capsule(Tube):
     """Cylinder along the z axis with half balls on its ends, its middle at the origin.

@@ -13,8 +13,6 @@ from contactlab.contact.shapes.shape import Packed, Points, Shape
 from contactlab.contact.shapes.solid import Solid, balls, faces
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["ConvexPoints"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class ConvexPoints(Shape):

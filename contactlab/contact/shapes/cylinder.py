@@ -9,8 +9,6 @@ from contactlab.contact.shapes.shape import Packed, Tube
 from contactlab.contact.shapes.solid import AROUND, Solid, circle, faces, join_solids, lathe
 from contactlab.spatial import RigidInertia
 
-__all__ = ["Cylinder"]
-
 
 class Cylinder(Tube):
     """Cylinder along the z axis, its middle at the origin.

@@ -13,8 +13,6 @@ from contactlab.contact.shapes.shape import Packed, Shape, Vector
 from contactlab.contact.shapes.solid import Solid, join_solids
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 
-__all__ = ["HalfSpace", "unit_vector"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class HalfSpace(Shape):

@@ -13,8 +13,6 @@ from contactlab.contact.shapes.shape import Grid, Packed, Shape, positive_number
 from contactlab.contact.shapes.solid import Solid, flat
 from contactlab.spatial.arrays import finite_array, read_only
 
-__all__ = ["HeightField"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class HeightField(Shape):

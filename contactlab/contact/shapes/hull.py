@@ -9,8 +9,6 @@ from contactlab.contact.kernels.layout import CONVEX, MAX_FACE, MAX_POINTS
 from contactlab.contact.shapes.shape import Packed
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["hull_faces", "hull_points", "packed_hull"]
-
 # Triangles of a hull whose normals agree this well are one face.
 COPLANAR = 1e-9
 

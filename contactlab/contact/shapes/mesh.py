@@ -15,8 +15,6 @@ from contactlab.contact.shapes.shape import Packed, Points, Shape
 from contactlab.contact.shapes.solid import Solid, flat
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, read_only
 
-__all__ = ["Mesh"]
-
 MOST_LINES = 400  # triangles of a mesh up to which their sides are drawn
 
 

@@ -12,8 +12,6 @@ from contactlab.contact.shapes.hull import hull_faces, hull_points
 from contactlab.contact.shapes.shape import Packed
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["MeshTables", "mesh_tables"]
-
 # Triangles of one leaf of the tree.
 LEAF = 4
 # Height over a face, relative to the mesh's size, at which a corner still counts as behind it.

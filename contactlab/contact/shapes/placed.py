@@ -8,8 +8,6 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.shape import Shape
 from contactlab.spatial.transform import Transform
 
-__all__ = ["Placed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Placed:

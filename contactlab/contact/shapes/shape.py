@@ -14,8 +14,6 @@ from contactlab.contact.shapes.solid import Solid
 from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
 
-__all__ = ["BodyShape", "Grid", "Packed", "Points", "Shape", "Tube", "Vector", "ball_volume", "positive_number"]
-
 # Fields of shapes: files are read by them.
 Vector: TypeAlias = FloatArray  # (3,)
 Points: TypeAlias = FloatArray  # (n, 3)

@@ -10,8 +10,6 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["AROUND", "Solid", "ball", "balls", "circle", "faces", "flat", "join_solids", "lathe", "outlines"]
-
 AROUND = 32  # sides of a circle
 
 

@@ -17,8 +17,6 @@ from contactlab.formulation.bridge.rows import Operator, Row, RowTable
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
-__all__ = ["acceleration_level"]
-
 
 def acceleration_level(p: Inputs) -> Level[ConstraintAccelProblemData]:
     """State the acceleration-level problem."""

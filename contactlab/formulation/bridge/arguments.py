@@ -10,8 +10,6 @@ from typing import TypeVar
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.spatial.arrays import finite_number
 
-__all__ = ["at_least_zero", "close_names", "number", "several", "share"]
-
 T = TypeVar("T")
 
 

@@ -23,8 +23,6 @@ from contactlab.multibody.kinematics import Kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["BilateralRows", "loop_rows", "mimic_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class BilateralRows:

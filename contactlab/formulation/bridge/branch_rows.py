@@ -9,8 +9,6 @@ import numpy as np
 from contactlab.formulation.bridge.branches import Instantaneous
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["SparseRows", "pair_rows", "sparse_rows", "turning_rows", "unit_rows"]
-
 #: A scipy ``csr_array`` of float64; to a type checker its products are of every kind at once.
 SparseRows: TypeAlias = Any
 

@@ -17,9 +17,6 @@ from contactlab.multibody.model import Model
 from contactlab.multibody.structure import head_views
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["Branches", "Instantaneous", "instantaneous"]
-
-
 # Length of the head of the integer buffer; its module belongs to the compiler, which is not imported for this.
 _HEAD = 8
 

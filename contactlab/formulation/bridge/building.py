@@ -31,8 +31,6 @@ from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import finite_array
 
-__all__ = ["problem_data_from"]
-
 
 def problem_data_from(
     model: Model,

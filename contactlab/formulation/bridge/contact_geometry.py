@@ -26,8 +26,6 @@ from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["ContactGeometry", "contact_geometry"]
-
 
 @dataclass(frozen=True, eq=False)
 class ContactGeometry:

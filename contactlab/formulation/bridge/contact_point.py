@@ -12,8 +12,6 @@ from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["ContactPoint", "Surface"]
-
 #: The body whose surface is flat at the contact: normal and tangents turn with it.
 Surface = Literal["a", "b", "fixed"]
 

@@ -13,8 +13,6 @@ from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
 
-__all__ = ["Coordinate", "Coordinates"]
-
 
 @dataclass(frozen=True)
 class Coordinate:

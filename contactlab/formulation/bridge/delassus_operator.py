@@ -31,8 +31,6 @@ from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
-__all__ = ["Delassus", "delassus"]
-
 
 @dataclass(frozen=True, eq=False)
 class Delassus:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["BridgeError"]
-
 
 class BridgeError(FieldError):
     """A contact, limit, drive or option that cannot be used; `field` names it, in a list with its place."""

@@ -19,8 +19,6 @@ from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Friction", "Holder", "Servo", "holders", "servos"]
-
 #: "model" for the static friction of the model's description, None for none, or bounds [N m or N] by joint.
 Friction = Literal["model"] | Mapping[str, float] | None
 

@@ -26,8 +26,6 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import ConstraintAccelProblemData, ConstraintVelProblemData
 from problem_data.inertia import FunctionInertia
 
-__all__ = ["Level", "Inputs", "contact_rows", "place"]
-
 Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 

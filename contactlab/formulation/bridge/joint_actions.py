@@ -10,8 +10,6 @@ from typing import get_args
 from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
 
-__all__ = ["DRIVE_NAMES", "Drive", "JointLimit", "PositionDrive", "RowKind", "VelocityDrive"]
-
 # Classes of rows, in the order of a problem: unilateral rows, equations, equations that give way where the stepper has
 # a ``cfm`` and are then boxed rows, and boxed rows.
 _CLASSES = ("L", "G", "G or B", "B")

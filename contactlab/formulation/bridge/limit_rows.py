@@ -15,8 +15,6 @@ from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Limits", "Stop", "stops"]
-
 #: "model" for those of the model's description, None for none, or one's own.
 Limits = Literal["model"] | Iterable[JointLimit] | None
 

@@ -9,8 +9,6 @@ from types import MappingProxyType
 from contactlab.formulation.bridge.arguments import at_least_zero, close_names, number, share
 from contactlab.formulation.bridge.errors import BridgeError
 
-__all__ = ["KINDS", "Stabilisation", "Thresholds", "stabilisations"]
-
 #: Kinds of rows that can be stabilised.
 KINDS = ("contacts", "limits", "loops", "mimics")
 

@@ -22,8 +22,6 @@ from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import finite_array
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
 
-__all__ = ["LevelName", "ModelProblem", "ProblemRows"]
-
 LevelName = Literal["acceleration", "velocity"]
 
 

@@ -16,8 +16,6 @@ from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces
 
-__all__ = ["BodyLoad", "ContactForce", "contact_forces", "load_on", "row_force"]
-
 
 @dataclass(frozen=True, eq=False)
 class ContactForce:

@@ -10,8 +10,6 @@ from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["OPERATORS", "Operator", "Row", "RowTable"]
-
 Operator = Literal["N", "F", "Q", "L", "G", "B"]
 #: Operators of problem data; Q exists at acceleration level only, B at velocity level only.
 OPERATORS: tuple[Operator, ...] = ("N", "F", "Q", "L", "G", "B")

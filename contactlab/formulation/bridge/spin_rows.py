@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from contactlab.formulation.bridge.contact_point import ContactPoint
     from contactlab.formulation.bridge.inputs import Inputs
 
-__all__ = ["SPINNING", "checked_loads", "spin_rows"]
-
 #: Kinds of these rows.
 SPINNING = ("torsional friction", "rolling friction")
 # [rad/s] below which rolling has no direction.

@@ -24,8 +24,6 @@ from contactlab.formulation.softening import softening
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["velocity_level"]
-
 
 @dataclass(frozen=True)
 class _Spring:

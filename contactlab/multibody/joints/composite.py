@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints.elementary import Elementary, Joint
 
-__all__ = ["Composite"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class Composite:

@@ -11,8 +11,6 @@ from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["CustomJoint"]
-
 
 class CustomJoint(ABC):
     """Subclass, set ``nq`` and ``nv`` (1 to 6), and say how the child moves.

@@ -12,8 +12,6 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 
-__all__ = ["Elementary", "Joint", "unit_axis"]
-
 _X, _Y, _Z = np.eye(3)
 _NONE = np.zeros(3)
 

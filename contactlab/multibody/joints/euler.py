@@ -9,8 +9,6 @@ import numpy as np
 
 from contactlab.multibody.joints.elementary import Elementary
 
-__all__ = ["EulerXYZ", "EulerYXZ", "EulerZXY", "EulerZYX"]
-
 
 @dataclass(frozen=True)
 class _Euler:

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from contactlab.multibody.joints.elementary import Elementary
 
-__all__ = ["Fixed"]
-
 
 @dataclass(frozen=True)
 class Fixed:

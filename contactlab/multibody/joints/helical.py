@@ -11,8 +11,6 @@ from contactlab.multibody.joints.elementary import Elementary, unit_axis
 from contactlab.multibody.kernels import codes
 from contactlab.spatial.arrays import FloatArray, finite_number
 
-__all__ = ["Helical"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class Helical:

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 from contactlab.multibody.joints.elementary import Elementary, unit_axis
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Revolute"]
-
 
 @dataclass(frozen=True, eq=False, init=False)
 class Revolute:

@@ -9,8 +9,6 @@ import numpy as np
 from contactlab.multibody.joints.elementary import Elementary
 from contactlab.multibody.kernels import codes
 
-__all__ = ["Spherical"]
-
 
 @dataclass(frozen=True)
 class Spherical:

@@ -9,8 +9,6 @@ import numpy as np
 from contactlab.multibody.joints.elementary import Elementary
 from contactlab.multibody.kernels import codes
 
-__all__ = ["TranslationXYZ"]
-
 
 @dataclass(frozen=True)
 class TranslationXYZ:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.multibody.errors import MultibodyError
 
-__all__ = ["UrdfError", "UrdfWarning"]
-
 
 class UrdfError(MultibodyError):
     """A robot description that cannot be used.

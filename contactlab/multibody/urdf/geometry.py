@@ -10,17 +10,6 @@ from contactlab.multibody.urdf.packages import Packages
 from contactlab.multibody.urdf.reading import Element
 from contactlab.spatial.transform import Transform
 
-__all__ = [
-    "UrdfBox",
-    "UrdfCapsule",
-    "UrdfCylinder",
-    "UrdfGeometry",
-    "UrdfMesh",
-    "UrdfShape",
-    "UrdfSphere",
-    "geometry_of",
-]
-
 
 @dataclass(frozen=True)
 class UrdfBox:

@@ -12,8 +12,6 @@ from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.inertia import RigidInertia
 
-__all__ = ["InertiaAsWritten", "RigidGroup", "inertia_of", "oddity", "round_off"]
-
 # Of the triangle inequality: files give four digits or so, and a plate meets it with equality.
 ROUNDED = 1e-3
 # Radius of gyration [m] below which a body is a point: files have point masses with the round-off of a program in them.

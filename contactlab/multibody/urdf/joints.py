@@ -15,8 +15,6 @@ from contactlab.multibody.urdf.reading import Element, shown
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["KINDS", "UrdfJoint", "joint_of", "planar"]
-
 #: Joint types of the format.
 KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 

@@ -23,8 +23,6 @@ from contactlab.multibody.urdf.tree import by_name, check_mimics, ordered
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
-__all__ = ["load_urdf"]
-
 
 def load_urdf(
     path_or_text: str | PathLike[str],

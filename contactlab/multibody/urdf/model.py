@@ -8,8 +8,6 @@ from contactlab.multibody.joint_data import JointData, Mimic
 from contactlab.multibody.model import Model
 from contactlab.multibody.urdf.geometry import UrdfGeometry
 
-__all__ = ["UrdfModel"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UrdfModel(Model):

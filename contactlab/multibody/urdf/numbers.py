@@ -11,8 +11,6 @@ from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 
-__all__ = ["LARGEST", "number", "origin", "rotation", "vector"]
-
 # What `float` takes beyond this ("1_000", "nan", digits of other scripts) is a mistake in a file.
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LENGTH = 400  # characters of one number

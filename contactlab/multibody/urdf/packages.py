@@ -12,8 +12,6 @@ from pathlib import Path
 from contactlab.multibody.urdf.errors import UrdfError
 from contactlab.multibody.urdf.reading import Element, shown
 
-__all__ = ["PackageRoots", "Packages"]
-
 #: What ``package_roots`` may be: folders by package name, or folders that hold packages as subfolders.
 PackageRoots = Mapping[str, str | PathLike[str]] | Iterable[str | PathLike[str]] | str | PathLike[str] | None
 

@@ -10,8 +10,6 @@ from xml.parsers import expat
 
 from contactlab.multibody.urdf.errors import UrdfError
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_ELEMENTS", "MAX_NAME", "Element", "read", "shown"]
-
 # The largest robots in use take a quarter of a megabyte, three thousand elements and a depth of eight.
 MAX_BYTES = 16 * 2**20
 MAX_ELEMENTS = 100_000

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from contactlab.multibody.urdf.joints import UrdfJoint
 from contactlab.multibody.urdf.reading import Element, shown
 
-__all__ = ["by_name", "check_mimics", "ordered"]
-
 
 def by_name(elements: Iterable[Element]) -> dict[str, Element]:
     """Elements by their names, which must differ."""

@@ -35,18 +35,10 @@ SOLVE_SYMMETRY_TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class CholeskyInertia:
-    """M^-1 B from the lower Cholesky factor of M.
+    """M^-1 B from the lower Cholesky factor of M."""
 
-    Parameters
-    ----------
-    M : ndarray, shape (nv, nv)
-        Symmetric positive definite mass matrix.
-    factor : ndarray, shape (nv, nv)
-        Lower triangular, M = factor factor^T.
-    """
-
-    M: FloatArray
-    factor: FloatArray
+    M: FloatArray  # (nv, nv) symmetric positive definite mass matrix
+    factor: FloatArray  # (nv, nv) lower triangular, M = factor factor^T
 
     def __call__(self, B: FloatArray) -> FloatArray:
         """M^-1 B for B (nv,) or (nv, m)."""
@@ -71,20 +63,11 @@ class InverseInertia:
 
 @dataclass(frozen=True, eq=False)
 class FunctionInertia:
-    """M^-1 B from a user's function, adapted to the arguments that it understands.
+    """M^-1 B from a user's function, adapted to the arguments that it understands."""
 
-    Parameters
-    ----------
-    function : callable
-        B -> M^-1 B.
-    nv : int
-        Number of generalised velocities.
-    vectors, matrices : bool
-        Whether the function takes (nv,) and whether it takes (nv, m); at least one is true.
-    """
-
-    function: VectorFunction
-    nv: int
+    function: VectorFunction  # B -> M^-1 B
+    nv: int  # number of generalised velocities
+    #: vectors, matrices: Whether the function takes (nv,) and whether it takes (nv, m); at least one is true.
     vectors: bool
     matrices: bool
 

@@ -83,20 +83,11 @@ Operator = ArrayLike | SparseMatrix | ScipyLinearOperator | tuple[VectorFunction
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionMap:
-    """A linear map given by two functions of one vector; matrices are taken column by column.
+    """A linear map given by two functions of one vector; matrices are taken column by column."""
 
-    Parameters
-    ----------
-    field : str
-        Name of the map in error messages.
-    shape : tuple of int
-        Rows and columns.
-    forward, transpose : callable
-        x (columns,) -> (rows,) and y (rows,) -> (columns,).
-    """
-
-    field: str
-    shape: tuple[int, int]
+    field: str  # name of the map in error messages
+    shape: tuple[int, int]  # rows and columns
+    #: forward, transpose: x (columns,) -> (rows,) and y (rows,) -> (columns,).
     forward: VectorFunction
     transpose: VectorFunction
 

@@ -19,27 +19,13 @@ from problem_data.validation import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SlidingFrictionMap:
-    """(N - mu Q), or its transpose, applied without forming it.
+    """(N - mu Q), or its transpose, applied without forming it."""
 
-    Parameters
-    ----------
-    N : LinearMap, shape (nc, nv)
-        Normal rows of all contacts.
-    Q : LinearMap, shape (ns, nv)
-        Rows of the sliding directions.
-    mu : ndarray, shape (ns,)
-        Coefficients of the sliding contacts.
-    sliding : ndarray of int64, shape (ns,)
-        The sliding contacts.
-    transposed : bool
-        False: w -> (N - mu Q) w; true: f -> (N - mu Q)^T f.
-    """
-
-    N: LinearMap
-    Q: LinearMap
-    mu: FloatArray
-    sliding: IntArray
-    transposed: bool
+    N: LinearMap  # (nc, nv) normal rows of all contacts
+    Q: LinearMap  # (ns, nv) rows of the sliding directions
+    mu: FloatArray  # (ns,) coefficients of the sliding contacts
+    sliding: IntArray  # (ns,) the sliding contacts
+    transposed: bool  # false: w -> (N - mu Q) w; true: f -> (N - mu Q)^T f
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -46,22 +46,13 @@ class Condition(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ContactPlace:
-    """A point stays, along the normals of its rows, where it was.
+    """A point stays, along the normals of its rows, where it was."""
 
-    Attributes
-    ----------
-    body, point
-        The point.
-    normals
-        (k, 3).
-    place
-        (3,) where it was.
-    """
-
+    #: body, point: The point.
     body: str
     point: FloatArray
-    normals: FloatArray
-    place: FloatArray
+    normals: FloatArray  # (k, 3)
+    place: FloatArray  # (3,) where it was
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
         """e (k,) [m]."""
@@ -74,29 +65,18 @@ class ContactPlace:
 
 @dataclass(frozen=True, eq=False)
 class LoopClosure:
-    """Rows of one pair of frames.
+    """Rows of one pair of frames."""
 
-    Attributes
-    ----------
-    predecessor, successor
-        Bodies.
-    X_p, X_s
-        Frames in them.
-    axes
-        (k, 6), rotation first, in the predecessor's frame.
-    aligned
-        How much of the rotation the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
-    hinge
-        (3,) the axis left free, where ``aligned`` is 2.
-    """
-
+    #: predecessor, successor: Bodies.
     predecessor: str
     successor: str
+    #: X_p, X_s: Frames in them.
     X_p: Transform
     X_s: Transform
-    axes: FloatArray
+    axes: FloatArray  # (k, 6), rotation first, in the predecessor's frame
+    #: How much of the rotation the rows fix as a whole: 3 (all), 2 (an axis keeps its direction) or 0 (row by row).
     aligned: int
-    hinge: FloatArray
+    hinge: FloatArray  # (3,) the axis left free, where ``aligned`` is 2
 
     def residual(self, model: Model, kin: Kinematics) -> FloatArray:
         """e (k,) [rad, m]."""

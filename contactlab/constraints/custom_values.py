@@ -27,27 +27,13 @@ _ASSEMBLY = (
 
 @dataclass(frozen=True, eq=False)
 class CustomRows:
-    """A custom constraint with its place among the rows of a set.
+    """A custom constraint with its place among the rows of a set."""
 
-    Attributes
-    ----------
-    constraint
-        The user's object.
-    label
-        What errors call it.
-    rows
-        Its rows in the set.
-    level
-        Its level.
-    moving
-        Whether ``jacobian`` declares ``v``.
-    """
-
-    constraint: Any
-    label: str
-    rows: slice
+    constraint: Any  # the user's object
+    label: str  # what errors call it
+    rows: slice  # its rows in the set
     level: Level
-    moving: bool
+    moving: bool  # whether ``jacobian`` declares ``v``
     _declared: dict[str, tuple[Callable[..., object], frozenset[str]]]
 
     @property

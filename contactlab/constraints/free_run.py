@@ -17,24 +17,13 @@ from contactlab.spatial.arrays import FloatArray
 
 @dataclass(frozen=True)
 class FreeRun:
-    """Drift of the energy and of the rows in a run without driving forces.
-
-    Attributes
-    ----------
-    steps
-        Number of steps.
-    energy_drift
-        Largest change of kinetic and potential energy [J].
-    energy_scale
-        Largest kinetic energy on the way, or largest change of it [J]: what the drift is measured against.
-    error
-        Largest velocity error of a row.
-    """
+    """Drift of the energy and of the rows in a run without driving forces."""
 
     steps: int
-    energy_drift: float
+    energy_drift: float  # largest change of kinetic and potential energy [J]
+    #: Largest kinetic energy on the way, or largest change of it [J]: what the drift is measured against.
     energy_scale: float
-    error: float
+    error: float  # largest velocity error of a row
 
 
 def free_run(

@@ -27,38 +27,21 @@ _ALPHA, _BETA = 7, 8
 
 @dataclass(frozen=True, eq=False)
 class PackedConstraints:
-    """The buffers of a set; see `contactlab.constraints.kernels.layout`. Not to be modified.
+    """The buffers of a set; see `contactlab.constraints.kernels.layout`. Not to be modified."""
 
-    Attributes
-    ----------
-    ints, floats
-        Blocks and rows.
-    model_ints, model_floats
-        The model's buffers with these behind: two arrays less to hand over.
-    n
-        Number of rows.
-    groups
-        Number of groups of contact rows that are carried through the tree together.
-    baumgarte
-        (n, 2) alpha and beta of each row [1/s], zero where drift is left alone.
-    custom
-        The user's constraints with their rows, ready to be asked.
-    contacts_only
-        Whether every row is a contact's.
-    work
-        Length of the workspace that unit forces need, 0 where the stack's will do; -1 where there are rows that are no
-        contact's, or more of them than degrees of freedom.
-    """
-
+    #: ints, floats: Blocks and rows.
     ints: IntArray
     floats: FloatArray
+    #: model_ints, model_floats: The model's buffers with these behind: two arrays less to hand over.
     model_ints: IntArray
     model_floats: FloatArray
-    n: int
-    groups: int
-    baumgarte: FloatArray
-    custom: tuple[CustomRows, ...]
-    contacts_only: bool
+    n: int  # number of rows
+    groups: int  # number of groups of contact rows that are carried through the tree together
+    baumgarte: FloatArray  # (n, 2) alpha and beta of each row [1/s], zero where drift is left alone
+    custom: tuple[CustomRows, ...]  # the user's constraints with their rows, ready to be asked
+    contacts_only: bool  # whether every row is a contact's
+    #: Length of the workspace that unit forces need, 0 where the stack's will do; -1 where there are rows that are no
+    #: contact's, or more of them than degrees of freedom.
     work: int
 
 

@@ -12,21 +12,11 @@ from contactlab.spatial.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:
-    """Rows G (m, n), each scaled to unit length: U diag(s) basis^T, of numerical rank r.
-
-    Attributes
-    ----------
-    rank
-        Numerical rank r.
-    basis
-        (n, r) orthonormal columns that span the rows.
-    null
-        (n, n - r) orthonormal columns that no row sees.
-    """
+    """Rows G (m, n), each scaled to unit length: U diag(s) basis^T, of numerical rank r."""
 
     rank: int
-    basis: FloatArray
-    null: FloatArray
+    basis: FloatArray  # (n, r) orthonormal columns that span the rows
+    null: FloatArray  # (n, n - r) orthonormal columns that no row sees
     _length: FloatArray
     _U: FloatArray
     _s: FloatArray

@@ -22,23 +22,11 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class BilateralRows:
-    """Bilateral rows with the pseudo-inverse of their Delassus matrix.
+    """Bilateral rows with the pseudo-inverse of their Delassus matrix."""
 
-    Parameters
-    ----------
-    G : ndarray, shape (nb, nv)
-        Rows of G v+ + kG = 0.
-    Y : ndarray, shape (nb, nv)
-        Row i is M^-1 G_i.
-    W_pinv : ndarray, shape (nb, nb)
-        Pseudo-inverse W+ of W = G Y'.
-    rank : int
-        Rank of G.
-    """
-
-    G: FloatArray
-    Y: FloatArray
-    W_pinv: FloatArray
+    G: FloatArray  # (nb, nv) rows of G v+ + kG = 0
+    Y: FloatArray  # (nb, nv) row i is M^-1 G_i
+    W_pinv: FloatArray  # (nb, nb) pseudo-inverse W+ of W = G Y'
     rank: int
 
     def project_velocity(self, v: FloatArray, kG: FloatArray) -> FloatArray:

@@ -25,28 +25,15 @@ Blocks = VelocityBlocks | AccelerationBlocks
 
 @dataclass(frozen=True, eq=False)
 class UnilateralRows:
-    """Rows N, F, L, B with bilateral rows eliminated; these depend on the operators only, not on k, Mv or h.
+    """Rows N, F, L, B with bilateral rows eliminated; these depend on the operators only, not on k, Mv or h."""
 
-    Parameters
-    ----------
-    J : ndarray, shape (nu + nbox, nv)
-        Rows [N; F; L; B]; rows the bilateral ones determine fully are zero.
-    Y : ndarray, shape (nu + nbox, nv)
-        Row i is C J_i.
-    responses : ndarray, shape (nu + nbox, nv)
-        Row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise row i of Y. The
-        same array as Y where nothing slides.
-    locked : ndarray of int, shape (nu + nbox,)
-        1 for rows that no unilateral force can move any more.
-    bilateral : BilateralRows or None
-        The eliminated rows; None where there are none.
-    """
-
-    J: FloatArray
-    Y: FloatArray
+    J: FloatArray  # (nu + nbox, nv) rows [N; F; L; B]; rows the bilateral ones determine fully are zero
+    Y: FloatArray  # (nu + nbox, nv) row i is C J_i
+    #: (nu + nbox, nv) row i is what a unit of force i does: C R_i for the normal force of a sliding contact, otherwise
+    #: row i of Y. The same array as Y where nothing slides.
     responses: FloatArray
-    locked: IntArray
-    bilateral: BilateralRows | None
+    locked: IntArray  # (nu + nbox,) 1 for rows that no unilateral force can move any more
+    bilateral: BilateralRows | None  # the eliminated rows; None where there are none
 
     def terms(self, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
         """Terms k (nu + nbox,) and motion v0 (nv,) without unilateral forces, for the vectors of ``blocks``."""

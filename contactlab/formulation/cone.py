@@ -28,18 +28,10 @@ _PARALLEL = 1.0 - 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ConeProblem:
-    """A friction problem, and the way back to the vector of the LCP that it came from.
+    """A friction problem, and the way back to the vector of the LCP that it came from."""
 
-    Parameters
-    ----------
-    problem : lcp.FrictionProblem
-        Contacts in their order, then limits.
-    places : ndarray of int, shape (m,)
-        Place of each of its unknowns in [fN | fF+ | fF- | lambda | fL].
-    """
-
-    problem: lcp.FrictionProblem
-    places: IntArray
+    problem: lcp.FrictionProblem  # contacts in their order, then limits
+    places: IntArray  # (m,) place of each of its unknowns in [fN | fF+ | fF- | lambda | fL]
 
 
 def check_cone_data(data: ConstraintVelProblemData) -> None:

@@ -93,27 +93,15 @@ class ConvexRelaxation:
 
 @dataclass(frozen=True, eq=False)
 class _Cone:
-    """The friction cones by generators, and the rest: f = T x, x = (a, b, t, fL, ...) >= 0.
+    """The friction cones by generators, and the rest: f = T x, x = (a, b, t, fL, ...) >= 0."""
 
-    Parameters
-    ----------
-    T : ndarray, shape (n - nc, m)
-        One generator per column.
-    penalty : ndarray, shape (m, m)
-        Second derivative of 1/2 sum gammaE lambda^2.
-    E : ndarray, shape (2 nr, nc)
-        Edges by contact.
-    slope, give : ndarray, shape (2 nr,)
-        E mu and E gammaE: friction coefficient and softening of each edge.
-    kept : ndarray of bool, shape (m of all,)
-        Columns that T has of all those there might be: no edge without friction, no t without softening.
-    """
-
-    T: FloatArray
-    penalty: FloatArray
-    E: FloatArray
+    T: FloatArray  # (n - nc, m) one generator per column
+    penalty: FloatArray  # (m, m) second derivative of 1/2 sum gammaE lambda^2
+    E: FloatArray  # (2 nr, nc) edges by contact
+    #: slope, give: (2 nr,) E mu and E gammaE: friction coefficient and softening of each edge.
     slope: FloatArray
     give: FloatArray
+    #: (m of all,) columns that T has of all those there might be: no edge without friction, no t without softening.
     kept: NDArray[np.bool_]
 
     @classmethod

@@ -18,25 +18,14 @@ from contactlab.spatial.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Freedom:
-    """Limits and couplings of one model.
-
-    Attributes
-    ----------
-    model
-        The model.
-    lower, upper
-        Limits (nq,); infinite where there is none.
-    coordinate
-        (nv,) the entry of q that an entry of v is the derivative of, -1 where there is none.
-    basis
-        (nv, ny): v = basis y for the independent velocities y; None where all are.
-    """
+    """Limits and couplings of one model."""
 
     model: Model
+    #: lower, upper: Limits (nq,); infinite where there is none.
     lower: FloatArray
     upper: FloatArray
-    coordinate: NDArray[np.intp]
-    basis: FloatArray | None
+    coordinate: NDArray[np.intp]  # (nv,) the entry of q that an entry of v is the derivative of, -1 where there is none
+    basis: FloatArray | None  # (nv, ny): v = basis y for the independent velocities y; None where all are
 
     def admitted(self, q: FloatArray) -> FloatArray:
         """The configuration with every coordinate moved to where it may be."""

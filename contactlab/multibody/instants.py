@@ -73,20 +73,12 @@ def velocity(q: ArrayLike | Kinematics, v: ArrayLike | None, nv: int) -> tuple[s
 
 @dataclass(frozen=True, eq=False)
 class Instants:
-    """Operands of a batch, each with one leading axis: of length B, or 1 where all instants share it.
-
-    Attributes
-    ----------
-    model
-        The model.
-    shape
-        The leading axes as given, which results have too.
-    names, rows
-        Names of the operands, for errors, and their arrays: contiguous and writable, as the kernels want them.
-    """
+    """Operands of a batch, each with one leading axis: of length B, or 1 where all instants share it."""
 
     model: Model
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # the leading axes as given, which results have too
+    #: names, rows: Names of the operands, for errors, and their arrays: contiguous and writable, as the kernels want
+    #: them.
     names: tuple[str, ...]
     rows: tuple[FloatArray, ...]
 

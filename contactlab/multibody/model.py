@@ -49,28 +49,16 @@ class BodySpec:
 
 @dataclass(frozen=True, eq=False)
 class PackedModel:
-    """The buffers the kernels take; see `contactlab.multibody.kernels.layout`. Not to be modified.
+    """The buffers the kernels take; see `contactlab.multibody.kernels.layout`. Not to be modified."""
 
-    Attributes
-    ----------
-    ints, floats
-        The model.
-    nl
-        Number of links.
-    custom
-        The custom joints with the slices of q and v they own, in the order of their rows.
-    chain
-        Whether the tree branches so little that a dense factorisation of M beats a sparse one.
-    compact
-        Whether the workspace of every algorithm fits on the stack.
-    """
-
+    #: ints, floats: The model.
     ints: IntArray
     floats: FloatArray
-    nl: int
+    nl: int  # number of links
+    #: The custom joints with the slices of q and v they own, in the order of their rows.
     custom: tuple[tuple[CustomJoint, slice, slice], ...]
-    chain: bool
-    compact: bool
+    chain: bool  # whether the tree branches so little that a dense factorisation of M beats a sparse one
+    compact: bool  # whether the workspace of every algorithm fits on the stack
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,20 +13,14 @@ from lcp.friction.problem import FrictionProblem, Indices
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Off-diagonal blocks in rows, diagonal ones apart; components a contact lacks are zeros.
+    """Off-diagonal blocks in rows, diagonal ones apart; components a contact lacks are zeros."""
 
-    Attributes
-    ----------
-    pointer, column, block
-        Row a has the blocks ``block[k]`` (3, 3) at contact ``column[k]``, k in ``pointer[a]:pointer[a + 1]``.
-    diagonal
-        (nc, 3, 3).
-    """
-
+    #: pointer, column, block: Row a has the blocks ``block[k]`` (3, 3) at contact ``column[k]``, k in
+    #: ``pointer[a]:pointer[a + 1]``.
     pointer: Indices
     column: Indices
     block: Vector
-    diagonal: Vector
+    diagonal: Vector  # (nc, 3, 3)
 
 
 def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
@@ -55,20 +49,13 @@ def blocks_of(problem: FrictionProblem, W: Any) -> Blocks:
 
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both.
-
-    Attributes
-    ----------
-    W, q
-        The matrix and the rows (nc, 3) of the vector.
-    back
-        Factor from r here to r there.
-    """
+    """W / w and q / p of a problem: r here is (w / p) r there. Coulomb's problem is homogeneous in both."""
 
     problem: FrictionProblem
+    #: W, q: The matrix and the rows (nc, 3) of the vector.
     W: Any
     q: Vector
-    back: float
+    back: float  # factor from r here to r there
 
     def original(self, rows: Vector) -> Vector:
         """R (m,) of the problem from rows (nc, 3) here."""

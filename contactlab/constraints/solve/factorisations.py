@@ -61,17 +61,10 @@ def _check(sizes: FloatArray) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RowBasis:
-    """G S = B Q with orthonormal rows Q, S being diagonal.
+    """G S = B Q with orthonormal rows Q, S being diagonal."""
 
-    Attributes
-    ----------
-    Q
-        (rank, n).
-    U, R
-        B = U R: (nc, rank) with orthonormal columns, and (rank, rank) upper triangular.
-    """
-
-    Q: FloatArray
+    Q: FloatArray  # (rank, n)
+    #: U, R: B = U R: (nc, rank) with orthonormal columns, and (rank, rank) upper triangular.
     U: FloatArray
     R: FloatArray
 

@@ -21,18 +21,10 @@ MOST = layout.MAX_POINTS
 
 
 class MeshTables(NamedTuple):
-    """What is known of a mesh.
+    """What is known of a mesh."""
 
-    Attributes
-    ----------
-    hull
-        (n, 3) corners of its convex hull [m].
-    packed
-        Its triangles as the kernels take them; None where it bounds that hull, and is taken so.
-    """
-
-    hull: FloatArray
-    packed: Packed | None
+    hull: FloatArray  # (n, 3) corners of its convex hull [m]
+    packed: Packed | None  # its triangles as the kernels take them; None where it bounds that hull, and is taken so
 
 
 def mesh_tables(vertices: FloatArray, triangles: IntArray) -> MeshTables:

@@ -30,25 +30,17 @@ class BodyShape(Protocol):
 
 
 class Packed(NamedTuple):
-    """A shape as the kernels take it; `contactlab.contact.kernels.layout` says what the columns hold.
+    """A shape as the kernels take it; `contactlab.contact.kernels.layout` says what the columns hold."""
 
-    Attributes
-    ----------
-    kind, sizes
-        Its code and its row of sizes.
-    data, loops
-        What does not fit the row.
-    center
-        Where its own axes begin, where that is not the origin.
-    in_data, in_loops
-        Columns of ``sizes`` that are places in ``data`` and ``loops``, counted from where these begin.
-    """
-
+    #: kind, sizes: Its code and its row of sizes.
     kind: int
     sizes: Sequence[float]
+    #: data, loops: What does not fit the row.
     data: FloatArray = np.zeros(0)
     loops: Sequence[int] | IntArray = ()
-    center: FloatArray | None = None
+    center: FloatArray | None = None  # where its own axes begin, where that is not the origin
+    #: in_data, in_loops: Columns of ``sizes`` that are places in ``data`` and ``loops``, counted from where these
+    #: begin.
     in_data: tuple[int, ...] = ()
     in_loops: tuple[int, ...] = ()
 

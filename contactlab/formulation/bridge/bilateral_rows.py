@@ -26,34 +26,18 @@ from contactlab.spatial.arrays import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class BilateralRows:
-    """Bilateral rows of one kind.
+    """Bilateral rows of one kind."""
 
-    Attributes
-    ----------
-    rows
-        What each stands for.
-    jacobian
-        (nb, nv).
-    acceleration
-        (nb,) kG of the acceleration level.
-    position, rate
-        (nb,) violations of positions, and the part of the rows' own rate that v does not make.
-    drift
-        (nb,) rate of the rows at a = 0: (dG/dt) v and the like.
-    free
-        (nb,) rows that say nothing about velocities: over a step h they ask for G v+ = G v + h gamma.
-    stabilisation
-        Of the velocity level.
-    """
-
-    rows: tuple[Row, ...]
-    jacobian: FloatArray
-    acceleration: FloatArray
+    rows: tuple[Row, ...]  # what each stands for
+    jacobian: FloatArray  # (nb, nv)
+    acceleration: FloatArray  # (nb,) kG of the acceleration level
+    #: position, rate: (nb,) violations of positions, and the part of the rows' own rate that v does not make.
     position: FloatArray
     rate: FloatArray
-    drift: FloatArray
+    drift: FloatArray  # (nb,) rate of the rows at a = 0: (dG/dt) v and the like
+    #: (nb,) rows that say nothing about velocities: over a step h they ask for G v+ = G v + h gamma.
     free: NDArray[np.bool_]
-    stabilisation: Stabilisation
+    stabilisation: Stabilisation  # of the velocity level
 
     def velocity_term(self, v: FloatArray, erp: float, h: float | None, at_end: bool) -> FloatArray:
         """kG (nb,) of a step, or of an impact, which takes no time and pulls nothing back."""

@@ -69,24 +69,14 @@ class Branches:
 
 @dataclass(frozen=True, eq=False)
 class Instantaneous:
-    """Places and motions of all links at one q and v: world axes, spatial vectors about the root link's origin.
-
-    Attributes
-    ----------
-    tree
-        The model's tree.
-    S
-        (nv, 6) motion columns.
-    R, p
-        (nl, 3, 3) and (nl, 3) poses of the links.
-    V, A
-        (nl, 6) spatial velocities, and spatial accelerations at a = 0 without gravity.
-    """
+    """Places and motions of all links at one q and v: world axes, spatial vectors about the root link's origin."""
 
     tree: Branches
-    S: FloatArray
+    S: FloatArray  # (nv, 6) motion columns
+    #: R, p: (nl, 3, 3) and (nl, 3) poses of the links.
     R: FloatArray
     p: FloatArray
+    #: V, A: (nl, 6) spatial velocities, and spatial accelerations at a = 0 without gravity.
     V: FloatArray
     A: FloatArray
 

@@ -29,45 +29,23 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ContactGeometry:
-    """The contacts of one instant, one entry per contact.
+    """The contacts of one instant, one entry per contact."""
 
-    Attributes
-    ----------
-    at
-        Motion of the links.
-    nv
-        Columns of the rows.
-    names
-        Label of each.
-    normal, x_a, x_b
-        (nc, 3) normals, points of A, points of B that touch; world axes [m].
-    link_a, link_b
-        (nc,) the links that carry them, -1 for the world.
-    gap
-        (nc,) [m].
-    velocity
-        (nc, 3) of B's point relative to A's [m/s].
-    centre
-        (nc, 3) the points that stay points of B: x_b but for balls.
-    radius
-        (nc,) of the balls [m].
-    turning
-        (nc,) link with which normal and tangents turn, -1 for none.
-    """
-
-    at: Instantaneous
+    at: Instantaneous  # motion of the links
     nv: int
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # label of each
+    #: normal, x_a, x_b: (nc, 3) normals, points of A, points of B that touch; world axes [m].
     normal: FloatArray
     x_a: FloatArray
     x_b: FloatArray
+    #: link_a, link_b: (nc,) the links that carry them, -1 for the world.
     link_a: IntArray
     link_b: IntArray
-    gap: FloatArray
-    velocity: FloatArray
-    centre: FloatArray
-    radius: FloatArray
-    turning: IntArray
+    gap: FloatArray  # (nc,) [m]
+    velocity: FloatArray  # (nc, 3) of B's point relative to A's [m/s]
+    centre: FloatArray  # (nc, 3) the points that stay points of B: x_b but for balls
+    radius: FloatArray  # (nc,) of the balls [m]
+    turning: IntArray  # (nc,) link with which normal and tangents turn, -1 for none
 
     @property
     def approach(self) -> FloatArray:

@@ -16,21 +16,11 @@ from contactlab.multibody.model import WORLD, Model
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One degree of freedom of a joint.
+    """One degree of freedom of a joint."""
 
-    Attributes
-    ----------
-    name
-        The joint's name, with "[i]" behind it where it has several degrees of freedom.
-    q
-        Place in q of the position whose rate it is; None where there is none (quaternions).
-    v
-        Place in v.
-    """
-
-    name: str
-    q: int | None
-    v: int
+    name: str  # the joint's name, with "[i]" behind it where it has several degrees of freedom
+    q: int | None  # place in q of the position whose rate it is; None where there is none (quaternions)
+    v: int  # place in v
 
 
 class Coordinates:

@@ -25,28 +25,14 @@ Friction = Literal["model"] | Mapping[str, float] | None
 
 @dataclass(frozen=True)
 class Holder:
-    """Holder of a coordinate at a speed, as far as its force goes.
-
-    Attributes
-    ----------
-    row_kind, label
-        What it is, and its name.
-    coordinate
-        What it holds.
-    target
-        Speed [rad/s or m/s].
-    bound
-        Largest force [N m or N].
-    speed
-        The coordinate's own at the instant.
-    """
+    """Holder of a coordinate at a speed, as far as its force goes."""
 
     row_kind: RowKind
     label: str
     coordinate: Coordinate
-    target: float
-    bound: float
-    speed: float
+    target: float  # speed [rad/s or m/s]
+    bound: float  # largest force [N m or N]
+    speed: float  # the coordinate's own at the instant
 
     @property
     def kind(self) -> str:
@@ -76,22 +62,11 @@ class Holder:
 
 @dataclass(frozen=True)
 class Servo:
-    """A `PositionDrive` at its coordinate.
-
-    Attributes
-    ----------
-    label
-        Its name.
-    coordinate
-        What it drives.
-    error, speed
-        Position less target, and speed.
-    drive
-        Its gains.
-    """
+    """A `PositionDrive` at its coordinate."""
 
     label: str
     coordinate: Coordinate
+    #: error, speed: Position less target, and speed.
     error: float
     speed: float
     drive: PositionDrive

@@ -31,15 +31,7 @@ Data = TypeVar("Data", ConstraintAccelProblemData, ConstraintVelProblemData)
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Arguments of `problem_data_from`, checked and placed at their instant; see there.
-
-    Attributes
-    ----------
-    loads
-        (nc,) [N] of the contacts with torsional or rolling friction.
-    given
-        Forces, by label, of what holds a joint at acceleration level and is known to give way.
-    """
+    """Arguments of `problem_data_from`, checked and placed at their instant; see there."""
 
     model: Model
     kin: Kinematics
@@ -47,7 +39,7 @@ class Inputs:
     f_ext: FloatArray | None
     contacts: tuple[ContactPoint, ...]
     geometry: ContactGeometry
-    loads: FloatArray
+    loads: FloatArray  # (nc,) [N] of the contacts with torsional or rolling friction
     stops: tuple[Stop, ...]
     holders: tuple[Holder, ...]
     servos: tuple[Servo, ...]
@@ -59,7 +51,7 @@ class Inputs:
     edges: int
     stabilisation: Mapping[str, Stabilisation]
     thresholds: Thresholds
-    given: Mapping[str, float]
+    given: Mapping[str, float]  # forces, by label, of what holds a joint at acceleration level and is known to give way
     t: float
 
     @cached_property
@@ -99,21 +91,11 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Level(Generic[Data]):
-    """Problem data of one level.
-
-    Attributes
-    ----------
-    data
-        The problem data.
-    rows
-        What their rows stand for.
-    contacts
-        (nc,) place, among all contacts given, of each row of N.
-    """
+    """Problem data of one level."""
 
     data: Data
-    rows: RowTable
-    contacts: IntArray
+    rows: RowTable  # what their rows stand for
+    contacts: IntArray  # (nc,) place, among all contacts given, of each row of N
 
 
 def place(rows: dict[Operator, list[Row]], operator: Operator, row: Row) -> None:

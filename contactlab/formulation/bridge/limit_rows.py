@@ -21,24 +21,12 @@ Limits = Literal["model"] | Iterable[JointLimit] | None
 
 @dataclass(frozen=True)
 class Stop:
-    """One end of the range of a coordinate.
-
-    Attributes
-    ----------
-    coordinate
-        What it stops.
-    sign
-        +1 at the lower end, -1 at the upper one: the row has this entry at the coordinate.
-    gap
-        Distance from it [rad or m], negative beyond it.
-    limit
-        The limit it belongs to.
-    """
+    """One end of the range of a coordinate."""
 
     coordinate: Coordinate
-    sign: float
-    gap: float
-    limit: JointLimit
+    sign: float  # +1 at the lower end, -1 at the upper one: the row has this entry at the coordinate
+    gap: float  # distance from it [rad or m], negative beyond it
+    limit: JointLimit  # the limit it belongs to
 
     @property
     def kind(self) -> str:

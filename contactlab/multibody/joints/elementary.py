@@ -18,17 +18,10 @@ _NONE = np.zeros(3)
 
 @dataclass(frozen=True, eq=False)
 class Elementary:
-    """One motion of a kind the kernels know.
+    """One motion of a kind the kernels know."""
 
-    Attributes
-    ----------
-    kind
-        A code of `contactlab.multibody.kernels.codes`.
-    w, t
-        Direction of rotation and of shift, (3,) each, in joint axes; zero where the kind has none.
-    """
-
-    kind: int
+    kind: int  # a code of `contactlab.multibody.kernels.codes`
+    #: w, t: Direction of rotation and of shift, (3,) each, in joint axes; zero where the kind has none.
     w: FloatArray
     t: FloatArray
 

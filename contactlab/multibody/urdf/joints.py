@@ -21,24 +21,12 @@ KINDS = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
 
 @dataclass(frozen=True, eq=False)
 class UrdfJoint:
-    """One <joint>.
+    """One <joint>."""
 
-    Attributes
-    ----------
-    element
-        For messages.
-    data
-        What is kept of it; its places in q and v, yet empty, are those of the model.
-    placement
-        Pose of the joint frame in the parent link.
-    joint
-        How the child moves.
-    """
-
-    element: Element
-    data: JointData
-    placement: Transform
-    joint: Joint
+    element: Element  # for messages
+    data: JointData  # what is kept of it; its places in q and v, yet empty, are those of the model
+    placement: Transform  # pose of the joint frame in the parent link
+    joint: Joint  # how the child moves
 
 
 def joint_of(element: Element) -> UrdfJoint:

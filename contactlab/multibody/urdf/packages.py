@@ -28,21 +28,11 @@ def _folder(value: str | PathLike[str], name: str) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class Packages:
-    """The folders meshes may lie in.
+    """The folders meshes may lie in."""
 
-    Attributes
-    ----------
-    named
-        Folder of each package named by the caller.
-    roots
-        Folders whose subfolders are packages.
-    home
-        Folder of the description, None for text.
-    """
-
-    named: dict[str, Path]
-    roots: tuple[Path, ...]
-    home: Path | None
+    named: dict[str, Path]  # folder of each package named by the caller
+    roots: tuple[Path, ...]  # folders whose subfolders are packages
+    home: Path | None  # folder of the description, None for text
 
     @classmethod
     def of(cls, package_roots: PackageRoots, file: Path | None) -> Packages:

@@ -29,28 +29,15 @@ def shown(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """One element.
+    """One element."""
 
-    Attributes
-    ----------
-    tag, attributes
-        As written.
-    line
-        Where it begins.
-    source
-        The file, for messages.
-    where
-        Its name in messages: the link or joint it is or belongs to, and its own tag.
-    children
-        In the order of the file.
-    """
-
+    #: tag, attributes: As written.
     tag: str
     attributes: dict[str, str]
-    line: int
-    source: str
-    where: str
-    children: list[Element] = field(default_factory=list)
+    line: int  # where it begins
+    source: str  # the file, for messages
+    where: str  # its name in messages: the link or joint it is or belongs to, and its own tag
+    children: list[Element] = field(default_factory=list)  # in the order of the file
 
     def error(self, detail: str) -> UrdfError:
         """Error about this element, at its line."""

@@ -20,27 +20,18 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class BoxedRows:
-    """Find lo <= z <= hi that solves LCP(M, q) between these bounds; M dense by columns, or sparse by rows.
+    """Find lo <= z <= hi that solves LCP(M, q) between these bounds; M dense by columns, or sparse by rows."""
 
-    Attributes
-    ----------
-    C
-        Dense: row i is column i of M (M itself where it is exactly symmetric). Sparse: (0, 0).
-    indptr, indices, data
-        Sparse: the rows. Dense: empty.
-    q, lo, hi
-        Vectors (n,); a plain problem has bounds 0 and infinity.
-    diagonal, row_size
-        M_ii and max_j |M_ij|.
-    """
-
-    C: NDArray[np.float64]
+    C: NDArray[np.float64]  # dense: row i is column i of M (M itself where it is exactly symmetric). Sparse: (0, 0).
+    #: indptr, indices, data: Sparse: the rows. Dense: empty.
     indptr: NDArray[np.int64]
     indices: NDArray[np.int64]
     data: Vector
+    #: q, lo, hi: Vectors (n,); a plain problem has bounds 0 and infinity.
     q: Vector
     lo: Vector
     hi: Vector
+    #: diagonal, row_size: M_ii and max_j |M_ij|.
     diagonal: Vector
     row_size: Vector
 

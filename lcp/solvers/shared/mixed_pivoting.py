@@ -41,21 +41,11 @@ _STRICTNESS = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Pivoted:
-    """A mixed problem whose free unknowns are basic.
+    """A mixed problem whose free unknowns are basic."""
 
-    Attributes
-    ----------
-    lcp
-        What is left, equilibrated: an LCP in the nonbasic one of each pair.
-    swapped
-        Pairs (n,) of which that is w_i, y_i being basic.
-    rank
-        Number of free unknowns that are basic; the others occur nowhere else and are zero.
-    """
-
-    lcp: LCP
-    swapped: NDArray[np.bool_]
-    rank: int
+    lcp: LCP  # what is left, equilibrated: an LCP in the nonbasic one of each pair
+    swapped: NDArray[np.bool_]  # pairs (n,) of which that is w_i, y_i being basic
+    rank: int  # number of free unknowns that are basic; the others occur nowhere else and are zero
     _u: tuple[NDArray[np.intp], NDArray[np.float64], Vector] = field(repr=False)
     _column: Vector = field(repr=False)
 

@@ -25,28 +25,16 @@ class ScaledBox:
     """Find x with lo <= x <= hi and w = M x + q, w_i >= 0 at lo_i, w_i <= 0 at hi_i, w_i = 0 between.
 
     An `LCP` has lo = 0 and hi = inf. All scales are powers of two, so that the data keep every digit.
-
-    Attributes
-    ----------
-    M
-        Scaled matrix (n, n), a dense array or CSR.
-    q, lo, hi
-        Scaled vectors (n,).
-    unit
-        z = unit * x, (n,).
-    symmetric
-        Whether M is symmetric.
-    symmetric_pattern
-        Whether a sparse M has entries in symmetric places.
     """
 
-    M: Any
+    M: Any  # scaled matrix (n, n), a dense array or CSR
+    #: q, lo, hi: Scaled vectors (n,).
     q: Vector
     lo: Vector
     hi: Vector
-    unit: Vector
-    symmetric: bool
-    symmetric_pattern: bool
+    unit: Vector  # z = unit * x, (n,)
+    symmetric: bool  # whether M is symmetric
+    symmetric_pattern: bool  # whether a sparse M has entries in symmetric places
 
     @property
     def n(self) -> int:

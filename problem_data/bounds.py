@@ -12,20 +12,9 @@ _WHY = "one entry per row of B"
 
 
 def force_bounds(lo: ArrayLike | None, hi: ArrayLike | None, nbox: int) -> tuple[FloatArray, FloatArray]:
-    """Bounds lo <= hi of nbox forces, -inf and inf where there is none.
+    """Bounds lo <= hi of nbox forces, -inf and inf where there is none; both may be missing where nbox is 0.
 
-    Parameters
-    ----------
-    lo, hi : array_like, shape (nbox,)
-        lo < inf and hi > -inf. Where they are equal the force is given. May be left out where nbox is 0.
-    nbox : int
-        Number of boxed rows.
-
-    Raises
-    ------
-    ProblemDataError
-        A bound is missing, NaN, or infinite on the wrong side; lo > hi; or two finite bounds lie farther apart than any
-        number.
+    Refused are a NaN, an infinity on the wrong side, and two finite bounds farther apart than any number.
     """
     lower, upper = _bound("lo", lo, nbox, np.inf), _bound("hi", hi, nbox, -np.inf)
     crossed = lower > upper

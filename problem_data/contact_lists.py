@@ -13,23 +13,9 @@ NON_SLIDING = "non_sliding_contacts"
 
 
 def split_contacts(sliding: ArrayLike | None, non_sliding: ArrayLike | None, nc: int) -> tuple[IntArray, IntArray]:
-    """Both lists, each ascending, which together name every contact once.
+    """Both lists, each ascending, which together name every one of nc contacts once.
 
-    Parameters
-    ----------
-    sliding, non_sliding : array_like of int, or None
-        Contacts from 0 to nc - 1. A missing list is the complement of the other one; without both, no contact slides.
-    nc : int
-        Number of contacts.
-
-    Returns
-    -------
-    sliding, non_sliding : ndarray of int64, shapes (ns,) and (nns,)
-
-    Raises
-    ------
-    ProblemDataError
-        A list is not ascending or names a contact that does not exist; a contact is in both lists, or in none.
+    A missing list is the complement of the other one; without both, no contact slides.
     """
     slides = None if sliding is None else _ascending(SLIDING, sliding, nc)
     rests = None if non_sliding is None else _ascending(NON_SLIDING, non_sliding, nc)

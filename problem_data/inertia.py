@@ -90,19 +90,9 @@ class FunctionInertia:
 
 
 def inertia_solve(solve: InertiaSolve | None, M: ArrayLike | None, nv: int) -> SolveInertia:
-    """Checked inertia solve from exactly one of the two ways of giving it.
+    """Checked inertia solve, B -> M^-1 B for B (nv,) and (nv, m), from exactly one of the two ways of giving it.
 
-    Parameters
-    ----------
-    solve : callable, LinearOperator, sparse matrix, array (the inverse) or None
-    M : array_like, shape (nv, nv), or None
-        Symmetric positive definite mass matrix.
-    nv : int
-
-    Returns
-    -------
-    callable
-        B -> M^-1 B for B (nv,) and (nv, m).
+    An array, a sparse matrix or a LinearOperator ``solve`` is the inverse; M (nv, nv) is symmetric positive definite.
     """
     if isinstance(solve, CholeskyInertia) and (M is None or M is solve.M):
         # dataclasses.replace hands both back: they are one and the same.

@@ -94,14 +94,8 @@ class Member:
 class NpzFile:
     """The arrays of one ``.npz`` file by name; opened for each reading, so that any number of files may be held.
 
-    The zip's directory is read once: what is not compressed is then read from its known place.
-
-    Parameters
-    ----------
-    path
-        The file.
-    error
-        What to raise, here and from every method: not there, truncated, damaged or foreign.
+    The zip's directory is read once: what is not compressed is then read from its known place. ``error`` makes what
+    every method raises of a file that is not there, truncated, damaged or foreign.
     """
 
     def __init__(self, path: Path, error: ErrorOf) -> None:
@@ -192,13 +186,7 @@ class _Flaw(Exception):
 
 
 def write_npz(path: Path, sources: Mapping[str, Source], *, compress: bool) -> None:
-    """Write arrays to one file that appears whole or not at all.
-
-    Raises
-    ------
-    OSError
-        The disk refuses; what stood at ``path`` stands as it was.
-    """
+    """Write arrays to one file that appears whole or not at all: after an OSError what stood there still stands."""
 
     def write(file: IO[bytes]) -> None:
         method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED

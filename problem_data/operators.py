@@ -149,27 +149,11 @@ def is_pair(value: object) -> TypeGuard[tuple[VectorFunction, VectorFunction]]:
 def as_linear_map(
     field: str, value: Operator | None, *, nv: int, rows: int | None, pair_rows: int | None, why: str
 ) -> LinearMap:
-    """Checked linear map from any accepted form.
+    """Checked linear map from any accepted form; None, a missing class of constraints, is a map with 0 rows.
 
-    Parameters
-    ----------
-    field : str
-        Name for error messages.
-    value : array_like, sparse matrix, LinearOperator, pair of callables or None
-        ``None`` is a missing class of constraints: a map with 0 rows.
-    nv : int
-        Wanted number of columns.
-    rows : int or None
-        Wanted number of rows; ``None`` where the map itself defines it.
-    pair_rows : int or None
-        Number of rows of a pair of callables, which has no shape of its own, where ``rows`` is ``None``.
-    why : str
-        Where the number of rows comes from, for error messages.
-
-    Returns
-    -------
-    LinearMap
-        A read-only array, a CSR matrix or a `FunctionMap`; arrays and sparse matrices are copied.
+    ``rows`` None: the map itself defines their number, and ``pair_rows`` that of a pair of callables, which has no
+    shape of its own; ``why`` says, in errors, where the number comes from. Arrays and sparse matrices are copied: the
+    result is a read-only array, a CSR matrix or a `FunctionMap`.
     """
     if value is None:
         if rows:

@@ -51,23 +51,9 @@ def check_finite(field: str, array: FloatArray) -> None:
 
 
 def float_array(field: str, value: ArrayLike, shape: tuple[int | None, ...], why: str = "") -> FloatArray:
-    """Finite float64 array of the wanted shape.
+    """Finite float64 array of the wanted shape, owned, C-contiguous and writable.
 
-    Parameters
-    ----------
-    field : str
-        Name for the error message.
-    value : array_like
-        Real numbers.
-    shape : tuple
-        Wanted shape; ``None`` stands for any length.
-    why : str
-        Where the wanted shape comes from, for the error message.
-
-    Returns
-    -------
-    ndarray of float64
-        Owned, C-contiguous and writable.
+    None in ``shape`` stands for any length; ``why`` says, in errors, where the wanted shape comes from.
     """
     numbers = real_numbers(field, value)
     if numbers.ndim != len(shape) or any(
@@ -117,14 +103,8 @@ def length(field: str, value: ArrayLike | None) -> int | None:
 def whole_numbers(field: str, value: ArrayLike, size: int | None, wanted: str, why: str = "") -> IntArray:
     """Vector of whole numbers, at least 0; floats that hold whole numbers are as good as integers.
 
-    Parameters
-    ----------
-    field : str
-    value : array_like
-    size : int or None
-        Wanted number of entries, None for any.
-    wanted, why : str
-        What an entry should be and where the size comes from, for error messages.
+    ``size`` None: any number of entries. ``wanted`` and ``why`` say, in errors, what an entry should be and where the
+    size comes from.
     """
     numbers = float_array(field, value, (size,), why)
     # 2**53: beyond it float64 no longer holds every whole number, and no problem has so many rows.
@@ -138,19 +118,8 @@ def whole_numbers(field: str, value: ArrayLike, size: int | None, wanted: str, w
 def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntArray:
     """Spanning directions per contact: whole numbers, at least 1 wherever the contact has friction.
 
-    Parameters
-    ----------
-    r : array_like, shape (n,)
-        Counts; 0 marks a contact without friction rows and is accepted only where ``mu`` is 0, because a
-        friction coefficient without a direction to act along would be dropped in silence.
-    mu : ndarray, shape (n,)
-        Friction coefficients, already checked.
-    mu_field : str
-        Their name, for error messages.
-
-    Returns
-    -------
-    ndarray of int64, shape (n,)
+    0 marks a contact without friction rows and is accepted only where ``mu``, already checked, is 0, because a friction
+    coefficient without a direction to act along would be dropped in silence.
     """
     counts = whole_numbers("r", r, mu.size, "a whole number of directions", f"one entry per entry of {mu_field}")
     idle = (counts < 1) & (mu > 0.0)

@@ -70,18 +70,8 @@ def turning_entries(model: Model, q: FloatArray) -> NDArray[np.bool_]:
 def close(conditions: Conditions, q0: FloatArray, metric: FloatArray, tolerance: float, budget: int) -> Closing:
     """A configuration of residual zero, found from q0; the least residual met where there is none.
 
-    Parameters
-    ----------
-    conditions
-        What shall vanish.
-    q0
-        (nq,) where to begin.
-    metric
-        (nv,), positive: steps are the shortest ones in the norm of diag(metric).
-    tolerance
-        Norm of the residual that is good enough.
-    budget
-        Largest number of steps.
+    Steps, at most ``budget``, are the shortest ones in the norm of diag(metric), which is positive; a residual of norm
+    ``tolerance`` is good enough.
     """
     model = conditions.model
     turning = turning_entries(model, q0)
@@ -162,12 +152,9 @@ def _step(J: FloatArray, e: FloatArray, damping: float) -> FloatArray:
 
 
 def back_on(conditions: Conditions, q: FloatArray, tolerance: float, steps: int) -> tuple[FloatArray, float]:
-    """Newton steps, the shortest ones, from a q that is nearly a solution, while they lower the residual.
+    """The last of some Newton steps, the shortest ones, from a q that is nearly a solution, and its residual's norm.
 
-    Returns
-    -------
-    q, error
-        The last of them and the norm of its residual.
+    They are taken while they lower the residual.
     """
     e, J = conditions.linearised(q)
     error = float(np.linalg.norm(e))

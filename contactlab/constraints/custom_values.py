@@ -113,16 +113,9 @@ class CustomRows:
 
 
 def read_custom(constraint: object, number: int, start: int) -> CustomRows:
-    """Look a custom constraint over, once: rows, level, methods and what they declare.
+    """Look a custom constraint over, once: rows, from ``start`` on, level, methods and what they declare.
 
-    Parameters
-    ----------
-    constraint
-        A `CustomConstraint` or an object with ``rows``, ``jacobian`` and ``gamma``.
-    number
-        Its place in the list of constraints, for errors.
-    start
-        Its first row.
+    ``number``, its place in the list of constraints, is for errors.
     """
     kind = type(constraint).__name__
     field = f"constraints[{number}]"

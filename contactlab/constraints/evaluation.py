@@ -58,19 +58,7 @@ def time_of(t: float) -> float:
 
 
 def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
-    """The rows at q and, where ``want`` has a bit of `wanted.MOVING`, v.
-
-    Parameters
-    ----------
-    model, q, v
-        An instant; q may be a `Kinematics`.
-    cs
-        The set.
-    want
-        Sum of bits of `contactlab.constraints.kernels.wanted`.
-    t
-        Time [s], for custom constraints.
-    """
+    """The rows at q and, where ``want``, a sum of bits of `kernels.wanted`, has one of `wanted.MOVING`, v."""
     check_set(model, cs)
     time = time_of(t)
     n, nv, packed = cs.n_rows, model.nv, model.packed

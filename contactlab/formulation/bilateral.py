@@ -53,15 +53,7 @@ class BilateralRows:
 
 
 def factor_bilateral_rows(G: FloatArray, Y: FloatArray) -> BilateralRows:
-    """Pseudo-inverse of W = G Y' with a rank that no choice of units can change.
-
-    Parameters
-    ----------
-    G : ndarray, shape (nb, nv)
-        Bilateral rows.
-    Y : ndarray, shape (nb, nv)
-        Row i is M^-1 G_i.
-    """
+    """Pseudo-inverse of W = G Y', rows of Y being M^-1 G_i, with a rank that no choice of units can change."""
     from contactlab.formulation.kernels.bilateral import bilateral_work_size, factor_bilateral
 
     nb = len(G)

@@ -32,14 +32,9 @@ def kernels() -> Any:
 
 
 class Entry:
-    """A compiled function that is imported, and compiled, when it is called for the first time.
+    """A compiled function, ``call``, that is imported, and compiled, when it is called for the first time.
 
     As an attribute it is found in half the time that a cached function takes to return it.
-
-    Attributes
-    ----------
-    call
-        The function.
     """
 
     __slots__ = ("_load", "call")

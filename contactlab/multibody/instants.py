@@ -135,16 +135,8 @@ class Instants:
     def fill(self, kernel: Any, size: int, threads: int | None, operands: tuple[object, ...], out: object) -> None:
         """Have a kernel of `kernels.batch` fill ``out``, on threads where that is much; raise for the first failure.
 
-        Parameters
-        ----------
-        kernel
-            Called with portions of the instants.
-        size
-            Length of the workspace it needs for one.
-        threads
-            Number of threads, None for one per core. Results do not depend on it.
-        operands, out
-            What it takes and fills.
+        ``size`` is the length of the workspace that one instant needs. Results do not depend on the number of threads,
+        None for one per core.
         """
         wanted: object = os.cpu_count() or 1 if threads is None else threads  # whatever the caller's types say
         if isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1:

@@ -257,21 +257,12 @@ def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArr
 
 
 def damped_step(J: FloatArray, e: FloatArray, damping: float, lower: FloatArray, upper: FloatArray) -> FloatArray:
-    """The x (n,) between the bounds that minimises |J x - e|^2 + damping |x|^2.
+    """The x (n,) with lower <= x <= upper that minimises |J x - e|^2 + damping |x|^2; lower <= 0 <= upper.
 
     Entries beyond a bound are put on it and those that want to leave it are freed, all at once while that may still
     help, then one by one (Murty's rule), which ends because the problem is strictly convex: block principal pivoting
     (Portugal, Judice, Vicente, "A comparison of block pivoting and interior-point algorithms for linear least squares
     problems with nonnegative variables", Mathematics of Computation 63, 1994), with two bounds.
-
-    Parameters
-    ----------
-    J, e
-        (m, n) and (m,).
-    damping
-        Positive.
-    lower, upper
-        (n,), lower <= 0 <= upper, infinite where there is no bound.
     """
     n = J.shape[1]
     side = np.zeros(n, dtype=np.int8)  # -1, 1: on the lower, upper bound

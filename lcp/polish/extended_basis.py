@@ -18,22 +18,12 @@ _PROGRESS = 0.25
 def solve_basis_extended(problem: LCP | MLCP, active: NDArray[np.bool_] | NDArray[np.intp]) -> Vector | None:
     """The z, (u, y) of an `MLCP`, that is zero outside ``active`` and meets the active rows; None where singular.
 
-    Entries may be negative: the basis may be a wrong one. A float64 factor is refined with residuals in double-double
-    numbers; where that does not converge (condition beyond 1e15), the block is factored in double-double numbers, whose
-    relative error is 1e-32 times the condition of the balanced block.
-
-    Parameters
-    ----------
-    problem
-        Dense problem; its data are taken to be exact.
-    active
-        Mask (n,) or ascending indices of the unknowns that need not be zero; of an `MLCP` over (u, y), with the free
-        unknowns among them.
-
-    References
-    ----------
-    J. Demmel, Y. Hida, W. Kahan, X. S. Li, S. Mukherjee, E. J. Riedy, Error bounds from extra-precise iterative
-    refinement, ACM Transactions on Mathematical Software 32 (2006).
+    ``active`` is a mask (n,) or ascending indices; of an `MLCP` over (u, y), with the free unknowns among them. Entries
+    may be negative: the basis may be a wrong one. The data, dense, are taken to be exact. A float64 factor is refined
+    with residuals in double-double numbers (J. Demmel, Y. Hida, W. Kahan, X. S. Li, S. Mukherjee, E. J. Riedy, Error
+    bounds from extra-precise iterative refinement, ACM Transactions on Mathematical Software 32, 2006); where that does
+    not converge (condition beyond 1e15), the block is factored in double-double numbers, whose relative error is 1e-32
+    times the condition of the balanced block.
     """
     K, k, _ = stacked(problem)
     indices = np.flatnonzero(active) if np.asarray(active).dtype == np.bool_ else np.asarray(active, dtype=np.intp)

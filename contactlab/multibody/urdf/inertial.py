@@ -31,14 +31,9 @@ class InertiaAsWritten(RigidInertia):
 
 
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
-    """The <inertial> of a link in link axes, None where there is none or it is all zero.
+    """The <inertial> of a <link> in link axes, None where there is none or it is all zero.
 
-    Parameters
-    ----------
-    link
-        The <link>.
-    strict
-        Whether what `RigidInertia` refuses is an error.
+    ``strict``: what `RigidInertia` refuses is an error.
     """
     inertial = link.only("inertial")
     if inertial is None:

@@ -72,13 +72,7 @@ class Element:
 
 
 def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
-    """The <robot> element, and the file if there is one.
-
-    Parameters
-    ----------
-    path_or_text
-        A description if it is a string that begins with "<" after white space, else the path of a file.
-    """
+    """The <robot> element of a file, or of a text, which begins with "<" after white space; and the file, if any."""
     if isinstance(path_or_text, str) and (text := path_or_text.lstrip(_BLANK)).startswith("<"):
         # XML must begin with its declaration; the lines cut off before it still count.
         skipped = path_or_text[: len(path_or_text) - len(text)].count("\n")

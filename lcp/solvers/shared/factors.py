@@ -30,15 +30,9 @@ class Factors(Protocol):
 def factorized(A: Any, *, positive_definite: bool = False, symmetric_pattern: bool = False) -> Factors | None:
     """Factors of A (n, n), dense or scipy.sparse; None where A is singular to working precision.
 
-    Parameters
-    ----------
-    A
-        The matrix. Not modified.
-    positive_definite
-        Whether A is known symmetric positive definite: a dense one then takes Cholesky's half of the work.
-    symmetric_pattern
-        Whether a sparse A has entries in symmetric places: elimination then keeps to the diagonal where that is stable,
-        with the smaller fill of a symmetric ordering.
+    A dense A known to be ``positive_definite`` takes Cholesky's half of the work. A sparse one with entries in
+    symmetric places (``symmetric_pattern``) is eliminated on the diagonal where that is stable, with the smaller fill
+    of a symmetric ordering.
     """
     if A.shape[0] == 0:
         return _Nothing()

@@ -21,8 +21,6 @@ from contactlab.formulation.kernels.discretized_lcp import fill_cones, fill_rows
 from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
-__all__ = ["assemble_acceleration_lcp"]
-
 
 @kernel(inner=True)
 def _fill_sliding_column(rows: Rows, c: int, response: NDArray[np.float64], M: NDArray[np.float64]) -> None:

@@ -15,15 +15,6 @@ from numpy.typing import NDArray
 from contactlab.formulation.kernels.condition_scales import keep_worst, least_rate
 from lcp.kernels import kernel
 
-__all__ = [
-    "add_bilateral_impulses",
-    "bilateral_work_size",
-    "certify_bilateral",
-    "factor_bilateral",
-    "lock_terms",
-    "project_rows",
-]
-
 _EPS: Final = float(np.finfo(np.float64).eps)
 
 # C J_i is zero to rounding where J_i C J_i falls below this share of J_i M^-1 J_i (an angle of 3e-7 rad).

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
-__all__ = ["boxed_variables", "fill_boxed_rows", "first_limit", "recover_boxed_forces"]
-
 _GIVEN: Final = 0
 _BELOW: Final = 1
 _ABOVE: Final = 2

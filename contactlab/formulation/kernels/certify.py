@@ -38,20 +38,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns
 from lcp.kernels import kernel
 
-__all__ = [
-    "CERT_SIZE",
-    "CONE",
-    "DISSIPATION",
-    "FORCE_SIGN",
-    "LIMIT_COMPLEMENTARITY",
-    "LIMIT_GAP",
-    "MAXIMUM_DISSIPATION",
-    "NORMAL_COMPLEMENTARITY",
-    "NORMAL_GAP",
-    "certify",
-    "worst_scaled",
-]
-
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
 NORMAL_GAP: Final = 0
 NORMAL_COMPLEMENTARITY: Final = 1

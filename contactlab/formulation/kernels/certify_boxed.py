@@ -20,8 +20,6 @@ from contactlab.formulation.kernels.condition_scales import keep_worst, row_rate
 from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
-__all__ = ["BOXED_CERT_SIZE", "BOX_BOUNDS", "BOX_COMPLEMENTARITY", "BOX_GAP", "certify_boxed"]
-
 # Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
 BOX_BOUNDS: Final = 0
 BOX_GAP: Final = 1

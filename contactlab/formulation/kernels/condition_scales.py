@@ -27,8 +27,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns
 from lcp.kernels import kernel
 
-__all__ = ["keep_worst", "least_rate", "ratio", "row_rate"]
-
 # Share of the largest rate a motion of its energy can have that every row's scale has at least: factors of M and
 # products with its inverse are rounded as a whole, too.
 FAINT: Final = 1e-4

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from lcp.kernels import kernel
 
-__all__ = ["ALONG", "BETWEEN", "OPEN", "STICK", "enclosing_edge", "fill_turns", "sliding_mode"]
-
 # Mode of a contact: of a sliding one, ALONG + 2 j along edge j and BETWEEN + 2 j between the edges j and j + 1.
 OPEN: Final = 0
 STICK: Final = 1

@@ -26,8 +26,6 @@ from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows, first_lim
 from contactlab.formulation.kernels.rows import Rows
 from lcp.kernels import kernel
 
-__all__ = ["assemble_lcp", "fill_cones", "fill_rows"]
-
 
 @kernel
 def fill_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:

@@ -25,8 +25,6 @@ from typing import Final
 
 from lcp.kernels import kernel
 
-__all__ = ["bounce", "equation", "holder", "unilateral"]
-
 # Kinds of rows of joints, as `contactlab.formulation.bridge.joint_actions.RowKind` has them.
 STOP: Final = 0
 HOLD: Final = 1

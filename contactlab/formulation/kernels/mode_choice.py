@@ -22,8 +22,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import kernel
 
-__all__ = ["choose_modes", "pair_rates", "pair_rows", "take_changes"]
-
 
 @kernel(inner=True)
 def tangential_force(

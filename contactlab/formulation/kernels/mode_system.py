@@ -20,8 +20,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from lcp.kernels import kernel
 
-__all__ = ["PAIRS", "Pairs", "factor_modes", "form_modes", "solve_modes"]
-
 # Most pairs of a contact.
 PAIRS: Final = 3
 

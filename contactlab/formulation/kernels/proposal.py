@@ -27,8 +27,6 @@ from contactlab.multibody.kernels.views import rows_at
 from lcp.kernels import kernel
 from lcp.kernels.residuals import SCALED, is_solved, row_residuals
 
-__all__ = ["proposal_floats", "proposal_ints", "propose"]
-
 # Part of the tolerance that a proposal must meet: so far below it that what is left over adds up to nothing.
 STRICTNESS: Final = 1e-5
 # The same where contacts of one body contradict one another by the rounding of their gaps, so that no forces do better.

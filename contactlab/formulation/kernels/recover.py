@@ -10,8 +10,6 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns
 from lcp.kernels import kernel
 
-__all__ = ["add_impulses", "recover"]
-
 
 @kernel(inline=True)
 def add_impulses(

@@ -7,8 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from lcp.kernels import kernel
 
-__all__ = ["SPAN_INTS", "add_within", "columns", "dot_within"]
-
 SPAN_INTS: Final = 4
 
 

@@ -12,8 +12,6 @@ from contactlab.contact.kernels.layout import SCRATCH, WITNESS, Contacts, Posed,
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["box_box"]
-
 
 @kernel
 def _separation(a: FloatArray, b: FloatArray, margin: float, c: FloatArray) -> tuple[float, int]:

@@ -9,8 +9,6 @@ from contactlab.contact.kernels.layout import BITS, NONE, Vector
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["Polygon", "clip", "project"]
-
 # Labels of edges of the clipping polygon start here; those of the subject are the numbers of its corners.
 CLIPPER = 1 << BITS
 

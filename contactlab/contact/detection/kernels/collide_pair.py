@@ -23,8 +23,6 @@ from contactlab.contact.kernels.layout import (
 )
 from lcp.kernels import kernel
 
-__all__ = ["collide_pair"]
-
 
 @kernel
 def _ordered(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -> int:

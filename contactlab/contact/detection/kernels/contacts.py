@@ -8,8 +8,6 @@ from contactlab.contact.kernels.layout import GAP, NORMAL, POINT, Contacts, Vect
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["distance2", "flip", "put", "reduce_contacts", "sort_contacts"]
-
 
 @kernel
 def put(point: Vector, normal: Vector, gap: float, code: int, count: int, out: Contacts) -> int:

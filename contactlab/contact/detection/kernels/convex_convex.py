@@ -11,8 +11,6 @@ from contactlab.contact.detection.kernels.support import core_radius, reach
 from contactlab.contact.kernels.layout import BOX, CAPSULE, SCRATCH, Contacts, Posed, Vector, Workspace
 from lcp.kernels import kernel
 
-__all__ = ["TOUCHING", "closest", "convex_convex"]
-
 # Cores closer than this, relative to their size, get the normal of a face: the difference of their closest points has
 # too few digits left to give one.
 TOUCHING = 1e-8

@@ -12,8 +12,6 @@ from contactlab.contact.kernels.layout import EDGES, FACES, MAX_FACES, MAX_VERTI
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["epa"]
-
 # A curved core is met to this part of the scale. Finer faces have too little area for normals of their own: the
 # normal is then known to 1e-4.
 ROUND = 1e-8

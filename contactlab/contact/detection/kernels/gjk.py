@@ -11,8 +11,6 @@ from contactlab.contact.kernels.layout import Posed, Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["add_corner", "gjk"]
-
 MAX_STEPS = 200
 # Where the simplex before the present one is kept.
 KEPT = 4 * ROW

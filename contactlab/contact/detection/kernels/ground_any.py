@@ -13,8 +13,6 @@ from contactlab.contact.kernels.layout import BOX, CAPSULE, CYLINDER, Contacts, 
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["half_space_any", "height_field_any"]
-
 # Grid points that stand in a box are numbered from here, corners of the box from 0.
 GRID_POINT = 1 << 21
 RIM = 8

@@ -30,8 +30,6 @@ from contactlab.contact.kernels.layout import (
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["manifold"]
-
 # A face whose normal is the contact's to within 1.4e-3 rad carries a manifold of its own.
 ALIGNED = 1.0 - 1e-6
 # The sine below which two segments lie along one another.

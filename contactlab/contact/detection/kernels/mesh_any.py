@@ -30,8 +30,6 @@ from contactlab.contact.kernels.layout import (
 from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
 
-__all__ = ["mesh_any"]
-
 # Two directions this close are one, and heights this close, relative to the lengths they belong to.
 ALIKE = 1e-6
 # Part of the size to which distances are known.

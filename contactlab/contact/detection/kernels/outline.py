@@ -10,8 +10,6 @@ from contactlab.contact.kernels.layout import CONTACT, GAP, NORMAL, TRIANGLE_BIT
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["keep_outline"]
-
 # Normals this close are one, and lengths relative to the body's size.
 ALIKE = 1e-6
 ROUGHLY = 1e-4

@@ -11,8 +11,6 @@ from contactlab.contact.kernels.layout import BITS, CONTACT, GAP, NONE, NORMAL, 
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["capsule_capsule", "sphere_capsule", "sphere_sphere"]
-
 # Above this cosine of the axes' angle the ends of the common stretch may touch as well (5.7 degrees).
 SIDE_BY_SIDE = 0.995
 

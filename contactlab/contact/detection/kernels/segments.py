@@ -8,8 +8,6 @@ from contactlab.contact.detection.kernels.vectors import relative, turned, turne
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["closest_on_segments", "segment_box"]
-
 
 @kernel
 def closest_on_segments(du: float, dw: float, cosine: float, half_a: float, half_b: float) -> tuple[float, float]:

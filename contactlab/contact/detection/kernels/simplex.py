@@ -9,8 +9,6 @@ from contactlab.contact.kernels.layout import Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["ROW", "corner", "keep_closest", "triangle_normal", "weighted"]
-
 # A corner of the simplex is a row of nine: the difference w = a - b, then a and b.
 ROW = 9
 

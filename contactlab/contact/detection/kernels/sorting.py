@@ -5,8 +5,6 @@ from __future__ import annotations
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["heap_sort", "sort_by_key"]
-
 
 @kernel
 def _after(i: int, j: int, keys: FloatArray | None) -> bool:

@@ -9,8 +9,6 @@ from contactlab.contact.detection.kernels.vectors import relative, turned, turne
 from contactlab.contact.kernels.layout import Contacts, Posed, Vector
 from lcp.kernels import kernel
 
-__all__ = ["sphere_box", "sphere_cylinder"]
-
 
 @kernel
 def _leaving(a: Posed, b: Posed, direction: Vector, gap: float, margin: float, out: Contacts) -> int:

@@ -20,19 +20,6 @@ from contactlab.contact.kernels.layout import (
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = [
-    "all_bounds",
-    "SYMMETRIC",
-    "core_radius",
-    "half_width",
-    "has_curved_core",
-    "reach",
-    "shape_bounds",
-    "support",
-    "touching_point",
-    "touching_points",
-]
-
 SIN_120 = math.sqrt(0.75)
 
 # Shapes that are the same on either side of their origin.

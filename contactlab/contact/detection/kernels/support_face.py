@@ -12,8 +12,6 @@ from contactlab.contact.kernels.layout import BOX, CAPSULE, CONVEX, CYLINDER, MA
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["support_face"]
-
 # A cap of a cylinder is met as a regular polygon in its rim, fixed to the body.
 RIM = 8
 CAP_COSINE = math.sqrt(0.5)

@@ -11,8 +11,6 @@ from contactlab.contact.kernels.layout import HALF_SPACE, HEIGHT_FIELD
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-__all__ = ["candidates"]
-
 # Fewer shapes than this are swept in one column.
 FEW = 256
 # Part of a column's width that a shape in it has at most: rounding must not take its edge a column farther.

@@ -8,8 +8,6 @@ from contactlab.contact.kernels.layout import Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["cell_range", "closest_on_triangle", "height_at", "signed_distance"]
-
 
 @kernel
 def cell_range(low: float, high: float, spacing: float, n: int) -> tuple[int, int]:

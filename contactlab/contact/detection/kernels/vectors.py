@@ -8,8 +8,6 @@ from contactlab.contact.kernels.layout import Vector
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-__all__ = ["across", "cross", "dot", "origin", "place_shape", "placed", "pose_in", "relative", "turned", "turned_back"]
-
 
 @kernel(inner=True)
 def dot(a: Vector, b: Vector) -> float:

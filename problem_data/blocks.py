@@ -6,7 +6,7 @@ again; they are shared by all users of one problem and must not be written to.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,42 +27,25 @@ class VelocityBlocks(NamedTuple):
     is W = J Y^T. The arrays are not to be written to, although they are flagged writable.
     """
 
-    #: number of generalised velocities
-    nv: int
-    #: number of contacts
-    nc: int
-    #: number of friction rows, the sum of r
-    nr: int
-    #: number of unilateral rows besides contacts (limits)
-    nl: int
-    #: number of bilateral rows
-    nb: int
-    #: (ncone,) spanning directions per friction cone
-    r: IntArray
-    #: (ncone,) friction coefficients; lengths [m] for cones of moments
-    mu: FloatArray
+    nv: int  #: number of generalised velocities
+    nc: int  #: number of contacts
+    nr: int  #: number of friction rows, the sum of r
+    nl: int  #: number of unilateral rows besides contacts (limits)
+    nb: int  #: number of bilateral rows
+    r: IntArray  #: (ncone,) spanning directions per friction cone
+    mu: FloatArray  #: (ncone,) friction coefficients; lengths [m] for cones of moments
     #: (ncone,) the contact on whose normal force each cone leans: 0 .. nc - 1, then those of further cones
     cone_contacts: IntArray
-    #: (m, nv) Jacobian rows, [N; F; L; G; B]
-    J: FloatArray
-    #: (m, nv), row i is M^-1 applied to row i of J
-    Y: FloatArray
-    #: (m,) [kN; kF; kL; kG; kB], in the unit of each row's velocity
-    k: FloatArray
-    #: (m,) [gammaN; gammaF; gammaL; zeros for the bilateral rows; gammaB]
-    gamma: FloatArray
-    #: (ncone,) softening of the friction slack rows
-    gammaE: FloatArray
-    #: (nv,) generalised momentum before the impulses
-    Mv: FloatArray
-    #: (nv,) M^-1 Mv, the velocity without constraint forces
-    v_free: FloatArray
-    #: number of boxed rows
-    nbox: int
-    #: (nbox,) lower bounds of the forces of boxed rows, -inf for none
-    lo: FloatArray
-    #: (nbox,) upper bounds, inf for none
-    hi: FloatArray
+    J: FloatArray  #: (m, nv) Jacobian rows, [N; F; L; G; B]
+    Y: FloatArray  #: (m, nv), row i is M^-1 applied to row i of J
+    k: FloatArray  #: (m,) [kN; kF; kL; kG; kB], in the unit of each row's velocity
+    gamma: FloatArray  #: (m,) [gammaN; gammaF; gammaL; zeros for the bilateral rows; gammaB]
+    gammaE: FloatArray  #: (ncone,) softening of the friction slack rows
+    Mv: FloatArray  #: (nv,) generalised momentum before the impulses
+    v_free: FloatArray  #: (nv,) M^-1 Mv, the velocity without constraint forces
+    nbox: int  #: number of boxed rows
+    lo: FloatArray  #: (nbox,) lower bounds of the forces of boxed rows, -inf for none
+    hi: FloatArray  #: (nbox,) upper bounds, inf for none
 
     @property
     def ncone(self) -> int:
@@ -79,46 +62,26 @@ class AccelerationBlocks(NamedTuple):
     are flagged writable.
     """
 
-    #: number of generalised velocities
-    nv: int
-    #: number of contacts, ns + nns
-    nc: int
-    #: number of sliding contacts
-    ns: int
-    #: number of non-sliding contacts
-    nns: int
-    #: number of friction rows, all of non-sliding contacts: the sum of r
-    nr: int
-    #: number of unilateral rows besides contacts (limits)
-    nl: int
-    #: number of bilateral rows
-    nb: int
-    #: (nns,) spanning directions per non-sliding contact
-    r: IntArray
-    #: (ns,) kinetic friction coefficients
-    mu_sliding: FloatArray
-    #: (nns,) static friction coefficients
-    mu_non_sliding: FloatArray
-    #: (ns,) the sliding contacts, ascending
-    sliding: IntArray
-    #: (nns,) the non-sliding contacts, ascending
-    non_sliding: IntArray
-    #: (m, nv) Jacobian rows, [N; F; L; G]
-    J: FloatArray
-    #: (ns, nv) Jacobian rows of the sliding directions
-    Q: FloatArray
-    #: (nc, nv) rows of N - mu_sliding Q; those of non-sliding contacts are those of N
-    R: FloatArray
-    #: (m, nv), row i is M^-1 applied to row i of J
-    Y: FloatArray
-    #: (nc, nv), row i is M^-1 applied to row i of R
-    YR: FloatArray
-    #: (m,) [kN; kF; kL; kG], in the unit of each row's acceleration
-    k: FloatArray
-    #: (nv,) external generalised forces
-    tau: FloatArray
-    #: (nv,) M^-1 tau, the acceleration without constraint forces
-    a_free: FloatArray
+    nv: int  #: number of generalised velocities
+    nc: int  #: number of contacts, ns + nns
+    ns: int  #: number of sliding contacts
+    nns: int  #: number of non-sliding contacts
+    nr: int  #: number of friction rows, all of non-sliding contacts: the sum of r
+    nl: int  #: number of unilateral rows besides contacts (limits)
+    nb: int  #: number of bilateral rows
+    r: IntArray  #: (nns,) spanning directions per non-sliding contact
+    mu_sliding: FloatArray  #: (ns,) kinetic friction coefficients
+    mu_non_sliding: FloatArray  #: (nns,) static friction coefficients
+    sliding: IntArray  #: (ns,) the sliding contacts, ascending
+    non_sliding: IntArray  #: (nns,) the non-sliding contacts, ascending
+    J: FloatArray  #: (m, nv) Jacobian rows, [N; F; L; G]
+    Q: FloatArray  #: (ns, nv) Jacobian rows of the sliding directions
+    R: FloatArray  #: (nc, nv) rows of N - mu_sliding Q; those of non-sliding contacts are those of N
+    Y: FloatArray  #: (m, nv), row i is M^-1 applied to row i of J
+    YR: FloatArray  #: (nc, nv), row i is M^-1 applied to row i of R
+    k: FloatArray  #: (m,) [kN; kF; kL; kG], in the unit of each row's acceleration
+    tau: FloatArray  #: (nv,) external generalised forces
+    a_free: FloatArray  #: (nv,) M^-1 tau, the acceleration without constraint forces
 
     @property
     def nbox(self) -> int:
@@ -136,24 +99,13 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
     """
     J = _jacobian(data.N, data.F, data.L, data.G, data.B)
     return VelocityBlocks(
-        nv=data.nv,
-        nc=data.nc,
-        nr=data.nr,
-        nl=data.nl,
-        nb=data.nb,
-        r=data.r.copy(),
-        mu=data.mu.copy(),
-        cone_contacts=data.cone_contacts.copy(),
+        **{count: getattr(data, count) for count in ("nv", "nc", "nr", "nl", "nb", "nbox")},
+        **_copies(data, "r", "mu", "cone_contacts", "gammaE", "Mv", "lo", "hi"),
         J=J,
         Y=_solved(data.solve_inertia, J),
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG, data.kB)),
         gamma=np.concatenate((data.gammaN, data.gammaF, data.gammaL, np.zeros(data.nb), data.gammaB)),
-        gammaE=data.gammaE.copy(),
-        Mv=data.Mv.copy(),
         v_free=_solved(data.solve_inertia, data.Mv),
-        nbox=data.nbox,
-        lo=data.lo.copy(),
-        hi=data.hi.copy(),
     )
 
 
@@ -177,16 +129,8 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
     YR = Y[: data.nc].copy()
     YR[sliding] = _solved(data.solve_inertia, R[sliding])
     return AccelerationBlocks(
-        nv=data.nv,
-        nc=data.nc,
-        ns=data.ns,
-        nns=data.nns,
-        nr=data.nr,
-        nl=data.nl,
-        nb=data.nb,
-        r=data.r.copy(),
-        mu_sliding=data.mu_sliding.copy(),
-        mu_non_sliding=data.mu_non_sliding.copy(),
+        **{count: getattr(data, count) for count in ("nv", "nc", "ns", "nns", "nr", "nl", "nb")},
+        **_copies(data, "r", "mu_sliding", "mu_non_sliding", "tau"),
         sliding=sliding,
         non_sliding=data.non_sliding_contacts.copy(),
         J=J,
@@ -195,9 +139,12 @@ def evaluate_acceleration_blocks(data: ConstraintAccelProblemData) -> Accelerati
         Y=Y,
         YR=YR,
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG)),
-        tau=data.tau.copy(),
         a_free=_solved(data.solve_inertia, data.tau),
     )
+
+
+def _copies(data: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(data, name).copy() for name in names}
 
 
 def _jacobian(*maps: LinearMap) -> FloatArray:

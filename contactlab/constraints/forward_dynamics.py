@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,19 +22,13 @@ from contactlab.constraints.kernels.kkt_codes import (
     METHODS,
     NULL_SPACE,
     UNIT_FORCES,
+    motion_size,
 )
 from contactlab.constraints.kernels.wanted import BAUMGARTE, GAMMA, JACOBIAN
-from contactlab.constraints.quick import (
-    full_mass_matrix,
-    full_unit_forces,
-    quick_mass_matrix,
-    quick_unit_forces,
-    work_size,
-)
 from contactlab.constraints.solve.factorisations import LinearSolver, check_linear_solver
 from contactlab.constraints.system import constrained_system
 from contactlab.multibody.arguments import check_finite, checked, checked_vector, failure
-from contactlab.multibody.entries import ON_STACK
+from contactlab.multibody.entries import ON_STACK, Entry, strict
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
 from contactlab.multibody.kinematics import Instant, at_state
 from contactlab.multibody.model import Model
@@ -47,6 +42,24 @@ _NO_ROWS = np.zeros((0, 0))
 _NO_ORDER = np.zeros(0, dtype=np.int64)
 
 _empty = np.empty
+
+# Sizes depend on a few small numbers, and few combinations occur in a program.
+_work_size = functools.lru_cache(maxsize=1024)(motion_size)
+
+
+def _kernels() -> Any:
+    from contactlab.constraints.kernels import constrained_motion, contact_motion
+
+    return constrained_motion, contact_motion
+
+
+# Entries of the kernels, a fraction of a microsecond each. Operands of the quick ones, which take these types alone:
+# integers, order, floats, q, v, tau, workspace, a, forces; dense, method.
+_full_mass_matrix = Entry(lambda: _kernels()[0].full_mass_matrix)
+_full_unit_forces = Entry(lambda: _kernels()[1].full_unit_forces)
+_quick_mass_matrix = Entry(lambda: strict(_kernels()[0].quick_mass_matrix, 2, (1,) * 7, 0, 0))
+# Integers, floats, q, v, tau, workspace, a, forces.
+_quick_unit_forces = Entry(lambda: strict(_kernels()[1].quick_unit_forces, 1, (1,) * 7))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +145,7 @@ def forward_dynamics_constraints(
             try:
                 if size >= 0 and method == "kokkevis":
                     work = _empty(size) if size else ON_STACK
-                    residual: float = quick_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
+                    residual: float = _quick_unit_forces.call(ints, floats, q, v, tau, work, a, forces)
                     rank = m if residual >= 0.0 else int(residual)
                 if rank == DEPENDENT:
                     rank, residual = _by_mass_matrix(model, q, v, tau, cs, method, a, forces)
@@ -162,8 +175,8 @@ def _by_mass_matrix(
         number = NULL_SPACE
     nv, m, packed = a.shape[0], forces.shape[0], cs.packed
     order = _empty(nv + m, dtype=np.int64) if number == DIRECT else _NO_ORDER
-    work = _empty(work_size(number, model.packed.nl, nv, m, 0))
-    rank, residual = quick_mass_matrix.call(
+    work = _empty(_work_size(number, model.packed.nl, nv, m, 0))
+    rank, residual = _quick_mass_matrix.call(
         packed.model_ints, order, packed.model_floats, q, v, tau, work, a, forces, model.packed.chain, number
     )
     return rank, residual
@@ -197,7 +210,7 @@ def _considered(
     ints, floats = rows.model_ints, rows.model_floats
     force = checked_vector("tau", tau, nv)
     forces_ext = _NO_FORCES if f_ext is None else checked("f_ext", f_ext, model.nb, 6)
-    q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m, rows.groups))
+    q_, v_, custom, work, ready = at_state(model, q, v, _work_size(method, packed.nl, nv, m, rows.groups))
     given = _NO_ROWS
     if cs.packed.custom:
         for name, array in (("q", q_), ("v", v_)):
@@ -210,14 +223,14 @@ def _considered(
     a, forces, order = np.empty(nv), np.empty(m), np.empty(nv + m, dtype=np.int64)
     rank, residual = DEPENDENT, 0.0
     if method == UNIT_FORCES and m <= nv:
-        residual = full_unit_forces.call(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
+        residual = _full_unit_forces.call(ints, floats, q_, v_, force, forces_ext, custom, work, ready, a, forces)
         rank = m if residual >= 0.0 else int(residual)
     if method == UNIT_FORCES and rank == DEPENDENT:
         # No unit force tells dependent rows apart, and none can be applied to what has no inertia.
         method = NULL_SPACE
-        q_, v_, custom, work, ready = at_state(model, q, v, work_size(method, packed.nl, nv, m, 0))
+        q_, v_, custom, work, ready = at_state(model, q, v, _work_size(method, packed.nl, nv, m, 0))
     if rank == DEPENDENT:
-        rank, residual = full_mass_matrix.call(
+        rank, residual = _full_mass_matrix.call(
             ints, order, floats, q_, v_, force, forces_ext, custom, given, work,
             a, forces, ready, int(packed.chain), method,
         )  # fmt: skip

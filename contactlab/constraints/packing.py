@@ -17,7 +17,7 @@ from contactlab.constraints.loop import LoopConstraint
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.kernels.sizes import STACK
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import structure
+from contactlab.multibody.structure import body_frames, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 
 # Head and codes of `contactlab.constraints.kernels.layout`, which is not imported here for it imports the compiler.
@@ -123,10 +123,5 @@ def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p:
         raise ConstraintError(f"constraints[{number}].{field}", error.detail) from None
     if index < 0:
         return -1, np.concatenate([R.ravel(), p])
-    packed, nb = model.packed, model.nb
-    link = int(structure(model).body_link[index])
-    # Where `contactlab.multibody.packing` puts the bodies: last.
-    start = 3 + 28 * packed.nl
-    own_R = packed.floats[start + 9 * index : start + 9 * index + 9].reshape(3, 3)
-    own_p = packed.floats[start + 9 * nb + 3 * index : start + 9 * nb + 3 * index + 3]
-    return link, np.concatenate([(own_R @ R).ravel(), own_R @ p + own_p])
+    own_R, own_p = (part[index] for part in body_frames(model))
+    return int(structure(model).body_link[index]), np.concatenate([(own_R @ R).ravel(), own_R @ p + own_p])

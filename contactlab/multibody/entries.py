@@ -50,19 +50,20 @@ class Entry:
 
 def quick(name: str, *ndims: int) -> Entry:
     """A kernel of `kernels.quick`, compiled for (ints, floats, float64 arrays of ``ndims``) when it is first called."""
-    return Entry(lambda: _strict(getattr(kernels().quick, name), (1, *ndims)))
+    return Entry(lambda: strict(getattr(kernels().quick, name), 1, (1, *ndims)))
 
 
-def _strict(function: Any, ndims: tuple[int, ...]) -> Any:
-    """``function`` compiled for (ints, contiguous writable float64 arrays of ``ndims``) and a `TypeError` for others.
+def strict(function: Any, ints: int, ndims: tuple[int, ...], *numbers: int) -> Any:
+    """``function`` compiled for one signature alone, a `TypeError` for any other.
 
-    Looking at an array's type, layout and flags from Python costs 0.1 us each; the compiled function's own dispatch has
-    looked at them anyway. With the compiler off everything is refused, and callers take their long way.
+    Its operands are vectors of integers, so many, contiguous writable float64 arrays of ``ndims``, and numbers. Looking
+    at an array's type, layout and flags from Python costs 0.1 us each; the compiled function's own dispatch has looked
+    at them anyway. With the compiler off everything is refused, and callers take their long way.
     """
     if isinstance(function, types.FunctionType):
         return _refuse
-    # The first call fixes the one signature; empty arrays have no lengths that fit, and nothing is computed.
-    function(np.zeros(8, dtype=np.int64) - 1, *(np.zeros((0,) * n) for n in ndims))
+    # The first call fixes the one signature; lengths of -1 and of empty arrays fit nothing, and nothing is computed.
+    function(*(np.zeros(8, dtype=np.int64) - 1 for _ in range(ints)), *(np.zeros((0,) * n) for n in ndims), *numbers)
     function.disable_compile()
     return function
 

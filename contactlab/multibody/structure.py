@@ -18,6 +18,8 @@ class Structure(NamedTuple):
 
     parent: IntArray  # (nl,) parent link, -1 for the world
     root: IntArray  # (nl,) root link of the link's tree
+    kind: IntArray  # (nl,) codes of the motions
+    iq: IntArray  # (nl + 1,) first entry of q
     iv: IntArray  # (nl + 1,) first entry of v
     dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
     dof_link: IntArray  # (nv,)
@@ -31,6 +33,8 @@ def structure(model: Model) -> Structure:
     return Structure(
         parent=ints[8 : 8 + nl],
         root=ints[8 + nl : 8 + 2 * nl],
+        kind=ints[8 + 2 * nl : 8 + 3 * nl],
+        iq=ints[8 + 3 * nl : 8 + 4 * nl + 1],
         iv=ints[8 + 4 * nl + 1 : 8 + 5 * nl + 2],
         dof_parent=ints[dofs : dofs + nv],
         dof_link=ints[dofs + nv : dofs + 2 * nv],
@@ -38,14 +42,19 @@ def structure(model: Model) -> Structure:
     )
 
 
+def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:
+    """Poses of the added bodies in the links they are fixed to: R (nb, 3, 3) and p (nb, 3), last in their buffer."""
+    nb = model.nb
+    floats = model.packed.floats[model.packed.floats.size - 12 * nb :]
+    return floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
+
+
 def world_mass(model: Model) -> FloatArray:
     """Mass of the bodies fixed to the world and its first moment, (4,) [kg, kg m]."""
-    nb = model.nb
     links = structure(model).body_link.tolist()
     if -1 not in links:
         return _NO_MASS
-    floats = model.packed.floats[-12 * nb :]  # `body_R` and `body_p`, last in theirs
-    R, p = floats[: 9 * nb].reshape(nb, 3, 3), floats[9 * nb :].reshape(nb, 3)
+    R, p = body_frames(model)
     out = np.zeros(4)
     for i, body in enumerate(model.bodies):
         if links[i] < 0 and body.inertia is not None:

@@ -52,7 +52,7 @@ def _half(
 
 def _places(at: Instantaneous, links: IntArray) -> tuple[IntArray, IntArray]:
     """Rows and columns of the entries of one row for each link: the degrees of freedom below it."""
-    paths = [at.tree.path(link) for link in links.tolist()]
+    paths = [at.branches.path(link) for link in links.tolist()]
     rows = np.repeat(np.arange(len(paths)), [path.size for path in paths])
     return rows, np.concatenate([np.zeros(0, dtype=np.int64), *paths])
 

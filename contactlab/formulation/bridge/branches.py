@@ -7,54 +7,35 @@ thousand bodies has rows of six or twelve entries; nothing of the length of v is
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from contactlab.multibody.kernels.sizes import head_size
 from contactlab.multibody.kinematics import Kinematics, at_state
 from contactlab.multibody.model import Model
-from contactlab.multibody.structure import head_views
+from contactlab.multibody.structure import Structure, body_frames, head_views, structure
 from contactlab.spatial.arrays import FloatArray, IntArray
-
-# Length of the head of the integer buffer; its module belongs to the compiler, which is not imported for this.
-_HEAD = 8
 
 
 @dataclass(frozen=True, eq=False)
 class Branches:
-    """The tree; shapes and meanings are those of `contactlab.multibody.kernels.layout.Tree`."""
+    """The tree, and the poses of the bodies in their links."""
 
-    parent: IntArray
-    root: IntArray
-    kind: IntArray
-    iq: IntArray
-    iv: IntArray
-    dof_parent: IntArray
-    dof_link: IntArray
-    body_link: IntArray
+    tree: Structure
     body_R: FloatArray
     body_p: FloatArray
     _paths: dict[int, IntArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, model: Model) -> Branches:
-        """Cut the buffers of a model as `contactlab.multibody.kernels.layout.tree` does."""
-        ints, floats, nl, nv, nb = model.packed.ints, model.packed.floats, model.packed.nl, model.nv, model.nb
-        cuts = np.cumsum([_HEAD, nl, nl, nl, nl + 1, nl + 1, nl, nv, nv, nb])
-        parent, root, kind, iq, iv, _, dof_parent, dof_link, body_link = (
-            ints[start:stop] for start, stop in pairwise(cuts.tolist())
-        )
-        frames = 3 + 28 * nl
-        R = floats[frames : frames + 9 * nb].reshape(nb, 3, 3)
-        p = floats[frames + 9 * nb : frames + 12 * nb].reshape(nb, 3)
-        return cls(parent, root, kind, iq, iv, dof_parent, dof_link, body_link, R, p)
+        """Those of a model."""
+        return cls(structure(model), *body_frames(model))
 
     def path(self, link: int) -> IntArray:
         """Degrees of freedom that move a link, ascending; none for the world (-1)."""
         path = self._paths.get(link)
         if path is None:
-            path = self.up_from(int(self.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
+            path = self.up_from(int(self.tree.iv[link + 1]) - 1) if link >= 0 else np.zeros(0, dtype=np.int64)
             self._paths[link] = path
         return path
 
@@ -63,7 +44,7 @@ class Branches:
         path: list[int] = []
         while dof >= 0:
             path.append(dof)
-            dof = int(self.dof_parent[dof])
+            dof = int(self.tree.dof_parent[dof])
         return np.array(path[::-1], dtype=np.int64)
 
 
@@ -71,7 +52,7 @@ class Branches:
 class Instantaneous:
     """Places and motions of all links at one q and v: world axes, spatial vectors about the root link's origin."""
 
-    tree: Branches
+    branches: Branches
     S: FloatArray  # (nv, 6) motion columns
     #: R, p: (nl, 3, 3) and (nl, 3) poses of the links.
     R: FloatArray
@@ -86,9 +67,10 @@ class Instantaneous:
         p = np.zeros((bodies.size, 3))
         some = np.flatnonzero(bodies >= 0)
         body = bodies[some]
-        R[some], p[some] = self.tree.body_R[body], self.tree.body_p[body]
-        moving = self.tree.body_link[body] >= 0
-        some, link = some[moving], self.tree.body_link[body[moving]]
+        R[some], p[some] = self.branches.body_R[body], self.branches.body_p[body]
+        body_link = self.branches.tree.body_link
+        moving = body_link[body] >= 0
+        some, link = some[moving], body_link[body[moving]]
         p[some] = self.p[link] + np.einsum("mij,mj->mi", self.R[link], p[some])
         R[some] = self.R[link] @ R[some]
         return R, p
@@ -96,14 +78,14 @@ class Instantaneous:
     def links(self, bodies: IntArray) -> IntArray:
         """Link that carries each body, -1 for the world and for what is fixed to it."""
         out = np.full(bodies.size, -1, dtype=np.int64)
-        out[bodies >= 0] = self.tree.body_link[bodies[bodies >= 0]]
+        out[bodies >= 0] = self.branches.tree.body_link[bodies[bodies >= 0]]
         return out
 
     def arms(self, links: IntArray, x: FloatArray) -> FloatArray:
         """x (m, 3) seen from the origin that each link's spatial vectors refer to."""
         out = np.array(x)
         moving = links >= 0
-        out[moving] -= self.p[self.tree.root[links[moving]]]
+        out[moving] -= self.p[self.branches.tree.root[links[moving]]]
         return out
 
     def velocities(self, links: IntArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -128,8 +110,8 @@ def instantaneous(model: Model, kin: Kinematics) -> Instantaneous:
     nl, nv = model.packed.nl, model.nv
     head = at_state(model, kin, kin.v, head_size(nl, nv))[3]
     S, R, p, V, C = head_views(head, model)
-    tree = Branches.of(model)
-    A = C.copy()
-    for i in np.flatnonzero(tree.parent >= 0):  # parents come first
-        A[i] += A[tree.parent[i]]
-    return Instantaneous(tree, S, R.reshape(nl, 3, 3), p, V, A)
+    branches = Branches.of(model)
+    parent, A = branches.tree.parent, C.copy()
+    for i in np.flatnonzero(parent >= 0):  # parents come first
+        A[i] += A[parent[i]]
+    return Instantaneous(branches, S, R.reshape(nl, 3, 3), p, V, A)

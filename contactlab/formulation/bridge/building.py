@@ -140,7 +140,7 @@ def problem_data_from(
         raise BridgeError("thresholds", f"must be Thresholds, got {type(at).__name__}")
     listed, driven = several(contacts, "contacts"), several(drives, "drives")
     motion = instantaneous(model, kin)
-    coordinates = Coordinates(model, motion.tree)
+    coordinates = Coordinates(model, motion.branches.tree)
     geometry = contact_geometry(model, motion, listed)
     return ModelProblem(
         Inputs(

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from contactlab.formulation.bridge.arguments import close_names
-from contactlab.formulation.bridge.branches import Branches
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.structure import Structure
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Coordinate:
 class Coordinates:
     """Joints of a model by name: those of its description, else by the body they move."""
 
-    def __init__(self, model: Model, tree: Branches) -> None:
+    def __init__(self, model: Model, tree: Structure) -> None:
         self._model = model
         self._tree = tree
         data: dict[str, JointData] = getattr(model, "joint_data", {})

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.formulation.bridge.branch_rows import SparseRows
-from contactlab.formulation.bridge.branches import Branches
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.mass_matrix import MassMatrixFactor, factorize_mass_matrix
 from contactlab.multibody.model import Model
+from contactlab.multibody.structure import Structure, structure
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Delassus:
 
     J: SparseRows
     factor: MassMatrixFactor
-    _tree: Branches = field(repr=False)
+    _tree: Structure = field(repr=False)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -122,10 +122,10 @@ def delassus(model: Model, q: Instant | MassMatrixFactor, J: Any) -> Delassus:
     factor = q if isinstance(q, MassMatrixFactor) else factorize_mass_matrix(model, q)
     if factor.model is not model:
         raise BridgeError("q", "this factor belongs to another model")
-    return Delassus(matrix, factor, Branches.of(model))
+    return Delassus(matrix, factor, structure(model))
 
 
-def _swept(J: SparseRows, tree: Branches, S: FloatArray, U: FloatArray, inverse: FloatArray) -> SparseRows:
+def _swept(J: SparseRows, tree: Structure, S: FloatArray, U: FloatArray, inverse: FloatArray) -> SparseRows:
     """The inward sweep of all rows at once, one degree of freedom after the other: L^-T J^T, transposed."""
     from scipy.sparse import csr_array
 

@@ -60,7 +60,6 @@ def _claim_of(problem: Problem, solver: Any, request: Request) -> Claim:
 
 
 def _asked(problem: Problem, solver: Any, request: Request) -> Claim:
-    """The solver's own claim."""
     claim: Claim = solver.solve(problem, z0=request.z0, tolerance=request.tolerance, trace=request.trace)
     return claim
 

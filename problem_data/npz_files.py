@@ -226,7 +226,6 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
 
 
 def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Member:
-    """Read an array's header."""
     if not info.filename.endswith(".npy"):
         raise _Flaw(info.filename, "is a foreign member: an .npz file holds .npy arrays only")
     if info.compress_type not in _COMPRESSIONS:
@@ -247,7 +246,6 @@ def _member(file: IO[bytes], archive: zipfile.ZipFile, info: zipfile.ZipInfo) ->
 
 
 def _fill(file: Any, into: NDArray[np.uint8], name: str) -> None:
-    """Read bytes until an array is full."""
     done = 0
     while done < into.size:
         got = file.readinto(into[done:].data)

@@ -99,7 +99,6 @@ class FunctionMap:
         return FunctionMap(field, (self.shape[1], self.shape[0]), self.transpose, self.forward)
 
     def __matmul__(self, other: ArrayLike, /) -> FloatArray:
-        """Apply to one vector (columns,) or to the columns of a matrix (columns, m)."""
         x = np.asarray(other, dtype=np.float64)
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[1]:
             raise ProblemDataError(self.field, f"applied to shape {x.shape}, wanted ({self.shape[1]},) or (.., m)")
@@ -114,7 +113,6 @@ class FunctionMap:
         return call("product", self.field, self.forward, x, (self.shape[0],))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        """The dense matrix, for ``np.asarray``."""
         return cast(FloatArray, dense(self).astype(dtype or np.float64))
 
     def __repr__(self) -> str:

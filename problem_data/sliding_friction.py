@@ -39,7 +39,6 @@ class SlidingFrictionMap:
         return replace(self, transposed=not self.transposed)
 
     def __matmul__(self, other: ArrayLike, /) -> FloatArray:
-        """Apply to one vector (columns,) or to the columns of a matrix (columns, m)."""
         x = np.asarray(other, dtype=np.float64)
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[1]:
             raise ProblemDataError(self._name, f"applied to shape {x.shape}, wanted ({self.shape[1]},) or (.., m)")
@@ -51,7 +50,6 @@ class SlidingFrictionMap:
         return rates
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
-        """The dense matrix, for ``np.asarray``."""
         return cast(FloatArray, (self @ np.eye(self.shape[1])).astype(dtype or np.float64))
 
     def __repr__(self) -> str:

@@ -156,8 +156,6 @@ def inverse_kinematics(
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """End of a descent."""
-
     q: FloatArray
     objective: float
     error: float
@@ -166,8 +164,6 @@ class _End:
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """Targets, weights and limits of one call."""
-
     model: Model
     targets: tuple[Target, ...]
     weight: FloatArray
@@ -238,7 +234,6 @@ def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, .
 
 
 def _row_weights(goals: tuple[Target, ...], weights: Weights | None) -> FloatArray:
-    """A weight per row."""
     if weights is None:
         return np.ones(sum(goal.rows for goal in goals))
     if len(weights) != len(goals):

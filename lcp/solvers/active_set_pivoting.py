@@ -74,7 +74,6 @@ class ActiveSetPivoting(Method[LCP]):
         return options
 
     def _claim(self, problem: LCP, request: Request) -> Claim:
-        """Pivot until a verified solution, a proof that there is none, or a limit."""
         z0, tolerance, trace = request
         from lcp.kernels import active_set_pivoting as k
 

@@ -68,7 +68,6 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
     )
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
-        """Exchange until a verified solution, a singular block, or a limit."""
         z0, tolerance, trace = request
         n, M, q = problem.n, problem._M, problem._q
         lo, hi = bounds_of(problem)

@@ -62,7 +62,6 @@ class Cascade(Method[Problem]):
         return _solvers(structure(problem), size)
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
-        """Try the line-up."""
         return Fallback(*self.line_up(problem), time_limit=self.time_limit)._claim(problem, request)
 
 

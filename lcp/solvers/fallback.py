@@ -51,7 +51,6 @@ class Fallback(Method[Problem]):
         check_positive(self, "time_limit")
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
-        """Try them."""
         deadline = time.monotonic() + self.time_limit
         attempts: list[Attempt] = []
         spent = 0

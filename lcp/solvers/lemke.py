@@ -79,7 +79,6 @@ class Lemke(Method[LCP | MLCP]):
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.WARM_START | Traits.MIXED
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         super().__post_init__()
         if self.covering_vector is not None:
             cover = checked_vector("Lemke.covering_vector", self.covering_vector)
@@ -153,6 +152,5 @@ def _kernel() -> ModuleType:
 
 @functools.lru_cache(maxsize=256)
 def _sizes(n: int) -> tuple[int, int]:
-    """Lengths of the two workspaces."""
     k = _kernel()
     return int(k.lemke_float_size(n)), int(k.lemke_int_size(n))

@@ -60,7 +60,6 @@ class Murty(Method[LCP | BoxLCP]):
     traits: ClassVar[Traits] = Traits.P_MATRIX | Traits.POSITIVE_DEFINITE | Traits.WARM_START | Traits.BOXED
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         super().__post_init__()
         if self.order is not None:
             given = np.asarray(self.order)
@@ -69,7 +68,6 @@ class Murty(Method[LCP | BoxLCP]):
             object.__setattr__(self, "order", tuple(int(i) for i in given))
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
-        """Pivot until a verified solution, a diagonal entry that is not positive, or a limit."""
         from lcp.kernels import murty as k
 
         n = problem.n

@@ -37,12 +37,10 @@ class Refined(Method[Problem]):
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.MIXED | Traits.BOXED | Traits.SPARSE
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         super().__post_init__()
         check_solver("Refined.inner", self.inner)
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
-        """Solve, then polish."""
         claim = claim_of(problem, self.inner, request)
         better = refine(problem, claim.z, request.tolerance, self.rounds)
         if better is None or better is claim.z:

@@ -59,7 +59,6 @@ class Regularized(Method[LCP]):
     traits: ClassVar[Traits] = Traits.WARM_START | Traits.SPARSE
 
     def __post_init__(self) -> None:
-        """Refuse options out of range."""
         super().__post_init__()
         check_solver("Regularized.inner", self.inner)
         given: Any = self.exponents  # whatever the caller's types say
@@ -77,7 +76,6 @@ class Regularized(Method[LCP]):
         object.__setattr__(self, "exponents", exponents)
 
     def _claim(self, problem: LCP, request: Request) -> Claim:
-        """Try the shifts in order."""
         size = float(abs(problem._M).max()) if problem.n else 0.0
         scale = size if size > 0.0 else 1.0
         shifts = [0.0] if self.plain_first else []

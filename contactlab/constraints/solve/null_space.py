@@ -76,7 +76,6 @@ def null_space(
 
 
 def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The bases, checked."""
     n = system.c.shape[0]
     row, free = finite_array(Y, "Y", (n, None), ConstraintError), finite_array(Z, "Z", (n, None), ConstraintError)
     if row.shape[1] + free.shape[1] != n:
@@ -91,7 +90,6 @@ def _read_bases(system: System, Y: ArrayLike, Z: ArrayLike) -> tuple[FloatArray,
 def _by_bases(
     system: System, Y: FloatArray, Z: FloatArray, tolerance: float, linear_solver: LinearSolver
 ) -> KKTSolution:
-    """Solution by the caller's bases."""
     H, G, c, gamma = system
     basis = row_basis(G @ Y, tolerance, linear_solver)
     if basis.rank < Y.shape[1]:

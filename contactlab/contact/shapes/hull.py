@@ -69,7 +69,6 @@ def _extent(points: FloatArray) -> tuple[int, float, FloatArray]:
 
 
 def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
-    """The two ends of points on a line."""
     along = (points - points.mean(axis=0)) @ axis
     return [int(np.argmin(along)), int(np.argmax(along))]
 

@@ -41,8 +41,6 @@ class _Spring:
 
 @dataclass(eq=False)
 class _Boxed:
-    """Boxed rows as they are collected."""
-
     jacobians: list[Any] = field(default_factory=list)
     k: list[float] = field(default_factory=list)
     gamma: list[float] = field(default_factory=list)

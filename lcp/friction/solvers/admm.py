@@ -62,7 +62,6 @@ class ADMM(FrictionMethod):
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
-        """Iterate until solved or a limit is met."""
         z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         units, mu = watch.units, problem._mu

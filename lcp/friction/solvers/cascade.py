@@ -72,7 +72,6 @@ class FrictionCascade(FrictionMethod):
         )
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
-        """Try the line-up."""
         z0, tolerance, trace = request
         deadline = time.monotonic() + self.time_limit
         attempts: list[FrictionAttempt] = []

@@ -59,7 +59,6 @@ class NSGS(FrictionMethod):
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
-        """Sweep until solved or a limit is met."""
         z0, tolerance, trace = request
         watch = Watch(problem, tolerance, self.time_limit, trace)
         rows = watch.units.start(z0)

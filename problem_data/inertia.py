@@ -41,6 +41,7 @@ class CholeskyInertia:
     factor: FloatArray  # (nv, nv) lower triangular, M = factor factor^T
 
     def __call__(self, B: FloatArray) -> FloatArray:
+        """M^-1 B for B (nv,) or (nv, m)."""
         right = _right_hand_side(B, self.M.shape[0])
         if right.size == 0:
             return np.zeros(right.shape)
@@ -56,6 +57,7 @@ class InverseInertia:
     inverse: FloatArray
 
     def __call__(self, B: FloatArray) -> FloatArray:
+        """M^-1 B for B (nv,) or (nv, m)."""
         return self.inverse @ _right_hand_side(B, self.inverse.shape[0])
 
 
@@ -70,6 +72,7 @@ class FunctionInertia:
     matrices: bool
 
     def __call__(self, B: FloatArray) -> FloatArray:
+        """M^-1 B for B (nv,) or (nv, m)."""
         right = _right_hand_side(B, self.nv)
         if right.ndim == 1:
             if self.vectors:

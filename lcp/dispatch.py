@@ -85,15 +85,11 @@ def _boxed(problem: BoxLCP, solver: Any, request: Request) -> Claim:
     start = None if request.z0 is None else conversion.start(request.z0)
     claim = claim_of(conversion.problem, solver, request._replace(z0=start))
     if not np.isfinite(claim.z).all():
-        return _undefined(problem, claim)
+        return replace(claim, z=_nearest_zero(problem), status=Status.NOT_FINITE)
     z = conversion.recover(claim.z)
     if not measure(problem, z)[0].solved(request.tolerance):
         z = at_bounds(problem, z, request.tolerance)
     return replace(claim, z=z)
-
-
-def _undefined(problem: BoxLCP, claim: Claim) -> Claim:
-    return replace(claim, z=_nearest_zero(problem), status=Status.NOT_FINITE)
 
 
 def _nearest_zero(problem: Problem) -> Vector:

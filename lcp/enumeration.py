@@ -88,19 +88,14 @@ def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float =
     check_kind(problem)
     if isinstance(problem, BoxLCP):
         return _boxed(problem, max_n, tolerance)
-    check_size(problem.n, max_n)
+    if problem.n > max_n:
+        raise ProblemError(f"enumeration tries 2^n bases: n = {problem.n} exceeds max_n = {max_n}")
     search = Search(problem, tolerance)
     for _ in search.regular():
         pass
     for _ in search.singular():
         pass
     return search.summary()
-
-
-def check_size(n: int, max_n: int) -> None:
-    """Refuse what would take too long."""
-    if n > max_n:
-        raise ProblemError(f"enumeration tries 2^n bases: n = {n} exceeds max_n = {max_n}")
 
 
 def _boxed(problem: BoxLCP, max_n: int, tolerance: float) -> Enumerated:

@@ -144,7 +144,7 @@ def _buffers(
         *(link.axis for link in links),
         np.array([link.mass for link in links]),
         *(link.com for link in links),
-        *(_six(link.inertia) for link in links),
+        *(link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for link in links),
         *(frame.R.ravel() for frame in frames),
         *(frame.p for frame in frames),
     ]
@@ -155,10 +155,6 @@ def _buffers(
         if (joint := links[i].custom) is not None
     )
     return PackedModel(ints, floats, nl, owners, _is_chain(dof_parent), aba_size(nl, int(iv[-1])) <= STACK)
-
-
-def _six(inertia: FloatArray) -> FloatArray:
-    return inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]
 
 
 def _is_chain(dof_parent: Sequence[int]) -> bool:

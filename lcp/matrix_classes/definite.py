@@ -55,7 +55,7 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
         return Verdict(None, name, detail=detail)
     exact = integers(matrix)
     definite, vector = _eliminate(exact + exact.T)
-    if definite or (vector is not None and not strict and _is_null(exact, vector)):
+    if definite or (vector is not None and not strict and int(vector @ (exact @ vector)) == 0):
         return Verdict(True, name, detail="exact elimination")
     assert vector is not None
     x = doubles(vector)
@@ -67,10 +67,6 @@ def _decide(matrix: Vector, max_n: int, *, strict: bool) -> Verdict:
         Witness(tuple(np.flatnonzero(x).tolist())),
         "exact elimination; no vector of doubles shows it",
     )
-
-
-def _is_null(exact: Integers, x: Integers) -> bool:
-    return int(x @ (exact @ x)) == 0
 
 
 def _refused(matrix: Vector, x: Vector, name: str, how: str) -> Verdict:

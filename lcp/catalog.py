@@ -31,29 +31,13 @@ class NamedProblem(Generic[P]):
 
 @dataclass(frozen=True, eq=False)
 class Entry(NamedProblem[LCP]):
-    """One named problem.
+    """One named problem."""
 
-    Attributes
-    ----------
-    name, source, problem
-        As in `NamedProblem`.
-    outcome
-        `Status.SOLVED` where a solution exists, otherwise what is true of the problem.
-    solutions
-        The isolated solutions; all of them where ``complete``.
-    complete
-        Whether ``solutions`` lists every solution.
-    matrix_class
-        The classes M is known to belong to, those that contain them included; None for none.
-    exponential
-        Whether complementary pivoting may need about 2^n pivots.
-    """
-
-    outcome: Status
-    solutions: tuple[NDArray[np.float64], ...]
-    complete: bool
-    matrix_class: Traits | None
-    exponential: bool = False
+    outcome: Status  # `Status.SOLVED` where a solution exists, otherwise what is true of the problem
+    solutions: tuple[NDArray[np.float64], ...]  # the isolated solutions; all of them where ``complete``
+    complete: bool  # whether ``solutions`` lists every solution
+    matrix_class: Traits | None  # the classes M is known to belong to, those that contain them included; None for none
+    exponential: bool = False  # whether complementary pivoting may need about 2^n pivots
 
 
 def murty(n: int) -> LCP:

@@ -15,23 +15,11 @@ from lcp.status import Status
 
 @dataclass(frozen=True, eq=False)
 class FrictionEntry(NamedProblem[FrictionProblem]):
-    """One named problem.
+    """One named problem; the source is that of the answer."""
 
-    Attributes
-    ----------
-    name, source, problem
-        As in `NamedProblem`; the source is that of the answer.
-    u
-        The velocity of every solution, None where there is no solution.
-    r
-        The forces, where they are unique.
-    outcome
-        `Status.SOLVED` where a solution exists, else what is true of the problem.
-    """
-
-    u: Vector | None
-    r: Vector | None
-    outcome: Status = Status.SOLVED
+    u: Vector | None  # the velocity of every solution, None where there is no solution
+    r: Vector | None  # the forces, where they are unique
+    outcome: Status = Status.SOLVED  # where a solution exists, else what is true of the problem
 
 
 def sliding(W: Vector, mu: float, angle: float, normal: float, speed: float) -> tuple[Vector, Vector, Vector]:

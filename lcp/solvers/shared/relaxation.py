@@ -23,12 +23,7 @@ class Relaxation:
     model is not believed: a factor that does not do clearly better than the former is compared with it once more, and
     given up if it does worse; the other direction is tried next, after a wait that grows with the sweeps done.
 
-    Attributes
-    ----------
-    omega
-        The factor for the next sweeps.
-    left
-        Sweeps after which it may change.
+    ``omega`` is the factor for the next sweeps, ``left`` the number of sweeps after which it may change.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 from typing import Generic, NamedTuple, TypeVar
 
 from lcp.arrays import Vector
@@ -22,7 +22,7 @@ class Request(NamedTuple):
     trace: bool
 
 
-class Method(Options, ABC, Generic[P_contra]):
+class Method(Options, Generic[P_contra], metaclass=ABCMeta):
     """A solver of problems of one kind; a method has its options as fields, its ``traits``, and `_claim`."""
 
     def solve(

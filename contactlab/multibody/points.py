@@ -46,18 +46,7 @@ def point_position(model: Model, q: Instant, body: str, point: ArrayLike) -> Flo
     point
         (3,) [m] in body coordinates.
     """
-    if batched(q, point):
-        return point_motion_batch(model, q, None, None, body, point, 0)
-    index, packed = model.index(body), model.packed
-    at = checked_vector("point", point, 3)
-    q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
-    out = np.empty(3)
-    code = kernels().points.point_motion(
-        packed.ints, packed.floats, q_, _NONE, _NONE, custom, work, ready, index, at, 0, out
-    )
-    if code != GOOD or not np.isfinite(out).all():
-        raise failure(model, code, q_, ("point", at))
-    return out
+    return _moved(model, q, None, None, body, point, 0)
 
 
 def point_in_body(model: Model, q: Instant, body: str, position: ArrayLike) -> FloatArray:
@@ -117,8 +106,13 @@ def _moved(
     index, packed = model.index(body), model.packed
     a_ = _NONE if a is None else checked_vector("a", a, model.nv)
     at = checked_vector("point", point, 3)
-    q_, v_, custom, work, ready = at_state(model, q, v, point_size(packed.nl, model.nv))
-    out = np.empty(6)
+    size = point_size(packed.nl, model.nv)
+    if order == 0:
+        q_, custom, work, ready = at_configuration(model, q, size)
+        v_, out = _NONE, np.empty(3)
+    else:
+        q_, v_, custom, work, ready = at_state(model, q, v, size)
+        out = np.empty(6)
     code = kernels().points.point_motion(
         packed.ints, packed.floats, q_, v_, a_, custom, work, ready, index, at, order, out
     )

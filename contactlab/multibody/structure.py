@@ -18,8 +18,6 @@ class Structure(NamedTuple):
 
     parent: IntArray  # (nl,) parent link, -1 for the world
     root: IntArray  # (nl,) root link of the link's tree
-    kind: IntArray  # (nl,) codes of the motions
-    iq: IntArray  # (nl + 1,) first entry of q
     iv: IntArray  # (nl + 1,) first entry of v
     dof_parent: IntArray  # (nv,) the degree of freedom next below, -1
     dof_link: IntArray  # (nv,)
@@ -33,13 +31,17 @@ def structure(model: Model) -> Structure:
     return Structure(
         parent=ints[8 : 8 + nl],
         root=ints[8 + nl : 8 + 2 * nl],
-        kind=ints[8 + 2 * nl : 8 + 3 * nl],
-        iq=ints[8 + 3 * nl : 8 + 4 * nl + 1],
         iv=ints[8 + 4 * nl + 1 : 8 + 5 * nl + 2],
         dof_parent=ints[dofs : dofs + nv],
         dof_link=ints[dofs + nv : dofs + 2 * nv],
         body_link=ints[dofs + 2 * nv : dofs + 2 * nv + nb],
     )
+
+
+def motions(model: Model) -> tuple[IntArray, IntArray]:
+    """Code of the motion of each link (nl,), and first entry of q of each (nl + 1,)."""
+    ints, nl = model.packed.ints, model.packed.nl
+    return ints[8 + 2 * nl : 8 + 3 * nl], ints[8 + 3 * nl : 8 + 4 * nl + 1]
 
 
 def body_frames(model: Model) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
-from contactlab.multibody.structure import Structure
+from contactlab.multibody.structure import Structure, motions
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Coordinates:
 
     def __init__(self, model: Model, tree: Structure) -> None:
         self._model = model
-        self._tree = tree
+        self._tree, self._motions = tree, motions(model)
         data: dict[str, JointData] = getattr(model, "joint_data", {})
         self._data = data
 
@@ -69,8 +69,9 @@ class Coordinates:
     def _position(self, v: int) -> int | None:
         tree = self._tree
         link = int(tree.dof_link[v])
-        kind, first, offset = int(tree.kind[link]), int(tree.iq[link]), v - int(tree.iv[link])
-        nq, nv = np.diff(tree.iq[link : link + 2])[0], np.diff(tree.iv[link : link + 2])[0]
+        kinds, iq = self._motions
+        kind, first, offset = int(kinds[link]), int(iq[link]), v - int(tree.iv[link])
+        nq, nv = np.diff(iq[link : link + 2])[0], np.diff(tree.iv[link : link + 2])[0]
         # A floating base begins with its three translations.
         follows = nq == nv or (kind == codes.FLOATING and offset < 3)
         return first + offset if follows else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import ABCMeta, abstractmethod
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from lcp.status import Status
 from lcp.trace import TraceRecorder
 
 
-class FrictionMethod(Options, ABC):
+class FrictionMethod(Options, metaclass=ABCMeta):
     """A solver of friction problems; a method has its options as fields, its ``traits``, and `_claim`."""
 
     def solve(

@@ -29,7 +29,7 @@ _COMBINED = (lcp.Cascade, lcp.Fallback, lcp.Refined, lcp.Regularized, lcp.Feasib
 def known_solvers() -> dict[str, type[Any]]:
     """Class by name of every solver a text can name, ours first, then the peers."""
     ours = dict.fromkeys(solver for kind in KINDS for solver in kind.solvers)
-    everyone = (*ours, *lcp.OPTIONAL_SOLVERS, *_COMBINED, *ALL_PEERS)
+    everyone: tuple[type[Any], ...] = (*ours, *lcp.OPTIONAL_SOLVERS, *_COMBINED, *ALL_PEERS)
     return {solver.__name__: solver for solver in everyone}
 
 

@@ -166,7 +166,8 @@ def _suits(solver: str, problem: Problem | DatasetError) -> bool:
 
 
 def _solver_class(name: str) -> Any:
-    classes = {cls.__name__: cls for cls in (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *_FRICTION_SOLVERS)}
+    known: tuple[type[Any], ...] = (*lcp.ALL_SOLVERS, *lcp.OPTIONAL_SOLVERS, *_FRICTION_SOLVERS)
+    classes = {cls.__name__: cls for cls in known}
     if name not in classes:
         raise SweepError(f"unknown solver '{name}'; known are {', '.join(classes)}")
     return classes[name]

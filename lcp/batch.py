@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import check_finite, real_array
+from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
 from lcp.problem import LCP
@@ -46,14 +46,14 @@ class BatchResult:
         As in `Result`.
     """
 
-    z: NDArray[np.float64]
-    w: NDArray[np.float64]
+    z: Vector
+    w: Vector
     status: NDArray[np.object_]
     iterations: NDArray[np.int64]
     solve_time: float
     solver: Any
     tolerance: float
-    _measures: NDArray[np.float64]
+    _measures: Vector
     _singles: dict[int, Result]
 
     @property
@@ -62,12 +62,12 @@ class BatchResult:
         return np.asarray(self.status == Status.SOLVED, dtype=bool)
 
     @property
-    def scaled(self) -> NDArray[np.float64]:
+    def scaled(self) -> Vector:
         """Scaled residual of each, (B,)."""
         return self._measures[:, 1]
 
     @property
-    def natural_map(self) -> NDArray[np.float64]:
+    def natural_map(self) -> Vector:
         """Natural map of each, (B,)."""
         return self._measures[:, 0]
 
@@ -185,9 +185,7 @@ def solve_batch(
     return BatchResult(z, w, status, iterations, seconds, used, tolerance, measures, singles)
 
 
-def _checked(
-    M: ArrayLike, q: ArrayLike, z0: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]:
+def _checked(M: ArrayLike, q: ArrayLike, z0: ArrayLike | None) -> tuple[Vector, Vector, Vector | None]:
     """Contiguous arrays M (B or 1, n, n), q (B, n), z0 (B, n)."""
     matrices, vectors = _array("M", M), _array("q", q)
     if vectors.ndim != 2:
@@ -203,20 +201,15 @@ def _checked(
     return matrices, vectors, starts
 
 
-def _array(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def _array(name: str, value: ArrayLike) -> Vector:
     array = real_array(name, value, owned=False)
     check_finite(name, array)
     return array
 
 
 def _run_lemke(
-    solver: Lemke,
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
-    z0: NDArray[np.float64] | None,
-    tolerance: float,
-    workers: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    solver: Lemke, M: Vector, q: Vector, z0: Vector | None, tolerance: float, workers: int
+) -> tuple[Vector, Vector, NDArray[np.int64], NDArray[np.int64], Vector]:
     """All problems through the compiled batch: z, w, codes, pivots, measures."""
     from lcp.kernels import lemke as k
     from lcp.kernels.batch import lemke_batch

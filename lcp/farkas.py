@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lcp.analysis.exact import integers
+from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
 from lcp.mixed import MLCP
@@ -36,8 +36,8 @@ class Farkas:
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), theorem 2.7.9 (Farkas).
     """
 
-    y: NDArray[np.float64]
-    v: NDArray[np.float64]
+    y: Vector
+    v: Vector
 
     def status(self, problem: Problem) -> Status:
         """INCONSISTENT where the equations contradict each other for y of any sign, else INFEASIBLE."""
@@ -68,7 +68,7 @@ class Farkas:
         return bool((_excess(mixed._K, x, m) <= slack).all())
 
 
-def _excess(K: NDArray[np.float64], x: NDArray[np.float64], m: int) -> NDArray[np.float64]:
+def _excess(K: Vector, x: Vector, m: int) -> Vector:
     """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
 
     Compensated sums tell all signs but those of sums that vanish to 30 digits; these are formed in integers.
@@ -85,7 +85,7 @@ def _excess(K: NDArray[np.float64], x: NDArray[np.float64], m: int) -> NDArray[n
         total = int((integers(transposed[i][used]) * integers(x[used])).sum()) if used.any() else 0
         sums[i] = np.copysign(max(float(error[i]), np.finfo(np.float64).tiny), total) if total else 0.0
     missed = np.where(np.arange(size) < m, np.abs(sums), np.maximum(sums, 0.0))
-    share: NDArray[np.float64] = np.where(missed > 0.0, np.inf, 0.0)
+    share: Vector = np.where(missed > 0.0, np.inf, 0.0)
     np.divide(missed, terms, out=share, where=terms > 0.0)
     return share
 
@@ -136,9 +136,7 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
     return best
 
 
-def _candidates(
-    scaled: NDArray[np.float64], cost: NDArray[np.float64], x: NDArray[np.float64], m: int
-) -> Iterator[NDArray[np.float64]]:
+def _candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vector]:
     """What the LP found: as whole numbers if it is near such, as it is, balanced to rounding, off the border."""
     for unit in np.unique(np.abs(x[x != 0.0])):
         whole = np.round(x / unit)
@@ -152,9 +150,7 @@ def _candidates(
         yield interior
 
 
-def _interior(
-    scaled: NDArray[np.float64], cost: NDArray[np.float64], x: NDArray[np.float64], m: int
-) -> NDArray[np.float64] | None:
+def _interior(scaled: Vector, cost: Vector, x: Vector, m: int) -> Vector | None:
     """Multipliers that meet the inequalities with room for rounding, where some do."""
     from scipy.optimize import linprog
 
@@ -171,11 +167,11 @@ def _interior(
     )
     if program.x is None or program.x[size] < 1e-7:
         return None
-    interior: NDArray[np.float64] = np.maximum(program.x[:size], 0.0)
+    interior: Vector = np.maximum(program.x[:size], 0.0)
     return interior
 
 
-def _balanced(scaled: NDArray[np.float64], x: NDArray[np.float64], m: int) -> NDArray[np.float64]:
+def _balanced(scaled: Vector, x: Vector, m: int) -> Vector:
     """x with the conditions that hold as equations met to rounding: the LP solver meets them to 1e-7 only."""
     columns = scaled @ x
     tight = np.abs(columns) <= 1e-6
@@ -188,7 +184,7 @@ def _balanced(scaled: NDArray[np.float64], x: NDArray[np.float64], m: int) -> ND
     return corrected
 
 
-def feasible_point(problem: Problem) -> NDArray[np.float64] | None:
+def feasible_point(problem: Problem) -> Vector | None:
     """(u, y) with y >= 0 that meets the equations and w >= 0 to 1e-8 of their terms; None where none was found."""
     from scipy.optimize import linprog
 
@@ -214,7 +210,7 @@ def feasible_point(problem: Problem) -> NDArray[np.float64] | None:
     )
     if program.x is None:
         return None
-    x: NDArray[np.float64] = program.x * column * unit
+    x: Vector = program.x * column * unit
     x[m:] = np.maximum(x[m:], 0.0)
     rows = K @ x + k
     sizes = np.abs(K) @ np.abs(x) + np.abs(k)

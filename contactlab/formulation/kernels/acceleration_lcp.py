@@ -13,17 +13,15 @@ matrix is J C R' in every row, limits included. Only contacts at tangential rest
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.boxed_rows import first_limit
 from contactlab.formulation.kernels.discretized_lcp import fill_cones, fill_rows
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def _fill_sliding_column(rows: Rows, c: int, response: NDArray[np.float64], M: NDArray[np.float64]) -> None:
+def _fill_sliding_column(rows: Rows, c: int, response: FloatArray, M: FloatArray) -> None:
     """Replace column c of M by J response, rows F also negated."""
     nc = rows.nc
     nr = rows.nr
@@ -41,11 +39,7 @@ def _fill_sliding_column(rows: Rows, c: int, response: NDArray[np.float64], M: N
 
 @kernel
 def assemble_acceleration_lcp(
-    rows: Rows,
-    sliding: NDArray[np.int64],
-    responses: NDArray[np.float64],
-    M: NDArray[np.float64],
-    q: NDArray[np.float64],
+    rows: Rows, sliding: IntArray, responses: FloatArray, M: FloatArray, q: FloatArray
 ) -> None:
     """Fill M and q of the acceleration-level LCP.
 

@@ -10,9 +10,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.condition_scales import keep_worst, least_rate
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 _EPS: Final = float(np.finfo(np.float64).eps)
@@ -30,9 +30,7 @@ def bilateral_work_size(nb: int) -> int:
 
 
 @kernel
-def factor_bilateral(
-    G: NDArray[np.float64], Y: NDArray[np.float64], P: NDArray[np.float64], work: NDArray[np.float64]
-) -> int:
+def factor_bilateral(G: FloatArray, Y: FloatArray, P: FloatArray, work: FloatArray) -> int:
     """Fill P (nb, nb), the pseudo-inverse of W = G Y', and return the rank of G.
 
     Parameters
@@ -127,12 +125,7 @@ def factor_bilateral(
 
 @kernel(inner=True)
 def _pseudo_factor(
-    A: NDArray[np.float64],
-    U: NDArray[np.float64],
-    R: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    order: NDArray[np.float64],
-    rank: int,
+    A: FloatArray, U: FloatArray, R: FloatArray, scale: FloatArray, order: FloatArray, rank: int
 ) -> None:
     """Rows of R := R_q^-1 U' for Q = U R_q, Q the unscaled pivoted factor in A; U and A are used up."""
     nb = A.shape[0]
@@ -169,13 +162,7 @@ def _pseudo_factor(
 
 @kernel
 def add_bilateral_impulses(
-    G: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    P: NDArray[np.float64],
-    k: NDArray[np.float64],
-    v: NDArray[np.float64],
-    impulses: NDArray[np.float64],
-    work: NDArray[np.float64],
+    G: FloatArray, Y: FloatArray, P: FloatArray, k: FloatArray, v: FloatArray, impulses: FloatArray, work: FloatArray
 ) -> None:
     """Fill the impulses (nb,) of minimum norm that make G v + k = 0 and add what they do to v (nv,).
 
@@ -202,13 +189,13 @@ def add_bilateral_impulses(
 
 @kernel
 def project_rows(
-    G: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    P: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    responses: NDArray[np.float64],
-    locked: NDArray[np.int64],
-    work: NDArray[np.float64],
+    G: FloatArray,
+    Y: FloatArray,
+    P: FloatArray,
+    rows: FloatArray,
+    responses: FloatArray,
+    locked: IntArray,
+    work: FloatArray,
 ) -> None:
     """From responses M^-1 d_i of rows d_i to C d_i, in place; ``locked`` (m,) is 1 where only rounding was left: 0.
 
@@ -235,13 +222,7 @@ def project_rows(
 
 
 @kernel
-def lock_terms(
-    locked: NDArray[np.int64],
-    J: NDArray[np.float64],
-    v0: NDArray[np.float64],
-    v_free: NDArray[np.float64],
-    k: NDArray[np.float64],
-) -> None:
+def lock_terms(locked: IntArray, J: FloatArray, v0: FloatArray, v_free: FloatArray, k: FloatArray) -> None:
     """A locked row is a number, not an equation: its rate joins k, and a zero that came out as -1e-17 is one.
 
     ``J`` (m, nv) holds the rows as they were; v0 (nv,) is v_free after `add_bilateral_impulses`.
@@ -258,12 +239,7 @@ def lock_terms(
 
 @kernel
 def certify_bilateral(
-    G: NDArray[np.float64],
-    Y: NDArray[np.float64],
-    k: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    u: NDArray[np.float64],
-    cert: NDArray[np.float64],
+    G: FloatArray, Y: FloatArray, k: FloatArray, v_plus: FloatArray, u: FloatArray, cert: FloatArray
 ) -> None:
     """Fill cert (2,) with |G v+ + k| and its scale for the row where their ratio is largest.
 

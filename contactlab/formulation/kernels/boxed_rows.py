@@ -20,9 +20,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 _GIVEN: Final = 0
@@ -60,7 +60,7 @@ def _anchor(lo: float, hi: float) -> float:
 
 
 @kernel
-def boxed_variables(lo: NDArray[np.float64], hi: NDArray[np.float64]) -> tuple[int, int]:
+def boxed_variables(lo: FloatArray, hi: FloatArray) -> tuple[int, int]:
     """Numbers of variables x and y that the boxed rows bring."""
     xs = 0
     ys = 0
@@ -74,9 +74,7 @@ def boxed_variables(lo: NDArray[np.float64], hi: NDArray[np.float64]) -> tuple[i
 
 
 @kernel(inner=True)
-def _couple(
-    M: NDArray[np.float64], a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float
-) -> None:
+def _couple(M: FloatArray, a: int, a_less: int, a_sign: float, b: int, b_less: int, b_sign: float, w: float) -> None:
     """Write what two forces do to each other's rows, w for a unit each, symmetrically.
 
     ``a`` and ``b`` are the places of their variables, which count with a sign; ``a_less`` and ``b_less`` those of
@@ -94,7 +92,7 @@ def _couple(
 
 
 @kernel(inner=True)
-def _shift(q: NDArray[np.float64], a: int, a_less: int, a_sign: float, rate: float) -> None:
+def _shift(q: FloatArray, a: int, a_less: int, a_sign: float, rate: float) -> None:
     """Add a rate to the rows of a force; places as for `_couple`."""
     if a >= 0:
         q[a] += a_sign * rate
@@ -103,7 +101,7 @@ def _shift(q: NDArray[np.float64], a: int, a_less: int, a_sign: float, rate: flo
 
 
 @kernel
-def fill_boxed_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+def fill_boxed_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
     """Fill the blocks of the boxed rows, their coupling with all others, and what their anchors add to every row of q.
 
     M (n, n) and q (n,) are zero in the rows and columns of x and y.
@@ -185,9 +183,7 @@ def fill_boxed_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) 
 
 
 @kernel
-def recover_boxed_forces(
-    first: int, lo: NDArray[np.float64], hi: NDArray[np.float64], z: NDArray[np.float64], fB: NDArray[np.float64]
-) -> None:
+def recover_boxed_forces(first: int, lo: FloatArray, hi: FloatArray, z: FloatArray, fB: FloatArray) -> None:
     """Fill the forces fB (nbox,) from an LCP solution z whose first x stands at ``first``."""
     xs, _ = boxed_variables(lo, hi)
     x = first

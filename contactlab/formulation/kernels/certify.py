@@ -30,12 +30,10 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.condition_scales import keep_worst, ratio, row_rate
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 # Condition numbers, in the order of contactlab.certificate.CONDITIONS.
@@ -55,7 +53,7 @@ NOTHING: Final = 1e-6
 
 @kernel(inner=True)
 def _unilateral(
-    cert: NDArray[np.float64], gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
+    cert: FloatArray, gap: int, complementarity: int, f: float, slack: float, scale: float, force: float
 ) -> None:
     """0 <= f _|_ slack >= 0 of one row."""
     keep_worst(cert, gap, max(0.0, -slack), scale)
@@ -71,11 +69,11 @@ def _pyramid(
     last: int,
     scale_n: float,
     force_n: float,
-    z: NDArray[np.float64],
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    u: NDArray[np.float64],
-    cert: NDArray[np.float64],
+    z: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    u: FloatArray,
+    cert: FloatArray,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, with the edge magnitudes in z."""
     physical = 0.0  # sum |fF|
@@ -118,10 +116,10 @@ def _cone(
     last: int,
     scale_n: float,
     force_n: float,
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    u: NDArray[np.float64],
-    cert: NDArray[np.float64],
+    f: FloatArray,
+    v_plus: FloatArray,
+    u: FloatArray,
+    cert: FloatArray,
 ) -> None:
     """Conditions of the friction rows first .. last of a cone, as the exact one."""
     square_f = 0.0
@@ -155,11 +153,11 @@ def _friction(
     first: int,
     scale_n: float,
     force_n: float,
-    z: NDArray[np.float64],
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    u: NDArray[np.float64],
-    cert: NDArray[np.float64],
+    z: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    u: FloatArray,
+    cert: FloatArray,
 ) -> int:
     """Conditions of a cone whose rows begin at ``first``; where those of the next one begin."""
     last = first + rows.r[cone]
@@ -174,13 +172,13 @@ def _friction(
 @kernel
 def certify(
     rows: Rows,
-    responses: NDArray[np.float64],
+    responses: FloatArray,
     exact: bool,
-    z: NDArray[np.float64],
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    u: NDArray[np.float64],
-    cert: NDArray[np.float64],
+    z: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    u: FloatArray,
+    cert: FloatArray,
 ) -> None:
     """Fill cert with the worst violation and its scale for each condition.
 
@@ -270,7 +268,7 @@ def certify(
 
 
 @kernel
-def worst_scaled(cert: NDArray[np.float64]) -> float:
+def worst_scaled(cert: FloatArray) -> float:
     """Largest violation over scale of a filled certificate."""
     worst = 0.0
     for c in range(CERT_SIZE // 2):

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.condition_scales import keep_worst, row_rate
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 # Condition numbers, in the order of contactlab.certificate.BOXED_CONDITIONS.
@@ -28,13 +26,7 @@ BOXED_CERT_SIZE: Final = 6
 
 
 @kernel
-def certify_boxed(
-    rows: Rows,
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    u: NDArray[np.float64],
-    cert: NDArray[np.float64],
-) -> None:
+def certify_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, u: FloatArray, cert: FloatArray) -> None:
     """Fill cert (6,) with the worst violation of each condition and its scale; infinite where a value is not finite.
 
     f are the forces of all rows, u (nv + 1,) what `certify` filled.

@@ -19,16 +19,14 @@ fL: see `boxed_rows`.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows, first_limit
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel
-def fill_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+def fill_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
     """Fill q (n,) and the physical blocks of M (n, n), h W + gamma; all other entries become zero.
 
     Notes
@@ -89,7 +87,7 @@ def fill_rows(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> Non
 
 
 @kernel
-def fill_cones(rows: Rows, M: NDArray[np.float64]) -> None:
+def fill_cones(rows: Rows, M: FloatArray) -> None:
     """Fill Coulomb's row of every cone, 0 <= lambda  _|_  mu fN - sum(fF+ + fF-) + gammaE lambda >= 0, in M (n, n)."""
     nr = rows.nr
     edge = rows.nc
@@ -106,7 +104,7 @@ def fill_cones(rows: Rows, M: NDArray[np.float64]) -> None:
 
 
 @kernel
-def assemble_lcp(rows: Rows, M: NDArray[np.float64], q: NDArray[np.float64]) -> None:
+def assemble_lcp(rows: Rows, M: FloatArray, q: FloatArray) -> None:
     """Fill M (n, n) and q (n,) of the LCP of the rows [N; F; L; B]: `first_limit`, nl and the `boxed_variables`."""
     fill_rows(rows, M, q)
     fill_cones(rows, M)

@@ -6,9 +6,6 @@ equations, the first one and the one most across it.
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.contact_modes import (
     ALONG,
     BETWEEN,
@@ -20,13 +17,12 @@ from contactlab.formulation.kernels.contact_modes import (
 from contactlab.formulation.kernels.mode_system import PAIRS, Pairs
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
-def tangential_force(
-    r: int, nr: int, first: int, turns: NDArray[np.float64], z: NDArray[np.float64]
-) -> tuple[float, float]:
+def tangential_force(r: int, nr: int, first: int, turns: FloatArray, z: FloatArray) -> tuple[float, float]:
     """The force of the directions from ``first`` on, in the plane of the edges."""
     x = 0.0
     y = 0.0
@@ -38,7 +34,7 @@ def tangential_force(
 
 
 @kernel(inner=True)
-def put_force(r: int, nr: int, first: int, j: int, along: float, next_along: float, z: NDArray[np.float64]) -> None:
+def put_force(r: int, nr: int, first: int, j: int, along: float, next_along: float, z: FloatArray) -> None:
     """Write a tangential force, ``along`` edge j and ``next_along`` the next one, into z."""
     for e in range(r):
         z[first + e] = 0.0
@@ -51,13 +47,7 @@ def put_force(r: int, nr: int, first: int, j: int, along: float, next_along: flo
 
 @kernel(inner=True)
 def choose_modes(
-    rows: Rows,
-    r: int,
-    turns: NDArray[np.float64],
-    own: NDArray[np.float64],
-    rate: NDArray[np.float64],
-    z: NDArray[np.float64],
-    mode: NDArray[np.int64],
+    rows: Rows, r: int, turns: FloatArray, own: FloatArray, rate: FloatArray, z: FloatArray, mode: IntArray
 ) -> bool:
     """Fill ``mode`` and bring the forces of contacts that slide or open to it; whether any mode has changed.
 
@@ -108,13 +98,7 @@ def choose_modes(
 
 @kernel(inner=True)
 def add_edge(
-    r: int,
-    first: int,
-    j: int,
-    factor: float,
-    span: tuple[int, int, int, int],
-    R: NDArray[np.float64],
-    out: NDArray[np.float64],
+    r: int, first: int, j: int, factor: float, span: tuple[int, int, int, int], R: FloatArray, out: FloatArray
 ) -> None:
     """Add ``factor`` times edge j of the rows R of a contact to ``out``, within its span."""
     a, b, c, d = span
@@ -125,7 +109,7 @@ def add_edge(
 
 
 @kernel(inner=True)
-def pair_rows(rows: Rows, r: int, own: NDArray[np.float64], mode: NDArray[np.int64], pairs: Pairs) -> None:
+def pair_rows(rows: Rows, r: int, own: FloatArray, mode: IntArray, pairs: Pairs) -> None:
     """Fill the pairs of every contact: rows A and responses C, within the spans, and what goes with them."""
     nc = rows.nc
     mu = rows.mu
@@ -182,7 +166,7 @@ def pair_rows(rows: Rows, r: int, own: NDArray[np.float64], mode: NDArray[np.int
 
 
 @kernel(inner=True)
-def copy_row(a: int, b: int, c: int, d: int, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def copy_row(a: int, b: int, c: int, d: int, x: FloatArray, y: FloatArray) -> None:
     """y_p = x_p over the ranges a .. b and c .. d."""
     for p in range(a, b):
         y[p] = x[p]
@@ -191,9 +175,7 @@ def copy_row(a: int, b: int, c: int, d: int, x: NDArray[np.float64], y: NDArray[
 
 
 @kernel(inner=True)
-def pair_rates(
-    rows: Rows, r: int, mode: NDArray[np.int64], pairs: Pairs, z: NDArray[np.float64], v_plus: NDArray[np.float64]
-) -> None:
+def pair_rates(rows: Rows, r: int, mode: IntArray, pairs: Pairs, z: FloatArray, v_plus: FloatArray) -> None:
     """Fill what each pair's row is to bring to zero: its rate under v+, with known part and softening."""
     nc = rows.nc
     nr = rows.nr
@@ -225,14 +207,7 @@ def pair_rates(
 
 
 @kernel(inner=True)
-def take_changes(
-    rows: Rows,
-    r: int,
-    turns: NDArray[np.float64],
-    mode: NDArray[np.int64],
-    change: NDArray[np.float64],
-    z: NDArray[np.float64],
-) -> None:
+def take_changes(rows: Rows, r: int, turns: FloatArray, mode: IntArray, change: FloatArray, z: FloatArray) -> None:
     """Change the forces in z by those of the pairs."""
     nc = rows.nc
     nr = rows.nr

@@ -13,11 +13,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 # Most pairs of a contact.
@@ -30,18 +28,18 @@ STIFFNESS: Final = 1e7
 class Pairs(NamedTuple):
     """The pairs of an island's contacts: pair i of contact c stands in place ``PAIRS c + i``."""
 
-    number: NDArray[np.int64]  # (nc,) pairs of each contact
-    A: NDArray[np.float64]  # (PAIRS nc, nv) rows, within the spans of their contacts
-    C: NDArray[np.float64]  # (PAIRS nc, nv) responses
-    softening: NDArray[np.float64]  # what is added to a pair's own response
-    own: NDArray[np.float64]  # that response where the pair's own would be no positive number
-    rho: NDArray[np.float64]  # multipliers
-    rates: NDArray[np.float64]  # what each pair's row is to bring to zero
-    change: NDArray[np.float64]  # of each pair's force
+    number: IntArray  # (nc,) pairs of each contact
+    A: FloatArray  # (PAIRS nc, nv) rows, within the spans of their contacts
+    C: FloatArray  # (PAIRS nc, nv) responses
+    softening: FloatArray  # what is added to a pair's own response
+    own: FloatArray  # that response where the pair's own would be no positive number
+    rho: FloatArray  # multipliers
+    rates: FloatArray  # what each pair's row is to bring to zero
+    change: FloatArray  # of each pair's force
 
 
 @kernel(inner=True)
-def form_modes(rows: Rows, pairs: Pairs, reach: NDArray[np.int64], K: NDArray[np.float64]) -> None:
+def form_modes(rows: Rows, pairs: Pairs, reach: IntArray, K: FloatArray) -> None:
     """Fill rho and K = 1 + h sum rho c a', of which row p has nothing right of ``reach[p]``."""
     nv = K.shape[0]
     left = 0
@@ -70,7 +68,7 @@ def form_modes(rows: Rows, pairs: Pairs, reach: NDArray[np.int64], K: NDArray[np
 
 
 @kernel(inner=True)
-def factor_modes(K: NDArray[np.float64], reach: NDArray[np.int64]) -> bool:
+def factor_modes(K: FloatArray, reach: IntArray) -> bool:
     """LU of K in place, within its envelope; False where a pivot vanishes."""
     nv = K.shape[0]
     for p in range(nv):
@@ -91,9 +89,7 @@ def factor_modes(K: NDArray[np.float64], reach: NDArray[np.int64]) -> bool:
 
 
 @kernel(inner=True)
-def solve_modes(
-    rows: Rows, pairs: Pairs, reach: NDArray[np.int64], K: NDArray[np.float64], x: NDArray[np.float64]
-) -> None:
+def solve_modes(rows: Rows, pairs: Pairs, reach: IntArray, K: FloatArray, x: FloatArray) -> None:
     """Fill the changes of the forces for the rates of the pairs; ``x`` (nv,) is scratch."""
     nv = K.shape[0]
     for p in range(nv):

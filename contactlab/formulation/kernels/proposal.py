@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.formulation.kernels.contact_modes import fill_turns
 from contactlab.formulation.kernels.mode_choice import choose_modes, pair_rates, pair_rows, take_changes
@@ -24,6 +23,7 @@ from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 from lcp.kernels.residuals import SCALED, is_solved, row_residuals
 
@@ -49,7 +49,7 @@ def proposal_ints(nc: int) -> int:
 
 
 @kernel(inner=True)
-def fill_loads(rows: Rows, q: NDArray[np.float64], own: NDArray[np.float64], sizes: NDArray[np.float64]) -> None:
+def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) -> None:
     """Fill q of the LCP, the response of each row to its own force, and how large the entries of its LCP rows are."""
     nc = rows.nc
     nr = rows.nr
@@ -74,13 +74,7 @@ def fill_loads(rows: Rows, q: NDArray[np.float64], own: NDArray[np.float64], siz
 
 @kernel(inner=True)
 def evaluate(
-    rows: Rows,
-    own: NDArray[np.float64],
-    z: NDArray[np.float64],
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    rate: NDArray[np.float64],
-    w: NDArray[np.float64],
+    rows: Rows, own: FloatArray, z: FloatArray, f: FloatArray, v_plus: FloatArray, rate: FloatArray, w: FloatArray
 ) -> None:
     """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z."""
     recover(rows, z, f, v_plus)
@@ -115,17 +109,17 @@ def evaluate(
 @kernel
 def propose(
     rows: Rows,
-    reach: NDArray[np.int64],
-    z0: NDArray[np.float64],
+    reach: IntArray,
+    z0: FloatArray,
     tolerance: float,
-    wf: NDArray[np.float64],
-    wi: NDArray[np.int64],
-    q: NDArray[np.float64],
-    z: NDArray[np.float64],
-    w: NDArray[np.float64],
-    f: NDArray[np.float64],
-    v_plus: NDArray[np.float64],
-    measures: NDArray[np.float64],
+    wf: FloatArray,
+    wi: IntArray,
+    q: FloatArray,
+    z: FloatArray,
+    w: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    measures: FloatArray,
 ) -> int:
     """Look for a solution near z0; 0 where none is found, otherwise 1 and the number of linear systems solved for it.
 

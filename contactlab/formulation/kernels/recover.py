@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from contactlab.formulation.kernels.boxed_rows import first_limit, recover_boxed_forces
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 
 @kernel(inline=True)
-def add_impulses(
-    h: float, f: NDArray[np.float64], Y: NDArray[np.float64], spans: NDArray[np.int64], v: NDArray[np.float64]
-) -> None:
+def add_impulses(h: float, f: FloatArray, Y: FloatArray, spans: IntArray, v: FloatArray) -> None:
     """v (nv,) += h sum_i f_i Y_i over the forces f (m,), for Y (>= m, nv) with ``spans``."""
     for i in range(f.shape[0]):
         impulse = h * f[i]
@@ -24,7 +20,7 @@ def add_impulses(
 
 
 @kernel
-def recover(rows: Rows, z: NDArray[np.float64], f: NDArray[np.float64], v_plus: NDArray[np.float64]) -> None:
+def recover(rows: Rows, z: FloatArray, f: FloatArray, v_plus: FloatArray) -> None:
     """Fill f = [fN | fF+ - fF- | fL | fB] (nu + nbox,) and v+ = v_free + h sum_i f_i Y_i (nv,), G eliminated.
 
     z (n,) solves the LCP, in the order of `discretized_lcp`.

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
 SPAN_INTS: Final = 4
 
 
 @kernel(inline=True)
-def columns(spans: NDArray[np.int64], i: int, nv: int) -> tuple[int, int, int, int]:
+def columns(spans: IntArray, i: int, nv: int) -> tuple[int, int, int, int]:
     """The two ranges of row i."""
     if i >= spans.shape[0]:
         return 0, nv, nv, nv
@@ -25,7 +23,7 @@ def columns(spans: NDArray[np.int64], i: int, nv: int) -> tuple[int, int, int, i
 
 
 @kernel(inner=True)
-def dot_within(a: int, b: int, c: int, d: int, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def dot_within(a: int, b: int, c: int, d: int, x: FloatArray, y: FloatArray) -> float:
     """Sum of x_p y_p over the ranges a .. b and c .. d, in this order."""
     total = 0.0
     for p in range(a, b):
@@ -36,7 +34,7 @@ def dot_within(a: int, b: int, c: int, d: int, x: NDArray[np.float64], y: NDArra
 
 
 @kernel(inner=True)
-def add_within(a: int, b: int, c: int, d: int, factor: float, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def add_within(a: int, b: int, c: int, d: int, factor: float, x: FloatArray, y: FloatArray) -> None:
     """y_p += factor x_p over the ranges a .. b and c .. d."""
     for p in range(a, b):
         y[p] += factor * x[p]

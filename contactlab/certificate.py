@@ -12,16 +12,6 @@ from dataclasses import dataclass, field
 
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = [
-    "ACCELERATION_FORMULAS",
-    "BOXED_CONDITIONS",
-    "CONDITIONS",
-    "CONE_FORMULAS",
-    "FORMULAS",
-    "Certificate",
-    "Check",
-]
-
 #: Conditions in the order of the kernel's certificate array: violation of condition c at 2 c, its scale at 2 c + 1.
 CONDITIONS = (
     "normal_gap",

@@ -8,20 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = [
-    "cone_list",
-    "even",
-    "frictions",
-    "non_negative",
-    "output_file",
-    "positive",
-    "positive_integer",
-    "report_written",
-    "times",
-    "tolerance",
-    "whole",
-]
-
 Number = TypeVar("Number", int, float)
 
 

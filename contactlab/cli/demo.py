@@ -15,8 +15,6 @@ from contactlab.cli.side_compiler import compiling_beside
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, simulate
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
-
 NAME = "contactlab_demo"
 HELP = "throw cubes and balls; write a replay, a plot and the record"
 EPILOG = f"Writes {NAME}.npz, {NAME}.html and {NAME}.png."

@@ -11,8 +11,6 @@ from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.simulation import TimeStepping, World, WorldBuilder
 from contactlab.spatial import RigidInertia
 
-__all__ = ["demo_stepper", "demo_world"]
-
 SLOPE = math.radians(20.0)
 FOOT = 1.6  # where the incline rises out of the plane [m]
 LANES = 8  # bodies; side by side, for they do not meet each other

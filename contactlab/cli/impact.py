@@ -31,8 +31,6 @@ from contactlab.studies.square_path import prepare
 from contactlab.studies.square_sense import rotation_sense
 from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
-
 HELP = "score impact laws and simulations on recorded planar impacts"
 EPILOG = """\
 DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of

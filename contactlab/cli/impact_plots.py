@@ -16,8 +16,6 @@ from contactlab.studies.square_path import SquarePath
 from contactlab.studies.square_settings import MODELS, SHARED_CALIBRATION
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["plot_drops", "plot_impacts", "plot_theory"]
-
 SHOWN = 4  # drops, from the best predicted to the worst
 
 

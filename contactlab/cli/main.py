@@ -17,8 +17,6 @@ from contactlab.simulation import RecordError
 from contactlab.simulation.scene import SceneError
 from problem_data import ProblemDataError
 
-__all__ = ["main"]
-
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""

@@ -9,8 +9,6 @@ from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 from contactlab.lab.racing import race
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
-
 HELP = "race solvers on files of problems; rows, profiles, one-file report"
 EPILOG = """\
 NAMES are separated by commas, capitals or not, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all` stands

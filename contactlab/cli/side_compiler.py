@@ -16,8 +16,6 @@ from lcp.compiler import calls_of, when_compiling
 from lcp.compiler.cache import cache_folder
 from lcp.compiler.releases import tried
 
-__all__ = ["PARTS", "compile_part", "compiling_beside", "side_command"]
-
 #: What the process is asked for, in this order; see `compile_part`.
 PARTS = ("loop", "ledger")
 

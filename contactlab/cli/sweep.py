@@ -8,8 +8,6 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
-
 HELP = "run a scene over parameters and seeds, or solvers over problems"
 EPILOG = """\
 EXPERIMENT is a TOML file; docs/sweeps.md has its sections. DIR/rows.jsonl grows by a line per finished run and

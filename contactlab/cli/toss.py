@@ -25,8 +25,6 @@ from contactlab.studies.toss_tables import (
     write_csv,
 )
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
-
 HELP = "simulate real cube tosses and score them"
 EPILOG = """\
 FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,

@@ -10,8 +10,6 @@ from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, verify
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run", "stamp_text"]
-
 HELP = "check every step of a record again, independently"
 EPILOG = """\
 FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows

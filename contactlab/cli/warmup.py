@@ -17,8 +17,6 @@ from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
 
-__all__ = ["EPILOG", "HELP", "add_arguments", "run"]
-
 HELP = "compile the kernels once, ahead of the first run"
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from contactlab.simulation import OPEN, ContactTable, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["Arrows", "ForceScale"]
-
 LENGTH = 1.8  # radii of a typical body: the length of a force that is usual in the run
 LONGEST = 2.4  # the same for the longest arrow: an impact's force is hundreds of weights
 USUAL = 90.0  # percentile of the forces that counts as usual

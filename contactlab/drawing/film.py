@@ -14,8 +14,6 @@ from contactlab.multibody import Kinematics, kinematics, kinetic_energy, potenti
 from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["Film", "film_of", "shown_steps", "state_at"]
-
 # Of a film of events: states per second, and at most so many.
 RATE, MOST_STATES = 400.0, 4000
 SLIPPING = 1e-6  # [m/s]

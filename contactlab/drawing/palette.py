@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.simulation import OPEN, SLIDE, STICK
 
-__all__ = ["BODIES", "EDGE", "FIXED", "GRID", "GROUND", "MODE_COLORS", "MODE_NAMES", "Color", "hexadecimal"]
-
 Color = tuple[int, int, int]
 
 #: Of bodies, in turn; green and vermilion stand for contact modes.

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["fan", "grid_lines", "patch"]
-
 
 def patch(
     normal: FloatArray, offset: float, around: FloatArray, margin: float, others: Iterable[tuple[FloatArray, float]]

@@ -8,8 +8,6 @@ import numpy as np
 
 from contactlab.simulation import OPEN, CertificateTable, ContactTable, Recording
 
-__all__ = ["Readout"]
-
 
 @dataclass(frozen=True)
 class Readout:

@@ -16,8 +16,6 @@ from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import arrays_of
 
-__all__ = ["Ground", "Part", "Stage", "center_of_mass", "poses_at", "solid_of"]
-
 MOST_OF_TIME = (15.0, 85.0)  # percentiles
 
 

@@ -32,8 +32,6 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.touching import touching_shapes
 from contactlab.world.world import World
 
-__all__ = ["BallOnBall", "Candidate", "Local", "OnHalfSpace", "edges_in_tangents", "find_candidates"]
-
 
 @dataclass(frozen=True, eq=False)
 class Local:

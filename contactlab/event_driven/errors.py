@@ -9,8 +9,6 @@ from problem_data import ConstraintAccelProblemData
 if TYPE_CHECKING:
     from contactlab.event_driven.recording import EventRecording
 
-__all__ = ["EventError", "InconsistentContact"]
-
 
 class EventError(RuntimeError):
     """A run that had to stop; everything before it is in ``recording``.

@@ -14,8 +14,6 @@ from contactlab.multibody import Kinematics, Model, mass_matrix
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["capture", "impact_problem", "stop_slip"]
-
 # Speed of approach, relative to the slip, that stands for an infinitely small one: the impulse of a jam does not
 # depend on it.
 _TINY = 1e-13

@@ -21,8 +21,6 @@ from contactlab.formulation.solution import AccelerationSolution, ConstraintSolv
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
-__all__ = ["VANISHING", "choose_modes", "acceleration_problem"]
-
 # Force below this part of the weight-like load, and acceleration below this part of the free one, count as none.
 _NOTHING = 1e-9
 #: A sliding contact whose normal response falls below this part of the frictionless one counts as jammed.

@@ -21,8 +21,6 @@ from contactlab.event_driven.candidates import Candidate, Local
 from contactlab.multibody import Kinematics, Model, forward_dynamics, kinematics, mass_matrix, normalize
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Forces", "Mode", "Phase", "Instant", "Side"]
-
 Tau = Callable[[float, FloatArray, FloatArray], FloatArray]
 
 

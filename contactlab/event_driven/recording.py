@@ -16,8 +16,6 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-__all__ = ["Event", "EventKind", "EventRecording"]
-
 
 class EventKind(Enum):
     """What happened."""

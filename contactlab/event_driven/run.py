@@ -23,8 +23,6 @@ from contactlab.world.world import World
 if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
 
-__all__ = ["Run"]
-
 _MOST_AT_ONCE = 100
 # Part of the tolerance that a gap must fall below its start again for its return to count.
 _SLACK = 1e-5

@@ -19,8 +19,6 @@ from contactlab.world.world import World
 if TYPE_CHECKING:
     from contactlab.stepping.driver import Tau
 
-__all__ = ["EventDriven"]
-
 
 @dataclass(frozen=True, eq=False)
 class EventDriven:

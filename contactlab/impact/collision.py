@@ -17,8 +17,6 @@ from contactlab.impact.errors import ImpactError
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, VelocityBlocks
 
-__all__ = ["Collision", "ImpactProblem"]
-
 # Rows of a pyramid may be off the regular one by rounding of the placement they come from.
 _REGULAR = 1e-9
 

@@ -20,8 +20,6 @@ from contactlab.impact.restitution import Restitution
 from contactlab.impact.stronge import Stronge
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["Comparison", "compare", "every_law", "uniqueness"]
-
 
 def every_law(restitution: Restitution) -> dict[str, ImpactLaw]:
     """Return every law of the package with one coefficient, by name."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["ImpactError"]
-
 
 class ImpactError(FieldError):
     """An argument that an impact law cannot use."""

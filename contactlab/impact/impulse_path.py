@@ -22,8 +22,6 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Phase", "Segment", "State", "Stopped", "impulse_path"]
-
 # Slip below this part of the contact's speed before the impact has stopped; rounding leaves about 1e-16.
 _STOPPED = 1e-12
 _EPS = float(np.finfo(np.float64).eps)

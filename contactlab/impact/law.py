@@ -19,8 +19,6 @@ from contactlab.impact.single import Ending
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["ImpactLaw", "OrderedLaw", "check_law", "with_newtons_terms", "with_normal_terms"]
-
 
 @runtime_checkable
 class ImpactLaw(Protocol):

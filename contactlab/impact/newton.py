@@ -19,8 +19,6 @@ from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.single import Ending
 
-__all__ = ["Newton"]
-
 
 @dataclass(frozen=True, eq=False)
 class Newton(OrderedLaw):

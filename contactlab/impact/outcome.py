@@ -13,8 +13,6 @@ from contactlab.impact.single import SingleImpact
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces
 
-__all__ = ["ImpactOutcome", "ImpactStatus"]
-
 # Growth of the energy that rounding explains, relative to the energy before.
 _GROWTH = 1e-12
 

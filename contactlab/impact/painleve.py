@@ -22,8 +22,6 @@ from contactlab.impact.errors import ImpactError
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
 
-__all__ = ["PainleveMap", "painleve_scan", "painleve_threshold"]
-
 
 @dataclass(frozen=True, eq=False)
 class PainleveMap:

@@ -27,8 +27,6 @@ from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending
 
-__all__ = ["Poisson"]
-
 
 @dataclass(frozen=True, eq=False)
 class Poisson(OrderedLaw):

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 from contactlab.impact.errors import ImpactError
 from contactlab.spatial.arrays import FloatArray, finite_number
 
-__all__ = ["PowerLaw", "Restitution", "RestitutionLaw", "coefficients"]
-
 
 @runtime_checkable
 class RestitutionLaw(Protocol):

@@ -18,8 +18,6 @@ from contactlab.impact.single import Ending, SingleImpact, single_impact
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["RouthDiagram", "routh_diagram"]
-
 _ENDINGS: tuple[Ending, ...] = ("newton", "poisson", "stronge")
 
 

@@ -15,8 +15,6 @@ from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending, SingleImpact, single_impact
 
-__all__ = ["solve_in_sequence"]
-
 # Speed of approach below this part of the first one counts as rest: a ball between two others comes to rest only in
 # infinitely many collisions.
 _REST = 1e-13

@@ -18,8 +18,6 @@ from contactlab.impact.impulse_path import (
 )
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Ending", "SingleImpact", "single_impact"]
-
 #: What restitution is a ratio of: normal velocities, normal impulses, or the root of the ratio of normal works.
 Ending = Literal["newton", "poisson", "stronge"]
 

@@ -17,8 +17,6 @@ from contactlab.impact.restitution import Restitution
 from contactlab.impact.sequence import solve_in_sequence
 from problem_data import ConstraintVelProblemData
 
-__all__ = ["Stronge"]
-
 
 @dataclass(frozen=True, eq=False)
 class Stronge:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DatasetError", "RaceError", "SweepError"]
-
 
 class DatasetError(ValueError):
     """A data file that cannot be used: unreadable, foreign, truncated, or with an entry outside its meaning.

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Context manager that says what is being done; ``update(done, total)`` may be called as often as one likes.

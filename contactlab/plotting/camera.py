@@ -8,8 +8,6 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Camera"]
-
 FAR = 1e6  # [m]
 VIEW = (-0.38, -0.85, 0.42)  # from what is looked at towards the eye
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["draw_force_sums", "draw_gaps", "draw_modes", "forces", "gaps", "modes"]
-
 MOST_PAIRS = 9
 MOST_ROWS = 60
 LEAST = 1e-16  # [m]

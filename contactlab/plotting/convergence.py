@@ -10,8 +10,6 @@ import numpy as np
 import lcp
 from contactlab.plotting.paper import new_figure, save
 
-__all__ = ["plot_convergence"]
-
 
 def plot_convergence(
     path: str | Path, results: Mapping[str, lcp.Result | lcp.MLCPResult], *, title: str = "", tolerance: float = 1e-9

@@ -9,8 +9,6 @@ import numpy as np
 from contactlab.impact import PainleveMap, RouthDiagram, painleve_threshold
 from contactlab.plotting.paper import new_figure, save
 
-__all__ = ["plot_painleve", "plot_routh"]
-
 _COLORS = {"newton": "#0072b2", "poisson": "#d55e00", "stronge": "#009e73"}
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CYCLE", "new_figure", "one_page", "positive", "save"]
-
 #: Okabe and Ito's colours, for lines: told apart with any kind of colour vision; each with a dash of its own beyond 7.
 CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 

@@ -20,8 +20,6 @@ from contactlab.spatial.arrays import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["picture"]
-
 MOST_FRAMES = 12
 
 

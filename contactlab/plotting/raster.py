@@ -10,8 +10,6 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["line_pixels", "rasterize", "shares"]
-
 PORTION = 1 << 20  # pixels tried at once
 
 

@@ -14,8 +14,6 @@ from contactlab.plotting.camera import Camera
 from contactlab.plotting.raster import line_pixels, rasterize, shares
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Item", "render"]
-
 FINE = 2  # pixels across that are averaged into one
 LIGHT = np.array([-0.3, -0.75, 1.1]) / np.linalg.norm((-0.3, -0.75, 1.1))
 AMBIENT, AMBIENT_GROUND, AMBIENT_MARK = 0.62, 0.74, 0.8  # a mark keeps its colour: that is its meaning

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["certificates", "effort", "ledger", "summary"]
-
 FLOOR = 1e-18  # residuals of exactly 0 are drawn here on the logarithmic axis
 SOLVED_LIMIT = 1e-9  # scaled residual up to which a step counts as solved
 

@@ -10,8 +10,6 @@ import numpy as np
 from contactlab.plotting.paper import CYCLE, new_figure, save
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["plot_error_bars", "plot_error_curves", "plot_planar_paths", "plot_restitution", "plot_toss_curve"]
-
 
 def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, e: float, exponent: float) -> Path:
     """Draw measured restitution over the speed of approach with the law e (v / 2 m/s)^-exponent; write a PNG.

@@ -13,8 +13,6 @@ from contactlab.recording.errors import RecordError
 from contactlab.stepping.record_schema import FIELDS, LATER, TIMINGS, field_tail
 from problem_data.npz_files import NpzFile
 
-__all__ = ["check_files"]
-
 
 def check_files(files: Sequence[NpzFile], lengths: Mapping[str, int], path: Path) -> None:
     """Check the files of one record, in order: its chunks, or the packed file alone; a `RecordError` names the field.

@@ -17,16 +17,6 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
 from contactlab.world.motion import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 
-__all__ = [
-    "ForgottenMotion",
-    "actions_from_json",
-    "actions_to_json",
-    "joint_from_json",
-    "joint_to_json",
-    "motion_from_json",
-    "motion_to_json",
-]
-
 Json = dict[str, Any]
 _fields: Any = dataclasses.fields  # of a class known only when running
 

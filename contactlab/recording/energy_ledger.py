@@ -62,8 +62,6 @@ from contactlab.stepping.records import new_record
 if TYPE_CHECKING:
     from contactlab.recording.record import Record
 
-__all__ = ["ENTRIES", "EnergyLedger", "energy_ledger"]
-
 #: Names of the entries, in the order of the account.
 ENTRIES = (
     "applied",

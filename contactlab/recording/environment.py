@@ -11,8 +11,6 @@ from pathlib import Path
 
 from contactlab import __version__
 
-__all__ = ["changes", "environment"]
-
 PACKAGES = ("numpy", "numba", "llvmlite", "scipy")
 
 # What may differ between two runs that give the same bits.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["RecordError", "RecordWriteError"]
-
 
 class RecordError(ValueError):
     """A record that cannot be read: not there, truncated, foreign, or inconsistent.

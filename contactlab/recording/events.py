@@ -13,8 +13,6 @@ from contactlab.stepping.kernels.layout import OPEN, SLIDE
 if TYPE_CHECKING:
     from contactlab.recording.record import Record
 
-__all__ = ["EVENTS", "ContactEvent", "SolverStatistics", "contact_events", "solver_statistics"]
-
 #: Kinds of events.
 EVENTS = ("made", "broken", "slip", "stick")
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.stepping.driver import Driver
 
-__all__ = ["SimulationError", "simulation_error"]
-
 
 class SimulationError(RuntimeError):
     """A run that had to stop. Every step before it is in ``recording``.

@@ -21,8 +21,6 @@ from problem_data import ConstraintForces, ConstraintVelProblemData
 if TYPE_CHECKING:
     from contactlab.recording.record import Record
 
-__all__ = ["forces_of", "island_rows", "formed", "solution_of", "trees_of"]
-
 
 def solution_of(recording: Record, i: int, island: int) -> FloatArray:
     """Return z of an island, in the order of its LCP."""

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from contactlab.recording.record import Record
     from contactlab.world.world import World
 
-__all__ = ["JOINT_ENTRIES", "implicit_forces", "joint_entries"]
-
 #: Entries of the ledger that this module computes.
 JOINT_ENTRIES = ("limits", "joint_friction", "joint_damping", "drives", "loops")
 

@@ -14,8 +14,6 @@ from contactlab.stepping.record_schema import FIELDS
 if TYPE_CHECKING:
     from contactlab.recording.record import Record
 
-__all__ = ["portion", "portions"]
-
 # A portion has at most so many steps, and about so many contacts, whatever the record.
 STEPS, CONTACTS = 1 << 14, 1 << 16
 

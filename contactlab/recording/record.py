@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Record"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Record:

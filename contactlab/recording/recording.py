@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Recording"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recording(Record):

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["META_FILE", "chunk_files", "chunk_folder", "meta_text", "read_recording", "pack", "read_meta", "writing"]
-
 FORMAT = "contactlab.Recording"
 META = "meta"
 META_FILE = "meta.json"

@@ -30,8 +30,6 @@ from contactlab.world.errors import SimulationConfigError
 from contactlab.world.surface import ALL, Surface
 from contactlab.world.world import World
 
-__all__ = ["stepper_from_json", "stepper_to_json", "world_from_json", "world_to_json"]
-
 Json = dict[str, Any]
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["RecordWriter"]
-
 # A chunk file is written when this much has gathered, whatever the time.
 FILE_BYTES = 1 << 24
 

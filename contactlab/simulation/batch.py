@@ -16,8 +16,6 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-__all__ = ["BatchResult", "all_cores", "simulate_batch"]
-
 
 @dataclass(frozen=True, eq=False)
 class BatchResult:

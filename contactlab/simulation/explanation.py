@@ -28,8 +28,6 @@ from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
 from problem_data import ConstraintVelProblemData, ProblemDataError
 
-__all__ = ["ContactLine", "Explanation", "JointLine", "explain_failure"]
-
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 
 

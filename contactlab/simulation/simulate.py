@@ -24,8 +24,6 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-__all__ = ["simulate"]
-
 ROUNDING = 1e-6  # part of a step
 
 # A portion of a run: no longer than somebody who presses Ctrl-C cares to wait, and no more steps than that.

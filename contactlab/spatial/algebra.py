@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from contactlab.spatial.arrays import FloatArray, rows_of
 from contactlab.spatial.errors import SpatialError
 
-__all__ = ["cross_force", "cross_matrix", "cross_motion"]
-
 
 def cross_motion(v: ArrayLike, m: ArrayLike) -> FloatArray:
     """Rate of change v x m, (..., 6), of a motion vector m that moves along with v.

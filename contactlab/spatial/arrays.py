@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from contactlab.spatial.errors import FieldError, SpatialError
 
-__all__ = ["FloatArray", "IntArray", "finite_array", "finite_number", "read_only", "rows_of"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FieldError", "SpatialError"]
-
 
 class FieldError(ValueError):
     """A value that cannot be used.

@@ -12,8 +12,6 @@ from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, r
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.transform import Transform
 
-__all__ = ["RigidInertia"]
-
 # Relative slack: of the symmetry and of the triangle inequality (a flat plate meets it with equality).
 SLACK = 1e-9
 # Smallest principal moment relative to the largest that counts as positive: below it I^-1 has no correct digits.

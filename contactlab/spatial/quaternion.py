@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 from contactlab.spatial.arrays import FloatArray, rows_of
 from contactlab.spatial.errors import SpatialError
 
-__all__ = ["angle_between", "conjugate", "exp", "from_matrix", "log", "multiply", "normalize", "to_matrix"]
-
 # Below this angle [rad] the ratios sin(a/2)/a and a/sin(a/2) are summed as series.
 SMALL_ANGLE = 1e-2
 

@@ -18,8 +18,6 @@ from contactlab.world.touching import touching_shapes
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["grow_collision", "new_collision", "pack_collision"]
-
 IntArray = NDArray[np.int64]
 
 # First room for candidate pairs, by shape, and for the contacts of one pair; both grow on demand.

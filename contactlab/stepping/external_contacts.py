@@ -21,8 +21,6 @@ from contactlab.world.errors import SimulationConfigError
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["EXTERNAL_ID", "Contacts", "ExternalContact", "Supply", "supply_of"]
-
 #: Contacts of a step: a function of (time, q, v), asked once per step.
 Contacts = Callable[[float, FloatArray, FloatArray], Iterable["ExternalContact"]] | None
 

@@ -19,8 +19,6 @@ from problem_data import ConstraintVelProblemData, VelocityBlocks
 if TYPE_CHECKING:
     from contactlab.stepping.prepared import Prepared
 
-__all__ = ["IslandCones", "IslandInertia", "IslandView", "ViewedContact"]
-
 
 class ViewedContact(NamedTuple):
     """A contact of the island: numbers of bodies and half-space (-1: none), point (3,) [m], gap [m], mu."""

@@ -17,8 +17,6 @@ from contactlab.world.joint_rows import JointRow
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["grow_joints", "new_joints", "pack_joints"]
-
 
 def pack_joints(world: World) -> Joints | None:
     """Lay out what acts on the joints of a checked world; None where nothing does."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.kernels.joint_layout import Joints
     from contactlab.world.world import World
 
-__all__ = ["JointService", "Targets"]
-
 #: Targets of drives by their names, in place of those of the world: a number, or a function of time.
 Targets = Mapping[str, float | Callable[[float], float]] | FloatArray | None
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["JointTable", "by_number", "has_given_force", "row_classes"]
-
 IntArray = NDArray[np.int64]
 
 

@@ -13,8 +13,6 @@ from contactlab.world.errors import SimulationConfigError
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["Motions", "motion_poses", "motions_of"]
-
 #: Of (time, h) of a step: poses (n, 12) at its start, twists (n, 6) in it, poses at its end; rotations by rows.
 Motions = Callable[[float, float], tuple[FloatArray, FloatArray, FloatArray]]
 

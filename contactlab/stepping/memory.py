@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["grow_contacts", "lcp_width", "new_island", "new_moments", "new_settings", "new_work"]
-
 _BY_CONTACT = (
     "contact_int",
     "contact_float",

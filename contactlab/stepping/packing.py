@@ -18,8 +18,6 @@ from contactlab.world.trees import body_trees, first_dofs
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["material_pairs", "pack_moments", "pack_world", "touching_materials"]
-
 IntArray = NDArray[np.int64]
 
 

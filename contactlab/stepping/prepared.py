@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Prepared", "WorldArrays", "arrays_of", "prepare"]
-
 
 class WorldArrays(NamedTuple):
     """What the kernels take of a world. Writable for the compiler's sake alone: never to be modified.

@@ -27,22 +27,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = [
-    "FIELDS",
-    "LATER",
-    "READABLE",
-    "SCHEMA",
-    "TIMINGS",
-    "Field",
-    "Rows",
-    "chunk_rows",
-    "field_tail",
-    "join_rows",
-    "new_chunk",
-    "row_lengths",
-    "start_rows",
-]
-
 SCHEMA = 6
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
 READABLE = (5, SCHEMA)

@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["new_record", "records_of"]
-
 R = TypeVar("R")
 
 _SCALARS = {"int": np.int64, "float": np.float64}

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["Sleep", "sleepers"]
-
 
 @dataclass(frozen=True)
 class Sleep:

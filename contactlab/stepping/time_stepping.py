@@ -27,9 +27,6 @@ from contactlab.world.state import StepperState
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["StepResult", "TimeStepping"]
-
-
 # Two orthonormal tangents, each both ways.
 CONE_EDGES = 4
 

@@ -17,18 +17,6 @@ from contactlab.lab.datasets.planar_impacts import PlanarImpacts
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.planar_laws import LAWS, Law, planar_impulses
 
-__all__ = [
-    "INGREDIENTS",
-    "PlanarFit",
-    "PlanarModel",
-    "bootstrap",
-    "cross_validate",
-    "every_model",
-    "fit_planar",
-    "momentum_balance",
-    "prediction_errors",
-]
-
 #: What a model may have beyond mu and e, with the size of a first step of the fit.
 INGREDIENTS = {"offset": 1e-3, "exponent": 0.1}
 REFERENCE_SPEED = 2.0  # [m/s], about the median speed of approach of the recordings: e is the coefficient there

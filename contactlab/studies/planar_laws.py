@@ -16,8 +16,6 @@ import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["LAWS", "Law", "planar_impulses"]
-
 Law = Literal["Newton", "Poisson", "Stronge"]
 LAWS: tuple[Law, ...] = ("Newton", "Poisson", "Stronge")
 

@@ -11,16 +11,6 @@ from contactlab.studies.planar_fit import PlanarFit
 from contactlab.studies.square import EARLY, SquareReport
 from contactlab.studies.square_fit import SquareFit
 
-__all__ = [
-    "REFERENCE_MEDIAN",
-    "format_intervals",
-    "format_planar",
-    "format_squares",
-    "format_squares_fit",
-    "planar_json",
-    "squares_json",
-]
-
 #: Median held-out error of a two-number Newton-Coulomb model (mu 0.02, e 0.525) as the data set's description has it.
 REFERENCE_MEDIAN = 0.285
 

@@ -24,8 +24,6 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import Calibration, SquarePath
 from contactlab.studies.square_settings import SquareSettings
 
-__all__ = ["EARLY", "SquareReport", "held_still", "path_errors", "run_squares", "square_poses", "square_world"]
-
 MASS = 0.0485  # [kg], of the data's description: it cancels, but for stiffness and dissipation
 EARLY = 0.2  # [s]
 NO_IMPACTS = 1e3  # [m/s]: without restitution a corner closes its gap within the step

@@ -20,8 +20,6 @@ from contactlab.studies.square import SquareReport, run_squares
 from contactlab.studies.square_path import Calibration, SquarePath
 from contactlab.studies.square_settings import SquareSettings
 
-__all__ = ["SquareFit", "SquareGrid", "fit_squares", "objective"]
-
 
 @dataclass(frozen=True, eq=False)
 class SquareGrid:

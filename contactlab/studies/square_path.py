@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from contactlab.lab.datasets.square_drops import SquareDrops
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["Calibration", "SquarePath", "calibrate", "lowest_corner", "prepare", "start_of"]
-
 QUARTER = 0.5 * np.pi
 REST = 20  # samples at the end of a drop, at rest
 CLEAR = 4e-3  # [m] of the lowest corner over the floor: in flight

@@ -19,8 +19,6 @@ from contactlab.lab.datasets.square_drops import SquareDrops
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.square_path import CLEAR, Calibration, SquarePath, lowest_corner
 
-__all__ = ["rotation_sense"]
-
 AFTER = 8  # samples of the flight after the impact
 ALONE = 25e-3  # [m] by which the second corner is higher: 30 mm on the corner's point, none on a side
 GRAVITY = 9.81

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from contactlab.studies.square_path import Calibration
 from contactlab.studies.toss_settings import check_settings
 
-__all__ = ["FALL", "GRIDS", "MODELS", "SHARED_CALIBRATION", "SquareSettings"]
-
 #: The camera against the floor in the 364 public drops, from their poses at rest.
 SHARED_CALIBRATION = Calibration(angle=-0.03339, height=2.944e-3, slope=2.940e-3)
 # Dry friction of the plates, from the flights of the public drops (`docs/validation.md`): mass times these [m/s^2].

@@ -12,8 +12,6 @@ from contactlab.lab.datasets.cube_toss import CubeTosses
 from contactlab.studies.toss import simulate_toss
 from contactlab.studies.toss_settings import TossSettings
 
-__all__ = ["synthesize_tosses"]
-
 LEAD = 2  # samples of free flight before the scored window
 
 

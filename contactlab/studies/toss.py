@@ -37,18 +37,6 @@ from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import TossSettings
 
-__all__ = [
-    "RoundedCube",
-    "TossOutcome",
-    "TossReport",
-    "position_error_percent",
-    "rotation_error_degrees",
-    "run_toss",
-    "run_tosses",
-    "simulate_toss",
-    "toss_world",
-]
-
 # Without restitution no contact is an impact: a corner then closes its gap within the step, where the impact rule would
 # stop it short of the board.
 NO_IMPACTS = 1e3

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["MODELS", "TossSettings", "check_settings"]
-
 # Fitted on the 385 public tosses at k = 16 and 10 sub-steps: smallest sum of the two mean errors on a grid of 0.001.
 FITTED_MU = 0.178
 # Speed of approach above which a contact is an impact [m/s].

@@ -16,21 +16,6 @@ from contactlab.lab.sweeps.result import write_csv as write_rows
 from contactlab.studies.toss import TossReport, run_tosses
 from contactlab.studies.toss_settings import MODELS, TossSettings
 
-__all__ = [
-    "CURVE_MU",
-    "INGREDIENTS",
-    "PUBLISHED",
-    "SCAN_HEADER",
-    "Ablation",
-    "PublishedRow",
-    "ablations",
-    "format_ablation",
-    "format_scan_row",
-    "format_table",
-    "scan_tosses",
-    "write_csv",
-]
-
 #: Ingredients in the order in which they are added, with the settings that make them up.
 INGREDIENTS: dict[str, tuple[str, ...]] = {
     "friction of the best model": ("mu",),

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["ContactRows", "contact_rows", "frame_of", "normal_terms", "pair_of"]
-
 # Part of a threshold within which rounding may have decided on which side of it a value lies.
 UNDECIDED = 1e-9
 

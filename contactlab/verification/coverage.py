@@ -15,8 +15,6 @@ from contactlab.verification.motion import Body, tree_roots
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["uncovered"]
-
 NEAR = 1e-9  # part of its distance from the origin by which a listed point may be off
 
 

@@ -13,8 +13,6 @@ from contactlab.verification.motion import Body, moving_bodies, tree_roots
 if TYPE_CHECKING:
     from contactlab.multibody import Model
 
-__all__ = ["Dynamics", "dynamics", "free_momentum"]
-
 ITERATIONS = 30
 SHORTEST = 1e-9  # part of a Newton step worth taking
 PARTS = 1024

@@ -15,8 +15,6 @@ from contactlab.contact import HeightField, Mesh
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.proximity import Core, Place, Support, corners, nearest
 
-__all__ = ["NEAR", "UPRIGHT", "mesh_excess", "points_excess", "triangles_of"]
-
 NEAR = 1e-9  # part of the size of things by which two shapes may be within reach, and no row of theirs be there
 UPRIGHT = 0.1  # cosine: a surface is touched from its outer side
 SUNK = 0.01  # part of a body's thickness by which it may have sunk in, and still only one way lead out

@@ -11,8 +11,6 @@ import numpy as np
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.contacts import ContactRows
 
-__all__ = ["FAINT", "island_measures", "liveliness"]
-
 #: A measure: condition, contact within the island (-1: the island as a whole), value.
 Measure = tuple[str, int, float]
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.

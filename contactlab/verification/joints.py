@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.world.world import World
 
-__all__ = ["JointLaws", "joint_jacobian", "joint_laws", "joint_measures", "row_forces"]
-
 NO_MOTION = 1e-12  # part of the largest entry of all loops below which a row is rounding
 NEAR = 1e-9  # rad or m: on which side of its reach a stop lies may be rounding
 

@@ -16,8 +16,6 @@ from contactlab.verification.motion import Body
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["Moments", "moments_of"]
-
 # Rolling [rad/s] below which it has no direction.
 STILL = 1e-9
 

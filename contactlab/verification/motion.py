@@ -18,8 +18,6 @@ from contactlab.spatial.arrays import FloatArray
 if TYPE_CHECKING:
     from contactlab.multibody import Model
 
-__all__ = ["Body", "moved", "moving_bodies", "rotation", "tree_roots"]
-
 
 @dataclass
 class Body:

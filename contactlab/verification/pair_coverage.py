@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-__all__ = ["PairCoverage"]
-
 
 class PairCoverage:
     """What of a world can be said before any step: which shapes may touch, and their cores."""

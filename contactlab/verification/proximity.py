@@ -15,8 +15,6 @@ from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape
 from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.motion import Body
 
-__all__ = ["Core", "Place", "core_of", "corners", "hull_of", "nearest"]
-
 ITERATIONS = 200
 CLOSE = 1e-14  # of the squared size: the bounds meet
 

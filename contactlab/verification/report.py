@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["CONDITIONS", "ConditionReport", "VerificationFailure", "VerificationReport"]
-
 #: Every condition that is checked, and what it states.
 CONDITIONS = {
     "form": "what the step refers to exists, and its equations can be formed",

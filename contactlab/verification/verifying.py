@@ -35,8 +35,6 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
 
-__all__ = ["verify"]
-
 SOFTENING = 1e-8  # of W's diagonal: what a body that has no room is given
 ROUNDING = 1e-12  # of the time that a tree has rested
 

@@ -15,8 +15,6 @@ from contactlab.viewer.server import legend
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["Controls"]
-
 NOBODY = "(nobody)"
 
 

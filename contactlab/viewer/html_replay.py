@@ -13,8 +13,6 @@ from contactlab.simulation import EventRecording, Recording
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, free_port, legend, serving
 
-__all__ = ["write_html_replay"]
-
 MOST_FRAMES = 1200
 
 BOX = (

@@ -11,8 +11,6 @@ from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, open_server, stop
 
-__all__ = ["Live", "live"]
-
 
 class Live:
     """A view that is handed one step after the other; made by `live`. A context manager: leaving it ends the server.

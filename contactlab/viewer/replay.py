@@ -14,8 +14,6 @@ from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
 from contactlab.viewer.server import aim_camera, serving
 
-__all__ = ["show"]
-
 TICK = 1.0 / 40.0  # seconds between two pictures
 
 

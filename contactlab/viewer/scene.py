@@ -16,8 +16,6 @@ from contactlab.spatial.arrays import FloatArray
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["TOGGLES", "SceneView"]
-
 #: What can be shown and hidden, and whether it is shown at first.
 TOGGLES = {
     "forces": True,

@@ -16,8 +16,6 @@ from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 if TYPE_CHECKING:
     import viser
 
-__all__ = ["HOST", "aim_camera", "free_port", "legend", "open_server", "serving", "stop"]
-
 HOST = "127.0.0.1"
 
 

@@ -23,8 +23,6 @@ from contactlab.world.touching import touching_shapes
 from contactlab.world.trees import by_trees, model_of, renamed
 from contactlab.world.world import World
 
-__all__ = ["AnyShape", "WorldBuilder"]
-
 #: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
 AnyShape = Shape | BodyShape | Placed
 

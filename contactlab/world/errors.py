@@ -6,8 +6,6 @@ import operator
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["SimulationConfigError", "check_type", "whole_number"]
-
 
 class SimulationConfigError(FieldError):
     """A world, stepper, state or argument of a run that cannot be used; names the field and the offending value."""

@@ -10,8 +10,6 @@ from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, Posit
 from contactlab.multibody.joints import Joint
 from contactlab.multibody.kernels import codes
 
-__all__ = ["Coefficient", "Follower", "JointActions", "Loop", "positions"]
-
 
 @dataclass(frozen=True)
 class Coefficient:

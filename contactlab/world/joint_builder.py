@@ -20,8 +20,6 @@ from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop, positions
 
-__all__ = ["Coefficients", "JointBuilder", "Limits"]
-
 #: "model" for those of the model's description, None for none, or one's own.
 Limits = Literal["model"] | Iterable[JointLimit] | None
 #: "model" for those of the model's description, None for none, or a number by joint.

@@ -14,8 +14,6 @@ from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.world.errors import SimulationConfigError, check_type
 
-__all__ = ["ConstantVelocity", "Conveyor", "Motion", "Oscillation", "PrescribedMotion"]
-
 
 @runtime_checkable
 class PrescribedMotion(Protocol):

@@ -11,8 +11,6 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError
 
-__all__ = ["PLANAR_EDGES", "check_in_plane", "check_moves_in_plane", "plane_axes", "plane_normal", "planar_body"]
-
 #: Edges of the friction pyramid in a plane: one direction and its negative, the exact cone.
 PLANAR_EDGES = 2
 

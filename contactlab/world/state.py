@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.world.errors import SimulationConfigError
 
-__all__ = ["StepperState"]
-
 
 @dataclass(frozen=True, eq=False)
 class StepperState:

@@ -13,8 +13,6 @@ from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import SimulationConfigError, check_type
 
-__all__ = ["ALL", "Surface", "as_surfaces", "check_filter", "is_ground"]
-
 #: Every bit of a filter.
 ALL = (1 << 32) - 1
 

@@ -18,8 +18,6 @@ from contactlab.world.errors import SimulationConfigError
 if TYPE_CHECKING:
     from contactlab.world.world import World
 
-__all__ = ["Touching", "may_touch_half_space", "touching_shapes"]
-
 # Bits of the broad phase: shapes of bodies, half-spaces of the world; the user's begin at the place FILTER.
 BODIES, HALF_SPACES, FILTER = 1, 2, 2
 

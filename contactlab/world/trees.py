@@ -14,8 +14,6 @@ from contactlab.multibody.structure import structure
 from contactlab.spatial.arrays import IntArray
 from contactlab.world.errors import SimulationConfigError
 
-__all__ = ["body_trees", "by_trees", "check_model", "first_dofs", "model_of", "renamed"]
-
 
 def renamed(body: BodySpec, prefix: str) -> BodySpec:
     """Return a body with its name, and that of its parent, behind a prefix."""

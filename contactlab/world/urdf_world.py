@@ -30,8 +30,6 @@ from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.world import World
 
-__all__ = ["CORNERS", "MESHES", "add_urdf_shapes", "convex_hull", "directions", "shape_of", "urdf_world"]
-
 #: What becomes of meshes: their convex hull, the mesh itself, nothing.
 MESHES = ("convex", "exact", "skip")
 

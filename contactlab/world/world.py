@@ -23,8 +23,6 @@ from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
 from contactlab.world.trees import body_trees, check_model, first_dofs
 
-__all__ = ["World"]
-
 
 @dataclass(frozen=True, eq=False)
 class World:

@@ -14,8 +14,6 @@ from contactlab.formulation.discretized import form_discretized_lcp
 from contactlab.lab.errors import DatasetError
 from contactlab.simulation import RecordError, Recording
 
-__all__ = ["captured_problem", "load_problem_data", "recorded_problems"]
-
 DEFAULT_H = 1e-3  # s, as in `contactlab explain`
 
 

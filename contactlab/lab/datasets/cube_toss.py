@@ -35,8 +35,6 @@ from numpy.typing import NDArray
 from contactlab.lab.datasets.npz import Arrays, entry
 from contactlab.lab.errors import DatasetError
 
-__all__ = ["CubeTosses", "Toss", "load_cube_tosses", "save_cube_tosses"]
-
 QUATERNION_TOLERANCE = 1e-6  # |norm - 1|: looser than float64 so that single-precision exports still read
 
 _SCALARS = ("dt", "half_width", "mass", "inertia", "gravity")

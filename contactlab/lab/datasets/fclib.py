@@ -15,9 +15,6 @@ import numpy as np
 import lcp
 from contactlab.lab.errors import DatasetError
 
-__all__ = ["load_fclib", "save_fclib"]
-
-
 LOCAL, GLOBAL = "fclib_local", "fclib_global"
 # Numbers in one array above which a file is refused: half a gigabyte.
 MOST_NUMBERS = 1 << 26

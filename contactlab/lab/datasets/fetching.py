@@ -11,8 +11,6 @@ from pathlib import Path
 from contactlab.lab.datasets.sources import SOURCES, Source
 from contactlab.lab.errors import DatasetError
 
-__all__ = ["VARIABLE", "data_path", "fetch", "only_file"]
-
 VARIABLE = "CONTACTLAB_DATA"
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from contactlab.lab.errors import DatasetError
 from problem_data.npz_files import NpzFile
 
-__all__ = ["Arrays", "array_names", "entry", "files_with"]
-
 
 class Arrays:
     """The arrays of a file, all of them read and met by their checksums.

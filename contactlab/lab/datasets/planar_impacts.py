@@ -27,8 +27,6 @@ from contactlab.lab.datasets.npz import Arrays, entry, files_with
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["PlanarImpacts", "find_planar_impacts", "load_planar_impacts"]
-
 
 @dataclass(frozen=True, eq=False)
 class PlanarImpacts:

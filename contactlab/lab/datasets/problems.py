@@ -27,8 +27,6 @@ from contactlab.lab.datasets.siconos import file_text, load_siconos, mixed_probl
 from contactlab.lab.datasets.siconos_friction import friction_problem
 from contactlab.lab.errors import DatasetError
 
-__all__ = ["Problem", "load_problem", "load_problems"]
-
 Problem: TypeAlias = lcp.LCP | lcp.MLCP | lcp.BoxLCP | lcp.FrictionProblem | lcp.GlobalFrictionProblem
 Named: TypeAlias = Iterator[tuple[str, Problem]]
 

@@ -25,8 +25,6 @@ import lcp
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
 
-__all__ = ["load_siconos"]
-
 MOST_BYTES = 1 << 28
 MOST_ROWS = 20_000
 

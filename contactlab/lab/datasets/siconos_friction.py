@@ -21,8 +21,6 @@ import lcp
 from contactlab.lab.datasets.siconos import MOST_ROWS, Numbers, file_text, matrix
 from contactlab.lab.errors import DatasetError
 
-__all__ = ["load_siconos_friction"]
-
 _SIZE = re.compile(r"(\d+)-by-(\d+)")
 _COLUMN = re.compile(r"^\s*col\s+(\d+)\s*:\s*locations")
 _TRIPLET = re.compile(r"^\s*(\d+)\s+(\d+)\s*:\s*(\S+)\s*$")

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["SOURCES", "Source"]
-
 
 @dataclass(frozen=True)
 class Source:

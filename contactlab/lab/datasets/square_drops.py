@@ -29,8 +29,6 @@ from contactlab.lab.datasets.npz import Arrays, files_with
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray
 
-__all__ = ["SquareDrops", "find_square_drops", "load_square_drops"]
-
 #: What a start is fitted to is in the first samples; a drop needs more than those.
 LEAST_SAMPLES = 10
 _PATHS = ("x", "z", "theta")

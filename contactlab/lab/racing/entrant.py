@@ -16,8 +16,6 @@ from contactlab.lab.racing.kinds import Kind, league_of
 from contactlab.lab.racing.peers import ALL_PEERS, installed
 from contactlab.lab.racing.specification import known_solvers, solver_from, split_list
 
-__all__ = ["Entrant", "entrant_of", "entrants_of", "limited", "peers_of", "with_fields"]
-
 OURS, PEER, OWN = "contactlab", "peer", "own"
 
 

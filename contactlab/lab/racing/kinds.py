@@ -11,8 +11,6 @@ import numpy as np
 import lcp
 from contactlab.lab.errors import RaceError
 
-__all__ = ["COMPLEMENTARITY", "FRICTION", "KINDS", "Kind", "kind_of", "league_of", "size_of"]
-
 #: League of the kinds that one `lcp.solve` serves: a solver of plain problems meets the others converted.
 COMPLEMENTARITY = "complementarity"
 #: League of Coulomb friction with the exact cone.

@@ -17,8 +17,6 @@ from contactlab.lab.errors import DatasetError
 from contactlab.lab.racing.kinds import KINDS, kind_of
 from problem_data.npz_files import NpzFile, Source, write_npz
 
-__all__ = ["keep_problem", "read_problem"]
-
 _FORMAT = 1
 
 

@@ -18,8 +18,6 @@ from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summa
 from contactlab.lab.sweeps.result import write_csv
 from contactlab.recording.environment import environment
 
-__all__ = ["Machine", "RaceReport", "load_average", "this_machine"]
-
 _PACKAGES = ("numpy", "scipy", "numba", "osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
 _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
 

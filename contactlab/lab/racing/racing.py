@@ -24,8 +24,6 @@ from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
 from contactlab.lab.racing.trial import run_trial, unanswered
 from contactlab.lab.sweeps import sweep
 
-__all__ = ["race"]
-
 #: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
 GRACE = 90.0
 KIND_CLASSES = tuple(kind.problem for kind in KINDS)

@@ -15,8 +15,6 @@ from contactlab.lab.racing.row import Row
 from contactlab.lab.racing.trial import measured, timed, warm_up
 from contactlab.lab.sweeps import sweep
 
-__all__ = ["CurvePoint", "ResidualCurve", "curves_of", "pick_problems", "residual_curve", "run_curve"]
-
 #: Tolerances that a solver without a budget of iterations is asked for, one after the other.
 TOLERANCES = tuple(10.0**-k for k in range(1, 13))
 #: Seconds after which a point is not timed once more.

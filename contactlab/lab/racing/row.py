@@ -12,8 +12,6 @@ from typing import Any
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.sweeps.result import write_csv
 
-__all__ = ["CRASHED", "PROVED", "TIMEOUT", "Row", "family_of", "read_rows", "write_rows"]
-
 #: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
 TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
 #: Statuses that are answers too: that there is no solution, with a proof or after every basis was tried.

@@ -21,8 +21,6 @@ from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.kinds import KINDS
 from contactlab.lab.racing.peers import ALL_PEERS
 
-__all__ = ["known_solvers", "solver_from", "split_list"]
-
 _COMBINED = (lcp.Cascade, lcp.Fallback, lcp.Refined, lcp.Regularized, lcp.Feasibility, lcp.FrictionCascade)
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Growth", "PerformanceProfile", "fit_growth", "performance_profile", "shifted_geometric_mean"]
-
 
 @dataclass(frozen=True, eq=False)
 class PerformanceProfile:

@@ -14,18 +14,6 @@ from contactlab.lab.racing.kinds import KINDS
 from contactlab.lab.racing.row import PROVED, Row
 from contactlab.lab.racing.statistics import shifted_geometric_mean
 
-__all__ = [
-    "NEAR",
-    "SHIFT",
-    "Field",
-    "SolverSummary",
-    "failures_text",
-    "fields_of",
-    "seconds_text",
-    "summaries",
-    "summary_table",
-]
-
 #: Shift of the geometric mean [s]: differences far below a millisecond do not count.
 SHIFT = 1e-3
 #: Times within this factor of the least count as the least: repeated runs differ by that much.

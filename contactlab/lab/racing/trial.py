@@ -24,8 +24,6 @@ from lcp.compiler import watch_compilation
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.residuals import measure
 
-__all__ = ["measured", "run_trial", "timed", "trial", "unanswered", "warm_up"]
-
 #: Seconds of solving after which a trial is not timed once more.
 ENOUGH = 1.0
 #: Solves that may be spoilt by compilation before one counts all the same.

@@ -17,8 +17,6 @@ from dataclasses import asdict
 from contactlab.lab.sweeps.functions import FunctionName, load_function
 from contactlab.lab.sweeps.tasks import attempt
 
-__all__ = ["main"]
-
 IDLE_SECONDS = 300.0  # a worker nobody has given a task for so long is not needed any more
 
 

@@ -26,8 +26,6 @@ from contactlab.lab.sweeps.functions import FunctionName
 from contactlab.lab.sweeps.remote import end_run, run_remote
 from contactlab.lab.sweeps.tasks import Answer, Item
 
-__all__ = ["run_on_cluster"]
-
 CONNECT_SECONDS = 15.0
 LOOK_SECONDS = 5.0  # between two looks at whether there are workers at all
 DESERTED_SECONDS = 60.0  # a cluster without any worker for so long will not get one

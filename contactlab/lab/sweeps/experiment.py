@@ -34,8 +34,6 @@ from contactlab.lab.sweeps.tasks import whole
 from contactlab.simulation.scene.document import read_document
 from contactlab.simulation.scene.table import Table, suggestion
 
-__all__ = ["Experiment", "load_experiment"]
-
 MOST_SEEDS = 1_000_000
 MOST_SOLVERS = 1000
 _TOP = ("sweep", "parameters", "spread", "solver")

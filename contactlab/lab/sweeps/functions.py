@@ -12,8 +12,6 @@ from typing import Any
 
 from contactlab.lab.errors import SweepError
 
-__all__ = ["WORKER_VARIABLE", "FunctionName", "load_function", "name_of"]
-
 #: Set in worker processes: a sweep begun there is a script that lacks its `if __name__ == "__main__"`.
 WORKER_VARIABLE = "CONTACTLAB_SWEEP_WORKER"
 _SCRIPT = "__sweep_main__"

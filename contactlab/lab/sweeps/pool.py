@@ -13,8 +13,6 @@ from contactlab.lab.sweeps.functions import FunctionName, load_function
 from contactlab.lab.sweeps.tasks import Answer, Item, attempt
 from contactlab.lab.sweeps.worker import ONE_THREAD, Worker
 
-__all__ = ["run_here", "run_on_processes"]
-
 
 def run_here(function: FunctionName, items: Sequence[Item]) -> Iterator[tuple[Item, Answer]]:
     """Yield every task with its answer, one after the other, in this process, BLAS on one thread as in workers."""

@@ -21,8 +21,6 @@ from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.scene_runs import grid
 from contactlab.lab.sweeps.sweeping import sweep
 
-__all__ = ["check_solver", "problem_sweep", "solve_problem"]
-
 _FRICTION = (lcp.FrictionProblem, lcp.GlobalFrictionProblem)
 _FRICTION_SOLVERS: tuple[type[Any], ...] = (*lcp.ALL_FRICTION_SOLVERS, lcp.FrictionCascade)
 

@@ -12,8 +12,6 @@ from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 from contactlab.lab.sweeps.worker import Worker
 
-__all__ = ["end_run", "run_remote"]
-
 MOST_ENDED = 1000
 
 # Of this process, which outlives a sweep: child processes that wait for their next task, and those at work, by run.

@@ -13,8 +13,6 @@ from typing import Any
 
 from contactlab.lab.sweeps.tasks import RESERVED
 
-__all__ = ["SweepResult", "write_csv"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SweepResult:

@@ -26,8 +26,6 @@ from contactlab.simulation.scene.document import read_document
 from contactlab.simulation.scene.loading import check_scene
 from contactlab.simulation.scene.table import Table
 
-__all__ = ["grid", "run_scene", "scene_sweep"]
-
 _builder = functools.lru_cache(maxsize=4)(load_function)
 
 

@@ -10,8 +10,6 @@ from typing import IO, Any
 
 from contactlab.lab.errors import SweepError
 
-__all__ = ["ROWS", "Store"]
-
 ROWS = "rows.jsonl"
 LOCK = "lock"
 

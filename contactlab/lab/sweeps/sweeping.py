@@ -20,8 +20,6 @@ from contactlab.lab.sweeps.store import Store
 from contactlab.lab.sweeps.tasks import Answer, Item, items_of, whole
 from contactlab.simulation.batch import all_cores
 
-__all__ = ["OUTCOMES", "TABLE", "sweep"]
-
 OUTCOMES = ("done", "failed", "timeout", "lost")
 TABLE = "rows.csv"
 

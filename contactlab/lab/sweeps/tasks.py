@@ -16,8 +16,6 @@ import numpy as np
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName
 
-__all__ = ["RESERVED", "Answer", "Item", "attempt", "items_of", "whole"]
-
 #: Entries of a row that are the sweep's own.
 RESERVED = ("key", "outcome", "error", "seconds")
 FRAMES = 6  # of a traceback, the innermost

@@ -23,8 +23,6 @@ from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName
 from contactlab.lab.sweeps.tasks import Answer
 
-__all__ = ["ONE_THREAD", "Worker"]
-
 #: Signals that come from outside: the owner of the machine, or its kernel when memory runs out. What else ends a
 #: process in the middle of a task is the task's own doing.
 FOREIGN = ("SIGKILL", "SIGTERM", "SIGHUP")

@@ -25,8 +25,6 @@ from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.world import World
 
-__all__ = ["build_stepper", "build_world"]
-
 
 def build_stepper(entry: schema.StepperEntry) -> TimeStepping:
     """Return the stepper; only solver classes of `lcp` are known, by their names."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from contactlab.simulation.scene.table import SceneError, Table, suggestion
 
-__all__ = ["change_table", "value_at"]
-
 _PART = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^."']+?))\s*(?:\.|$)""")
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from contactlab.simulation.scene.lines import index_lines
 from contactlab.simulation.scene.table import SceneError, Table
 
-__all__ = ["MOST_BYTES", "read_document"]
-
 MOST_BYTES = 1 << 20
 
 

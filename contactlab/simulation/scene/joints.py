@@ -15,18 +15,6 @@ from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
 
-__all__ = [
-    "LOOP_KEYS",
-    "ROBOT_JOINT_KEYS",
-    "JointsEntry",
-    "LoopEntry",
-    "add_joints",
-    "add_loop",
-    "joints_entry",
-    "loop_entry",
-    "model_arguments",
-]
-
 MOST_ENTRIES = 1000
 #: Keys of ``[[robot]]`` that are about joints.
 ROBOT_JOINT_KEYS = ("limits", "damping", "friction", "mimics", "limit", "drive")

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["LineIndex", "index_lines"]
-
 #: Where a value is: names of tables and keys, and numbers within arrays of tables.
 Place = tuple[str | int, ...]
 

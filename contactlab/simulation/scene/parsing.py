@@ -14,8 +14,6 @@ from contactlab.simulation.scene.table import Table, suggestion
 from contactlab.stepping import Sleep, TimeStepping
 from contactlab.world.surface import ALL
 
-__all__ = ["MOST_BODIES", "parse_scene"]
-
 MOST_BODIES = 4000
 MOST_ENTRIES = 1000
 

@@ -14,21 +14,6 @@ from contactlab.spatial import Transform, quaternion
 from contactlab.world import ConstantVelocity, Conveyor, Oscillation, PrescribedMotion
 from contactlab.world.surface import ALL
 
-__all__ = [
-    "BodyEntry",
-    "HalfSpaceEntry",
-    "FilterEntry",
-    "FixedEntry",
-    "IgnoreEntry",
-    "KinematicEntry",
-    "LinkShapeEntry",
-    "PartEntry",
-    "PoseEntry",
-    "RobotEntry",
-    "SceneEntry",
-    "StepperEntry",
-]
-
 Vector = tuple[float, ...]
 #: A material, or the name of one in ``[[material]]``.
 Surface = Material | str

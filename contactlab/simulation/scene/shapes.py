@@ -11,8 +11,6 @@ from contactlab.contact import ConvexPoints, Mesh, Shape
 from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.simulation.scene.table import Table, suggestion
 
-__all__ = ["SHAPE_KEYS", "parse_shape"]
-
 MOST_POINTS = 1000
 MOST_ROWS = 500
 

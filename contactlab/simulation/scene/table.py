@@ -12,8 +12,6 @@ from typing import Any
 from contactlab.simulation.scene.lines import LineIndex, Place
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["SceneError", "Table", "suggestion"]
-
 LARGEST = 1e12  # no length, mass or time of a scene is larger
 LONGEST_TEXT = 300
 

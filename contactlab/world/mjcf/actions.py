@@ -12,8 +12,6 @@ from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.bodies import SCALAR, body_names, joint_names, placed
 
-__all__ = ["add_actions", "is_servo", "is_taken_equality"]
-
 
 def is_servo(m: Any, a: int) -> bool:
     """Whether an actuator is a position or velocity servo on a hinge or slide, without dynamics of its own."""

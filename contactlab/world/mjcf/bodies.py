@@ -13,8 +13,6 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.errors import SpatialError
 from contactlab.world.mjcf.errors import MjcfError
 
-__all__ = ["BALL", "FREE", "SCALAR", "body_names", "joint_names", "model_of", "named", "placed"]
-
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
 SCALAR = (SLIDE, HINGE)
 

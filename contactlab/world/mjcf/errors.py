@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from contactlab.spatial.errors import FieldError
 
-__all__ = ["MjcfError", "MjcfWarning"]
-
 
 class MjcfError(FieldError):
     """A MuJoCo file that cannot be used; the field is the element at fault."""

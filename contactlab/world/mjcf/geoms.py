@@ -28,8 +28,6 @@ from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.surface import ALL
 from contactlab.world.urdf_world import CORNERS, convex_hull, directions
 
-__all__ = ["add_exclusions", "add_geoms", "filters"]
-
 MOST_CLASSES = 32
 
 

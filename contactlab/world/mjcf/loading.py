@@ -19,8 +19,6 @@ from contactlab.world.mjcf.geoms import add_exclusions, add_geoms
 from contactlab.world.mjcf.references import check_references
 from contactlab.world.world import World
 
-__all__ = ["MjcfScene", "load_mjcf", "warn_of"]
-
 MOST_NAMES = 8
 
 

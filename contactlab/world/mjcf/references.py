@@ -9,8 +9,6 @@ from xml.parsers import expat
 
 from contactlab.world.mjcf.errors import MjcfError
 
-__all__ = ["check_references"]
-
 MOST_BYTES = 16 * 2**20
 MOST_FILES = 100
 

@@ -8,8 +8,6 @@ from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.row import PROVED
 from contactlab.lab.racing.summary import NEAR, SHIFT, Field, seconds_text
 
-__all__ = ["limitations"]
-
 _NAMED = 8
 
 

@@ -15,8 +15,6 @@ from contactlab.lab.racing.html.tables import facts_table, family_table, growth_
 from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.summary import SHIFT, Field, seconds_text, summaries
 
-__all__ = ["page"]
-
 STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1b1b1b;background:#fff;margin:0}
 main{max-width:1180px;margin:0 auto;padding:1.5rem}

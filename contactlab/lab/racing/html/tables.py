@@ -10,8 +10,6 @@ from contactlab.lab.racing.race_report import RaceReport
 from contactlab.lab.racing.row import Row
 from contactlab.lab.racing.summary import Field, SolverSummary, failures_text, seconds_text
 
-__all__ = ["facts_table", "family_table", "growth_table", "rows_table", "summary_table"]
-
 
 def _table(head: Sequence[str], lines: Iterable[Iterable[str]], kind: str = "") -> str:
     heading = "".join(f"<th>{escape(one)}</th>" for one in head)

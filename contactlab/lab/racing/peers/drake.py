@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 import lcp
 
-__all__ = ["DrakeMoby", "DrakeUnrevisedLemke"]
-
 
 class _Program:
     """The way to a solver of the name ``engine``. The program is built inside the measured time: there is no other."""

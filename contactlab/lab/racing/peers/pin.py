@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 import lcp
 
-__all__ = ["PinADMM", "PinPGS"]
-
 
 class _ContactSolver:
     """The way to a solver whose classes begin with ``engine``; what is not spatial contacts is UNSUITABLE."""

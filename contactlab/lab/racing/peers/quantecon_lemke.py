@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 import lcp
 
-__all__ = ["QuantEconLemke"]
-
 _STATUS = {
     0: lcp.Status.SOLVED,
     1: lcp.Status.ITERATION_LIMIT,

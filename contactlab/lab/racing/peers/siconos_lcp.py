@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 import lcp
 
-__all__ = ["SiconosLCP"]
-
 
 @dataclass(frozen=True)
 class SiconosLCP:

@@ -23,21 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Record:
-    """The arrays of a run with the world and the stepper they are about; `Recording` computes more of them.
+    """The arrays of a run with the world and the stepper they are about; `Recording` computes more of them."""
 
-    Attributes
-    ----------
-    world, stepper
-        What was stepped and how.
-    rows
-        The arrays by name (`contactlab.stepping.record_schema`).
-    environment, solver_description, timings
-        As of a `Recording`.
-    """
-
+    # What was stepped and how.
     world: World
     stepper: TimeStepping
-    rows: Rows
+    rows: Rows  # the arrays by name (`contactlab.stepping.record_schema`)
+    # As of a `Recording`.
     environment: Mapping[str, str] = field(default_factory=dict)
     solver_description: str = ""
     timings: Rows = field(default_factory=dict)

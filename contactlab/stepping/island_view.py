@@ -33,17 +33,10 @@ class ViewedContact(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IslandView:
-    """A look at a driver's buffers, good until the loop is entered again.
+    """A look at a driver's buffers, good until the loop is entered again."""
 
-    Attributes
-    ----------
-    prepared
-        Of the run.
-    work, island, control, joints
-        The buffers.
-    """
-
-    prepared: Prepared
+    prepared: Prepared  # of the run
+    # The buffers.
     work: layout.Work
     island: layout.Island
     control: layout.Control
@@ -154,24 +147,12 @@ class IslandView:
 
 @dataclass(frozen=True, eq=False)
 class IslandCones:
-    """The problem, where its unknowns stand in the LCP's vector, and its warm start.
+    """The problem, where its unknowns stand in the LCP's vector, and its warm start."""
 
-    Attributes
-    ----------
-    cone
-        Rows and columns of the island's LCP.
-    r
-        (nc,) tangents of each contact.
-    nl
-        Limits, which come last.
-    z0
-        Start in the order of the problem, None without one.
-    """
-
-    cone: ConeProblem
-    r: NDArray[np.int64]
-    nl: int
-    z0: FloatArray | None
+    cone: ConeProblem  # rows and columns of the island's LCP
+    r: NDArray[np.int64]  # (nc,) tangents of each contact
+    nl: int  # limits, which come last
+    z0: FloatArray | None  # start in the order of the problem, None without one
 
     @classmethod
     def of(
@@ -206,15 +187,10 @@ class IslandCones:
 
 @dataclass(frozen=True, eq=False)
 class IslandInertia:
-    """B -> M^-1 B of the trees of an island at one configuration, through the kernels that the time step uses.
+    """B -> M^-1 B of the trees of an island at one configuration, through the kernels that the time step uses."""
 
-    Parameters
-    ----------
-    factors
-        For each tree, in the order of the island's velocities: the next degree of freedom towards the root (n,), -1 for
-        none, and L (n, n) of M = L^T L.
-    """
-
+    # For each tree, in the order of the island's velocities: the next degree of freedom towards the root (n,), -1 for
+    # none, and L (n, n) of M = L^T L.
     factors: tuple[tuple[NDArray[np.int64], FloatArray], ...]
 
     def __call__(self, B: FloatArray) -> FloatArray:

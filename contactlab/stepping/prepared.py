@@ -21,24 +21,12 @@ if TYPE_CHECKING:
 
 
 class WorldArrays(NamedTuple):
-    """What the kernels take of a world. Writable for the compiler's sake alone: never to be modified.
+    """What the kernels take of a world. Writable for the compiler's sake alone: never to be modified."""
 
-    Attributes
-    ----------
-    packed
-        Trees, support points, half-spaces, materials.
-    collision
-        The shapes that can touch one another, None where none can.
-    joints
-        What acts on joints, None where nothing does.
-    moments
-        Torsional and rolling friction, None where no surface has any.
-    """
-
-    packed: PackedWorld
-    collision: Collision | None
-    joints: Joints | None
-    moments: Moments | None
+    packed: PackedWorld  # trees, support points, half-spaces, materials
+    collision: Collision | None  # the shapes that can touch one another, None where none can
+    joints: Joints | None  # what acts on joints, None where nothing does
+    moments: Moments | None  # torsional and rolling friction, None where no surface has any
 
 
 # A world never changes, so that its arrays are made once, and go with it.

@@ -26,50 +26,26 @@ UNDECIDED = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The nc contacts of one island; nr rows of friction, r for each contact, then those of its moments' cones.
+    """The nc contacts of one island; nr rows of friction, r for each contact, then those of its moments' cones."""
 
-    Attributes
-    ----------
-    numbers
-        (nc,) their rows in the record's contact table.
-    N, F
-        (nc, nv), (nr, nv) Jacobians on all velocities of the world.
-    directions
-        (nc, 1 + r, 3) normal and friction directions, world axes.
-    k
-        For each contact what kN [m/s] may be: two values only where rounding decides between them.
-    mu
-        (ncone,) coefficients of friction, then lengths of moments [m].
-    leans, cone
-        (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
-    places
-        (ncone,) where the variables of each cone begin among those that a record keeps by contact.
-    axes
-        (nt, 3) directions of the rows of moments, the last ones of F.
-    gamma
-        (nc,) softening of the normal rows [s/kg].
-    drive
-        (nc,) speed of approach [m/s] that kinematic bodies bring, negated.
-    kF
-        (nr,) slip [m/s] that the surfaces of kinematic bodies bring.
-    rigid
-        (nc,) whether a contact has no spring of its own.
-    """
-
-    numbers: NDArray[np.int64]
+    numbers: NDArray[np.int64]  # (nc,) their rows in the record's contact table
+    # (nc, nv), (nr, nv) Jacobians on all velocities of the world.
     N: FloatArray
     F: FloatArray
-    directions: FloatArray
+    directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
+    # For each contact what kN [m/s] may be: two values only where rounding decides between them.
     k: tuple[tuple[float, ...], ...]
-    mu: FloatArray
+    mu: FloatArray  # (ncone,) coefficients of friction, then lengths of moments [m]
+    # (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
     leans: NDArray[np.int64]
     cone: NDArray[np.int64]
+    # (ncone,) where the variables of each cone begin among those that a record keeps by contact.
     places: NDArray[np.int64]
-    axes: FloatArray
-    gamma: FloatArray
-    drive: FloatArray
-    kF: FloatArray
-    rigid: NDArray[np.bool_]
+    axes: FloatArray  # (nt, 3) directions of the rows of moments, the last ones of F
+    gamma: FloatArray  # (nc,) softening of the normal rows [s/kg]
+    drive: FloatArray  # (nc,) speed of approach [m/s] that kinematic bodies bring, negated
+    kF: FloatArray  # (nr,) slip [m/s] that the surfaces of kinematic bodies bring
+    rigid: NDArray[np.bool_]  # (nc,) whether a contact has no spring of its own
 
     def solution(self, by_contact: FloatArray) -> FloatArray:
         """Return z (n,) in the order of the LCP from its rows (nc, w) by contact."""

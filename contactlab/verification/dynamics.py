@@ -22,33 +22,18 @@ CLOSE = 1e-9  # relative
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """What a state says of the step that begins there.
+    """What a state says of the step that begins there."""
 
-    Attributes
-    ----------
-    bodies
-        Frames by the bodies' names.
-    M
-        (nv, nv) mass matrix.
-    bias
-        (nv,) generalised force of weight and velocity products, on the left-hand side.
-    force_size
-        (nv,) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Lengths of vectors, not of their
-        entries: what vanishes along an axis only because the axis points there is rounding of the whole.
-    spread
-        (nb, 2, nv) lengths of the columns of each body's Jacobians, times its mass and its largest moment of inertia.
-    columns
-        (nb, 2, 3, nv) the Jacobians: of its centre of mass, of its turning.
-    kinetic, potential
-        Energies [J].
-    """
-
-    bodies: dict[str, Body]
-    M: FloatArray
-    bias: FloatArray
+    bodies: dict[str, Body]  # frames by the bodies' names
+    M: FloatArray  # (nv, nv) mass matrix
+    bias: FloatArray  # (nv,) generalised force of weight and velocity products, on the left-hand side
+    # (nv,) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Lengths of vectors, not of their
+    # entries: what vanishes along an axis only because the axis points there is rounding of the whole.
     force_size: FloatArray
+    # (nb, 2, nv) lengths of the columns of each body's Jacobians, times its mass and its largest moment of inertia.
     spread: FloatArray
-    columns: FloatArray
+    columns: FloatArray  # (nb, 2, 3, nv) the Jacobians: of its centre of mass, of its turning
+    # Energies [J].
     kinetic: float
     potential: float
 

@@ -28,36 +28,21 @@ NEAR = 1e-9  # rad or m: on which side of its reach a stop lies may be rounding
 
 @dataclass(frozen=True, eq=False)
 class JointLaws:
-    """All rows of a world at one step, by number, and what acts within the mass matrix.
+    """All rows of a world at one step, by number, and what acts within the mass matrix."""
 
-    Attributes
-    ----------
-    J
-        (n, nv) rows.
-    error
-        (n,) position errors, gaps of stops.
-    k
-        For each row what its term may be: two values only where rounding decides between them.
-    gamma, lo, hi
-        (n,) softening and bounds of the forces.
-    expected
-        (n,) by how much a stop is within reach [rad, m]; infinite for what always takes part.
-    drag, stiffness
-        (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
-    push
-        (nv,) force of those drives at v+ = 0.
-    """
-
-    J: FloatArray
-    error: FloatArray
+    J: FloatArray  # (n, nv) rows
+    error: FloatArray  # (n,) position errors, gaps of stops
+    # For each row what its term may be: two values only where rounding decides between them.
     k: tuple[tuple[float, ...], ...]
+    # (n,) softening and bounds of the forces.
     gamma: FloatArray
     lo: FloatArray
     hi: FloatArray
-    expected: FloatArray
+    expected: FloatArray  # (n,) by how much a stop is within reach [rad, m]; infinite for what always takes part
+    # (nv,) of damping and of drives without bounds: h D and h^2 K join the diagonal of M.
     drag: FloatArray
     stiffness: FloatArray
-    push: FloatArray
+    push: FloatArray  # (nv,) force of those drives at v+ = 0
 
     def unlisted(self, listed: NDArray[np.bool_]) -> float:
         """Return by how much the worst row that should take part and is not ``listed`` (n,) should."""

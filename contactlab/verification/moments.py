@@ -22,27 +22,15 @@ STILL = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """The further cones of an island.
+    """The further cones of an island."""
 
-    Attributes
-    ----------
-    J
-        (nt, nv) angular velocity of B less that of A along each direction, on all velocities of the world.
-    k
-        (nt,) what turning kinematic bodies add to it [rad/s].
-    directions
-        (nt, 3) world axes.
-    lengths
-        (n,) of each cone [m].
-    contacts, counts, places
-        (n,) the contact that each leans on, its number of directions, and where its variables begin among those kept by
-        contact.
-    """
-
+    # (nt, nv) angular velocity of B less that of A along each direction, on all velocities of the world.
     J: FloatArray
-    k: FloatArray
-    directions: FloatArray
-    lengths: FloatArray
+    k: FloatArray  # (nt,) what turning kinematic bodies add to it [rad/s]
+    directions: FloatArray  # (nt, 3) world axes
+    lengths: FloatArray  # (n,) of each cone [m]
+    # (n,) the contact that each leans on, its number of directions, and where its variables begin among those kept by
+    # contact.
     contacts: NDArray[np.int64]
     counts: NDArray[np.int64]
     places: NDArray[np.int64]

@@ -21,22 +21,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class Body:
-    """A body's frame on its way along the chain of its joint; world axes, velocities of the frame's origin.
+    """A body's frame on its way along the chain of its joint; world axes, velocities of the frame's origin."""
 
-    Attributes
-    ----------
-    R, p
-        Rotation (3, 3) and origin (3,) [m].
-    Jw, Jv
-        (3, nv) angular velocity and velocity of the origin by unit of each generalised velocity.
-    w, a, alpha
-        (3,) angular velocity, and the accelerations of origin and frame that constant generalised velocities cause.
-    """
-
+    # Rotation (3, 3) and origin (3,) [m].
     R: FloatArray
     p: FloatArray
+    # (3, nv) angular velocity and velocity of the origin by unit of each generalised velocity.
     Jw: FloatArray
     Jv: FloatArray
+    # (3,) angular velocity, and the accelerations of origin and frame that constant generalised velocities cause.
     w: FloatArray
     a: FloatArray
     alpha: FloatArray

@@ -23,7 +23,15 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, FrictionResiduals
 from lcp.friction.residuals import measure as friction_residuals
 from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
-from lcp.friction.solvers import ADMM, ALL_FRICTION_SOLVERS, NSGS, FrictionCascade, ProximalPoint, SemismoothNewton
+from lcp.friction.solvers import (
+    ADMM,
+    ALL_FRICTION_SOLVERS,
+    NSGS,
+    ContactInteriorPoint,
+    FrictionCascade,
+    ProximalPoint,
+    SemismoothNewton,
+)
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
 from lcp.problem import LCP
@@ -83,6 +91,7 @@ __all__ = [
     "Cascade",
     "Claim",
     "Clarabel",
+    "ContactInteriorPoint",
     "Conversion",
     "CottleDantzig",
     "Enumerated",

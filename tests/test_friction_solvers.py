@@ -18,6 +18,10 @@ SOLVERS: list[Any] = [lcp.default_friction_solver(), *(solver() for solver in lc
 EVERY = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: type(solver).__name__)
 
 
+def symmetric(problem: lcp.FrictionProblem) -> bool:
+    return bool((problem.W == problem.W.T).all())
+
+
 @EVERY
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_every_solver_meets_every_named_problem(solver: Any, entry: FrictionEntry) -> None:
@@ -27,6 +31,9 @@ def test_every_solver_meets_every_named_problem(solver: Any, entry: FrictionEntr
         assert result.status.advice
         if isinstance(solver, lcp.FrictionCascade):
             assert result.status is entry.outcome
+        return
+    if not symmetric(entry.problem) and lcp.Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE in solver.traits:
+        assert result.status is lcp.Status.UNSUITABLE
         return
     assert result.solved, result.describe()
     scale = max(1.0, float(np.abs(entry.u).max(initial=0.0)))
@@ -145,3 +152,45 @@ def test_a_matrix_of_zeros_below_the_diagonal_blocks_never_fails_a_block() -> No
     result = lcp.solve(lcp.FrictionProblem(W, [-1.0, 0.2, 0.0, -1.0, 0.0, 0.2], [0.5, 0.5]), lcp.NSGS(max_iterations=5))
     assert np.isfinite(result.r).all()
     assert "projected steps" in result.attempts[0].detail
+
+
+def pile_of_bodies(nb: int, seed: int) -> lcp.GlobalFrictionProblem:
+    """Boxes on one another, four contacts each, all of them redundant: free bodies of six velocities, thrown about."""
+    rng = np.random.default_rng(seed)
+    H = np.zeros((6 * nb, 12 * nb))
+    corners = [(x, y) for x in (-0.5, 0.5) for y in (-0.5, 0.5)]
+    for body in range(nb):
+        for corner, (x, y) in enumerate(corners):
+            for other, z, sign in ((body, -0.5, 1.0), (body - 1, 0.5, -1.0)):
+                if other < 0:
+                    continue
+                arm = np.array([x, y, z])
+                for row, axis in enumerate(((0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0))):
+                    column = H[6 * other : 6 * other + 6, 12 * body + 3 * corner + row]
+                    column[:] = sign * np.concatenate((np.cross(arm, axis), axis))
+    mass = rng.uniform(0.5, 2.0, nb)
+    M = sparse.block_diag([m * np.diag([1 / 6] * 3 + [1.0] * 3) for m in mass]).tocsr()
+    v = np.concatenate([np.concatenate((rng.normal(size=3) * 0.01, rng.normal(size=2) * 0.02, [-0.01])) for _ in mass])
+    return lcp.GlobalFrictionProblem(M, sparse.csr_matrix(H), M @ v, np.zeros(12 * nb), np.full(4 * nb, 0.5))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_redundant_piles_of_bodies_are_solved_and_share_their_loads(seed: int) -> None:
+    problem = pile_of_bodies(6, seed)
+    result = lcp.solve(problem, lcp.ContactInteriorPoint())
+    assert result.solved, result.describe()
+    local = problem.reduce().problem
+    again = lcp.solve(lcp.FrictionProblem(local.W, local.q, local.mu), lcp.ContactInteriorPoint())
+    assert again.solved, again.describe()
+    # The motion is the same, however the bodies are known.
+    assert again.u == pytest.approx(result.u, abs=1e-7 * np.abs(local.q).max())
+
+
+def test_a_face_at_rest_presses_with_all_its_corners() -> None:
+    """A box falls flat: any three corners could carry it, the interior answer is the one that uses all alike."""
+    problem = pile_of_bodies(1, 0)
+    M = problem.M
+    flat = lcp.GlobalFrictionProblem(M, problem.H, M @ [0, 0, 0, 0, 0, -1.0], problem.w, problem.mu)
+    result = lcp.solve(flat, lcp.ContactInteriorPoint())
+    assert result.solved
+    assert result.r[::3] == pytest.approx(M[5, 5] / 4.0, rel=1e-6)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_square, checked_vector, read_only
 from lcp.errors import ProblemError
+
+if TYPE_CHECKING:
+    from lcp.friction.global_problem import GlobalFrictionProblem
 
 Indices = NDArray[np.int64]
 
@@ -93,6 +97,8 @@ class FrictionProblem:
     _index: Indices = field(repr=False)
     # (nc,): largest |entry| of each contact's own block of W, the median of all where it is zero.
     _block_size: Vector = field(repr=False)
+    # The bodies' own problem, where W was made of one.
+    _source: GlobalFrictionProblem | None = field(repr=False)
 
     def __init__(self, W: Any, q: ArrayLike, mu: ArrayLike, dim: int | Sequence[int] | Indices = 3) -> None:
         matrix = checked_square("W", W)
@@ -112,6 +118,13 @@ class FrictionProblem:
             object.__setattr__(self, f"_{name}", value)
         object.__setattr__(self, "_index", padded_index(dims))
         object.__setattr__(self, "_block_size", _block_sizes(matrix, self._index))
+        object.__setattr__(self, "_source", None)
+
+    def of_bodies(self, source: GlobalFrictionProblem) -> FrictionProblem:
+        """The same problem, which knows the one that it was made of."""
+        problem = copy(self)
+        object.__setattr__(problem, "_source", source)
+        return problem
 
     @property
     def m(self) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem, Indices
-from lcp.kernels.body_blocks import SIZE, BlockFactors, BodySystem
 
 if TYPE_CHECKING:
     from lcp.friction.global_problem import GlobalFrictionProblem
+    from lcp.kernels.body_blocks import BlockFactors, BodySystem
 
 # Unknowns up to which W itself is factorised where the bodies are not known.
 _DENSE = 1500
@@ -30,6 +30,8 @@ def body_system(problem: FrictionProblem) -> BodySystem | None:
 def _of_masses(source: GlobalFrictionProblem) -> tuple[Any, Vector, Vector, Indices] | None:
     """J = H' L^-T (m, n), y_free = L^-1 f, w, and each velocity's body; M = L L' in blocks, bilateral rows none."""
     from scipy import sparse
+
+    from lcp.kernels.body_blocks import SIZE
 
     M, H, f, w, _, _, _, b = source._parts
     M, H = sparse.csr_matrix(M), sparse.csr_matrix(H)
@@ -63,6 +65,8 @@ def _trees(M: Any) -> Indices:
     """Number of each velocity's tree: six or three in a row, as bodies are stated, where M allows, or what M joins."""
     from scipy.sparse.csgraph import connected_components
 
+    from lcp.kernels.body_blocks import SIZE
+
     n = M.shape[0]
     entries = M.tocoo()
     for size in (SIZE, SIZE // 2):
@@ -74,6 +78,8 @@ def _trees(M: Any) -> Indices:
 def _of_matrix(problem: FrictionProblem) -> tuple[Any, Vector, Vector, Indices] | None:
     """J of W = J J' by its eigenvectors, y_free = 0, q, and a body of each six columns."""
     from scipy import sparse
+
+    from lcp.kernels.body_blocks import SIZE
 
     if problem.m > _DENSE:
         return None
@@ -89,6 +95,8 @@ def _of_matrix(problem: FrictionProblem) -> tuple[Any, Vector, Vector, Indices] 
 
 def _laid_out(problem: FrictionProblem, J: Any, y_free: Vector, bias: Vector, bodies: Indices) -> BodySystem:
     from scipy import sparse
+
+    from lcp.kernels.body_blocks import SIZE, BodySystem
 
     nc, nb = problem.nc, int(bodies.max(initial=-1)) + 1
     slot = np.zeros(bodies.size, dtype=np.int64)
@@ -145,6 +153,8 @@ def _elimination(touched: Any) -> tuple[Indices, Indices, Indices]:
 
 def factors_of(system: BodySystem) -> BlockFactors:
     """Memory for K."""
+    from lcp.kernels.body_blocks import SIZE, BlockFactors
+
     shape = (SIZE, SIZE)
     nb, nf = system.y_free.shape[0], system.later.shape[0]
     return BlockFactors(np.zeros((nb, *shape)), np.zeros((nf, *shape)), np.zeros((nf, *shape)), np.zeros((18, SIZE)))

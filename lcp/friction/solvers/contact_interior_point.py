@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,11 +12,13 @@ from lcp.friction.body_system import body_system, factors_of
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.watch import FrictionMethod, Watch
-from lcp.kernels.body_blocks import BlockFactors, BodySystem
 from lcp.method import Request
 from lcp.options import positive, whole
 from lcp.status import Status
 from lcp.traits import Traits
+
+if TYPE_CHECKING:
+    from lcp.kernels.body_blocks import BlockFactors, BodySystem
 
 # Starts of the path in units of the problem, and the power of the corrector.
 _STARTS = ((10.0, 1.0), (1.0, 2.0), (100.0, 1.0))

@@ -9,26 +9,28 @@ import functools
 
 __all__ = ["TRIED", "tried"]
 
+_RELEASES = ("0.65", "0.66", "0.67", "0.68")
+
 #: Patch, and the minor releases of numba it was tried with.
 TRIED: dict[str, tuple[str, ...]] = {
     # numba's cache takes a locator that is keyed on all sources of a kernel (`cache`).
-    "cache": ("0.68",),
+    "cache": _RELEASES,
     # The option `_nrt` leaves out reference counting, and with it the fusion of array expressions, which allocates.
-    "uncounted": ("0.68",),
+    "uncounted": _RELEASES,
     # A callee is compiled for integers, not for each literal it is called with (`decorator`).
-    "literals": ("0.68",),
+    "literals": _RELEASES,
     # Kernels that only kernels call are neither optimised nor translated by themselves (`pipeline`).
-    "inner": ("0.68",),
+    "inner": _RELEASES,
     # Variables assigned once stay values (`pipeline`).
-    "values": ("0.68",),
+    "values": _RELEASES,
     # Signatures are looked up once, options without a property for each (`lookups`).
-    "lookups": ("0.68",),
+    "lookups": _RELEASES,
     # A kernel that is inlined is not copied before (`lookups`).
-    "copies": ("0.68",),
+    "copies": _RELEASES,
     # Views of buffers, and arrays on the stack, are written down directly (`views`).
-    "views": ("0.68",),
+    "views": _RELEASES,
     # The calls a kernel makes are listed without compiling them (`calls`).
-    "calls": ("0.68",),
+    "calls": _RELEASES,
 }
 
 

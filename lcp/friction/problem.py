@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,7 +121,9 @@ class FrictionProblem:
 
     def of_bodies(self, source: GlobalFrictionProblem) -> FrictionProblem:
         """The same problem, which knows the one that it was made of."""
-        problem = copy(self)
+        problem = object.__new__(FrictionProblem)
+        for each in fields(self):
+            object.__setattr__(problem, each.name, getattr(self, each.name))
         object.__setattr__(problem, "_source", source)
         return problem
 

@@ -41,9 +41,9 @@ class ContactInteriorPoint(FrictionMethod):
     Mehrotra's predictor and corrector follow the central path of the problem with pyramids of four edges until modes
     show; from there proximal points, each by semismooth Newton, first of the pyramids, then of the cones. Both need one
     sparse factorisation of 1 + J' D J a step, with blocks of six velocities: J are the contacts' rows where the inertia
-    is 1. No matrix of the contacts is formed. The bodies are those of a `GlobalFrictionProblem` (a symmetric positive
-    definite M, no bilateral rows); a `FrictionProblem` that was given its W is taken apart by eigenvectors, which is
-    dense.
+    is 1. The method forms no matrix of the contacts (`lcp.solve` does, to judge the answer). The bodies are those of a
+    `GlobalFrictionProblem` (a symmetric positive definite M, no bilateral rows); a `FrictionProblem` that was given its
+    W is taken apart by eigenvectors, which is dense.
 
     Of the many impulses that solve a problem with redundant contacts the path leads to one inside their set.
 
@@ -83,7 +83,9 @@ class ContactInteriorPoint(FrictionMethod):
             )
         run = _Run(problem, system, watch, self.max_iterations)
         run.solve(z0)
-        return watch.claim(run.spent, "" if run.spent < self.max_iterations else "limit on factorisations")
+        if run.left == 0:
+            return watch.claim(run.spent, "" if watch.late else "limit on factorisations")
+        return watch.claim(run.spent, f"no path of {len(_STARTS)} led to the cones", Status.STALLED)
 
 
 class _Run:

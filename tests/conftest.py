@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         return
     command = [sys.executable, "-m", "contactlab.cli", "warmup"]
-    parts = (["ground", "public"], ["bodies", "joints"])
+    parts = (["ground", "public", "joints"], ["bodies", "robots"])
     processes = [subprocess.Popen([*command, *names], stdout=subprocess.DEVNULL) for names in parts]
     if any([process.wait() for process in processes]):
         pytest.exit("contactlab warmup failed: see above", returncode=pytest.ExitCode.INTERNAL_ERROR)

@@ -194,3 +194,21 @@ def test_a_face_at_rest_presses_with_all_its_corners() -> None:
     result = lcp.solve(flat, lcp.ContactInteriorPoint())
     assert result.solved
     assert result.r[::3] == pytest.approx(M[5, 5] / 4.0, rel=1e-6)
+
+
+def test_problems_without_bodies_or_beyond_numbers_end_with_a_status() -> None:
+    """No velocity at all, and a W near the end of double precision: a status says so, nothing raises."""
+    nothing = lcp.GlobalFrictionProblem(np.zeros((0, 0)), np.zeros((0, 3)), [], [-1.0, 0.0, 0.0], [0.5])
+    assert not lcp.solve(nothing, lcp.ContactInteriorPoint()).solved
+    for W in (np.full((3, 3), 1e308) + np.diag([7e307] * 3), np.diag([1.7e308] * 3)):
+        result = lcp.solve(lcp.FrictionProblem(W, [-1.0, 0.0, 0.0], [0.5]), lcp.ContactInteriorPoint())
+        assert result.solved or result.status.advice
+
+
+def test_frictionless_contacts_slide_at_any_angle() -> None:
+    """mu = 0, tangential speeds alike: the slope of the friction disc is 0 there."""
+    problem = pile_of_bodies(2, 0)
+    smooth = lcp.GlobalFrictionProblem(problem.M, problem.H, problem.f, problem.w, np.zeros(problem.nc))
+    result = lcp.solve(smooth, lcp.ContactInteriorPoint())
+    assert result.solved, result.describe()
+    assert np.abs(smooth.reduce().problem.contacts(result.r)[:, 1:]).max() <= 1e-8 * np.abs(result.r).max()

@@ -20,9 +20,9 @@ from contactlab.spatial import RigidInertia, Transform
 HELP = "compile the kernels once, ahead of the first run"
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
-that is stops, dry friction, drives and loops, of bodies that touch the ground alone and of bodies that touch one
-another; public, one LCP and one step's problem solved in the open, the energy ledger and poses. Without any named,
-all. What is compiled is kept on disk, once per machine and version, with the releases of numba that the pages on
+that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
+touch one another; public, one LCP and one step's problem solved in the open, the energy ledger and poses. Without any
+named, all. What is compiled is kept on disk, once per machine and version, with the releases of numba that the pages on
 releases name; with others every process compiles anew.
 """
 
@@ -63,26 +63,25 @@ def _bodies() -> None:
     simulate(builder.build(), TimeStepping(1e-3), steps=3)
 
 
-def _joints() -> None:
+def _joints(body_contacts: bool) -> None:
     arm, place = ModelBuilder(), Transform(p=(0.4, 0.0, 0.0))
     for name, parent in (("upper", "world"), ("lower", "upper"), ("hand", "lower")):
         inertia = RigidInertia.solid_box(1.0, (0.2, 0.05, 0.05))
         arm.add_body(name, parent=parent, joint=joints.Revolute((0, 1, 0)), placement=place, inertia=inertia)
     model = arm.build()
-    for body_contacts in (False, True):
-        builder = WorldBuilder(body_contacts=body_contacts)
-        builder.add_half_space("ground", HalfSpace(), Material(0.5))
-        for prefix in ("left ", "right "):
-            builder.add_model(model, prefix=prefix)
-            builder.add_shape(f"{prefix}hand", Sphere(0.1), Material(0.5), placement=place)
-        builder.add_joint_limit(JointLimit("left upper", -0.1, 0.0))
-        builder.add_joint_friction("left hand", 0.1)
-        builder.add_joint_damping("right hand", 0.1)
-        builder.add_drive(PositionDrive("left lower", 0.1, 10.0, 1.0, max_force=1.0))
-        builder.add_drive(PositionDrive("right lower", 0.1, 10.0, 1.0))
-        builder.add_drive(VelocityDrive("right upper", 0.1, max_force=1.0))
-        builder.add_loop(LoopConstraint("left hand", "right hand", place, place, (0, 0, 0, 1, 0, 0)))
-        simulate(builder.build(), TimeStepping(1e-3), steps=3)
+    builder = WorldBuilder(body_contacts=body_contacts)
+    builder.add_half_space("ground", HalfSpace(), Material(0.5))
+    for prefix in ("left ", "right "):
+        builder.add_model(model, prefix=prefix)
+        builder.add_shape(f"{prefix}hand", Sphere(0.1), Material(0.5), placement=place)
+    builder.add_joint_limit(JointLimit("left upper", -0.1, 0.0))
+    builder.add_joint_friction("left hand", 0.1)
+    builder.add_joint_damping("right hand", 0.1)
+    builder.add_drive(PositionDrive("left lower", 0.1, 10.0, 1.0, max_force=1.0))
+    builder.add_drive(PositionDrive("right lower", 0.1, 10.0, 1.0))
+    builder.add_drive(VelocityDrive("right upper", 0.1, max_force=1.0))
+    builder.add_loop(LoopConstraint("left hand", "right hand", place, place, (0, 0, 0, 1, 0, 0)))
+    simulate(builder.build(), TimeStepping(1e-3), steps=3)
 
 
 def _public() -> None:
@@ -100,4 +99,10 @@ def _public() -> None:
 
 
 #: In the order in which they build on one another. Each is a tiny world that meets what is to be compiled.
-PARTS = {"ground": _ground, "bodies": _bodies, "joints": _joints, "public": _public}
+PARTS = {
+    "ground": _ground,
+    "bodies": _bodies,
+    "joints": partial(_joints, False),
+    "robots": partial(_joints, True),
+    "public": _public,
+}

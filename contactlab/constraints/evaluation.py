@@ -58,7 +58,7 @@ def time_of(t: float) -> float:
 
 
 def evaluated(model: Model, q: Instant, v: ArrayLike | None, cs: ConstraintSet, want: int, t: float = 0.0) -> RowValues:
-    """The rows at q and, where ``want``, a sum of bits of `kernels.wanted`, has one of `wanted.MOVING`, v."""
+    """The rows at q and, where ``want``, a sum of bits of `kernels.wanted`, has one of `wanted.MOVING`, v; t [s]."""
     check_set(model, cs)
     time = time_of(t)
     n, nv, packed = cs.n_rows, model.nv, model.packed

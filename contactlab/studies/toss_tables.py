@@ -131,10 +131,11 @@ def format_scan_row(report: TossReport) -> str:
 
 def write_csv(path: str | Path, reports: Sequence[TossReport]) -> Path:
     """Write one line per report."""
+    measures = ("position_percent", "position_std", "rotation_deg", "rotation_std")
+    settings = ("edges", "mu", "substeps")
     rows = []
     for report in reports:
         scores = (f"{value:.6g}" for value in (*report.position_percent, *report.rotation_deg))
-        names = ("position_percent", "position_std", "rotation_deg", "rotation_std")
-        chosen = {name: getattr(report.settings, name) for name in ("edges", "mu", "substeps")}
-        rows.append({**chosen, **dict(zip(names, scores, strict=True)), "failed": len(report.failures)})
-    return write_rows(path, rows, ())
+        chosen = {name: getattr(report.settings, name) for name in settings}
+        rows.append({**chosen, **dict(zip(measures, scores, strict=True)), "failed": len(report.failures)})
+    return write_rows(path, rows, (*settings, *measures, "failed"))

@@ -61,7 +61,7 @@ class JointBuilder(ABC):
         self._act(friction=self._coefficients("friction", joint, friction, coordinate))
 
     def add_drive(self, drive: Drive) -> None:
-        """Add a motor: a `VelocityDrive`, a `PositionDrive` or any other drive of `contactlab.formulation`.
+        """Add a motor: a `VelocityDrive` or a `PositionDrive` of `contactlab.formulation`.
 
         Its force holds at the end of the step, so that it is stable for any gains and any step, where the same law
         computed by a ``tau`` function from the start of the step needs gains below 4 m / h^2 and 2 m / h. Its

@@ -40,7 +40,7 @@ def swiftly() -> Iterator[None]:
 def _quick() -> Iterator[None]:
     import gc
 
-    from numba.core import inline_closurecall
+    from numba.core.inline_closurecall import InlineWorker
     from numba.core.targetconfig import TargetConfig
     from numba.core.types.functions import BaseFunction
 
@@ -49,8 +49,7 @@ def _quick() -> Iterator[None]:
         places.append((TargetConfig, "values", _values))
         places.append((BaseFunction, "get_call_type", _remembering(BaseFunction.get_call_type)))
     if tried("copies"):
-        # A kernel taken in is read from its source for every call; numba copies it twice more, for nobody.
-        places.append((inline_closurecall, "copy", SimpleNamespace(deepcopy=lambda block: block)))
+        places.append((InlineWorker, "inline_function", _uncopied(InlineWorker.inline_function)))
     before = [(place, name, getattr(place, name)) for place, name, _ in places]
     collecting = gc.isenabled()
     gc.disable()
@@ -63,6 +62,24 @@ def _quick() -> Iterator[None]:
             setattr(place, name, value)
         if collecting:
             gc.enable()
+
+
+def _uncopied(inline_function: Callable[..., Any]) -> Callable[..., Any]:
+    """The inlining of a function, read from its source for every call: numba copies it twice more, for nobody.
+
+    What numba inlines of its own (overloads) is kept, and has to be copied.
+    """
+    from numba.core import inline_closurecall
+
+    def inline(*arguments: Any, **named: Any) -> Any:
+        before = inline_closurecall.copy
+        inline_closurecall.copy = SimpleNamespace(deepcopy=lambda block: block)
+        try:
+            return inline_function(*arguments, **named)
+        finally:
+            inline_closurecall.copy = before
+
+    return inline
 
 
 def _values(config: Any) -> dict[str, Any]:

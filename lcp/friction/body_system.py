@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 # Unknowns up to which W itself is factorised where the bodies are not known.
 _DENSE = 1500
-# Largest asymmetry, and negative eigenvalue, in units of the largest entry, that rounding may have made.
+# Largest asymmetry and negative eigenvalue that rounding may have made of W, and least eigenvalue that counts.
+_ASYMMETRY = 1e-9
 _ROUNDING = 1e-12
 
 
@@ -35,7 +36,7 @@ def _of_masses(source: GlobalFrictionProblem) -> tuple[Any, Vector, Vector, Indi
 
     M, H, f, w, _, _, _, b = source._parts
     M, H = sparse.csr_matrix(M), sparse.csr_matrix(H)
-    if b.shape[0] or abs(M - M.T).max() > _ROUNDING * abs(M).max():
+    if b.shape[0] or source.n == 0 or abs(M - M.T).max() > _ASYMMETRY * abs(M).max():
         return None
     M.eliminate_zeros()
     tree = _trees(M)
@@ -84,9 +85,13 @@ def _of_matrix(problem: FrictionProblem) -> tuple[Any, Vector, Vector, Indices] 
     if problem.m > _DENSE:
         return None
     W = problem._W if isinstance(problem._W, np.ndarray) else problem._W.toarray()
-    values, vectors = np.linalg.eigh(0.5 * (W + W.T))
+    try:
+        values, vectors = np.linalg.eigh(0.5 * W + 0.5 * W.T)
+    except np.linalg.LinAlgError:
+        return None
     size = float(np.abs(values).max(initial=0.0))
-    if np.abs(W - W.T).max(initial=0.0) > _ROUNDING * size or values.min(initial=0.0) < -_ROUNDING * size:
+    symmetric = np.abs(0.5 * W - 0.5 * W.T).max(initial=0.0) <= 0.5 * _ASYMMETRY * size
+    if not (np.isfinite(size) and symmetric and values.min(initial=0.0) >= -_ASYMMETRY * size):
         return None
     kept = values > _ROUNDING * size
     J = sparse.csr_matrix(vectors[:, kept] * np.sqrt(values[kept]))

@@ -191,7 +191,7 @@ def _reduced(source: GlobalFrictionProblem) -> FrictionReduction:
     q = H.T @ x[:n] + w if finite else np.zeros(m)
     W = W if finite else sparse.csr_matrix((m, m))
     local = FrictionProblem(W if W.nnz < 0.5 * m * m else W.toarray(), q, mu, dims)
-    return FrictionReduction(local.of_bodies(source), finite and error <= _CONSISTENT, deficient, source, system)
+    return FrictionReduction(local._of_bodies(source), finite and error <= _CONSISTENT, deficient, source, system)
 
 
 def _system(K: Any) -> tuple[Any, bool]:

@@ -119,8 +119,8 @@ class FrictionProblem:
         object.__setattr__(self, "_block_size", _block_sizes(matrix, self._index))
         object.__setattr__(self, "_source", None)
 
-    def of_bodies(self, source: GlobalFrictionProblem) -> FrictionProblem:
-        """The same problem, which knows the one that it was made of."""
+    def _of_bodies(self, source: GlobalFrictionProblem) -> FrictionProblem:
+        """The same problem, which knows the one that it was made of; pickled, it forgets."""
         problem = object.__new__(FrictionProblem)
         for each in fields(self):
             object.__setattr__(problem, each.name, getattr(self, each.name))

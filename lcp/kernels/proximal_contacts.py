@@ -100,6 +100,8 @@ def fill_slope(x: Floats, mu: float, cone: bool, step: float, slope: Floats) -> 
     second = abs(x[2])
     size = math.hypot(first, second) if cone else first + second
     slope[0, 0] = step
+    if limit <= 0.0:
+        return
     if size <= limit:
         slope[1, 1] = step
         slope[2, 2] = step

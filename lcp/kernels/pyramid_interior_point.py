@@ -10,6 +10,7 @@ by that of u: dp = g - D du. What is left is (1 + J' D J) dy = J' g, a sparse sy
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from lcp.kernels import Floats, kernel
@@ -144,6 +145,9 @@ def fill_steps(mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork
             else:
                 dw = dz[5] - work.du[c, i - 2] - work.miss[c, i]
             work.dw[c, i] = dw
+            # A step that is undefined is none.
+            if not (math.isfinite(dz[i]) and math.isfinite(dw)):
+                longest = 0.0
             if dz[i] < 0.0:
                 longest = min(longest, -z[c, i] / dz[i])
             if dw < 0.0:
@@ -224,10 +228,9 @@ def follow_path(
                         work.second[c, i] = work.dz[c, i] * work.dw[c, i]
                 goal = mean * min(1.0, max(1e-12, total / z.size / mean)) ** power
         step = min(1.0, BACK_OFF * longest)
-        # Also where a step is undefined.
-        if not step >= SHORT:
+        if step < SHORT:
             failures += 1
-        if not step > 0.0:
+        if step == 0.0:
             break
         for c in range(z.shape[0]):
             for i in range(UNKNOWNS):

@@ -121,7 +121,7 @@ def curves_of(
         return ()
     result = sweep(run_curve, tasks, out=out, jobs=jobs, cluster=cluster, time_limit=patience)
     return tuple(
-        ResidualCurve(row["problem"], row["label"], row["by"], tuple(map(CurvePoint, row["times"], row["residuals"])))
+        ResidualCurve(row["problem"], row["label"], row["by"], _points(row))
         for row in result.rows
         if row["outcome"] == "done"
     )
@@ -137,3 +137,7 @@ def run_curve(task: dict[str, Any]) -> dict[str, Any]:
         "times": [point.seconds for point in curve.points],
         "residuals": [point.residual for point in curve.points],
     }
+
+
+def _points(row: dict[str, Any]) -> tuple[CurvePoint, ...]:
+    return tuple(CurvePoint(*point) for point in zip(row["times"], row["residuals"], strict=True))

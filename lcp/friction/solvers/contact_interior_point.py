@@ -83,6 +83,8 @@ class ContactInteriorPoint(FrictionMethod):
             )
         run = _Run(problem, system, watch, self.max_iterations)
         run.solve(z0)
+        if watch.best_merit <= 1.0:
+            return watch.claim(run.spent)
         if run.left == 0:
             return watch.claim(run.spent, "" if watch.late else "limit on factorisations")
         return watch.claim(run.spent, f"no path of {len(_STARTS)} led to the cones", Status.STALLED)

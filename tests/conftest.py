@@ -30,7 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     whole = config.args_source is not pytest.Config.ArgsSource.ARGS and not os.environ.get("NUMBA_DISABLE_JIT")
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         return
-    command = [sys.executable, "-m", "contactlab.cli", "warmup"]
+    # -P: the kernels of the package that is tested, which need not be that of the folder.
+    command = [sys.executable, "-P", "-m", "contactlab.cli", "warmup"]
     parts = (["ground", "public", "joints"], ["bodies", "robots"])
     processes = [subprocess.Popen([*command, *names], stdout=subprocess.DEVNULL) for names in parts]
     if any([process.wait() for process in processes]):

@@ -181,11 +181,17 @@ def test_warmup_compiles(capsys: pytest.CaptureFixture[str]) -> None:
     """It ends well and says how long each part took; a part that there is not is refused with those that there are."""
     assert main(["warmup"]) == 0
     printed = capsys.readouterr().out
-    assert [line.partition(":")[0] for line in printed.splitlines()[:-1]] == ["ground", "bodies", "joints", "public"]
+    assert [line.partition(":")[0] for line in printed.splitlines()[:-1]] == [
+        "ground",
+        "bodies",
+        "joints",
+        "robots",
+        "public",
+    ]
     assert "kernels ready" in printed
     with pytest.raises(SystemExit):
         main(["warmup", "joint"])
-    assert "choose from ground, bodies, joints, public" in capsys.readouterr().err
+    assert "choose from ground, bodies, joints, robots, public" in capsys.readouterr().err
 
 
 def test_progress_without_a_terminal_is_a_few_lines(capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,10 +62,22 @@ def place_of(fill: Ints, later: Ints, k: int, j: int) -> int:
     return low
 
 
+@kernel(inline=True)
+def block_of(system: BodySystem, factors: BlockFactors, a: int, b: int) -> Floats:
+    """The block of K in the row of body a and the column of body b."""
+    if a == b:
+        block = factors.diagonal[a]
+    elif a < b:
+        block = factors.upper[place_of(system.fill, system.later, a, b)]
+    else:
+        block = factors.lower[place_of(system.fill, system.later, b, a)]
+    return block
+
+
 @kernel(inner=True)
 def assemble_blocks(system: BodySystem, D: Floats, factors: BlockFactors) -> None:
     """Fill the blocks of K."""
-    starts, bodies, rows, fill, later = system.starts, system.bodies, system.rows, system.fill, system.later
+    starts, bodies, rows = system.starts, system.bodies, system.rows
     diagonal, lower, upper, work = factors
     diagonal[:] = 0.0
     lower[:] = 0.0
@@ -83,12 +95,7 @@ def assemble_blocks(system: BodySystem, D: Floats, factors: BlockFactors) -> Non
                 row = rows[g]
                 a = bodies[g]
                 b = bodies[e]
-                if a == b:
-                    block = diagonal[a]
-                elif a < b:
-                    block = upper[place_of(fill, later, a, b)]
-                else:
-                    block = lower[place_of(fill, later, b, a)]
+                block = block_of(system, factors, a, b)
                 for i in range(SIZE):
                     for j in range(SIZE):
                         block[i, j] += row[0, i] * work[0, j] + row[1, i] * work[1, j] + row[2, i] * work[2, j]
@@ -141,12 +148,7 @@ def factor_blocks(system: BodySystem, factors: BlockFactors) -> None:
             for y in range(fill[k], fill[k + 1]):
                 b = later[y]
                 row = upper[y]
-                if a == b:
-                    block = diagonal[a]
-                elif a < b:
-                    block = upper[place_of(fill, later, a, b)]
-                else:
-                    block = lower[place_of(fill, later, b, a)]
+                block = block_of(system, factors, a, b)
                 for i in range(SIZE):
                     for j in range(SIZE):
                         block[i, j] -= (

@@ -95,6 +95,7 @@ class _Run:
 
     def __init__(self, problem: FrictionProblem, system: BodySystem, watch: Watch, budget: int) -> None:
         from lcp.kernels.body_blocks import moved_by
+        from lcp.kernels.proximal_contacts import ProximalWork
 
         self.problem, self.system, self.watch, self.budget = problem, system, watch, budget
         self.factors: BlockFactors = factors_of(system)
@@ -103,6 +104,8 @@ class _Run:
         free, u = np.zeros(bodies), np.zeros((nc, 3))
         moved_by(system, np.zeros((nc, 3)), free, u)
         self.speed = float(np.abs(u).max(initial=0.0)) or 1.0
+        shapes = (*((nc, 3),) * 3, (nc, 3, 3), (3, 3), (3,), *((nc, 3),) * 2, *(bodies,) * 4)
+        self.proximal = ProximalWork(*(np.zeros(shape) for shape in shapes))
 
     @property
     def left(self) -> int:
@@ -157,18 +160,14 @@ class _Run:
 
     def _refine(self, p: Vector, cone: bool, tolerance: float, budget: int) -> tuple[Vector, float]:
         """Proximal points from p, and the residual that they leave, in units of the problem."""
-        from lcp.kernels.proximal_contacts import ProximalWork, proximal_points
+        from lcp.kernels.proximal_contacts import proximal_points
 
-        nc, bodies = self.problem.nc, self.system.y_free.shape
-        three = (nc, 3)
-        shapes = (three, three, three, (nc, 3, 3), (3, 3), (3,), three, three, *(bodies,) * 4)
-        work = ProximalWork(*(np.zeros(shape) for shape in shapes))
         refined = np.array(p)
         limit = tolerance * self.speed
-        _, residual = proximal_points(self.system, self.factors, work, cone, np.inf, 0, 1.0, refined)
+        _, residual = proximal_points(self.system, self.factors, self.proximal, cone, np.inf, 0, 1.0, refined)
         rho = max(1.0, min(_RHO * self.speed / max(residual, 1e-12 * self.speed), 1e9))
         spent, residual = proximal_points(
-            self.system, self.factors, work, cone, limit, min(budget, self.left), rho, refined
+            self.system, self.factors, self.proximal, cone, limit, min(budget, self.left), rho, refined
         )
         self.spent += spent
         return refined, residual / self.speed

@@ -267,7 +267,7 @@ def test_compiler_off_agrees(tmp_path):
     path = [os.path.dirname(__file__), *(entry for entry in sys.path if entry)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     program = code.format(path=path, names=names, out=str(tmp_path))
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    subprocess.run([sys.executable, "-P", "-c", program], env=environment, check=True)
     for scene in names:
         plain = Recording.open(tmp_path / scene)
         compiled = simulate(SCENES[scene][0](), TimeStepping(4e-3, edges=4), steps=40)

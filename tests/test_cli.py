@@ -212,5 +212,5 @@ def test_help_needs_nothing_heavy() -> None:
         "except SystemExit: pass\n"
         "print([m for m in ('numba', 'matplotlib', 'viser', 'rich', 'scipy.optimize') if m in sys.modules])"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    ran = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines()[-1] == "[]"

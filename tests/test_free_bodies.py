@@ -448,5 +448,5 @@ def test_importing_the_model_packages_is_light():
         "import sys, contactlab.spatial, contactlab.multibody, contactlab.contact\n"
         "sys.exit(', '.join({'numba', 'scipy', 'matplotlib'} & sys.modules.keys()) or 0)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    result = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -79,7 +79,7 @@ def test_compiler_off_agrees(tmp_path):
     out = tmp_path / "plain.npz"
     path = [os.path.dirname(scenes.__file__), *(entry for entry in sys.path if entry)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, "-c", code.format(path=path, out=str(out))], env=environment, check=True)
+    subprocess.run([sys.executable, "-P", "-c", code.format(path=path, out=str(out))], env=environment, check=True)
     plain = Recording.open(out)
     compiled = simulate(scenes.busy(), TimeStepping(H), steps=60)
     for name in ("q", "v", "kinetic", "potential", "joint_error", "joint_force", "joint_z"):

@@ -111,7 +111,7 @@ def call(folder: Path, function: str) -> tuple[str, bool]:
     """What a kernel of SOURCE prints in a process of its own, and whether it was compiled for that."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache")}
     environment["PYTHONPATH"] = os.pathsep.join([str(folder), *sys.path])
-    command = [sys.executable, "-c", CALL.format(function)]
+    command = [sys.executable, "-P", "-c", CALL.format(function)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
     return done.stdout.strip(), "compiling" in done.stderr
 
@@ -153,7 +153,7 @@ def test_without_any_patch_kernels_give_the_same_bits() -> None:
     """A release of numba with which nothing was tried compiles by its own way."""
     printed = []
     for patches in ("", "TRIED.update(dict.fromkeys(TRIED, ()))"):
-        command = [sys.executable, "-c", WORK.format(patches)]
+        command = [sys.executable, "-P", "-c", WORK.format(patches)]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
         printed.append(done.stdout)
     assert "compiling" in done.stderr

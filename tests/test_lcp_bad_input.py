@@ -185,7 +185,7 @@ LONG_ONES = [
 def test_ctrl_c_ends_a_long_solve(solver: str, problem: str) -> None:
     """An interrupt is heeded within a second or two, as KeyboardInterrupt."""
     script = LONG.format(solver=solver, problem=problem)
-    command = [sys.executable, "-c", "import lcp.catalog\n" + script]
+    command = [sys.executable, "-P", "-c", "import lcp.catalog\n" + script]
     environment = {**os.environ, "PYTHONPATH": str(Path(lcp.__file__).parents[1])}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

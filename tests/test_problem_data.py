@@ -208,5 +208,5 @@ def test_import_is_light():
         "problem_data.ConstraintVelProblemData(Mv=[1.0], M=[[1.0]], N=[[1.0]]); "
         "print([m for m in sys.modules if m.split('.')[0] in ('scipy', 'numba', 'lcp', 'contactlab')])"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"

@@ -17,6 +17,7 @@ import pytest
 import simulation_scenes as scenes
 from record_runs import STEPPER, same
 
+import contactlab
 from contactlab.recording.storage import chunk_files, chunk_folder, pack
 from contactlab.recording.writer import RecordWriter
 from contactlab.simulation import RecordError, Recording, RecordWriteError, TimeStepping, simulate
@@ -27,10 +28,10 @@ LONG = 10_000_000
 
 
 def started(path, steps=LONG, *more):
-    """Start a run in a process of its own."""
+    """Start a run in a process of its own, with the package (and the compiled kernels) of this one."""
     script = Path(__file__).with_name("record_runs.py")
-    root = script.parents[1]
-    found = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
+    package = str(Path(contactlab.__file__).parents[1])
+    found = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, str(script), str(path), str(steps), *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": found})
 

@@ -97,7 +97,7 @@ def test_compiler_off_agrees(tmp_path):
         path=[entry for entry in sys.path if entry], names=small, scenes=str(SCENES), out=str(tmp_path)
     )
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    subprocess.run([sys.executable, "-P", "-c", program], env=environment, check=True)
     for name in small:
         plain = Recording.open(Path(tmp_path) / name)
         scene = load_scene(SCENES / f"{name}.toml")

@@ -19,7 +19,7 @@ def test_process_is_started_by_a_compilation_and_ended_with_the_block(monkeypatc
 
     def start(command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         assert command[1:] == ["-P", "-m", "contactlab.cli", "warmup", *side_compiler.PARTS]
-        started.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], **options))
+        started.append(popen([sys.executable, "-P", "-c", "import time; time.sleep(60)"], **options))
         return started[-1]
 
     monkeypatch.setattr(side_compiler.subprocess, "Popen", start)

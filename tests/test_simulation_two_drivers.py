@@ -110,7 +110,7 @@ def test_compiler_off_agrees(tmp_path):
     out = tmp_path / "plain.npz"
     path = [os.path.dirname(scenes.__file__), *(entry for entry in sys.path if entry)]
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, "-c", code.format(path=path, out=str(out))], env=environment, check=True)
+    subprocess.run([sys.executable, "-P", "-c", code.format(path=path, out=str(out))], env=environment, check=True)
     plain = Recording.open(out)
     compiled = simulate(scenes.tumble(), TimeStepping(5e-3), steps=100)
     assert plain.environment["jit"] == "off"

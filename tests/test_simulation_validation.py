@@ -136,7 +136,7 @@ def test_import_is_light():
         f"import contactlab.simulation, contactlab.recording.storage\n"
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 

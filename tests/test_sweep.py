@@ -263,7 +263,7 @@ def test_a_sweep_that_is_stopped_can_be_gone_on_with(tmp_path: Path, how: signal
         "import sweep_tasks; from contactlab.lab import sweep\n"
         f"sweep(sweep_tasks.walk, json.loads({json.dumps(tasks)!r}), out={str(out)!r}, jobs=2)"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, start_new_session=True)
     rows = out / "rows.jsonl"
     given_up = time.monotonic() + 60
     while not (rows.exists() and rows.read_bytes().count(b"\n") >= 2):
@@ -293,6 +293,6 @@ def test_bits_do_not_depend_on_the_threads_of_blas() -> None:
     )
     environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=120
     )
     assert done.stdout == "True\n"

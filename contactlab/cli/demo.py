@@ -16,7 +16,6 @@ from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, SimulationError, simulate
 
 NAME = "contactlab_demo"
-HELP = "throw cubes and balls; write a replay, a plot and the record"
 EPILOG = f"Writes {NAME}.npz, {NAME}.html and {NAME}.png."
 
 

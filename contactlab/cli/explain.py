@@ -10,7 +10,6 @@ from contactlab.cli.verify import stamp_text
 from contactlab.formulation.boxed import lcp_size
 from contactlab.simulation.explanation import Explanation, explain_failure
 
-HELP = "explain a step that failed, from the files it left"
 EPILOG = """\
 FILE is what a failed run leaves, <record>_failed_step<i>.npz, or the record itself; with the record beside it the
 problem's step, time and contacts are told, too. The solver is asked again.

@@ -31,7 +31,6 @@ from contactlab.studies.square_path import prepare
 from contactlab.studies.square_sense import rotation_sense
 from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
 
-HELP = "score impact laws and simulations on recorded planar impacts"
 EPILOG = """\
 DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
 whole drops of a square (x, z, theta, traj_id, dt, half_width), or a folder that holds one of either, or of both.

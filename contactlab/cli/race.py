@@ -9,7 +9,6 @@ from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 from contactlab.lab.racing import race
 
-HELP = "race solvers on files of problems; rows, profiles, one-file report"
 EPILOG = """\
 NAMES are separated by commas, capitals or not, with settings in brackets: 'Lemke,OSQP(max_iter=1000)'. `all` stands
 for our solvers that suit each problem's kind; peers are named apart. A solver of your own is path.py:Name or

@@ -10,7 +10,6 @@ from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording
 
-HELP = "look at a record: live in the browser, as HTML, as a picture, as plots"
 EPILOG = "Without --html, --picture and --plots it is served to this machine alone, until Ctrl-C."
 
 

@@ -14,7 +14,6 @@ from contactlab.lab.progress import Progress
 from contactlab.simulation import SimulationConfigError, SimulationError, simulate
 from contactlab.simulation.scene import SceneError, load_scene
 
-HELP = "simulate a scene file and write its record"
 EPILOG = """\
 SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
 contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from contactlab.cli import arguments as kinds
 
-HELP = "run a scene over parameters and seeds, or solvers over problems"
 EPILOG = """\
 EXPERIMENT is a TOML file; docs/sweeps.md has its sections. DIR/rows.jsonl grows by a line per finished run and
 DIR/rows.csv is the table at the end. The same command goes on where it was stopped, and runs nothing twice.

@@ -25,7 +25,6 @@ from contactlab.studies.toss_tables import (
     write_csv,
 )
 
-HELP = "simulate real cube tosses and score them"
 EPILOG = """\
 FILE is an .npz of tosses (arrays pos, quat_wxyz, offsets, toss_id, eval_start, eval_ic, dt, half_width, mass, inertia,
 gravity), or the data set cube_toss in the folder that CONTACTLAB_DATA names. A toss whose simulation fails is counted,

@@ -10,7 +10,6 @@ from contactlab.cli import arguments as kinds
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording, verify
 
-HELP = "check every step of a record again, independently"
 EPILOG = """\
 FILE is a record (.npz), or the folder FILE.npz.chunks of a run that was stopped. Kinematics, mass matrix, contact rows
 and the complementarity problem of each step are formed again in plain numpy; no kernel of the simulation is used.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from functools import partial
 
 import lcp
@@ -17,7 +18,6 @@ from contactlab.multibody import ModelBuilder, joints
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
 
-HELP = "compile the kernels once, ahead of the first run"
 EPILOG = """\
 Parts: ground, bodies on half-spaces alone (the demo and the toss); bodies, which touch one another as well; joints,
 that is stops, dry friction, drives and loops, of bodies that touch the ground alone; robots, the same of bodies that
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Take a few steps of scenes that meet the kernels of each part; print the time of each."""
     # Those of the side compiler are contained in others; they are for a process beside another.
-    parts = PARTS | {name: partial(compile_part, name) for name in side_compiler.PARTS}
+    parts: dict[str, Callable[[], None]] = PARTS | {name: partial(compile_part, name) for name in side_compiler.PARTS}
     for name in arguments.parts:
         if name not in parts:
             arguments.usage_error(f"unknown part '{name}': choose from {', '.join(PARTS)}")
@@ -99,7 +99,7 @@ def _public() -> None:
 
 
 #: In the order in which they build on one another. Each is a tiny world that meets what is to be compiled.
-PARTS = {
+PARTS: dict[str, Callable[[], None]] = {
     "ground": _ground,
     "bodies": _bodies,
     "joints": partial(_joints, False),

@@ -13,9 +13,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
     from contactlab.formulation.convex_relaxation import ConvexRelaxation
+    from contactlab.formulation.proposal import EqualCompliance
     from contactlab.formulation.staggered_projections import StaggeredProjections
 
-__all__ = ["ConstraintSolveError", "ConstraintSolver", "ConvexRelaxation", "StaggeredProjections", "__version__"]
+__all__ = [
+    "ConstraintSolveError",
+    "ConstraintSolver",
+    "ConvexRelaxation",
+    "EqualCompliance",
+    "StaggeredProjections",
+    "__version__",
+]
 
 __version__ = "0.1.0"
 
@@ -23,6 +31,7 @@ _HOME = {
     "ConstraintSolveError": "contactlab.constraint_solver",
     "ConstraintSolver": "contactlab.constraint_solver",
     "ConvexRelaxation": "contactlab.formulation.convex_relaxation",
+    "EqualCompliance": "contactlab.formulation.proposal",
     "StaggeredProjections": "contactlab.formulation.staggered_projections",
 }
 

@@ -22,7 +22,7 @@ from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.proposal import proposed
+from contactlab.formulation.proposal import EqualCompliance, proposed
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
@@ -90,7 +90,7 @@ class ConstraintSolver(ForceHelpers):
     True
     """
 
-    lcp_solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | None = None
+    lcp_solver: lcp.Solver | lcp.FrictionSolver | FrictionBackend | EqualCompliance | None = None
     tolerance: float = 1e-9
     friction: str = "pyramid"
 
@@ -98,6 +98,8 @@ class ConstraintSolver(ForceHelpers):
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
+        if self.friction == "cone" and isinstance(self.lcp_solver, EqualCompliance):
+            raise lcp.ProblemError('EqualCompliance selects forces within pyramids: write friction="pyramid"')
         objection = friction_objection(self.friction, self.lcp_solver)
         if objection is not None:
             field, why = objection
@@ -142,7 +144,8 @@ class ConstraintSolver(ForceHelpers):
             if isinstance(solver, FrictionBackend):
                 result = refuse(problem, solver, "friction backends apply to impacts and steps only")
             else:
-                result = lcp.solve(problem, solver, z0=start, tolerance=self.tolerance)
+                behind = solver.lcp_solver if isinstance(solver, EqualCompliance) else solver
+                result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
             packed, acceleration = formed.unpack(result.z.copy())
             certificate = certify_accelerations(data, result.z, packed, acceleration)
         else:
@@ -197,8 +200,8 @@ class ConstraintSolver(ForceHelpers):
         h : float
             Step [s]; with a callable, the largest.
         z0 : array_like, shape (2 nc + 2 nr + nl and the variables of boxed rows,), optional
-            LCP solution of a similar problem to start from. Of contacts alone, forces that it shows and that meet the
-            LCP almost to rounding are the answer, whatever the solver (`contactlab.formulation.proposal`).
+            LCP solution of a similar problem to start from. Of contacts alone, forces next to it that meet the LCP
+            almost to rounding are the answer, whatever the solver (`contactlab.formulation.proposal`).
         shrink, min_h : float, optional
             With a callable: factor from one step to the next, and the smallest step [s], h / 1024 if not given.
 
@@ -249,9 +252,12 @@ class ConstraintSolver(ForceHelpers):
                 what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
             else:
                 problem = lcp.LCP(formed.MM, formed.qq)
-                result = None if start is None or h is None else proposed(data, h, start, self.tolerance)
+                selects = isinstance(solver, EqualCompliance)
+                tries = selects or h is not None
+                result = proposed(formed, start, self.tolerance, selects) if tries else None
                 if result is None:
-                    result = lcp.solve(problem, solver, z0=start, tolerance=self.tolerance)
+                    behind = solver.lcp_solver if selects else solver
+                    result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
                 answer = FrictionAnswer(problem, result, relaxed=False)
             # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
             z = answer.result.z.copy()

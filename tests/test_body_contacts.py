@@ -12,7 +12,6 @@ from body_contact_scenes import SCENES, capsule_on_a_cylinder, collision_in_spac
 from simulation_scenes import Outside
 
 import lcp
-from contactlab import ConstraintSolver
 from contactlab.contact import edge_directions
 from contactlab.multibody import (
     angular_momentum,
@@ -61,7 +60,7 @@ def test_public_path_gives_the_recorded_bits(scene, recordings):
     recording = recordings[scene]
     for i in steps_between(recording):
         for j in range(recording.islands[i]):
-            solution = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(
+            solution = recording.stepper.constraint_solver.solve_discretized_problem(
                 recording.problem(i, j), recording.h[i], z0=recording.warm_start(i, j)
             )
             assert np.array_equal(solution.result.z, recording.z(i, j))
@@ -76,7 +75,8 @@ def test_a_solver_outside_a_restart_and_a_second_run_give_the_same_record(scene,
     recording = recordings[scene]
     make, duration = SCENES[scene]
     assert same(recording, simulate(make(), TimeStepping(1e-3), duration))
-    assert same(recording, simulate(make(), TimeStepping(1e-3, solver=Outside()), duration))
+    inside = simulate(make(), TimeStepping(1e-3, solver=lcp.Lemke()), duration)
+    assert same(inside, simulate(make(), TimeStepping(1e-3, solver=Outside()), duration))
     middle = recording.n_steps // 2
     rest = simulate(make(), TimeStepping(1e-3), steps=recording.n_steps - middle, state=recording.state(middle))
     assert np.array_equal(rest.q, recording.q[middle:])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import runpy
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import NamedTuple
 
@@ -205,11 +207,13 @@ def test_calls_of_a_kernel_are_listed_with_their_types_and_not_compiled() -> Non
     assert caller(PAIR, 3) == 2 * 1.5 + 3 * 0.5 + (1.5 * 0.5 + 3 * 0.25 - 4)
 
 
-def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block() -> None:
-    @kernel
-    def one_more(x: float) -> float:
-        return x + 1.0
-
+def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp_path: Path) -> None:
+    # A file of a new name: from disk, of an earlier run of this test, nothing would be compiled.
+    path = tmp_path / f"waits_{uuid.uuid4().hex}.py"
+    path.write_text(
+        "from lcp.kernels import kernel\n\n\n@kernel\ndef one_more(x: float) -> float:\n    return x + 1.0\n"
+    )
+    one_more = runpy.run_path(str(path))["one_more"]
     calls: list[int] = []
     with when_compiling(lambda: calls.append(1)):
         pass

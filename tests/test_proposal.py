@@ -39,16 +39,17 @@ def problems(name):
                 yield recording.problem(i, j), stepper.h, start
 
 
+@pytest.mark.parametrize("selected", [False, True])
 @pytest.mark.parametrize("name", SCENES)
-def test_a_proposal_solves_the_lcp_by_the_dense_measures_too(name):
+def test_a_proposal_solves_the_lcp_by_the_dense_measures_too(name, selected):
     """w, natural map and scaled residual, summed without M, are those of M z + q to rounding."""
     met = 0
     for data, h, start in problems(name):
-        result = proposed(data, h, start, 1e-9)
+        formed = form_discretized_lcp(data, h)
+        result = proposed(formed, start, 1e-9, selected)
         if result is None:
             continue
         met += 1
-        formed = form_discretized_lcp(data, h)
         dense = lcp.residuals(lcp.LCP(formed.MM, formed.qq), result.z)
         size = np.abs(formed.qq) + np.abs(formed.MM) @ np.abs(result.z)
         np.testing.assert_allclose(result.w, formed.MM @ result.z + formed.qq, rtol=0, atol=1e-14 * (1.0 + size.max()))

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from scene_texts import SCENES
 
-from contactlab import ConstraintSolver
 from contactlab.simulation import Recording, simulate
 from contactlab.simulation.scene import load_scene
 
@@ -51,7 +50,7 @@ def test_public_path_gives_the_recorded_bits(path):
     """LCP solution, forces and velocities of every K-th step, from the problem posed again."""
     scene = load_scene(path)
     recording = touching(scene)
-    solver = ConstraintSolver(scene.stepper.lcp_solver, tolerance=scene.stepper.tolerance)
+    solver = scene.stepper.constraint_solver
     steps = np.unique(recording.contacts.step)
     for i in steps[:: max(1, steps.size // COMPARED)]:
         for j in range(min(recording.islands[i], COMPARED)):
@@ -72,11 +71,9 @@ def test_a_solver_outside_the_loop_gives_the_same_record(path):
     scene = load_scene(path)
     recording = touching(scene)
     first = int(recording.contacts.step[0])
+    inside = dataclasses.replace(scene.stepper, solver=scene.stepper.lcp_solver)
     outside = dataclasses.replace(scene.stepper, solver=Outside(scene.stepper.lcp_solver))
-    runs = [
-        simulate(scene.world, stepper, steps=8, state=recording.state(first)).rows
-        for stepper in (scene.stepper, outside)
-    ]
+    runs = [simulate(scene.world, stepper, steps=8, state=recording.state(first)).rows for stepper in (inside, outside)]
     for name in ("q", "v", "contact_id", "contact_z", "contact_impulse", "island_certificate"):
         assert np.array_equal(runs[0][name], runs[1][name]), name
 

@@ -12,7 +12,6 @@ import pytest
 import simulation_scenes as scenes
 
 import lcp
-from contactlab import ConstraintSolver
 from contactlab.simulation import Recording, TimeStepping, simulate
 
 THETA = math.radians(20.0)
@@ -34,8 +33,7 @@ def check_public_path(recording, every):
     compared = 0
     for i in range(0, recording.n_steps, every):
         for j in range(recording.islands[i]):
-            solver = ConstraintSolver(lcp.Lemke(), tolerance=stepper.tolerance)
-            solution = solver.solve_discretized_problem(
+            solution = stepper.constraint_solver.solve_discretized_problem(
                 recording.problem(i, j), stepper.h, z0=recording.warm_start(i, j)
             )
             forces = recording.forces(i, j)
@@ -84,7 +82,7 @@ def test_public_path_follows_the_tolerance(tolerance):
 def test_solver_outside_the_loop_gives_the_same_record(scene):
     """A solver the loop does not know gets every problem through NEED_SOLVE."""
     make, duration = SCENES[scene]
-    inside = simulate(make(), TimeStepping(1e-3), duration)
+    inside = simulate(make(), TimeStepping(1e-3, solver=lcp.Lemke()), duration)
     outside = simulate(make(), TimeStepping(1e-3, solver=scenes.Outside()), duration)
     for name, rows in inside.rows.items():
         assert np.array_equal(rows, outside.rows[name]), name

@@ -115,7 +115,7 @@ class Record:
 
     @property
     def warm_hits(self) -> IntArray:
-        """Islands per step that the previous step's contacts solved without a pivot (n_steps,)."""
+        """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
         return self._per_step("island_warm")
 
     @property

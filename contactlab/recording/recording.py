@@ -66,7 +66,7 @@ class Recording(Record):
         for array in (*rows.values(), *timings.values()):
             array.flags.writeable = False
         stamped = {**environment(), **(stamp or {})}
-        return cls(world, stepper, rows, stamped, repr(stepper.lcp_solver), timings)
+        return cls(world, stepper, rows, stamped, stepper.solver_text, timings)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Recording:
@@ -129,7 +129,7 @@ class Recording(Record):
     def problem(self, i: int, island: int = 0) -> ConstraintVelProblemData:
         """Return the problem data of an island of step ``i``, formed again by the same kernels from the recorded state.
 
-        `contactlab.ConstraintSolver` with ``h[i]`` and the stepper's solver, started at `warm_start`, gives the
+        ``stepper.constraint_solver`` with ``h[i]``, started at `warm_start`, gives the
         recorded forces and velocities to the last bit, on the machine and with the versions of ``environment``.
         """
         return formed(self, i, island)[0]

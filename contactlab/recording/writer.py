@@ -74,7 +74,7 @@ class RecordWriter:
         RecordWriteError
             Nothing can be written there.
         """
-        meta = meta_text(world, stepper, {**environment(), **stamp}, repr(stepper.lcp_solver))
+        meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
         writer = cls(_file_path(path), world, stepper, meta, 0, flush_seconds)
         _prepare(path)
         with writing(writer.folder / META_FILE):

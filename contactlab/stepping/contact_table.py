@@ -258,7 +258,7 @@ class CertificateTable:
     step, island, n_contacts, n_joints, pivots
         Which problem, its contacts and rows of joints, and the solver's iterations.
     warm_hit
-        True where the previous step's contacts gave the solution without a pivot.
+        True where the solution took no pivot and the previous step's contacts were at hand.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
     violation, scale

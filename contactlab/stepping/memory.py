@@ -46,6 +46,7 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.cone = cone
     # A proposal is one for a pyramid.
     control.propose = not cone
+    control.select = stepper.solver is None and not cone
     control.adaptive = stepper.adaptive
     control.reduce = stepper.reduce_contacts
     control.projection = stepper.projection
@@ -139,7 +140,7 @@ def new_island(
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
     With ``moments`` every contact may have torsional and rolling friction.
     """
-    from contactlab.formulation.kernels.proposal import proposal_floats, proposal_ints
+    from contactlab.formulation.kernels.search import search_floats, search_ints
     from contactlab.formulation.kernels.spans import SPAN_INTS
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
@@ -171,8 +172,8 @@ def new_island(
         measures=np.zeros(layout.MEASURES),
         certificate=np.zeros(layout.CERTIFICATE),
         certificate_work=np.zeros(nv + 1),
-        proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, nv))),
-        proposal_ints=np.zeros(int(proposal_ints(contacts)), dtype=np.int64),
+        proposal_floats=np.zeros(int(search_floats(contacts, m - contacts, m, nv))),
+        proposal_ints=np.zeros(int(search_ints(contacts)), dtype=np.int64),
         options=options,
         float_work=np.zeros(int(lemke_float_size(n))),
         int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),

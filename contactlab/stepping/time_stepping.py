@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import lcp
+from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
@@ -85,10 +87,12 @@ class TimeStepping:
     h
         Step [s]; of an adaptive stepper the largest.
     solver
-        LCP solver (with ``friction="cone"`` a friction solver, None for `lcp.default_friction_solver()`), for what the
-        previous forces do not answer (see ``warm_start``); None for `lcp.Lemke` with
-        `lcp.default_solver()` behind it. `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop
-        (without its time limit); any other one is called from it, once per island and step.
+        None, or an LCP solver. None: of the forces of redundant contacts those that give way alike are selected, see
+        `contactlab.EqualCompliance`, and where none are, `lcp.Lemke` is asked, with `lcp.default_solver()` behind it. A
+        solver named here answers what the previous forces do not (see ``warm_start``), with any one of the forces that
+        solve the LCP; `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop (without its time
+        limit), any other one is called from it, once per island and step. With ``friction="cone"`` a friction solver,
+        by default `lcp.default_friction_solver()`.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
@@ -123,8 +127,8 @@ class TimeStepping:
         Keep at most four contacts of each pair of shapes: the deepest and three that spread. Face on face makes up to
         eight, terrain any number; four carry the same load with a smaller LCP.
     warm_start
-        Start each LCP from the previous step's forces of the same contacts. Where they, or forces for the modes of the
-        contacts that they show, meet an island's LCP almost to rounding, they are the answer and no solver is asked.
+        Start from the previous step's forces of the same contacts: from the modes that they show. Where a solver is
+        named, and forces next to them meet an island's LCP almost to rounding, they are the answer and it is not asked.
     tolerance
         Bound on the scaled residual of every LCP; a step that misses it stops the run, or is tried again.
     adaptive
@@ -202,13 +206,24 @@ class TimeStepping:
 
     @functools.cached_property
     def lcp_solver(self) -> Any:
-        """The solver used: the one given; by default Lemke's method, then what `lcp.default_solver` would try.
+        """The solver that is asked: the one given; by default, of what is not selected, that of `EqualCompliance`.
 
         With ``friction="cone"`` a friction solver, by default `lcp.default_friction_solver`.
         """
         if self.friction == "cone":
             return lcp.default_friction_solver() if self.solver is None else self.solver
-        return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.solver is None else self.solver
+        return EqualCompliance().lcp_solver if self.solver is None else self.solver
+
+    @property
+    def solver_text(self) -> str:
+        """What answers the problems of its steps, as records say it."""
+        return repr(self.constraint_solver.lcp_solver or self.lcp_solver)
+
+    @property
+    def constraint_solver(self) -> ConstraintSolver:
+        """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
+        selects = self.solver is None and self.friction == "pyramid"
+        return ConstraintSolver(EqualCompliance() if selects else self.solver, self.tolerance, self.friction)
 
     @property
     def smallest_h(self) -> float:

@@ -203,3 +203,28 @@ def recover_boxed_forces(first: int, lo: FloatArray, hi: FloatArray, z: FloatArr
             x += 1
         if kind in (_BOTH, _FREE):
             y += 1
+
+
+@kernel
+def give_boxed_forces(
+    first: int, lo: FloatArray, hi: FloatArray, fB: FloatArray, rate: FloatArray, z: FloatArray
+) -> None:
+    """Write forces fB (nbox,) within their bounds, and rates s of the rows, as variables x and y of z."""
+    xs, _ = boxed_variables(lo, hi)
+    x = first
+    y = first + xs
+    for b in range(lo.shape[0]):
+        kind = _kind(lo[b], hi[b])
+        anchor = _anchor(lo[b], hi[b])
+        if kind == _GIVEN:
+            continue
+        if kind == _FREE:
+            z[x] = max(fB[b], 0.0)
+            z[y] = max(-fB[b], 0.0)
+        else:
+            z[x] = anchor - fB[b] if kind == _ABOVE else fB[b] - anchor
+            if kind == _BOTH:
+                z[y] = max(-rate[b], 0.0) if fB[b] == hi[b] else 0.0
+        x += 1
+        if kind in (_BOTH, _FREE):
+            y += 1

@@ -1,46 +1,30 @@
-"""Velocities and forces of given contact modes, by the method of multipliers on the velocities of an island.
+"""Newton's step on the velocities of an island whose contacts and rows of joints answer with given slopes.
 
-Every closed contact has up to three pairs of a row a, whose rate s = a v+ + known terms is to vanish, and a response c,
-what the pair's force does to v. One step from forces f with rates s solves::
+With forces p(v), of slope -B in the rates of their rows, v = v_free + h sum Y p(v) has the derivative::
 
-    (1 + h sum rho c a') dv = -h sum rho c s,     df = -rho (s + a dv)
+    1 + h sum Y' B J
 
-and leaves s / rho-th of the rates (Hestenes 1969, Powell 1969; sliding makes it unsymmetric). Rows that depend on one
-another are no difficulty, and forces change no more than they must. Its matrix is as sparse as the trees' contacts.
+This matrix is as sparse as the trees' contacts, unsymmetric where contacts slide, and regular whatever rows depend on
+one another.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
+from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.formulation.kernels.spans import add_within, columns
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
-# Most pairs of a contact.
-PAIRS: Final = 3
-
-# How stiff a multiplier is against its own pair; a step leaves about one part in so many of the rates.
-STIFFNESS: Final = 1e7
-
-
-class Pairs(NamedTuple):
-    """The pairs of an island's contacts: pair i of contact c stands in place ``PAIRS c + i``."""
-
-    number: IntArray  # (nc,) pairs of each contact
-    A: FloatArray  # (PAIRS nc, nv) rows, within the spans of their contacts
-    C: FloatArray  # (PAIRS nc, nv) responses
-    softening: FloatArray  # what is added to a pair's own response
-    own: FloatArray  # that response where the pair's own would be no positive number
-    rho: FloatArray  # multipliers
-    rates: FloatArray  # what each pair's row is to bring to zero
-    change: FloatArray  # of each pair's force
-
 
 @kernel(inner=True)
-def form_modes(rows: Rows, pairs: Pairs, reach: IntArray, K: FloatArray) -> None:
-    """Fill rho and K = 1 + h sum rho c a', of which row p has nothing right of ``reach[p]``."""
+def form_system(
+    rows: Rows, polygon: Polygon, contacts: Contacts, slopes: FloatArray, reach: IntArray, W: FloatArray, K: FloatArray
+) -> None:
+    """Fill K = 1 + h sum Y' B J, of which row p has nothing right of ``reach[p]``; W (nv,) is scratch.
+
+    ``slopes`` are those of the rows behind the friction rows.
+    """
     nv = K.shape[0]
     left = 0
     for p in range(nv):
@@ -49,26 +33,58 @@ def form_modes(rows: Rows, pairs: Pairs, reach: IntArray, K: FloatArray) -> None
         for j in range(left, reach[p]):
             K[p, j] = 0.0
         K[p, p] = 1.0
-    for contact in range(rows.nc):
-        a, b, c, d = columns(rows.spans, contact, nv)
-        for i in range(PAIRS * contact, PAIRS * contact + pairs.number[contact]):
-            row = pairs.A[i]
-            response = pairs.C[i]
-            size = rows.h * dot_within(a, b, c, d, row, response) + pairs.softening[i]
-            if not size > 0.0:
-                size = pairs.own[i]
-            stiff = STIFFNESS / size if size > 0.0 else 0.0
-            stiff /= 1.0 + stiff * pairs.softening[i]
-            pairs.rho[i] = stiff
-            stiff *= rows.h
-            for p in range(a, b):
-                add_within(a, b, c, d, stiff * response[p], row, K[p])
-            for p in range(c, d):
-                add_within(a, b, c, d, stiff * response[p], row, K[p])
+    for c in range(rows.nc):
+        a, b, d, e = columns(rows.spans, c, nv)
+        B = contacts.B[c]
+        for i in range(THREE):
+            response = rows.Y[three(rows, polygon, c, i)]
+            if B[i, (i + 1) % THREE] == 0.0 and B[i, (i + 2) % THREE] == 0.0:
+                # Sticking, or open: each row by itself.
+                slope = rows.h * B[i, i]
+                if slope != 0.0:
+                    row = rows.J[three(rows, polygon, c, i)]
+                    for p in range(a, b):
+                        add_within(a, b, d, e, slope * response[p], row, K[p])
+                    for p in range(d, e):
+                        add_within(a, b, d, e, slope * response[p], row, K[p])
+                continue
+            used = False
+            for j in range(THREE):
+                slope = rows.h * B[i, j]
+                if slope != 0.0:
+                    if not used:
+                        for p in range(a, b):
+                            W[p] = 0.0
+                        for p in range(d, e):
+                            W[p] = 0.0
+                        used = True
+                    add_within(a, b, d, e, slope, rows.J[three(rows, polygon, c, j)], W)
+            if used:
+                for p in range(a, b):
+                    add_within(a, b, d, e, response[p], W, K[p])
+                for p in range(d, e):
+                    add_within(a, b, d, e, response[p], W, K[p])
+    first = rows.nc + rows.nr
+    for i in range(slopes.shape[0]):
+        slope = rows.h * slopes[i]
+        if slope != 0.0:
+            for p in range(nv):
+                factor = slope * rows.Y[first + i, p]
+                if factor != 0.0:
+                    add_within(0, nv, nv, nv, factor, rows.J[first + i], K[p])
+
+
+@kernel(inline=True)
+def three(rows: Rows, polygon: Polygon, c: int, i: int) -> int:
+    """The i-th of the three rows of a contact; the normal where there is none."""
+    if i == 0 or i > polygon.r:
+        return c
+    first = rows.nc + c * polygon.r
+    return first if i == 1 else first + polygon.across
 
 
 @kernel(inner=True)
-def factor_modes(K: FloatArray, reach: IntArray) -> bool:
+def factor_system(K: FloatArray, reach: IntArray) -> bool:
     """LU of K in place, within its envelope; False where a pivot vanishes."""
     nv = K.shape[0]
     for p in range(nv):
@@ -89,15 +105,9 @@ def factor_modes(K: FloatArray, reach: IntArray) -> bool:
 
 
 @kernel(inner=True)
-def solve_modes(rows: Rows, pairs: Pairs, reach: IntArray, K: FloatArray, x: FloatArray) -> None:
-    """Fill the changes of the forces for the rates of the pairs; ``x`` (nv,) is scratch."""
+def solve_system(K: FloatArray, reach: IntArray, x: FloatArray) -> None:
+    """Put K^-1 x in place of x (nv,)."""
     nv = K.shape[0]
-    for p in range(nv):
-        x[p] = 0.0
-    for contact in range(rows.nc):
-        a, b, c, d = columns(rows.spans, contact, nv)
-        for i in range(PAIRS * contact, PAIRS * contact + pairs.number[contact]):
-            add_within(a, b, c, d, -rows.h * pairs.rho[i] * pairs.rates[i], pairs.C[i], x)
     for p in range(nv):
         value = x[p]
         if value != 0.0:
@@ -109,7 +119,19 @@ def solve_modes(rows: Rows, pairs: Pairs, reach: IntArray, K: FloatArray, x: Flo
         for j in range(p + 1, reach[p]):
             total -= row[j] * x[j]
         x[p] = total / row[p]
-    for contact in range(rows.nc):
-        a, b, c, d = columns(rows.spans, contact, nv)
-        for i in range(PAIRS * contact, PAIRS * contact + pairs.number[contact]):
-            pairs.change[i] = -pairs.rho[i] * (pairs.rates[i] + dot_within(a, b, c, d, pairs.A[i], x))
+
+
+@kernel(inner=True)
+def push(rows: Rows, polygon: Polygon, c: int, p: FloatArray, v: FloatArray) -> None:
+    """Add h Y' p of a contact's force p (3,), along normal and axes, to the velocities v."""
+    a, b, d, e = columns(rows.spans, c, v.shape[0])
+    impulse = rows.h
+    if p[0] != 0.0:
+        add_within(a, b, d, e, impulse * p[0], rows.Y[c], v)
+    if polygon.r > 0:
+        first = rows.nc + c * polygon.r
+        along = p[1] + polygon.skew * p[2] if polygon.r > 1 else p[1]
+        if along != 0.0:
+            add_within(a, b, d, e, impulse * along, rows.Y[first], v)
+        if polygon.r > 1 and p[2] != 0.0:
+            add_within(a, b, d, e, impulse * polygon.stretch * p[2], rows.Y[first + polygon.across], v)

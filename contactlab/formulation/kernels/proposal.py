@@ -1,51 +1,119 @@
-"""An answer to a step's contact problem without a solver: the previous forces, or forces for the modes they show.
+"""An answer to a step's contact problem without a complementarity solver, in the space of the island's velocities.
 
-Between two steps most contacts go on as they were. So the forces of the previous step are tried as they are, and where
-they do not fit any more, forces for given modes of the contacts (open, sticking, sliding along an edge) are computed
-from velocities, the modes being chosen anew from every result (a primal-dual active set method, Alart and Curnier 1991,
-Hintermueller, Ito and Kunisch 2002). What is found counts only if it meets the LCP almost to rounding, by the measures
-that judge every solver; otherwise there is no proposal, and the solver is asked.
+Either the forces *selected* (`selection`) or those next to the previous step's; from there proximal points lead to the
+rigid problem (`proximal_points`). What is found counts only if it meets the LCP, well within the tolerance and by the
+measures that judge every solver; otherwise there is no proposal, and a solver is asked.
 
-Rows are [N; F], the LCP that of `discretized_lcp` without limits and boxed rows. Neither M nor any product of two rows
-of different contacts is formed.
+The cones are those of the contacts' own sliding, without softness of F and lambda. Neither M nor any product of rows of
+two contacts is formed.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-import numpy as np
-
-from contactlab.formulation.kernels.contact_modes import fill_turns
-from contactlab.formulation.kernels.mode_choice import choose_modes, pair_rates, pair_rows, take_changes
-from contactlab.formulation.kernels.mode_system import PAIRS, Pairs, factor_modes, form_modes, solve_modes
+from contactlab.formulation.kernels.proximal_points import harden
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import (
+    as_before,
+    fill_own,
+    give_forces,
+    lay_out,
+    polygon_of,
+    recover_velocity,
+    search_own,
+    take_forces,
+)
+from contactlab.formulation.kernels.selection import end_of_branch, follow, select
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
-from lcp.kernels.residuals import SCALED, is_solved, row_residuals
+from lcp.kernels.residuals import is_solved, lcp_residuals, row_residuals
 
 # Part of the tolerance that a proposal must meet: so far below it that what is left over adds up to nothing.
 STRICTNESS: Final = 1e-5
 # The same where contacts of one body contradict one another by the rounding of their gaps, so that no forces do better.
 FLOOR: Final = 1e-2
-
-# Most choices of modes.
-MOST_CHOICES: Final = 12
+# The same of forces selected: what a solver finds instead is nearer to the letter, and further from the physics.
+SELECTED: Final = 0.3
+# A compliance of more than this part of a contact's own response is none for proximal points to converge with.
+SOFT: Final = 1e-4
+# Forces that solve the problem, and are this part of the largest from those selected, are those.
+KEPT: Final = 1e-5
+# From the end of the branch to where it is followed closer.
+CLOSER: Final = 1e-3
 
 
 @kernel
-def proposal_floats(nc: int, nr: int, nv: int) -> int:
-    """Length of the float workspace."""
-    return 2 * PAIRS * nc * nv + nv * nv + 5 * PAIRS * nc + nv + 2 * (nc + nr) + (2 * nc + 2 * nr) + 2 * (2 * nr + 1)
+def contact_forces(
+    rows: Rows,
+    reach: IntArray,
+    selected: bool,
+    warm: bool,
+    closer: bool,
+    keep: bool,
+    z0: FloatArray,
+    wf: FloatArray,
+    wi: IntArray,
+    z: FloatArray,
+) -> int:
+    """Look for forces, near z0 or selected, and write them as variables of the LCP; the systems solved, 0 without any.
 
-
-@kernel
-def proposal_ints(nc: int) -> int:
-    """Length of the integer workspace."""
-    return 2 * nc
+    Parameters
+    ----------
+    rows
+        The problem, [N; F; L; B].
+    reach
+        For each column (nv,), ascending, the end of the columns with which the rows join it or one before it.
+    selected, warm
+        Whether the forces selected are asked for; whether z0 (n,) may be read.
+    closer
+        The workspaces hold forces selected that do not solve the rigid problem: their contacts contradict one another
+        by more than they give way. The branch is followed further, to where the contradiction opens some.
+    keep
+        z0 solves the LCP, and is to be kept where it is the forces selected: 1 is returned then, and z not written.
+    wf, wi
+        Workspaces, of length `search_floats` and `search_ints`; `search_own` of the first is filled.
+    z
+        (n,) output.
+    """
+    nc = rows.nc
+    search = lay_out(rows, wf, wi)
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
+    polygon = polygon_of(rows, rows_at(wf, at, 2 * rows.nr + 1, 2))
+    if polygon.r < 0:
+        return 0
+    for c in range(nc):
+        friction = rows.gammaE[c]
+        for i in range(nc + c * polygon.r, nc + (c + 1) * polygon.r):
+            friction = max(friction, rows.gamma[i])
+        if friction > 0.0 or not search.contacts.own[c] > 0.0:
+            return 0
+    solved = 0
+    eps = 0.0
+    if closer:
+        eps = CLOSER * end_of_branch(search)
+        solved = follow(rows, polygon, search, reach, eps)
+    else:
+        if warm:
+            take_forces(rows, polygon, search, z0)
+            recover_velocity(rows, polygon, search)
+        if selected:
+            eps = end_of_branch(search)
+            solved = select(rows, polygon, search, reach, warm)
+    if selected:
+        if solved == 0:
+            return 0
+        if keep and as_before(rows, polygon, search, z0, KEPT):
+            return 1
+        for c in range(nc):
+            if eps > SOFT * search.contacts.own[c]:
+                eps = 0.0
+    formed = harden(rows, polygon, search, reach, eps)
+    give_forces(rows, polygon, search, z)
+    return 1 + solved + formed
 
 
 @kernel(inner=True)
@@ -110,6 +178,8 @@ def evaluate(
 def propose(
     rows: Rows,
     reach: IntArray,
+    selected: bool,
+    warm: bool,
     z0: FloatArray,
     tolerance: float,
     wf: FloatArray,
@@ -121,81 +191,80 @@ def propose(
     v_plus: FloatArray,
     measures: FloatArray,
 ) -> int:
-    """Look for a solution near z0; 0 where none is found, otherwise 1 and the number of linear systems solved for it.
+    """Look for a solution of a problem of contacts alone; 0 where none is found, 1 for z0 itself, else 1 and systems.
 
     Parameters
     ----------
-    rows
-        The problem, [N; F] alone.
-    reach
-        For each column (nv,), ascending, the end of the columns with which the contacts join it or one before it.
-    z0
-        (n,) solution of the previous step, 0 for contacts that are new.
+    rows, reach, selected, warm, z0, wf, wi
+        As of `contact_forces`; z0 is the solution of the previous step, 0 for contacts that are new.
     tolerance
         Of the scaled residual.
-    wf, wi
-        Workspaces, of length `proposal_floats` and `proposal_ints`.
     q, z, w, f, v_plus, measures
         Output: the vector of the LCP; its solution, M z + q, the forces of the rows, the velocity, and the measures
         of `lcp.kernels.residuals`. All but q are of no use where nothing is found.
     """
     nc = rows.nc
-    nv = v_plus.shape[0]
     m = nc + rows.nr
     n = 2 * m
-    own = wf[:m]
-    rate = wf[m : 2 * m]
-    sizes = wf[2 * m : 2 * m + n]
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 3 * m
+    rate = wf[at : at + m]
+    sizes = wf[at + m : at + m + n]
+    own = search_own(rows, wf)
     fill_loads(rows, q, own, sizes)
-    for i in range(n):
-        z[i] = max(z0[i], 0.0)
-    evaluate(rows, own, z, f, v_plus, rate, w)
-    row_residuals(q, sizes, z, w, measures)
-    if is_solved(measures, STRICTNESS * tolerance):
-        return 1
-    # Directions of another number than the first contact's are no regular polygons of one kind.
-    directions = 0
-    for c in range(nc):
-        if rows.r[c] > 0 and directions == 0:
-            directions = rows.r[c]
-        if rows.r[c] != directions:
-            return 0
-
-    at = 2 * m + n
-    A = rows_at(wf, at, PAIRS * nc, nv)
-    at += PAIRS * nc * nv
-    C = rows_at(wf, at, PAIRS * nc, nv)
-    at += PAIRS * nc * nv
-    K = rows_at(wf, at, nv, nv)
-    at += nv * nv
-    of_pairs = rows_at(wf, at, 5, PAIRS * nc)
-    at += 5 * PAIRS * nc
-    x = wf[at : at + nv]
-    at += nv
-    turns = rows_at(wf, at, 2 * directions + 1, 2)
-    mode = wi[:nc]
-    pairs = Pairs(wi[nc : 2 * nc], A, C, of_pairs[0], of_pairs[1], of_pairs[2], of_pairs[3], of_pairs[4])
-    if directions > 0:
-        fill_turns(directions, turns)
-    for c in range(nc):
-        mode[c] = -1
-    last = np.inf
-    for solved in range(MOST_CHOICES):
-        changed = choose_modes(rows, directions, turns, own, rate, z, mode)
-        if changed:
-            recover(rows, z, f, v_plus)
-            pair_rows(rows, directions, own, mode, pairs)
-            form_modes(rows, pairs, reach, K)
-            if not factor_modes(K, reach):
-                return 0
-        pair_rates(rows, directions, mode, pairs, z, v_plus)
-        solve_modes(rows, pairs, reach, K, x)
-        take_changes(rows, directions, turns, mode, pairs.change, z)
+    keep = False
+    if warm:
+        for i in range(n):
+            z[i] = max(z0[i], 0.0)
         evaluate(rows, own, z, f, v_plus, rate, w)
         row_residuals(q, sizes, z, w, measures)
-        if is_solved(measures, STRICTNESS * tolerance):
-            return 2 + solved
-        if not changed and not measures[SCALED] < 0.5 * last:
-            return 2 + solved if is_solved(measures, FLOOR * tolerance) else 0
-        last = measures[SCALED] if not changed else np.inf
+        keep = is_solved(measures, STRICTNESS * tolerance)
+        # The forces of a single contact are unique: there is nothing to select.
+        if keep and (nc == 1 or not selected):
+            return 1
+    if not (warm or selected):
+        return 0
+    share = SELECTED if selected else FLOOR
+    for attempt in range(2 if selected else 1):
+        keep = keep and attempt == 0
+        found = contact_forces(rows, reach, selected, warm, attempt > 0, keep, z0, wf, wi, z)
+        if found == 0 or (found == 1 and keep):
+            return found
+        evaluate(rows, own, z, f, v_plus, rate, w)
+        row_residuals(q, sizes, z, w, measures)
+        if is_solved(measures, share * tolerance):
+            return found
+    return 0
+
+
+@kernel
+def select_with_joints(
+    rows: Rows,
+    reach: IntArray,
+    warm: bool,
+    z0: FloatArray,
+    tolerance: float,
+    wf: FloatArray,
+    wi: IntArray,
+    M: FloatArray,
+    q: FloatArray,
+    z: FloatArray,
+    w: FloatArray,
+    measures: FloatArray,
+) -> int:
+    """The forces selected of contacts and rows of joints, as `propose` does it, judged by the LCP's M and q."""
+    keep = False
+    if warm:
+        for i in range(z.shape[0]):
+            z[i] = z0[i]
+        lcp_residuals(M, q, z, w, measures)
+        keep = is_solved(measures, STRICTNESS * tolerance)
+    fill_own(rows, search_own(rows, wf))
+    for attempt in range(2):
+        keep = keep and attempt == 0
+        found = contact_forces(rows, reach, True, warm, attempt > 0, keep, z0, wf, wi, z)
+        if found == 0 or (found == 1 and keep):
+            return found
+        lcp_residuals(M, q, z, w, measures)
+        if is_solved(measures, SELECTED * tolerance):
+            return found
     return 0

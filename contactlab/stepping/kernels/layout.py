@@ -151,7 +151,7 @@ class Control:
     has_z0: int
     pivots: int
     warm_hit: int
-    proposed: int  # linear systems of the proposal that was taken and 1; 0 where a solver was asked
+    proposed: int  # linear systems of a proposal of contacts alone that was taken and 1; otherwise 0
     cone_solved: int  # the verdict of the solver of exact cones
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int
@@ -169,6 +169,7 @@ class Control:
     cones: int  # friction cones of a contact at most
     warm_start: int
     propose: int  # whether a proposal may take the place of a solve
+    select: int  # whether a proposal is to be the forces selected, whatever those of the step before
     cone: int  # whether friction has the exact cone: such a problem is solved, and judged, outside
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most

@@ -7,8 +7,10 @@ assembled, by the kernels that the public path calls too.
 from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
-from contactlab.formulation.kernels.proposal import propose
+from contactlab.formulation.kernels.proposal import propose, select_with_joints
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
@@ -65,10 +67,12 @@ def next_island(
     control.n = n
     control.proposed = 0
     contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
-    if contacts_alone and control.has_z0 != 0 and control.propose != 0:
+    if contacts_alone and nc > 0 and control.propose != 0:
         control.proposed = propose(
             rows,
             island.reach[: control.nv],
+            control.select != 0,
+            control.has_z0 != 0,
             island.z0[:n],
             parameters.tolerance,
             island.proposal_floats,
@@ -94,15 +98,36 @@ def next_island(
     M = rows_at(island.M, 0, control.n, control.n)
     q = island.q[: control.n]
     if joints is not None and rows.nb > 0:
-        assemble_lcp(rows_left(rows, joints), M, q)
-    else:
-        assemble_lcp(rows, M, q)
+        rows = rows_left(rows, joints)
+    assemble_lcp(rows, M, q)
+    if joints is not None and not contacts_alone and propose_with_joints(rows, island, M, q, control, parameters):
+        control.pivots = 0
+        control.place = VERDICT
+        return GO_ON
     if control.solver == SOLVER_EXTERNAL:
         control.place = VERDICT
         return NEED_SOLVE
     island.info[LEMKE_STAGE] = LEMKE_START
     control.place = SOLVE
     return GO_ON
+
+
+@kernel(inline=True)
+def propose_with_joints(
+    rows: Rows, island: Island, M: FloatArray, q: FloatArray, control: Control, parameters: Parameters
+) -> bool:
+    """Write the forces selected of contacts and rows of joints into z; whether they solve the LCP."""
+    if control.propose == 0 or control.select == 0 or control.nc == 0 or control.ncone != control.nc:
+        return False
+    reach = island.reach[: control.nv]
+    for p in range(control.nv):
+        reach[p] = control.nv
+    z = island.z[: control.n]
+    z0 = island.z0[: control.n]
+    tolerance = parameters.tolerance
+    warm = control.has_z0 != 0
+    w, wf, wi = island.w[: control.n], island.proposal_floats, island.proposal_ints
+    return select_with_joints(rows, reach, warm, z0, tolerance, wf, wi, M, q, z, w, island.measures) != 0
 
 
 @kernel(inline=True)

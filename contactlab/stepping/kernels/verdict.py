@@ -91,7 +91,7 @@ def is_answer(island: Island, control: Control, tolerance: float) -> bool:
             lcp_residuals(rows_at(island.M, 0, n, n), q, island.z[:n], island.w[:n], island.measures)
         if not is_solved(island.measures, tolerance):
             return False
-    # Solved without a pivot although z = 0 is no solution: the previous step's forces or basis did it.
+    # Solved without a pivot although z = 0 is no solution, with the previous step's forces or basis at hand.
     least = 0.0
     for i in range(n):
         least = min(least, q[i])

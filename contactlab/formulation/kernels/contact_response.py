@@ -1,0 +1,176 @@
+"""What a contact answers to its rates: force and slope of a proximal law over its friction polygon.
+
+With p0 the force from before, s the rates of its rows and eps a compliance alike in every direction, a contact answers
+
+    p = P(p0 - s / eps),
+
+where P cuts the normal force off at 0 and moves the tangential one to the nearest point of the polygon mu pN. A fixed
+point p = p0 is an answer of the rigid law; p0 = 0 is a contact that gives way by eps. P is linear by pieces: open,
+sticking, at a corner of the polygon, on one of its sides. `contact_modes` has its corners, the `turns`.
+
+Rows of a contact are taken as three: the normal, its first direction, and the one most across that; the rows of the
+others follow from these. The tangential plane has axes along the first direction and square to it.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.contact_modes import (
+    ALONG,
+    OPEN,
+    STICK,
+    enclosing_edge,
+    sliding_mode,
+)
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+#: Rows of a contact that take part: normal, first direction, direction across it.
+THREE: Final = 3
+
+
+class Polygon(NamedTuple):
+    """The friction polygon that all contacts of a problem have."""
+
+    r: int  # directions, 0 without friction
+    across: int  # number of the direction most across the first
+    skew: float  # the second axis is skew times the first direction and stretch times the one across
+    stretch: float
+    turns: FloatArray  # (2 r + 1, 2) corners
+
+
+class Contacts(NamedTuple):
+    """State of the contacts of an island; forces and rates along normal and axes."""
+
+    mode: IntArray  # (nc,)
+    p: FloatArray  # (nc, 3) forces
+    s: FloatArray  # (nc, 3) rates
+    B: FloatArray  # (nc, 3, 3) force on each of the three rows for a unit of rate of each, negative
+    own: FloatArray  # (m,) response of every row to its own force
+
+
+@kernel(inner=True)
+def place_rates(rows: Rows, polygon: Polygon, v: FloatArray, s: FloatArray) -> None:
+    """Fill the rates s (nc, 3) of velocities v, known terms and the softness of normals not included."""
+    nc = rows.nc
+    for c in range(nc):
+        a, b, d, e = columns(rows.spans, c, v.shape[0])
+        s[c, 0] = dot_within(a, b, d, e, rows.J[c], v) + rows.k[c]
+        s[c, 1] = 0.0
+        s[c, 2] = 0.0
+        if polygon.r > 0:
+            first = nc + c * polygon.r
+            s[c, 1] = dot_within(a, b, d, e, rows.J[first], v) + rows.k[first]
+            if polygon.r > 1:
+                across = first + polygon.across
+                rate = dot_within(a, b, d, e, rows.J[across], v) + rows.k[across]
+                s[c, 2] = polygon.skew * s[c, 1] + polygon.stretch * rate
+
+
+@kernel(inner=True)
+def mode_of(polygon: Polygon, mu: float, x: float, y: float, z: float) -> int:
+    """Mode of the point (x; y, z): x along the normal, y and z in the tangential plane."""
+    if not x > 0.0:
+        return OPEN
+    if polygon.r == 0 or mu == 0.0:
+        return STICK
+    bound = mu * x
+    j, along, next_along = enclosing_edge(polygon.r, polygon.turns, y, z)
+    if along + next_along <= bound:
+        return STICK
+    return sliding_mode(polygon.r, polygon.turns, j, y, z, bound)
+
+
+@kernel(inline=True)
+def side(polygon: Polygon, mode: int) -> tuple[float, float]:
+    """From one corner to the next of the side that a mode slides on."""
+    j = (mode - ALONG) // 2
+    turns = polygon.turns
+    return turns[j + 1, 0] - turns[j, 0], turns[j + 1, 1] - turns[j, 1]
+
+
+@kernel(inner=True)
+def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: float, p: FloatArray) -> None:
+    """Fill p (3,): the point (x; y, z) moved as its mode has it."""
+    p[0] = 0.0
+    p[1] = 0.0
+    p[2] = 0.0
+    if mode == OPEN:
+        return
+    p[0] = x
+    if polygon.r == 0 or mu == 0.0:
+        return
+    if mode == STICK:
+        p[1] = y
+        p[2] = z
+        return
+    j = (mode - ALONG) // 2
+    turns = polygon.turns
+    bound = mu * x
+    if (mode - ALONG) % 2 == 0:
+        p[1] = bound * turns[j, 0]
+        p[2] = bound * turns[j, 1]
+        return
+    ex, ey = side(polygon, mode)
+    share = (y * ex + z * ey) / (ex * ex + ey * ey)
+    p[1] = 0.5 * bound * (turns[j, 0] + turns[j + 1, 0]) + share * ex
+    p[2] = 0.5 * bound * (turns[j, 1] + turns[j + 1, 1]) + share * ey
+
+
+@kernel(inner=True)
+def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: float, B: FloatArray) -> None:
+    """Fill B (3, 3) of a mode, ``normal`` and ``tangent`` being 1 / eps in these directions."""
+    for i in range(THREE):
+        for j in range(THREE):
+            B[i, j] = 0.0
+    if mode == OPEN:
+        return
+    B[0, 0] = normal
+    if polygon.r == 0 or mu == 0.0:
+        return
+    # In the plane's axes: d00 y y + d01 (y z + z y) + d11 z z, and what the normal force brings with it.
+    along = 0.0
+    across = 0.0
+    d00 = tangent
+    d01 = 0.0
+    d11 = tangent
+    if mode != STICK:
+        j = (mode - ALONG) // 2
+        turns = polygon.turns
+        d00 = 0.0
+        d11 = 0.0
+        along = mu * normal * turns[j, 0]
+        across = mu * normal * turns[j, 1]
+        if (mode - ALONG) % 2 == 1:
+            ex, ey = side(polygon, mode)
+            along += 0.5 * mu * normal * ex
+            across += 0.5 * mu * normal * ey
+            share = tangent / (ex * ex + ey * ey)
+            d00 = share * ex * ex
+            d01 = share * ex * ey
+            d11 = share * ey * ey
+    if polygon.r == 1:
+        B[1, 0] = along
+        B[1, 1] = d00
+        return
+    skew = polygon.skew
+    stretch = polygon.stretch
+    B[1, 0] = along + skew * across
+    B[2, 0] = stretch * across
+    B[1, 1] = d00 + 2.0 * skew * d01 + skew * skew * d11
+    B[1, 2] = stretch * (d01 + skew * d11)
+    B[2, 1] = B[1, 2]
+    B[2, 2] = stretch * stretch * d11
+
+
+@kernel(inline=True)
+def tangential_response(rows: Rows, polygon: Polygon, contacts: Contacts, c: int) -> float:
+    """The larger response of a contact's two tangential rows; the normal's where nothing moves along them."""
+    if polygon.r == 0:
+        return contacts.own[c]
+    first = rows.nc + c * polygon.r
+    size = max(contacts.own[first], contacts.own[first + polygon.across])
+    return size if size > 0.0 else contacts.own[c]

@@ -1,0 +1,195 @@
+"""Proximal points: from given forces to those of the rigid problem, in the modes that rates and forces show.
+
+Forces p0 with rates s lead to p = P(p0 - s / eps) (`contact_response`), eps a small part of each row's own response. A
+step leaves about that part of the rates, and forces change no more than they must, whatever rows depend on one another:
+the method of multipliers (Hestenes 1969, Powell 1969) with a primal-dual active set (Alart and Curnier 1991;
+Hintermueller, Ito and Kunisch 2002).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from contactlab.formulation.kernels.contact_modes import ALONG, OPEN
+from contactlab.formulation.kernels.contact_response import (
+    THREE,
+    Contacts,
+    Polygon,
+    fill_slope,
+    force_of,
+    mode_of,
+    side,
+    tangential_response,
+)
+from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import Search, recover_velocity
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+# How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
+STIFFNESS: Final = 1e7
+JOINT_COMPLIANCE: Final = 1e-9
+# Points at most, and the misfit in parts of the speeds that ends them.
+POINTS: Final = 20
+ROUNDING: Final = 4e-16
+
+
+@kernel(inner=True)
+def choose(rows: Rows, polygon: Polygon, search: Search) -> tuple[bool, float]:
+    """Choose modes by what each force would be if it alone answered its rate; whether any changed, and the misfit.
+
+    Forces are brought to new modes; the misfit is the largest speed by which a row is off its law.
+    """
+    contacts, joined = search.contacts, search.joined
+    changed = False
+    misfit = 0.0
+    aim = search.shift
+    for c in range(rows.nc):
+        p = contacts.p[c]
+        s = contacts.s[c]
+        own = contacts.own[c]
+        soft = tangential_response(rows, polygon, contacts, c)
+        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / own
+        y = p[1] - s[1] / soft
+        z = p[2] - s[2] / soft
+        mode = mode_of(polygon, rows.mu[c], x, y, z)
+        force_of(polygon, rows.mu[c], mode, x, y, z, aim)
+        misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
+        if mode != contacts.mode[c]:
+            changed = True
+            contacts.mode[c] = mode
+            force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
+    for i in range(joined.p.shape[0]):
+        own = joined.own[i]
+        was = joined.slope[i]
+        joined.slope[i] = 0.0
+        aimed = joined.p[i]
+        if own > 0.0:
+            aimed -= (joined.s[i] + joined.gamma[i] * joined.p[i]) / own
+            if joined.lo[i] < aimed < joined.hi[i]:
+                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * own)
+        aimed = min(max(aimed, joined.lo[i]), joined.hi[i])
+        misfit = max(misfit, own * abs(joined.p[i] - aimed))
+        # Also from one bound to the other.
+        if joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
+            changed = True
+            if joined.slope[i] == 0.0:
+                joined.p[i] = aimed
+    return changed, misfit
+
+
+@kernel(inner=True)
+def stiffness_of(rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> tuple[float, float]:
+    """1 / compliance of a contact along its normal and tangents."""
+    if eps > 0.0:
+        return 1.0 / (rows.gamma[c] + eps), 1.0 / eps
+    tangent = STIFFNESS / tangential_response(rows, polygon, contacts, c)
+    return 1.0 / (rows.gamma[c] + contacts.own[c] / STIFFNESS), tangent
+
+
+@kernel(inner=True)
+def step_of(
+    rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: float, ds: FloatArray, shift: FloatArray
+) -> None:
+    """Fill the change (3,) of a contact's force in its mode, for its rates and their change ds (3,)."""
+    if contacts.mode[c] == OPEN:
+        for i in range(THREE):
+            shift[i] = 0.0
+        return
+    s = contacts.s[c]
+    mode = contacts.mode[c]
+    normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
+    x = -normal * (s[0] + rows.gamma[c] * contacts.p[c, 0] + ds[0])
+    y = -tangent * (s[1] + ds[1])
+    z = -tangent * (s[2] + ds[2])
+    if mode >= ALONG and (mode - ALONG) % 2 == 1:
+        # Of a slip only its part along the side counts: cut out before it is multiplied, or digits are lost.
+        ex, ey = side(polygon, mode)
+        share = (ex * s[1] + ey * s[2] + (ex * ds[1] + ey * ds[2])) / (ex * ex + ey * ey)
+        y = -tangent * share * ex
+        z = -tangent * share * ey
+    force_of(polygon, rows.mu[c], mode, x, y, z, shift)
+
+
+@kernel(inner=True)
+def take_step(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> None:
+    """One proximal point of the modes, whose matrix is factored: K dv = -h Y' B s, and the forces that go with it.
+
+    ``eps`` is the compliance in the matrix, 0 where each contact has its own.
+    """
+    contacts, joined = search.contacts, search.joined
+    dv = search.trial
+    nv = dv.shape[0]
+    for p in range(nv):
+        dv[p] = 0.0
+    shift = search.shift
+    ds = search.change
+    for i in range(THREE):
+        ds[i] = 0.0
+    for c in range(rows.nc):
+        step_of(rows, polygon, contacts, c, eps, ds, shift)
+        push(rows, polygon, c, shift, dv)
+    first = rows.nc + rows.nr
+    for i in range(joined.p.shape[0]):
+        change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
+        add_within(0, nv, nv, nv, rows.h * change, rows.Y[first + i], dv)
+    solve_system(search.K, reach, dv)
+    for c in range(rows.nc):
+        a, b, d, e = columns(rows.spans, c, nv)
+        ds[0] = dot_within(a, b, d, e, rows.J[c], dv)
+        if polygon.r > 0:
+            row = rows.nc + c * polygon.r
+            ds[1] = dot_within(a, b, d, e, rows.J[row], dv)
+            if polygon.r > 1:
+                across = dot_within(a, b, d, e, rows.J[row + polygon.across], dv)
+                ds[2] = polygon.skew * ds[1] + polygon.stretch * across
+        step_of(rows, polygon, contacts, c, eps, ds, shift)
+        for i in range(THREE):
+            contacts.p[c, i] += shift[i]
+    for i in range(joined.p.shape[0]):
+        rate = joined.s[i] + dot_within(0, nv, nv, nv, rows.J[first + i], dv)
+        joined.p[i] -= joined.slope[i] * (rate + joined.gamma[i] * joined.p[i])
+
+
+@kernel(inner=True)
+def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> int:
+    """Proximal points from the forces in the search to those of the rigid problem; systems formed.
+
+    ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
+    """
+    contacts, joined = search.contacts, search.joined
+    nv = search.v.shape[0]
+    speed = 0.0
+    for c in range(rows.nc):
+        a, b, d, e = columns(rows.spans, c, nv)
+        sum_of = abs(rows.k[c])
+        for p in range(a, b):
+            sum_of += abs(rows.J[c, p] * rows.v_free[p])
+        for p in range(d, e):
+            sum_of += abs(rows.J[c, p] * rows.v_free[p])
+        speed = max(speed, sum_of)
+    formed = 0
+    last = math.inf
+    recover_velocity(rows, polygon, search)
+    for _ in range(POINTS):
+        changed, misfit = choose(rows, polygon, search)
+        if misfit <= ROUNDING * speed or not (changed or misfit < 0.5 * last):
+            break
+        last = math.inf if changed else misfit
+        if changed:
+            recover_velocity(rows, polygon, search)
+        if changed or (formed == 0 and eps == 0.0):
+            eps = 0.0
+            for c in range(rows.nc):
+                normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
+                fill_slope(polygon, rows.mu[c], contacts.mode[c], normal, tangent, contacts.B[c])
+            form_system(rows, polygon, contacts, joined.slope, reach, search.W, search.K)
+            formed += 1
+            if not factor_system(search.K, reach):
+                break
+        take_step(rows, polygon, search, reach, eps)
+        recover_velocity(rows, polygon, search)
+    return formed

@@ -1,0 +1,250 @@
+"""The state of a search for the forces of an island's contacts and rows of joints, and how it is taken from an LCP's z.
+
+Rows are [N; F; L; B] of `rows`, equations eliminated; every contact has the same number of friction directions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
+from contactlab.formulation.kernels.contact_modes import enclosing_edge, fill_turns
+from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon, place_rates
+from contactlab.formulation.kernels.mode_system import push
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+#: Mode of a contact and slope of a row of joints that are still to be chosen.
+UNKNOWN: Final = -1
+
+
+class Joined(NamedTuple):
+    """State of the rows [L; B]."""
+
+    lo: FloatArray  # bounds of their forces
+    hi: FloatArray
+    p: FloatArray  # forces
+    base: FloatArray  # forces from before
+    s: FloatArray  # rates
+    slope: FloatArray
+    own: FloatArray  # response of each row to its own force
+    gamma: FloatArray
+
+
+class Search(NamedTuple):
+    """The search for an island's forces."""
+
+    contacts: Contacts
+    joined: Joined
+    before: IntArray  # (nc,) modes before a step
+    v: FloatArray  # (nv,) velocity
+    trial: FloatArray
+    W: FloatArray  # scratch
+    K: FloatArray  # (nv, nv)
+    shift: FloatArray  # (3,) scratch
+    change: FloatArray  # (3,) scratch
+
+
+@kernel
+def search_floats(nc: int, nr: int, nj: int, nv: int) -> int:
+    """Length of the float workspace; nj rows [L; B]."""
+    m = nc + nr
+    return nv * nv + 3 * nv + 15 * nc + m + 7 * nj + 2 * THREE + 3 * m + 2 * (2 * nr + 1)
+
+
+@kernel
+def search_ints(nc: int) -> int:
+    """Length of the integer workspace."""
+    return 2 * nc
+
+
+@kernel(inline=True)
+def search_own(rows: Rows, wf: FloatArray) -> FloatArray:
+    """Where the search keeps the rows' responses to their own forces."""
+    nv = rows.v_free.shape[0]
+    at = nv * nv + 3 * nv + 15 * rows.nc
+    return wf[at : at + rows.nc + rows.nr]
+
+
+@kernel(inner=True)
+def fill_own(rows: Rows, own: FloatArray) -> None:
+    """Fill the response of each row [N; F] to its own force."""
+    nv = rows.v_free.shape[0]
+    for i in range(own.shape[0]):
+        a, b, c, d = columns(rows.spans, i, nv)
+        own[i] = rows.h * dot_within(a, b, c, d, rows.J[i], rows.Y[i]) + rows.gamma[i]
+
+
+@kernel(inner=True)
+def lay_out(rows: Rows, wf: FloatArray, wi: IntArray) -> Search:
+    """Cut the search from its workspaces, in which the rows [N; F] have their own responses; fill those of [L; B]."""
+    nc = rows.nc
+    nv = rows.v_free.shape[0]
+    m = nc + rows.nr
+    nj = rows.nl + rows.lo.shape[0]
+    K = rows_at(wf, 0, nv, nv)
+    at = nv * nv
+    vectors = rows_at(wf, at, 3, nv)
+    at += 3 * nv
+    p = rows_at(wf, at, nc, THREE)
+    s = rows_at(wf, at + 3 * nc, nc, THREE)
+    B = wf[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
+    at += 15 * nc
+    own = search_own(rows, wf)
+    at += m
+    of_joints = rows_at(wf, at, 7, nj)
+    at += 7 * nj
+    contacts = Contacts(wi[:nc], p, s, B, own)
+    joined = Joined(
+        of_joints[0],
+        of_joints[1],
+        of_joints[2],
+        of_joints[3],
+        of_joints[4],
+        of_joints[5],
+        of_joints[6],
+        rows.gamma[m : m + nj],
+    )
+    for i in range(nj):
+        joined.lo[i] = 0.0 if i < rows.nl else rows.lo[i - rows.nl]
+        joined.hi[i] = math.inf if i < rows.nl else rows.hi[i - rows.nl]
+        joined.own[i] = rows.h * dot_within(0, nv, nv, nv, rows.J[m + i], rows.Y[m + i]) + rows.gamma[m + i]
+        joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
+    scratch = rows_at(wf, at, 2, THREE)
+    before = wi[nc : 2 * nc]
+    return Search(contacts, joined, before, vectors[0], vectors[1], vectors[2], K, scratch[0], scratch[1])
+
+
+@kernel(inner=True)
+def polygon_of(rows: Rows, turns: FloatArray) -> Polygon:
+    """The polygon of all contacts; of -1 directions where they differ."""
+    r = rows.r[0] if rows.nc > 0 else 0
+    for c in range(rows.nc):
+        if rows.r[c] != r:
+            r = -1
+    if r < 2:
+        if r == 1:
+            fill_turns(1, turns)
+        return Polygon(r, 0, 0.0, 1.0, turns)
+    fill_turns(r, turns)
+    across = r // 2
+    if r % 2 == 0:
+        return Polygon(r, across, 0.0, 1.0, turns)
+    return Polygon(r, across, -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1], turns)
+
+
+@kernel(inner=True)
+def recover_velocity(rows: Rows, polygon: Polygon, search: Search) -> None:
+    """Fill v of the forces, and the rates of all rows."""
+    contacts, joined, v = search.contacts, search.joined, search.v
+    nv = v.shape[0]
+    for p in range(nv):
+        v[p] = rows.v_free[p]
+    for c in range(rows.nc):
+        push(rows, polygon, c, contacts.p[c], v)
+    first = rows.nc + rows.nr
+    for i in range(joined.p.shape[0]):
+        add_within(0, nv, nv, nv, rows.h * joined.p[i], rows.Y[first + i], v)
+    place_rates(rows, polygon, v, contacts.s)
+    for i in range(joined.p.shape[0]):
+        joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
+
+
+@kernel(inner=True)
+def take_forces(rows: Rows, polygon: Polygon, search: Search, z0: FloatArray) -> None:
+    """Put the forces of z0 into the search."""
+    nc = rows.nc
+    contacts, joined = search.contacts, search.joined
+    for c in range(nc):
+        p = contacts.p[c]
+        p[0] = max(z0[c], 0.0)
+        p[1] = 0.0
+        p[2] = 0.0
+        for e in range(polygon.r):
+            i = nc + c * polygon.r + e
+            signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
+            p[1] += signed * polygon.turns[e, 0]
+            p[2] += signed * polygon.turns[e, 1]
+        if polygon.r == 1:
+            p[2] = 0.0
+        contacts.mode[c] = UNKNOWN
+    first = first_limit(rows)
+    for i in range(rows.nl):
+        joined.p[i] = max(z0[first + i], 0.0)
+    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.p[rows.nl :])
+    for i in range(joined.p.shape[0]):
+        joined.p[i] = min(max(joined.p[i], joined.lo[i]), joined.hi[i])
+        joined.base[i] = joined.p[i]
+        joined.slope[i] = UNKNOWN
+
+
+@kernel(inner=True)
+def as_before(rows: Rows, polygon: Polygon, search: Search, z0: FloatArray, part: float) -> bool:
+    """Whether the forces in the search are those of z0, to so small a part of the largest."""
+    nc = rows.nc
+    contacts, joined = search.contacts, search.joined
+    largest = 0.0
+    off = 0.0
+    for c in range(nc):
+        p = contacts.p[c]
+        largest = max(largest, p[0])
+        off = max(off, abs(p[0] - max(z0[c], 0.0)))
+        x = p[1]
+        y = p[2]
+        for e in range(polygon.r):
+            i = nc + c * polygon.r + e
+            signed = max(z0[i], 0.0) - max(z0[i + rows.nr], 0.0)
+            x -= signed * polygon.turns[e, 0]
+            y -= signed * polygon.turns[e, 1]
+        off = max(off, abs(x))
+        if polygon.r > 1:
+            off = max(off, abs(y))
+    if off > part * largest:
+        return False
+    first = first_limit(rows)
+    recover_boxed_forces(first + rows.nl, rows.lo, rows.hi, z0, joined.base[rows.nl :])
+    largest = 0.0
+    off = 0.0
+    for i in range(joined.p.shape[0]):
+        force = max(z0[first + i], 0.0) if i < rows.nl else joined.base[i]
+        largest = max(largest, abs(force))
+        off = max(off, abs(joined.p[i] - force))
+    return off <= part * largest
+
+
+@kernel(inner=True)
+def give_forces(rows: Rows, polygon: Polygon, search: Search, z: FloatArray) -> None:
+    """Write the forces of the search, and the slip speeds of contacts at their bounds, as variables of the LCP."""
+    nc = rows.nc
+    nr = rows.nr
+    contacts, joined = search.contacts, search.joined
+    for c in range(nc):
+        p = contacts.p[c]
+        z[c] = p[0]
+        first = nc + c * polygon.r
+        for e in range(polygon.r):
+            z[first + e] = 0.0
+            z[first + nr + e] = 0.0
+        z[nc + 2 * nr + c] = 0.0
+        if polygon.r > 0:
+            j, along, next_along = enclosing_edge(polygon.r, polygon.turns, p[1], p[2])
+            slip = 0.0
+            for e in range(polygon.r):
+                slip = max(slip, abs(polygon.turns[e, 0] * contacts.s[c, 1] + polygon.turns[e, 1] * contacts.s[c, 2]))
+            # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
+            if (rows.mu[c] * p[0] - along - next_along) * contacts.own[first] <= slip:
+                z[nc + 2 * nr + c] = slip
+            z[first + j if j < polygon.r else first + nr + j - polygon.r] = along
+            if polygon.r > 1:
+                j = (j + 1) % (2 * polygon.r)
+                z[first + j if j < polygon.r else first + nr + j - polygon.r] = next_along
+    first = first_limit(rows)
+    for i in range(rows.nl):
+        z[first + i] = joined.p[i]
+    for i in range(joined.p.shape[0]):
+        joined.base[i] = joined.s[i] + joined.gamma[i] * joined.p[i]
+    give_boxed_forces(first + rows.nl, rows.lo, rows.hi, joined.p[rows.nl :], joined.base[rows.nl :], z)

@@ -1,0 +1,245 @@
+"""Which of the forces of redundant contacts a step takes: those of contacts that give way, all alike, in the limit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import lcp
+from contactlab import ConstraintSolver, EqualCompliance
+from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.formulation import JointLimit, PositionDrive
+from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.proposal import Proposal
+from contactlab.multibody import ModelBuilder, joints
+from contactlab.simulation import TimeStepping, World, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia, Transform
+from problem_data import ConstraintVelProblemData
+
+G, MU, MASS, HALF, FINGER = 9.81, 0.5, 0.5, 0.05, (0.02, 0.05, 0.05)
+
+
+def grasp(boxes: int, firmness: float, *, loop_limits: bool = False) -> World:
+    """Boxes in a row between two driven fingers that press with ``firmness`` times the force that friction needs."""
+    force = firmness * boxes * MASS * G / (2 * MU)
+    width = HALF * boxes
+    hand, material = ModelBuilder(), Material(MU)
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        place = Transform(p=(side * (width + FINGER[0]), 0.0, 1.0))
+        inertia = RigidInertia.solid_box(1.0, FINGER)
+        hand.add_body(name, parent="world", joint=joints.Prismatic((1, 0, 0)), placement=place, inertia=inertia)
+    builder = WorldBuilder((0.0, 0.0, -G))
+    builder.add_model(hand.build())
+    for name, side in (("left", -1.0), ("right", 1.0)):
+        builder.add_shape(name, Box(FINGER), material)
+        builder.add_drive(PositionDrive(name, -0.1 * side, 1e6, 1e3, max_force=force))
+        if loop_limits:
+            builder.add_joint_limit(JointLimit(name, -0.5, 0.5))
+    for i in range(boxes):
+        x = HALF * (2 * i + 1) - width
+        inertia = RigidInertia.solid_box(MASS, (HALF,) * 3)
+        builder.add_free_body(f"box {i}", inertia, Box.cube(HALF), material, (x, 0.0, 1.0, 1, 0, 0, 0))
+    return builder.build()
+
+
+def moved(recording, box: int) -> tuple[float, float]:
+    """How far a box of `grasp` fell [m] and turned [degrees]."""
+    start, end = (recording.q[i, 2 + 7 * box : 9 + 7 * box] for i in (0, -1))
+    return float(start[2] - end[2]), math.degrees(2.0 * math.acos(min(1.0, abs(float(start[3:] @ end[3:])))))
+
+
+@pytest.mark.parametrize("boxes", [1, 2, 3])
+@pytest.mark.parametrize("firmness", [1.5, 10.0])
+def test_a_firm_grasp_holds(boxes, firmness):
+    """Rigid, at default settings: 0.1 mm and 0.1 degrees in two seconds are asked, rounding is met."""
+    recording = simulate(grasp(boxes, firmness), TimeStepping(4e-3), 2.0)
+    for box in range(boxes):
+        fall, turn = moved(recording, box)
+        assert abs(fall) < 1e-9
+        assert turn < 1e-6
+    assert recording.pivots.sum() == 0
+    assert verify(recording, every=100).holds
+
+
+@pytest.mark.parametrize("firmness", [0.3, 0.9])
+def test_a_loose_grasp_slips_as_the_closed_form_says(firmness):
+    """Acceleration (1 - firmness) g, straight down; the fingers are not moved."""
+    h, steps = 2e-3, 40
+    recording = simulate(grasp(1, firmness), TimeStepping(h), steps=steps)
+    fall, turn = moved(recording, 0)
+    assert fall == pytest.approx(0.5 * (1.0 - firmness) * G * h * h * steps * (steps + 1), rel=1e-6)
+    assert turn < 1e-4
+    # To compare with: a vertex turns the box.
+    recording = simulate(grasp(1, firmness), TimeStepping(h, solver=lcp.Lemke()), steps=steps)
+    assert moved(recording, 0)[1] > 1.0
+
+
+def test_corners_of_a_face_carry_alike():
+    """A cube at rest on four corners; what an edge in front carries more of a sliding one is the moment of friction."""
+    half, mass, mu = 0.1, 2.0, 0.3
+    builder = WorldBuilder((0.0, 0.0, -G))
+    builder.add_half_space("ground", HalfSpace(), Material(mu))
+    inertia = RigidInertia.solid_box(mass, (half,) * 3)
+    builder.add_free_body("cube", inertia, Box.cube(half), Material(mu), (0, 0, half, 1, 0, 0, 0))
+    world = builder.build()
+    rest = simulate(world, TimeStepping(1e-3), steps=3)
+    np.testing.assert_allclose(rest.forces(2).fN, np.full(4, mass * G / 4), rtol=1e-9)
+    sliding = simulate(world, TimeStepping(1e-3), steps=3, state=world.initial_state(v=(1.0, 0, 0, 0, 0, 0)))
+    contacts = sliding.contacts_at(2)
+    ahead = contacts.point[:, 0] > sliding.q[2, 0]
+    # Moment about the centre: the fronts' surplus at the lever half against mu m g at the height half.
+    surplus = mu * mass * G / 4
+    wanted = mass * G / 4 + np.where(ahead, surplus, -surplus)
+    np.testing.assert_allclose(contacts.impulse_normal / 1e-3, wanted, rtol=1e-6)
+
+
+def soft_answer(data, h, eps):
+    """Normal and tangential forces of contacts with compliance eps along every row, from the dense LCP."""
+    formed = form_discretized_lcp(data, h)
+    nc, nr = data.nc, data.nr
+    M = formed.MM.copy()
+    M[np.arange(nc + 2 * nr), np.arange(nc + 2 * nr)] += eps
+    result = lcp.solve(lcp.LCP(M, formed.qq), lcp.Lemke(), tolerance=1e-9)
+    assert result.solved
+    return result.z[:nc], result.z[nc : nc + nr] - result.z[nc + nr : nc + 2 * nr]
+
+
+def face(rng, corners: int, mu: float) -> ConstraintVelProblemData:
+    """A free body of 1 kg on corners of a face, with a random push; pyramids of four edges."""
+    points = np.column_stack((rng.uniform(-0.3, 0.3, (corners, 2)), np.full(corners, -0.1)))
+    inertia = np.diag([1.0, 1.0, 1.0, 0.02, 0.03, 0.04])
+    normals, tangents = [], []
+    for p in points:
+        row = np.hstack((np.eye(3), [[0, p[2], -p[1]], [-p[2], 0, p[0]], [p[1], -p[0], 0]]))
+        normals.append(row[2])
+        tangents += [row[0], row[1]]
+    push = np.array([*rng.uniform(-3e-3, 3e-3, 2), -0.0981, *rng.uniform(-1e-3, 1e-3, 3)])
+    return ConstraintVelProblemData(
+        M=inertia, Mv=inertia @ push, N=normals, F=tangents, mu=np.full(corners, mu), r=np.full(corners, 2)
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_forces_are_the_limit_of_small_compliance(seed):
+    """Beside the LCP with eps on its diagonal, extrapolated to eps = 0, where that settles."""
+    rng = np.random.default_rng(seed)
+    data, h = face(rng, int(rng.integers(4, 8)), 0.4), 0.01
+    found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, h)
+    assert isinstance(found.result.solver, Proposal)
+    assert found.certificate.holds(1e-9)
+    own = h * 2.0
+    soft, softer = soft_answer(data, h, 2e-5 * own), soft_answer(data, h, 1e-5 * own)
+    limit = [2.0 * b - a for a, b in zip(soft, softer, strict=True)]
+    size = max(1.0, float(found.forces.fN.max()))
+    np.testing.assert_allclose(found.forces.fN, limit[0], atol=2e-4 * size)
+    np.testing.assert_allclose(found.forces.fF, limit[1], atol=2e-4 * size)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_order_and_number_of_contacts_do_not_matter(seed):
+    """Permuted contacts: the same forces; all twice: half each, and the same motion."""
+    rng = np.random.default_rng(100 + seed)
+    data, h = face(rng, int(rng.integers(4, 7)), 0.4), 0.01
+    blocks = data.blocks()
+    nc = data.nc
+    N, F = blocks.J[:nc], blocks.J[nc:].reshape(nc, 2, 6)
+    solver = ConstraintSolver(EqualCompliance())
+    found = solver.solve_discretized_problem(data, h)
+
+    def again(order):
+        rows = np.asarray(order)
+        terms = dict(N=N[rows], F=F[rows].reshape(-1, 6), mu=np.full(rows.size, 0.4), r=np.full(rows.size, 2))
+        posed = ConstraintVelProblemData(M=np.diag([1.0, 1.0, 1.0, 0.02, 0.03, 0.04]), Mv=blocks.Mv, **terms)
+        return solver.solve_discretized_problem(posed, h)
+
+    order = rng.permutation(nc)
+    permuted = again(order)
+    size = max(1.0, float(found.forces.fN.max()))
+    np.testing.assert_allclose(permuted.v_plus, found.v_plus, atol=1e-12)
+    np.testing.assert_allclose(permuted.forces.fN, found.forces.fN[order], atol=1e-6 * size)
+    twice = again([*range(nc), *range(nc)])
+    np.testing.assert_allclose(twice.v_plus, found.v_plus, atol=1e-12)
+    np.testing.assert_allclose(twice.forces.fN, np.tile(0.5 * found.forces.fN, 2), atol=1e-6 * size)
+
+
+def test_the_stepper_s_own_solver_gives_the_recorded_bits():
+    """With rows of joints, limits among them, held and slipping."""
+    for firmness in (0.5, 5.0):
+        recording = simulate(grasp(2, firmness, loop_limits=True), TimeStepping(2e-3), steps=30)
+        solver = recording.stepper.constraint_solver
+        for i in range(0, 30, 7):
+            for j in range(recording.islands[i]):
+                start = recording.warm_start(i, j)
+                solution = solver.solve_discretized_problem(recording.problem(i, j), recording.h[i], z0=start)
+                assert np.array_equal(solution.result.z, recording.z(i, j))
+                assert np.array_equal(solution.v_plus, recording.v_plus(i, j))
+
+
+def test_a_row_of_spheres_under_a_plank_shares_by_symmetry():
+    """Bodies on bodies: a plank on four balls, each with a quarter of it."""
+    builder, material = WorldBuilder((0.0, 0.0, -G)), Material(0.5)
+    builder.add_half_space("ground", HalfSpace(), material)
+    for i, (x, y) in enumerate(((-0.2, -0.1), (-0.2, 0.1), (0.2, -0.1), (0.2, 0.1))):
+        builder.add_free_body(
+            f"ball {i}", RigidInertia.solid_sphere(1.0, 0.05), Sphere(0.05), material, (x, y, 0.05, 1, 0, 0, 0)
+        )
+    plank = (0.3, 0.2, 0.02)
+    builder.add_free_body("plank", RigidInertia.solid_box(4.0, plank), Box(plank), material, (0, 0, 0.12, 1, 0, 0, 0))
+    recording = simulate(builder.build(), TimeStepping(1e-3), steps=20)
+    contacts = recording.contacts_at(19)
+    on_ground = contacts.half_space >= 0
+    np.testing.assert_allclose(contacts.impulse_normal[on_ground] / 1e-3, 2.0 * G, rtol=1e-8)
+    assert np.abs(recording.v[-1]).max() < 1e-10
+
+
+def test_what_is_not_selected_goes_to_the_solver():
+    """Softness of friction is no polygon: Lemke's method answers, or the one that is named."""
+    soft = ConstraintVelProblemData(
+        M=2.0 * np.eye(2), Mv=[0.03, -0.1962], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1], gammaF=[1e-3]
+    )
+    found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(soft, 0.01)
+    assert not isinstance(found.result.solver, Proposal)
+    named = ConstraintSolver(EqualCompliance(lcp.InteriorPoint())).solve_discretized_problem(soft, 0.01)
+    assert isinstance(named.result.solver, lcp.InteriorPoint)
+    np.testing.assert_allclose(named.v_plus, found.v_plus, atol=1e-8)
+    without = ConstraintVelProblemData(M=np.eye(1), Mv=[-1.0], L=[[1.0]])
+    assert ConstraintSolver(EqualCompliance()).solve_discretized_problem(without, 0.01).v_plus == pytest.approx([0.0])
+
+
+def test_what_does_not_fit_is_refused():
+    """At once, by name."""
+    with pytest.raises(lcp.ProblemError, match="pyramid"):
+        ConstraintSolver(EqualCompliance(), friction="cone")
+    with pytest.raises(lcp.ProblemError, match="solver object"):
+        EqualCompliance(lcp.Lemke)
+    with pytest.raises(lcp.ProblemError, match="cone"):
+        EqualCompliance(lcp.NSGS())
+
+
+def test_a_contact_whose_tangents_cannot_move():
+    """A piston: no response along the tangents, which then carry nothing and change nothing."""
+    data = ConstraintVelProblemData(
+        M=[[2.0]], Mv=[-0.1962], N=[[1.0], [1.0]], F=np.zeros((4, 1)), mu=[0.5, 0.5], r=[2, 2]
+    )
+    found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, 0.01)
+    np.testing.assert_allclose(found.forces.fN, [9.81, 9.81], rtol=1e-9)
+    assert np.array_equal(found.forces.fF, np.zeros(4))
+    assert isinstance(found.result.solver, Proposal)
+
+
+def test_a_motor_that_turns_round_changes_its_bound():
+    """From the lower to the upper bound of its force in one step, with a contact beside it."""
+
+    def solved(speed, z0=None):
+        data = ConstraintVelProblemData(
+            M=np.diag([2.0, 1.0]), Mv=[-0.1962, speed], N=[[1.0, 0.0]], B=[[0.0, 1.0]], lo=[-0.5], hi=[0.5]
+        )
+        return ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, 0.01, z0=z0)
+
+    forward = solved(1.0)
+    backward = solved(-1.0, forward.result.z)
+    assert forward.forces.fB == pytest.approx([-0.5])
+    assert backward.forces.fB == pytest.approx([0.5])
+    assert isinstance(backward.result.solver, Proposal)

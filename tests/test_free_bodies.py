@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -440,13 +438,3 @@ def test_no_bodies_is_a_model_too():
     assert model.neutral.shape == (0,)
     assert mass_matrix(model, []).shape == (0, 0)
     assert kinetic_energy(model, [], []) == 0.0
-
-
-def test_importing_the_model_packages_is_light():
-    """Neither numba nor scipy is loaded before the first computation."""
-    code = (
-        "import sys, contactlab.spatial, contactlab.multibody, contactlab.contact\n"
-        "sys.exit(', '.join({'numba', 'scipy', 'matplotlib'} & sys.modules.keys()) or 0)"
-    )
-    result = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr

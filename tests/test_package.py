@@ -152,3 +152,13 @@ def test_readme_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
         expected = re.findall(r"^# -> (.*)$", source, flags=re.MULTILINE)
         assert expected, "an example must say what it prints"
         assert capsys.readouterr().out.splitlines() == expected
+
+
+def test_importing_the_model_packages_is_light() -> None:
+    """Neither numba nor scipy is loaded before the first computation."""
+    code = (
+        "import sys, contactlab.spatial, contactlab.multibody, contactlab.contact\n"
+        "sys.exit(', '.join({'numba', 'scipy', 'matplotlib'} & sys.modules.keys()) or 0)"
+    )
+    result = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

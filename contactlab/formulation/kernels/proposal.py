@@ -21,7 +21,6 @@ from contactlab.formulation.kernels.search import (
     give_forces,
     lay_out,
     polygon_of,
-    recover_velocity,
     search_own,
     take_forces,
 )
@@ -99,7 +98,6 @@ def contact_forces(
     else:
         if warm:
             take_forces(rows, polygon, search, z0)
-            recover_velocity(rows, polygon, search)
         if selected:
             eps = end_of_branch(search)
             solved = select(rows, polygon, search, reach, warm)
@@ -118,15 +116,14 @@ def contact_forces(
 
 @kernel(inner=True)
 def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) -> None:
-    """Fill q of the LCP, the response of each row to its own force, and how large the entries of its LCP rows are."""
+    """Fill q of the LCP, and how large the entries of its rows are; ``own`` are the rows' own responses."""
     nc = rows.nc
     nr = rows.nr
     J = rows.J
     for i in range(nc + nr):
         a, b, c, d = columns(rows.spans, i, J.shape[1])
         rate = dot_within(a, b, c, d, J[i], rows.v_free) + rows.k[i]
-        response = rows.h * dot_within(a, b, c, d, J[i], rows.Y[i]) + rows.gamma[i]
-        own[i] = response
+        response = own[i]
         q[i] = rate
         if i < nc:
             sizes[i] = response
@@ -210,6 +207,7 @@ def propose(
     rate = wf[at : at + m]
     sizes = wf[at + m : at + m + n]
     own = search_own(rows, wf)
+    fill_own(rows, own)
     fill_loads(rows, q, own, sizes)
     keep = False
     if warm:

@@ -38,10 +38,11 @@ ROUNDING: Final = 4e-16
 
 
 @kernel(inner=True)
-def choose(rows: Rows, polygon: Polygon, search: Search) -> tuple[bool, float]:
+def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bool, float]:
     """Choose modes by what each force would be if it alone answered its rate; whether any changed, and the misfit.
 
-    Forces are brought to new modes; the misfit is the largest speed by which a row is off its law.
+    Contacts give way by eps, 0 where all is rigid. Forces are brought to new modes; the misfit is the largest speed by
+    which a row is off its law.
     """
     contacts, joined = search.contacts, search.joined
     changed = False
@@ -50,11 +51,11 @@ def choose(rows: Rows, polygon: Polygon, search: Search) -> tuple[bool, float]:
     for c in range(rows.nc):
         p = contacts.p[c]
         s = contacts.s[c]
-        own = contacts.own[c]
-        soft = tangential_response(rows, polygon, contacts, c)
-        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / own
-        y = p[1] - s[1] / soft
-        z = p[2] - s[2] / soft
+        own = contacts.own[c] + eps
+        soft = tangential_response(rows, polygon, contacts, c) + eps
+        x = p[0] - (s[0] + (rows.gamma[c] + eps) * p[0]) / own
+        y = p[1] - (s[1] + eps * p[1]) / soft
+        z = p[2] - (s[2] + eps * p[2]) / soft
         mode = mode_of(polygon, rows.mu[c], x, y, z)
         force_of(polygon, rows.mu[c], mode, x, y, z, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
@@ -64,13 +65,15 @@ def choose(rows: Rows, polygon: Polygon, search: Search) -> tuple[bool, float]:
             force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
     for i in range(joined.p.shape[0]):
         own = joined.own[i]
+        soft = JOINT_COMPLIANCE * own
         was = joined.slope[i]
         joined.slope[i] = 0.0
         aimed = joined.p[i]
         if own > 0.0:
-            aimed -= (joined.s[i] + joined.gamma[i] * joined.p[i]) / own
+            kept = soft * (aimed - joined.base[i]) if eps > 0.0 else 0.0
+            aimed -= (joined.s[i] + joined.gamma[i] * aimed + kept) / own
             if joined.lo[i] < aimed < joined.hi[i]:
-                joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * own)
+                joined.slope[i] = 1.0 / (joined.gamma[i] + soft)
         aimed = min(max(aimed, joined.lo[i]), joined.hi[i])
         misfit = max(misfit, own * abs(joined.p[i] - aimed))
         # Also from one bound to the other.
@@ -175,7 +178,7 @@ def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: f
     last = math.inf
     recover_velocity(rows, polygon, search)
     for _ in range(POINTS):
-        changed, misfit = choose(rows, polygon, search)
+        changed, misfit = choose(rows, polygon, search, 0.0)
         if misfit <= ROUNDING * speed or not (changed or misfit < 0.5 * last):
             break
         last = math.inf if changed else misfit

@@ -18,14 +18,12 @@ from contactlab.formulation.kernels.contact_response import (
     Polygon,
     fill_slope,
     force_of,
-    mode_of,
     place_rates,
-    tangential_response,
 )
 from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Joined, Search
+from contactlab.formulation.kernels.search import Joined, Search, recover_velocity
 from contactlab.formulation.kernels.spans import add_within, dot_within
 from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
@@ -81,42 +79,6 @@ def stiff_force(joined: Joined, i: int) -> None:
 
 
 @kernel(inner=True)
-def choose_soft(rows: Rows, polygon: Polygon, search: Search, eps: float) -> bool:
-    """Choose modes by what each force would be if it alone answered its rate; whether any changed."""
-    contacts, joined = search.contacts, search.joined
-    changed = False
-    for c in range(rows.nc):
-        p = contacts.p[c]
-        s = contacts.s[c]
-        size = contacts.own[c] + eps
-        x = p[0] - (s[0] + (rows.gamma[c] + eps) * p[0]) / size
-        size = tangential_response(rows, polygon, contacts, c) + eps
-        y = p[1] - (s[1] + eps * p[1]) / size
-        z = p[2] - (s[2] + eps * p[2]) / size
-        mode = mode_of(polygon, rows.mu[c], x, y, z)
-        if mode != contacts.mode[c]:
-            contacts.mode[c] = mode
-            changed = True
-    for i in range(joined.p.shape[0]):
-        own = joined.own[i]
-        soft = JOINT_COMPLIANCE * own
-        was = joined.slope[i]
-        x = joined.p[i]
-        joined.slope[i] = 0.0
-        if own > 0.0:
-            x -= (joined.s[i] + joined.gamma[i] * x + soft * (x - joined.base[i])) / own
-            if joined.lo[i] < x < joined.hi[i]:
-                joined.slope[i] = 1.0 / (joined.gamma[i] + soft)
-        if joined.slope[i] == 0.0:
-            x = min(max(x, joined.lo[i]), joined.hi[i])
-            # Also from one bound to the other.
-            changed = changed or x != joined.p[i]
-            joined.p[i] = x
-        changed = changed or joined.slope[i] != was
-    return changed
-
-
-@kernel(inner=True)
 def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float, most: int) -> int:
     """From the modes in the search to those of contacts that give way by eps; systems solved, -1 where they go on.
 
@@ -139,7 +101,8 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
         for i in range(joined.p.shape[0]):
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
-        if not choose_soft(rows, polygon, search, eps):
+        changed, _ = choose(rows, polygon, search, eps)
+        if not changed:
             return step + 1
     return -1
 
@@ -181,7 +144,8 @@ def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: 
     end = end_of_branch(search)
     solved = 0
     if warm:
-        choose(rows, polygon, search)
+        recover_velocity(rows, polygon, search)
+        choose(rows, polygon, search, 0.0)
         solved = descend(rows, polygon, search, reach, end, STEPS_AT_ONCE)
         if solved > 0:
             more = keep_joints(rows, polygon, search, reach, end)
@@ -204,7 +168,7 @@ def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: 
     last = largest
     shrink = SHRINK
     solved = 0
-    choose_soft(rows, polygon, search, eps)
+    choose(rows, polygon, search, eps)
     while True:
         for c in range(rows.nc):
             search.before[c] = contacts.mode[c]

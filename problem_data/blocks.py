@@ -46,6 +46,7 @@ class VelocityBlocks(NamedTuple):
     nbox: int  #: number of boxed rows
     lo: FloatArray  #: (nbox,) lower bounds of the forces of boxed rows, -inf for none
     hi: FloatArray  #: (nbox,) upper bounds, inf for none
+    tree_starts: IntArray  #: (nt + 1,) first velocity of each tree, then nv: M couples none of one to any of another
 
     @property
     def ncone(self) -> int:
@@ -100,7 +101,7 @@ def evaluate_blocks(data: ConstraintVelProblemData) -> VelocityBlocks:
     J = _jacobian(data.N, data.F, data.L, data.G, data.B)
     return VelocityBlocks(
         **{count: getattr(data, count) for count in ("nv", "nc", "nr", "nl", "nb", "nbox")},
-        **_copies(data, "r", "mu", "cone_contacts", "gammaE", "Mv", "lo", "hi"),
+        **_copies(data, "r", "mu", "cone_contacts", "gammaE", "Mv", "lo", "hi", "tree_starts"),
         J=J,
         Y=_solved(data.solve_inertia, J),
         k=np.concatenate((data.kN, data.kF, data.kL, data.kG, data.kB)),

@@ -28,6 +28,7 @@ from problem_data.validation import (
     nonnegative,
     own_cones,
     read_only,
+    starts_of_trees,
 )
 from problem_data.velocity import ConstraintVelProblemData
 
@@ -52,6 +53,8 @@ Members = dict[str, NDArray[np.generic]]
 def velocity_members(data: ConstraintVelProblemData) -> Members:
     """The blocks of velocity-level data, without the inertia."""
     further = {"cone_contacts": data.cone_contacts} if data.ncone > data.nc else {}
+    if data.tree_starts.size > 2:
+        further["tree_starts"] = data.tree_starts
     return _block_members(data.blocks(), _VELOCITY_COUNTS, _VELOCITY) | further
 
 
@@ -95,6 +98,7 @@ def velocity_problem(arrays: Members) -> ConstraintVelProblemData:
         r=r,
         mu=mu,
         cone_contacts=cones,
+        tree_starts=starts_of_trees(arrays.get("tree_starts"), Mv.size),
         J=_matrix(arrays, "J", m, nv),
         Y=_matrix(arrays, "Y", m, nv),
         k=_vector(arrays, "k", m),

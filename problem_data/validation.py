@@ -133,6 +133,21 @@ def direction_counts(r: ArrayLike, mu: FloatArray, mu_field: str = "mu") -> IntA
     return counts
 
 
+def starts_of_trees(value: ArrayLike | None, nv: int) -> IntArray:
+    """First velocity of each tree, then nv; one tree where None is given."""
+    if value is None:
+        return np.array([0, nv], dtype=np.int64)
+    starts = np.array(value)
+    if starts.ndim != 1 or starts.size < 2 or starts.dtype.kind not in "iu":
+        detail = (
+            f"shape {starts.shape} of {starts.dtype}, wanted whole numbers: the first velocity of each tree, then nv"
+        )
+        raise ProblemDataError("tree_starts", detail)
+    if starts[0] != 0 or starts[-1] != nv or (nv > 0 and (np.diff(starts.astype(np.int64)) <= 0).any()):
+        raise ProblemDataError("tree_starts", f"{starts.tolist()}: wanted 0 < ... < nv = {nv}")
+    return starts.astype(np.int64)
+
+
 def own_cones(cones: IntArray) -> int:
     """Number of contacts that friction cones lean on, each of which has one of its own."""
     return int(cones.max(initial=-1)) + 1

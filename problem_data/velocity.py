@@ -32,6 +32,7 @@ from problem_data.validation import (
     length,
     nonnegative,
     own_cones,
+    starts_of_trees,
 )
 
 
@@ -83,6 +84,9 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         as the inverse of M.
     M : array_like, shape (nv, nv)
         Mass matrix, symmetric positive definite, instead of `solve_inertia`.
+    tree_starts : array_like of int, shape (nt + 1,)
+        First velocity of each tree of bodies, then nv: 0 < ... < nv. M couples no velocity of one tree to one of
+        another, so that contacts of many bodies can be solved with sparse matrices. Without it all is one tree.
 
     Raises
     ------
@@ -118,6 +122,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
     gammaB: FloatArray
     lo: FloatArray
     hi: FloatArray
+    tree_starts: IntArray
 
     def __init__(
         self,
@@ -145,6 +150,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         hi: ArrayLike | None = None,
         solve_inertia: InertiaSolve | None = None,
         M: ArrayLike | None = None,
+        tree_starts: ArrayLike | None = None,
     ) -> None:
         momentum = float_array("Mv", Mv, (None,))
         nv = momentum.size
@@ -177,6 +183,7 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         softening["gammaE"] = nonnegative("gammaE", gammaE, cones.size, "one entry per friction cone")
         low, high = force_bounds(lo, hi, rows["B"])
         vectors = {"Mv": momentum, "mu": coefficients, "r": counts, "cone_contacts": cones, "lo": low, "hi": high}
+        vectors["tree_starts"] = starts_of_trees(tree_starts, nv)
         self._fill({**vectors, **maps, **terms, **softening}, solve, None)
 
     @classmethod
@@ -193,7 +200,9 @@ class ConstraintVelProblemData(ConstrainedDynamics[VelocityBlocks]):
         counts = (blocks.nc, blocks.nr, blocks.nl, blocks.nb, blocks.nbox)
         gammaN, gammaF, gammaL, _, gammaB = np.split(blocks.gamma, np.cumsum(counts)[:-1])
         softening = {"gammaN": gammaN, "gammaF": gammaF, "gammaL": gammaL, "gammaB": gammaB, "gammaE": blocks.gammaE}
-        vectors = {name: getattr(blocks, name) for name in ("Mv", "mu", "r", "cone_contacts", "lo", "hi")}
+        vectors = {
+            name: getattr(blocks, name) for name in ("Mv", "mu", "r", "cone_contacts", "lo", "hi", "tree_starts")
+        }
         data = cls.__new__(cls)
         data._fill({**vectors, **rows_of_blocks(blocks.J, blocks.k, counts), **softening}, solve_inertia, blocks)
         return data

@@ -106,7 +106,7 @@ def test_block_arrays_suit_compiled_code():
         if isinstance(array, np.ndarray):
             assert array.flags.c_contiguous, name
             assert array.flags.writeable, name
-            assert array.dtype == (np.int64 if name in ("r", "cone_contacts") else np.float64), name
+            assert array.dtype == (np.int64 if name in ("r", "cone_contacts", "tree_starts") else np.float64), name
 
 
 def test_from_blocks_copies_nothing():

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import lcp
+from contactlab.formulation.blocks import ALL_COLUMNS
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
+from problem_data import VelocityBlocks
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,25 @@ class EqualCompliance:
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.otherwise is None else self.otherwise
 
 
+def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
+    """First velocities of the trees that contacts join, and the spans of the rows; one tree where rows of joints do."""
+    one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
+    starts = blocks.tree_starts
+    if blocks.nl + blocks.nb + blocks.nbox > 0 or starts.size == 2:
+        return one
+    of_rows = np.logical_or.reduceat((blocks.J != 0.0) | (blocks.Y != 0.0), starts[:-1], axis=1)
+    contacts = np.arange(blocks.nc)
+    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r[: blocks.nc])))
+    touched = np.zeros((blocks.nc, starts.size - 1), dtype=np.bool_)
+    np.logical_or.at(touched, contact, of_rows)
+    if (touched.sum(axis=1) > 2).any():
+        return one
+    lower, upper = touched.argmax(axis=1), starts.size - 2 - touched[:, ::-1].argmax(axis=1)
+    spans = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
+    spans[lower == upper, 2] = spans[lower == upper, 3]
+    return starts, spans[contact]
+
+
 def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:
     """Return the result of a proposal, near z0 (n,) or selected, or None where the problem goes to the solver.
 
@@ -70,23 +91,24 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
         return None
-    from contactlab.formulation.kernels.proposal import propose, select_with_joints
-    from contactlab.formulation.kernels.search import search_floats, search_ints
+    from contactlab.formulation.kernels.proposal import proposal_floats, propose, select_with_joints
+    from contactlab.formulation.kernels.search import search_ints
     from lcp.kernels.residuals import SIZE
 
     clock = time.perf_counter()
     n, joined = len(formed.qq), blocks.nl + blocks.nbox
     start, z, w, out = np.zeros(n) if z0 is None else z0, np.zeros(n), np.zeros(n), np.zeros(SIZE)
     rows = formed.rows.problem(formed.h, blocks)
-    reach = np.full(blocks.nv, blocks.nv, dtype=np.int64)
-    wf = np.zeros(int(search_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
-    wi = np.zeros(int(search_ints(blocks.nc)), dtype=np.int64)
+    starts, spans = _trees(blocks)
+    rows = rows._replace(spans=spans)
+    wf = np.zeros(int(proposal_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
+    wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
     warm = z0 is not None
     if with_joints:
-        found = select_with_joints(rows, reach, warm, start, tolerance, wf, wi, formed.MM, formed.qq, z, w, out)
+        found = select_with_joints(rows, starts, warm, start, tolerance, wf, wi, formed.MM, formed.qq, z, w, out)
     else:
         q, f, v_plus = np.zeros(n), np.zeros(blocks.nc + blocks.nr), np.zeros(blocks.nv)
-        found = propose(rows, reach, selected, warm, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
+        found = propose(rows, starts, selected, warm, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
     if found == 0:
         return None
     natural, scaled, fischer, min_z, min_w, gap, limit, rounding = out.tolist()

@@ -117,8 +117,9 @@ class Driver:
         if state.contact_ids.size:
             self.work.previous_z[: state.contact_ids.size] = state.z
         options, _ = stepper.kernel_options
+        trees = self.work.parent.size
         first_contacts, first_nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
-        self.island = new_island(first_contacts, first_nv, edges, options, moments=resists)
+        self.island = new_island(first_contacts, first_nv, min(first_nv, trees), edges, options, moments=resists)
         self.moments = None if arrays.moments is None else new_moments(arrays.moments, first_contacts, edges)
         self.control, self.parameters = new_settings(stepper, edges, moments=resists)
         if external:
@@ -338,8 +339,10 @@ class Driver:
                 (self.control.want_island_n, self.island.q.size),
             )
         )
-        resists = self.moments is not None
-        self.island = new_island(contacts, nv, self._edges, self.island.options, rows, variables, moments=resists)
+        resists, trees = self.moments is not None, self.work.parent.size
+        self.island = new_island(
+            contacts, nv, min(nv, trees), self._edges, self.island.options, rows, variables, moments=resists
+        )
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)
         if self.joints is not None:

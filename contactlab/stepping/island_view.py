@@ -100,6 +100,7 @@ class IslandView:
             nbox=nbox,
             lo=lo[:nbox].copy(),
             hi=hi[:nbox].copy(),
+            tree_starts=self._tree_starts(nv),
         )
         return ConstraintVelProblemData.from_blocks(blocks, solve_inertia=self._inertia())
 
@@ -124,6 +125,10 @@ class IslandView:
             self._cones().write(result, self.island.z, self.island.measures)
         else:
             self.island.z[: result.z.size] = result.z
+
+    def _tree_starts(self, nv: int) -> NDArray[np.int64]:
+        """Return the first velocity of each tree, and nv."""
+        return np.append(self.work.local[self.trees()], nv)
 
     def _cones(self) -> IslandCones:
         """Return it as a problem of exact cones."""

@@ -128,6 +128,7 @@ def grow_contacts(work: Work, contacts: int) -> Work:
 def new_island(
     contacts: int,
     nv: int,
+    trees: int,
     edges: int,
     options: layout.FloatArray,
     rows: int = 0,
@@ -135,12 +136,13 @@ def new_island(
     *,
     moments: bool = False,
 ) -> Island:
-    """Arrays of the island in progress, for at most ``contacts`` contacts on trees of ``nv`` velocities in all.
+    """Arrays of the island in progress, for ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
     With ``moments`` every contact may have torsional and rolling friction.
     """
-    from contactlab.formulation.kernels.search import search_floats, search_ints
+    from contactlab.formulation.kernels.proposal import proposal_floats
+    from contactlab.formulation.kernels.search import search_ints
     from contactlab.formulation.kernels.spans import SPAN_INTS
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
 
@@ -156,7 +158,7 @@ def new_island(
         frame=np.zeros(6 * nv),
         turns=np.zeros((edges // 2, 2)),
         spans=np.zeros((m, SPAN_INTS), dtype=np.int64),
-        reach=np.zeros(nv, dtype=np.int64),
+        starts=np.zeros(trees + 1, dtype=np.int64),
         k=np.zeros(m),
         gamma=np.zeros(m),
         gammaE=np.zeros(cones),
@@ -172,8 +174,8 @@ def new_island(
         measures=np.zeros(layout.MEASURES),
         certificate=np.zeros(layout.CERTIFICATE),
         certificate_work=np.zeros(nv + 1),
-        proposal_floats=np.zeros(int(search_floats(contacts, m - contacts, m, nv))),
-        proposal_ints=np.zeros(int(search_ints(contacts)), dtype=np.int64),
+        proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, m, nv))),
+        proposal_ints=np.zeros(int(search_ints(contacts, trees)), dtype=np.int64),
         options=options,
         float_work=np.zeros(int(lemke_float_size(n))),
         int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),

@@ -1,10 +1,10 @@
-"""Mehrotra's predictor and corrector on the LCP of friction pyramids with four edges, in the space of the bodies.
+"""Mehrotra's predictor and corrector on the LCP of friction pyramids, in the space of the bodies.
 
-Of each contact the unknowns are z = (fN, f1+, f2+, f1-, f2-, lambda), with w = M z + q of the LCP:
+Of each contact the unknowns are z = (fN, f1, ..., fk, lambda), forces along the edges t1 ... tk, with w = M z + q:
 
-    w = (uN, lambda + u1, lambda + u2, lambda - u1, lambda - u2, mu fN - sum of the edges),      z, w >= 0, z w = 0.
+    w = (uN, lambda + t1 uT, ..., lambda + tk uT, mu fN - sum of the fi),      z, w >= 0, z w = 0.
 
-A step of Newton's method on z w = sigma m (m the mean of z w) gives, contact by contact, the change of p = (fN, f1, f2)
+A step of Newton's method on z w = sigma m (m the mean of z w) gives, contact by contact, the change of p = (fN, fT)
 by that of u: dp = g - D du. What is left is (1 + J' D J) dy = J' g, a sparse system of the bodies (`body_blocks`).
 """
 
@@ -26,7 +26,6 @@ from lcp.kernels.body_blocks import (
     solve_blocks,
 )
 
-UNKNOWNS = 6  # of a contact
 SHORT = 0.05  # a step below this share is a failure
 FAILURES = 6
 # Predictor, corrector, and a step to the middle where the corrector's is too short.
@@ -41,10 +40,10 @@ BACK_OFF = 0.95  # share of the way to the boundary
 class InteriorWork(NamedTuple):
     """Memory of the method, by contact: steps, complementarity linearised (dz = e - d (B du + E dz)), and motions."""
 
-    dz: Floats  # (nc, 6)
+    dz: Floats  # (nc, k + 2)
     dw: Floats
-    second: Floats  # (nc, 6) product of the predictor's steps
-    miss: Floats  # (nc, 6) w - (M z + q)
+    second: Floats  # (nc, k + 2) product of the predictor's steps
+    miss: Floats  # (nc, k + 2) w - (M z + q)
     d: Floats
     e: Floats
     D: Floats  # (nc, 3, 3)
@@ -59,32 +58,51 @@ class InteriorWork(NamedTuple):
 
 
 @kernel(inner=True)
-def linearise(mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork) -> None:
+def linearise(edges: Floats, mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork) -> None:
     """Fill d and e, and D and g of dp = g - D du."""
+    last = z.shape[1] - 1
     for c in range(z.shape[0]):
         d = work.d[c]
         e = work.e[c]
-        for i in range(UNKNOWNS):
+        for i in range(last + 1):
             d[i] = z[c, i] / w[c, i]
             e[i] = (goal - z[c, i] * w[c, i] - work.second[c, i] + z[c, i] * work.miss[c, i]) / w[c, i]
-        skew1 = d[1] - d[3]
-        skew2 = d[2] - d[4]
-        share = d[5] / (1.0 + d[5] * (d[1] + d[2] + d[3] + d[4]))
-        constant = share * (e[5] / d[5] + e[1] + e[2] + e[3] + e[4] - mu[c] * e[0])
+        total = 0.0
+        constant = e[last] / d[last] - mu[c] * e[0]
+        a1 = 0.0
+        a2 = 0.0
+        g1 = 0.0
+        g2 = 0.0
+        d11 = 0.0
+        d12 = 0.0
+        d22 = 0.0
+        for i in range(1, last):
+            x = edges[i - 1, 0]
+            y = edges[i - 1, 1]
+            total += d[i]
+            constant += e[i]
+            a1 += d[i] * x
+            a2 += d[i] * y
+            g1 += e[i] * x
+            g2 += e[i] * y
+            d11 += d[i] * x * x
+            d12 += d[i] * x * y
+            d22 += d[i] * y * y
+        share = d[last] / (1.0 + d[last] * total)
         g = work.g[c]
         g[0] = e[0]
-        g[1] = e[1] - e[3] - skew1 * constant
-        g[2] = e[2] - e[4] - skew2 * constant
+        g[1] = g1 - a1 * share * constant
+        g[2] = g2 - a2 * share * constant
         D = work.D[c]
         D[0, 0] = d[0]
         D[0, 1] = 0.0
         D[0, 2] = 0.0
-        D[1, 0] = skew1 * share * mu[c] * d[0]
-        D[1, 1] = d[1] + d[3] - skew1 * share * skew1
-        D[1, 2] = -skew1 * share * skew2
-        D[2, 0] = skew2 * share * mu[c] * d[0]
-        D[2, 1] = -skew2 * share * skew1
-        D[2, 2] = d[2] + d[4] - skew2 * share * skew2
+        D[1, 0] = a1 * share * mu[c] * d[0]
+        D[1, 1] = d11 - a1 * share * a1
+        D[1, 2] = d12 - a1 * share * a2
+        D[2, 0] = a2 * share * mu[c] * d[0]
+        D[2, 1] = D[1, 2]
+        D[2, 2] = d22 - a2 * share * a2
 
 
 @kernel(inner=True)
@@ -114,9 +132,10 @@ def move_bodies(system: BodySystem, factors: BlockFactors, work: InteriorWork) -
 
 
 @kernel(inner=True)
-def fill_steps(mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork) -> float:
+def fill_steps(edges: Floats, mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork) -> float:
     """Fill dz and dw from du; the share of them that leads to the boundary, 1 at most, is returned."""
     longest = 1.0
+    last = z.shape[1] - 1
     for c in range(z.shape[0]):
         d = work.d[c]
         e = work.e[c]
@@ -124,26 +143,27 @@ def fill_steps(mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork
         u2 = work.du[c, 2]
         dz = work.dz[c]
         dz[0] = e[0] - d[0] * work.du[c, 0]
-        share = d[5] / (1.0 + d[5] * (d[1] + d[2] + d[3] + d[4]))
-        edges = e[1] + e[2] + e[3] + e[4] - (d[1] - d[3]) * u1 - (d[2] - d[4]) * u2
-        dz[5] = share * (e[5] / d[5] + edges - mu[c] * dz[0])
-        dz[1] = e[1] - d[1] * (dz[5] + u1)
-        dz[2] = e[2] - d[2] * (dz[5] + u2)
-        dz[3] = e[3] - d[3] * (dz[5] - u1)
-        dz[4] = e[4] - d[4] * (dz[5] - u2)
-        for i in range(UNKNOWNS):
+        total = 0.0
+        constant = e[last] / d[last] - mu[c] * dz[0]
+        for i in range(1, last):
+            total += d[i]
+            constant += e[i] - d[i] * (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2)
+        dz[last] = d[last] / (1.0 + d[last] * total) * constant
+        spent = 0.0
+        for i in range(1, last):
+            dz[i] = e[i] - d[i] * (dz[last] + (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2))
+            spent += dz[i]
+        for i in range(last + 1):
             # Of two equal expressions the one that loses no digits.
             if z[c, i] >= w[c, i]:
                 right = goal - z[c, i] * w[c, i] - work.second[c, i]
                 dw = (right - w[c, i] * dz[i]) / z[c, i]
             elif i == 0:
                 dw = work.du[c, 0] - work.miss[c, 0]
-            elif i == 5:
-                dw = mu[c] * dz[0] - dz[1] - dz[2] - dz[3] - dz[4] - work.miss[c, 5]
-            elif i < 3:
-                dw = dz[5] + work.du[c, i] - work.miss[c, i]
+            elif i == last:
+                dw = mu[c] * dz[0] - spent - work.miss[c, last]
             else:
-                dw = dz[5] - work.du[c, i - 2] - work.miss[c, i]
+                dw = dz[last] + (edges[i - 1, 0] * u1 + edges[i - 1, 1] * u2) - work.miss[c, i]
             work.dw[c, i] = dw
             # A step that is undefined is none.
             if not (math.isfinite(dz[i]) and math.isfinite(dw)):
@@ -155,34 +175,52 @@ def fill_steps(mu: Floats, z: Floats, w: Floats, goal: float, work: InteriorWork
     return longest
 
 
+@kernel(inner=True)
+def fill_misses(edges: Floats, mu: Floats, z: Floats, w: Floats, u: Floats, miss: Floats) -> float:
+    """Fill miss = w - (M z + q) for the motions u of z, and return the mean of z w."""
+    last = z.shape[1] - 1
+    total = 0.0
+    for c in range(z.shape[0]):
+        left = mu[c] * z[c, 0]
+        miss[c, 0] = w[c, 0] - u[c, 0]
+        for i in range(1, last):
+            miss[c, i] = w[c, i] - z[c, last] - (edges[i - 1, 0] * u[c, 1] + edges[i - 1, 1] * u[c, 2])
+            left -= z[c, i]
+        miss[c, last] = w[c, last] - left
+        for i in range(last + 1):
+            total += z[c, i] * w[c, i]
+    return total / z.size
+
+
 @kernel
-def impulses_of(z: Floats, p: Floats) -> None:
+def impulses_of(edges: Floats, z: Floats, p: Floats) -> None:
     """Fill p = (fN, f1, f2) of z."""
     for c in range(z.shape[0]):
         p[c, 0] = z[c, 0]
-        p[c, 1] = z[c, 1] - z[c, 3]
-        p[c, 2] = z[c, 2] - z[c, 4]
+        p[c, 1] = 0.0
+        p[c, 2] = 0.0
+        for i in range(edges.shape[0]):
+            p[c, 1] += z[c, 1 + i] * edges[i, 0]
+            p[c, 2] += z[c, 1 + i] * edges[i, 1]
 
 
 @kernel(inner=True)
-def mean_product(system: BodySystem, z: Floats, w: Floats, work: InteriorWork) -> float:
+def mean_product(system: BodySystem, edges: Floats, z: Floats, w: Floats, work: InteriorWork) -> float:
     """Fill miss = w - (M z + q), and return the mean of z w."""
-    p = work.p
-    u = work.u
-    impulses_of(z, p)
-    moved_by(system, p, work.y, u)
+    impulses_of(edges, z, work.p)
+    moved_by(system, work.p, work.y, work.u)
+    return fill_misses(edges, system.mu, z, w, work.u, work.miss)
+
+
+@kernel(inner=True)
+def aim(z: Floats, w: Floats, longest: float, mean: float, power: float, work: InteriorWork) -> float:
+    """Keep the products of the predictor's steps, and return the mean that the corrector aims at."""
     total = 0.0
     for c in range(z.shape[0]):
-        miss = work.miss[c]
-        miss[0] = w[c, 0] - u[c, 0]
-        miss[1] = w[c, 1] - z[c, 5] - u[c, 1]
-        miss[2] = w[c, 2] - z[c, 5] - u[c, 2]
-        miss[3] = w[c, 3] - z[c, 5] + u[c, 1]
-        miss[4] = w[c, 4] - z[c, 5] + u[c, 2]
-        miss[5] = w[c, 5] - system.mu[c] * z[c, 0] + z[c, 1] + z[c, 2] + z[c, 3] + z[c, 4]
-        for i in range(UNKNOWNS):
-            total += z[c, i] * w[c, i]
-    return total / z.size
+        for i in range(z.shape[1]):
+            total += (z[c, i] + longest * work.dz[c, i]) * (w[c, i] + longest * work.dw[c, i])
+            work.second[c, i] = work.dz[c, i] * work.dw[c, i]
+    return mean * min(1.0, max(1e-12, total / z.size / mean)) ** power
 
 
 @kernel
@@ -190,19 +228,20 @@ def follow_path(
     system: BodySystem,
     factors: BlockFactors,
     work: InteriorWork,
+    edges: Floats,
     power: float,
     target: float,
     budget: int,
     z: Floats,
     w: Floats,
 ) -> tuple[int, float]:
-    """Move z, w (nc, 6) > 0 along the central path until the mean of z w is ``target``; steps made, and that mean.
+    """Move z, w (nc, k + 2) > 0 along the central path until the mean of z w is ``target``; steps made, and that mean.
 
     The corrector aims at the predictor's share of the mean, to the ``power`` given.
     """
     steps = 0
     failures = 0
-    mean = mean_product(system, z, w, work)
+    mean = mean_product(system, edges, z, w, work)
     while mean > target and steps < budget and failures < FAILURES:
         steps += 1
         work.second[:] = 0.0
@@ -214,27 +253,22 @@ def follow_path(
                     break
                 work.second[:] = 0.0
                 goal = CENTRING * mean
-            linearise(system.mu, z, w, goal, work)
+            linearise(edges, system.mu, z, w, goal, work)
             if stage == PREDICT:
                 assemble_blocks(system, work.D, factors)
                 factor_blocks(system, factors)
             move_bodies(system, factors, work)
-            longest = fill_steps(system.mu, z, w, goal, work)
+            longest = fill_steps(edges, system.mu, z, w, goal, work)
             if stage == PREDICT:
-                total = 0.0
-                for c in range(z.shape[0]):
-                    for i in range(UNKNOWNS):
-                        total += (z[c, i] + longest * work.dz[c, i]) * (w[c, i] + longest * work.dw[c, i])
-                        work.second[c, i] = work.dz[c, i] * work.dw[c, i]
-                goal = mean * min(1.0, max(1e-12, total / z.size / mean)) ** power
+                goal = aim(z, w, longest, mean, power, work)
         step = min(1.0, BACK_OFF * longest)
         if step < SHORT:
             failures += 1
         if step == 0.0:
             break
         for c in range(z.shape[0]):
-            for i in range(UNKNOWNS):
+            for i in range(z.shape[1]):
                 z[c, i] += step * work.dz[c, i]
                 w[c, i] += step * work.dw[c, i]
-        mean = mean_product(system, z, w, work)
+        mean = mean_product(system, edges, z, w, work)
     return steps, mean

@@ -53,20 +53,20 @@ class Contacts(NamedTuple):
 
 
 @kernel(inner=True)
-def place_rates(rows: Rows, polygon: Polygon, v: FloatArray, s: FloatArray) -> None:
-    """Fill the rates s (nc, 3) of velocities v, known terms and the softness of normals not included."""
+def place_rates(rows: Rows, polygon: Polygon, v: FloatArray, known: float, s: FloatArray) -> None:
+    """Fill the rates s (nc, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
     nc = rows.nc
     for c in range(nc):
         a, b, d, e = columns(rows.spans, c, v.shape[0])
-        s[c, 0] = dot_within(a, b, d, e, rows.J[c], v) + rows.k[c]
+        s[c, 0] = dot_within(a, b, d, e, rows.J[c], v) + known * rows.k[c]
         s[c, 1] = 0.0
         s[c, 2] = 0.0
         if polygon.r > 0:
             first = nc + c * polygon.r
-            s[c, 1] = dot_within(a, b, d, e, rows.J[first], v) + rows.k[first]
+            s[c, 1] = dot_within(a, b, d, e, rows.J[first], v) + known * rows.k[first]
             if polygon.r > 1:
                 across = first + polygon.across
-                rate = dot_within(a, b, d, e, rows.J[across], v) + rows.k[across]
+                rate = dot_within(a, b, d, e, rows.J[across], v) + known * rows.k[across]
                 s[c, 2] = polygon.skew * s[c, 1] + polygon.stretch * rate
 
 

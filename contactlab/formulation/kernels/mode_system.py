@@ -11,67 +11,83 @@ one another.
 from __future__ import annotations
 
 from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon
+from contactlab.formulation.kernels.elimination import Elimination, lower_panel, panel_size, upper_panel
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 
 @kernel(inner=True)
 def form_system(
-    rows: Rows, polygon: Polygon, contacts: Contacts, slopes: FloatArray, reach: IntArray, W: FloatArray, K: FloatArray
+    rows: Rows,
+    polygon: Polygon,
+    contacts: Contacts,
+    slopes: FloatArray,
+    trees: Elimination,
+    W: FloatArray,
+    K: FloatArray,
 ) -> None:
-    """Fill K = 1 + h sum Y' B J, of which row p has nothing right of ``reach[p]``; W (nv,) is scratch.
+    """Fill the panels of K = 1 + h sum Y' B J; W (3, nv) is scratch.
 
-    ``slopes`` are those of the rows behind the friction rows.
+    ``slopes`` are those of the rows behind the friction rows; where there are any, all velocities are one tree.
     """
-    nv = K.shape[0]
-    left = 0
-    for p in range(nv):
-        while reach[left] <= p:
-            left += 1
-        for j in range(left, reach[p]):
-            K[p, j] = 0.0
-        K[p, p] = 1.0
+    starts, pairs = trees.starts, trees.pairs
+    J, Y = rows.J, rows.Y
+    nv = rows.v_free.shape[0]
+    for i in range(panel_size(trees)):
+        K[i] = 0.0
+    for k in range(trees.order.shape[0]):
+        upper = upper_panel(trees, K, k)
+        for p in range(upper.shape[0]):
+            upper[p, p] = 1.0
     for c in range(rows.nc):
-        a, b, d, e = columns(rows.spans, c, nv)
         B = contacts.B[c]
-        for i in range(THREE):
-            response = rows.Y[three(rows, polygon, c, i)]
-            if B[i, (i + 1) % THREE] == 0.0 and B[i, (i + 2) % THREE] == 0.0:
-                # Sticking, or open: each row by itself.
-                slope = rows.h * B[i, i]
-                if slope != 0.0:
-                    row = rows.J[three(rows, polygon, c, i)]
-                    for p in range(a, b):
-                        add_within(a, b, d, e, slope * response[p], row, K[p])
-                    for p in range(d, e):
-                        add_within(a, b, d, e, slope * response[p], row, K[p])
-                continue
-            used = False
-            for j in range(THREE):
-                slope = rows.h * B[i, j]
-                if slope != 0.0:
-                    if not used:
-                        for p in range(a, b):
-                            W[p] = 0.0
-                        for p in range(d, e):
-                            W[p] = 0.0
-                        used = True
-                    add_within(a, b, d, e, slope, rows.J[three(rows, polygon, c, j)], W)
-            if used:
-                for p in range(a, b):
-                    add_within(a, b, d, e, response[p], W, K[p])
-                for p in range(d, e):
-                    add_within(a, b, d, e, response[p], W, K[p])
-    first = rows.nc + rows.nr
+        if B[0, 0] == 0.0:
+            continue
+        i, j, k = c, three(rows, polygon, c, 1), three(rows, polygon, c, 2)
+        begin, middle, other, end = columns(rows.spans, c, nv)
+        for e in range(THREE):
+            f, g, h = rows.h * B[e, 0], rows.h * B[e, 1], rows.h * B[e, 2]
+            for p in range(begin, middle):
+                W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
+            for p in range(other, end):
+                W[e, p] = f * J[i, p] + g * J[j, p] + h * J[k, p]
+        a = pairs[c, 0]
+        begin, end = starts[a], starts[a + 1]
+        upper = upper_panel(trees, K, a)
+        for p in range(begin, end):
+            add_three(Y[i, p], Y[j, p], Y[k, p], W[0, begin:end], W[1, begin:end], W[2, begin:end], upper[p - begin])
+        b = pairs[c, 1]
+        if b < 0:
+            continue
+        first, last = starts[b], starts[b + 1]
+        at = pairs[c, 2]
+        lower = lower_panel(trees, K, a)
+        for p in range(begin, end):
+            row = upper[p - begin, at:]
+            add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], row)
+            row = lower[p - begin, at - (end - begin) :]
+            add_three(W[0, p], W[1, p], W[2, p], Y[i, first:last], Y[j, first:last], Y[k, first:last], row)
+        upper = upper_panel(trees, K, b)
+        for p in range(first, last):
+            add_three(Y[i, p], Y[j, p], Y[k, p], W[0, first:last], W[1, first:last], W[2, first:last], upper[p - first])
+    behind = rows.nc + rows.nr
     for i in range(slopes.shape[0]):
         slope = rows.h * slopes[i]
         if slope != 0.0:
+            upper = upper_panel(trees, K, 0)
             for p in range(nv):
-                factor = slope * rows.Y[first + i, p]
+                factor = slope * rows.Y[behind + i, p]
                 if factor != 0.0:
-                    add_within(0, nv, nv, nv, factor, rows.J[first + i], K[p])
+                    add_within(0, nv, nv, nv, factor, rows.J[behind + i], upper[p])
+
+
+@kernel(inner=True)
+def add_three(f: float, g: float, h: float, x: FloatArray, y: FloatArray, z: FloatArray, row: FloatArray) -> None:
+    """Row += f x + g y + h z."""
+    for j in range(x.shape[0]):
+        row[j] += f * x[j] + g * y[j] + h * z[j]
 
 
 @kernel(inline=True)
@@ -81,44 +97,6 @@ def three(rows: Rows, polygon: Polygon, c: int, i: int) -> int:
         return c
     first = rows.nc + c * polygon.r
     return first if i == 1 else first + polygon.across
-
-
-@kernel(inner=True)
-def factor_system(K: FloatArray, reach: IntArray) -> bool:
-    """LU of K in place, within its envelope; False where a pivot vanishes."""
-    nv = K.shape[0]
-    for p in range(nv):
-        pivot_row = K[p]
-        if not abs(pivot_row[p]) > 1e-12:
-            return False
-        inverse = 1.0 / pivot_row[p]
-        last = reach[p]
-        source = pivot_row[p + 1 : last]
-        for i in range(p + 1, last):
-            factor = K[i, p] * inverse
-            if factor != 0.0:
-                target = K[i, p + 1 : last]
-                for j in range(source.shape[0]):
-                    target[j] -= factor * source[j]
-            K[i, p] = factor
-    return True
-
-
-@kernel(inner=True)
-def solve_system(K: FloatArray, reach: IntArray, x: FloatArray) -> None:
-    """Put K^-1 x in place of x (nv,)."""
-    nv = K.shape[0]
-    for p in range(nv):
-        value = x[p]
-        if value != 0.0:
-            for i in range(p + 1, reach[p]):
-                x[i] -= K[i, p] * value
-    for p in range(nv - 1, -1, -1):
-        total = x[p]
-        row = K[p]
-        for j in range(p + 1, reach[p]):
-            total -= row[j] * x[j]
-        x[p] = total / row[p]
 
 
 @kernel(inner=True)

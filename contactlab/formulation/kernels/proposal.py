@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
+from contactlab.formulation.kernels.elimination import order_elimination
 from contactlab.formulation.kernels.proximal_points import harden
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
@@ -21,6 +23,7 @@ from contactlab.formulation.kernels.search import (
     give_forces,
     lay_out,
     polygon_of,
+    search_floats,
     search_own,
     take_forces,
 )
@@ -43,15 +46,27 @@ SOFT: Final = 1e-4
 KEPT: Final = 1e-5
 # From the end of the branch to where it is followed closer.
 CLOSER: Final = 1e-3
+# Attempts to select: along the branch, closer, then central paths from starts, with powers of the corrector, at shares
+# of the compliance of the end of the branch.
+BRANCH: Final = 0
+FOLLOW: Final = 1
+ATTEMPTS: Final = 6
+PATHS: Final = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 3.0, 1.0), (10.0, 1.0, 1.0), (1.0, 3.0, 1e-2), (1.0, 1.0, 0.0))
+
+
+@kernel
+def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
+    """Length of the float workspace; nj rows [L; B]."""
+    return search_floats(nc, nr, nj, nv) + path_floats(nc, nr) + 3 * (nc + nr) + 2 * (2 * nr + 1)
 
 
 @kernel
 def contact_forces(
     rows: Rows,
-    reach: IntArray,
+    starts: IntArray,
     selected: bool,
     warm: bool,
-    closer: bool,
+    attempt: int,
     keep: bool,
     z0: FloatArray,
     wf: FloatArray,
@@ -64,22 +79,23 @@ def contact_forces(
     ----------
     rows
         The problem, [N; F; L; B].
-    reach
-        For each column (nv,), ascending, the end of the columns with which the rows join it or one before it.
+    starts
+        (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns.
     selected, warm
         Whether the forces selected are asked for; whether z0 (n,) may be read.
-    closer
-        The workspaces hold forces selected that do not solve the rigid problem: their contacts contradict one another
-        by more than they give way. The branch is followed further, to where the contradiction opens some.
+    attempt
+        To select forces: 0 for the first; in the next one the workspaces hold forces selected that do not solve the
+        rigid problem: their contacts contradict one another by more than they give way. The branch is followed further,
+        to where the contradiction opens some. Later ones follow central paths.
     keep
         z0 solves the LCP, and is to be kept where it is the forces selected: 1 is returned then, and z not written.
     wf, wi
-        Workspaces, of length `search_floats` and `search_ints`; `search_own` of the first is filled.
+        Workspaces, of length `proposal_floats` and `search_ints`; `search_own` of the first is filled.
     z
         (n,) output.
     """
     nc = rows.nc
-    search = lay_out(rows, wf, wi)
+    search = lay_out(rows, starts, wf, wi)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
     polygon = polygon_of(rows, rows_at(wf, at, 2 * rows.nr + 1, 2))
     if polygon.r < 0:
@@ -90,17 +106,26 @@ def contact_forces(
             friction = max(friction, rows.gamma[i])
         if friction > 0.0 or not search.contacts.own[c] > 0.0:
             return 0
+    if attempt == BRANCH:
+        order_elimination(search.trees, rows.spans)
     solved = 0
     eps = 0.0
-    if closer:
+    if attempt == FOLLOW:
         eps = CLOSER * end_of_branch(search)
-        solved = follow(rows, polygon, search, reach, eps)
+        solved = follow(rows, polygon, search, eps)
+    elif attempt > FOLLOW:
+        if polygon.r > 0 and search.joined.p.shape[0] == 0:
+            start, power, share = PATHS[attempt]
+            eps = share * end_of_branch(search)
+            at = search_floats(nc, rows.nr, 0, rows.v_free.shape[0])
+            path = lay_out_path(polygon, search, wf[at : at + path_floats(nc, rows.nr)])
+            solved = select_by_path(rows, polygon, search, path, eps, start, power)
     else:
         if warm:
             take_forces(rows, polygon, search, z0)
         if selected:
             eps = end_of_branch(search)
-            solved = select(rows, polygon, search, reach, warm)
+            solved = select(rows, polygon, search, warm)
     if selected:
         if solved == 0:
             return 0
@@ -109,7 +134,7 @@ def contact_forces(
         for c in range(nc):
             if eps > SOFT * search.contacts.own[c]:
                 eps = 0.0
-    formed = harden(rows, polygon, search, reach, eps)
+    formed = harden(rows, polygon, search, eps)
     give_forces(rows, polygon, search, z)
     return 1 + solved + formed
 
@@ -174,7 +199,7 @@ def evaluate(
 @kernel
 def propose(
     rows: Rows,
-    reach: IntArray,
+    starts: IntArray,
     selected: bool,
     warm: bool,
     z0: FloatArray,
@@ -192,7 +217,7 @@ def propose(
 
     Parameters
     ----------
-    rows, reach, selected, warm, z0, wf, wi
+    rows, starts, selected, warm, z0, wf, wi
         As of `contact_forces`; z0 is the solution of the previous step, 0 for contacts that are new.
     tolerance
         Of the scaled residual.
@@ -222,10 +247,15 @@ def propose(
     if not (warm or selected):
         return 0
     share = SELECTED if selected else FLOOR
-    for attempt in range(2 if selected else 1):
-        keep = keep and attempt == 0
-        found = contact_forces(rows, reach, selected, warm, attempt > 0, keep, z0, wf, wi, z)
-        if found == 0 or (found == 1 and keep):
+    found = 0
+    for attempt in range(ATTEMPTS if selected else 1):
+        if attempt == FOLLOW and found == 0:
+            continue
+        keep = keep and attempt == BRANCH
+        found = contact_forces(rows, starts, selected, warm, attempt, keep, z0, wf, wi, z)
+        if found == 0:
+            continue
+        if found == 1 and keep:
             return found
         evaluate(rows, own, z, f, v_plus, rate, w)
         row_residuals(q, sizes, z, w, measures)
@@ -237,7 +267,7 @@ def propose(
 @kernel
 def select_with_joints(
     rows: Rows,
-    reach: IntArray,
+    starts: IntArray,
     warm: bool,
     z0: FloatArray,
     tolerance: float,
@@ -257,9 +287,9 @@ def select_with_joints(
         lcp_residuals(M, q, z, w, measures)
         keep = is_solved(measures, STRICTNESS * tolerance)
     fill_own(rows, search_own(rows, wf))
-    for attempt in range(2):
-        keep = keep and attempt == 0
-        found = contact_forces(rows, reach, True, warm, attempt > 0, keep, z0, wf, wi, z)
+    for attempt in range(FOLLOW + 1):
+        keep = keep and attempt == BRANCH
+        found = contact_forces(rows, starts, True, warm, attempt, keep, z0, wf, wi, z)
         if found == 0 or (found == 1 and keep):
             return found
         lcp_residuals(M, q, z, w, measures)

@@ -22,11 +22,12 @@ from contactlab.formulation.kernels.contact_response import (
     side,
     tangential_response,
 )
-from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
+from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search, recover_velocity
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 # How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
@@ -38,11 +39,12 @@ ROUNDING: Final = 4e-16
 
 
 @kernel(inner=True)
-def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bool, float]:
+def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[bool, float]:
     """Choose modes by what each force would be if it alone answered its rate; whether any changed, and the misfit.
 
-    Contacts give way by eps, 0 where all is rigid. Forces are brought to new modes; the misfit is the largest speed by
-    which a row is off its law.
+    Contacts give way by eps, 0 where all is rigid; a force answers with a ``share`` of its row's own response besides.
+    Forces are brought to new modes; the misfit is the largest speed by which a row is off its law, or for eps > 0 the
+    one by which its contact would have to give way more.
     """
     contacts, joined = search.contacts, search.joined
     changed = False
@@ -51,14 +53,17 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
     for c in range(rows.nc):
         p = contacts.p[c]
         s = contacts.s[c]
-        own = contacts.own[c] + eps
-        soft = tangential_response(rows, polygon, contacts, c) + eps
+        own = share * contacts.own[c] + eps
+        soft = share * tangential_response(rows, polygon, contacts, c) + eps
         x = p[0] - (s[0] + (rows.gamma[c] + eps) * p[0]) / own
         y = p[1] - (s[1] + eps * p[1]) / soft
         z = p[2] - (s[2] + eps * p[2]) / soft
         mode = mode_of(polygon, rows.mu[c], x, y, z)
         force_of(polygon, rows.mu[c], mode, x, y, z, aim)
-        misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
+        off = max(abs(p[1] - aim[1]), abs(p[2] - aim[2]))
+        misfit = max(
+            misfit, eps * max(abs(p[0] - aim[0]), off) if eps > 0.0 else max(own * abs(p[0] - aim[0]), soft * off)
+        )
         if mode != contacts.mode[c]:
             changed = True
             contacts.mode[c] = mode
@@ -75,7 +80,7 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
             if joined.lo[i] < aimed < joined.hi[i]:
                 joined.slope[i] = 1.0 / (joined.gamma[i] + soft)
         aimed = min(max(aimed, joined.lo[i]), joined.hi[i])
-        misfit = max(misfit, own * abs(joined.p[i] - aimed))
+        misfit = max(misfit, (soft if eps > 0.0 else own) * abs(joined.p[i] - aimed))
         # Also from one bound to the other.
         if joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
             changed = True
@@ -118,7 +123,7 @@ def step_of(
 
 
 @kernel(inner=True)
-def take_step(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> None:
+def take_step(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     """One proximal point of the modes, whose matrix is factored: K dv = -h Y' B s, and the forces that go with it.
 
     ``eps`` is the compliance in the matrix, 0 where each contact has its own.
@@ -139,7 +144,7 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps
     for i in range(joined.p.shape[0]):
         change = -joined.slope[i] * (joined.s[i] + joined.gamma[i] * joined.p[i])
         add_within(0, nv, nv, nv, rows.h * change, rows.Y[first + i], dv)
-    solve_system(search.K, reach, dv)
+    solve_panels(search.trees, search.K, dv)
     for c in range(rows.nc):
         a, b, d, e = columns(rows.spans, c, nv)
         ds[0] = dot_within(a, b, d, e, rows.J[c], dv)
@@ -158,28 +163,18 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps
 
 
 @kernel(inner=True)
-def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> int:
+def harden(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     """Proximal points from the forces in the search to those of the rigid problem; systems formed.
 
     ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
     """
     contacts, joined = search.contacts, search.joined
-    nv = search.v.shape[0]
-    speed = 0.0
-    for c in range(rows.nc):
-        a, b, d, e = columns(rows.spans, c, nv)
-        sum_of = abs(rows.k[c])
-        for p in range(a, b):
-            sum_of += abs(rows.J[c, p] * rows.v_free[p])
-        for p in range(d, e):
-            sum_of += abs(rows.J[c, p] * rows.v_free[p])
-        speed = max(speed, sum_of)
     formed = 0
     last = math.inf
     recover_velocity(rows, polygon, search)
     for _ in range(POINTS):
-        changed, misfit = choose(rows, polygon, search, 0.0)
-        if misfit <= ROUNDING * speed or not (changed or misfit < 0.5 * last):
+        changed, misfit = choose(rows, polygon, search, 0.0, 1.0)
+        if misfit <= ROUNDING * search.speed or not (changed or misfit < 0.5 * last):
             break
         last = math.inf if changed else misfit
         if changed:
@@ -189,10 +184,10 @@ def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: f
             for c in range(rows.nc):
                 normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)
                 fill_slope(polygon, rows.mu[c], contacts.mode[c], normal, tangent, contacts.B[c])
-            form_system(rows, polygon, contacts, joined.slope, reach, search.W, search.K)
+            form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
             formed += 1
-            if not factor_system(search.K, reach):
+            if not factor_panels(search.trees, search.K, search.W[0]):
                 break
-        take_step(rows, polygon, search, reach, eps)
+        take_step(rows, polygon, search, eps)
         recover_velocity(rows, polygon, search)
     return formed

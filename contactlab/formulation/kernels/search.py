@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from contactlab.formulation.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
 from contactlab.formulation.kernels.contact_modes import enclosing_edge, fill_turns
 from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon, place_rates
+from contactlab.formulation.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
 from contactlab.formulation.kernels.mode_system import push
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
@@ -41,10 +42,12 @@ class Search(NamedTuple):
     contacts: Contacts
     joined: Joined
     before: IntArray  # (nc,) modes before a step
+    speed: float  # of the free motion, at most, along a row of a contact
     v: FloatArray  # (nv,) velocity
     trial: FloatArray
-    W: FloatArray  # scratch
-    K: FloatArray  # (nv, nv)
+    trees: Elimination
+    W: FloatArray  # (3, nv) scratch
+    K: FloatArray  # panels of the matrix, or of its factors
     shift: FloatArray  # (3,) scratch
     change: FloatArray  # (3,) scratch
 
@@ -52,21 +55,20 @@ class Search(NamedTuple):
 @kernel
 def search_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
-    m = nc + nr
-    return nv * nv + 3 * nv + 15 * nc + m + 7 * nj + 2 * THREE + 3 * m + 2 * (2 * nr + 1)
+    return nv * nv + 5 * nv + 15 * nc + nc + nr + 7 * nj + 2 * THREE
 
 
 @kernel
-def search_ints(nc: int) -> int:
-    """Length of the integer workspace."""
-    return 2 * nc
+def search_ints(nc: int, nt: int) -> int:
+    """Length of the integer workspace, for nt trees."""
+    return 2 * nc + elimination_ints(nc, nt)
 
 
 @kernel(inline=True)
 def search_own(rows: Rows, wf: FloatArray) -> FloatArray:
     """Where the search keeps the rows' responses to their own forces."""
     nv = rows.v_free.shape[0]
-    at = nv * nv + 3 * nv + 15 * rows.nc
+    at = nv * nv + 5 * nv + 15 * rows.nc
     return wf[at : at + rows.nc + rows.nr]
 
 
@@ -80,16 +82,36 @@ def fill_own(rows: Rows, own: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def lay_out(rows: Rows, wf: FloatArray, wi: IntArray) -> Search:
-    """Cut the search from its workspaces, in which the rows [N; F] have their own responses; fill those of [L; B]."""
+def free_speed(rows: Rows) -> float:
+    """Bound on the rates of the contacts' normals, term by term, before there are forces."""
+    nv = rows.v_free.shape[0]
+    speed = 0.0
+    for c in range(rows.nc):
+        a, b, d, e = columns(rows.spans, c, nv)
+        sum_of = abs(rows.k[c])
+        for p in range(a, b):
+            sum_of += abs(rows.J[c, p] * rows.v_free[p])
+        for p in range(d, e):
+            sum_of += abs(rows.J[c, p] * rows.v_free[p])
+        speed = max(speed, sum_of)
+    return speed
+
+
+@kernel(inner=True)
+def lay_out(rows: Rows, starts: IntArray, wf: FloatArray, wi: IntArray) -> Search:
+    """Cut the search from its workspaces, in which the rows [N; F] have their own responses; fill those of [L; B].
+
+    ``starts`` (nt + 1,) are the first velocities of the trees.
+    """
     nc = rows.nc
     nv = rows.v_free.shape[0]
     m = nc + rows.nr
     nj = rows.nl + rows.lo.shape[0]
-    K = rows_at(wf, 0, nv, nv)
+    K = wf[: nv * nv]
     at = nv * nv
-    vectors = rows_at(wf, at, 3, nv)
-    at += 3 * nv
+    vectors = rows_at(wf, at, 2, nv)
+    W = rows_at(wf, at + 2 * nv, 3, nv)
+    at += 5 * nv
     p = rows_at(wf, at, nc, THREE)
     s = rows_at(wf, at + 3 * nc, nc, THREE)
     B = wf[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
@@ -116,7 +138,10 @@ def lay_out(rows: Rows, wf: FloatArray, wi: IntArray) -> Search:
         joined.base[i] = min(max(0.0, joined.lo[i]), joined.hi[i])
     scratch = rows_at(wf, at, 2, THREE)
     before = wi[nc : 2 * nc]
-    return Search(contacts, joined, before, vectors[0], vectors[1], vectors[2], K, scratch[0], scratch[1])
+    trees = lay_out_elimination(starts, nc, wi[2 * nc :])
+    return Search(
+        contacts, joined, before, free_speed(rows), vectors[0], vectors[1], trees, W, K, scratch[0], scratch[1]
+    )
 
 
 @kernel(inner=True)
@@ -149,7 +174,7 @@ def recover_velocity(rows: Rows, polygon: Polygon, search: Search) -> None:
     first = rows.nc + rows.nr
     for i in range(joined.p.shape[0]):
         add_within(0, nv, nv, nv, rows.h * joined.p[i], rows.Y[first + i], v)
-    place_rates(rows, polygon, v, contacts.s)
+    place_rates(rows, polygon, v, 1.0, contacts.s)
     for i in range(joined.p.shape[0]):
         joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
 

@@ -20,12 +20,12 @@ from contactlab.formulation.kernels.contact_response import (
     force_of,
     place_rates,
 )
-from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
-from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
+from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Joined, Search, recover_velocity
 from contactlab.formulation.kernels.spans import add_within, dot_within
-from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
@@ -38,7 +38,7 @@ STEPS_AT_ONCE: Final = 6
 # Steps after which the next one is longer; the factor, and the systems, with which a branch that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9
-MOST_SYSTEMS: Final = 150
+MOST_SYSTEMS: Final = 40
 # Rounds in which the forces of rows of joints are kept.
 JOINT_ROUNDS: Final = 3
 
@@ -53,7 +53,7 @@ def answer(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     for p in range(nv):
         search.trial[p] = 0.0
         v[p] = rows.v_free[p]
-    place_rates(rows, polygon, search.trial, contacts.s)
+    place_rates(rows, polygon, search.trial, 1.0, contacts.s)
     for c in range(rows.nc):
         soft_force(rows, polygon, contacts, c, eps)
         push(rows, polygon, c, contacts.p[c], v)
@@ -79,7 +79,7 @@ def stiff_force(joined: Joined, i: int) -> None:
 
 
 @kernel(inner=True)
-def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float, most: int) -> int:
+def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
     """From the modes in the search to those of contacts that give way by eps; systems solved, -1 where they go on.
 
     A primal-dual active set method: modes give forces and rates, which give modes.
@@ -90,32 +90,32 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
     for step in range(most):
         for c in range(rows.nc):
             fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
-        form_system(rows, polygon, contacts, joined.slope, reach, search.W, search.K)
-        if not factor_system(search.K, reach):
+        form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
+        if not factor_panels(search.trees, search.K, search.W[0]):
             return -1
         answer(rows, polygon, search, eps)
-        solve_system(search.K, reach, v)
-        place_rates(rows, polygon, v, contacts.s)
+        solve_panels(search.trees, search.K, v)
+        place_rates(rows, polygon, v, 1.0, contacts.s)
         for c in range(rows.nc):
             soft_force(rows, polygon, contacts, c, eps)
         for i in range(joined.p.shape[0]):
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
-        changed, _ = choose(rows, polygon, search, eps)
-        if not changed:
+        changed, misfit = choose(rows, polygon, search, eps, 1.0)
+        if not changed or misfit <= ROUNDING * search.speed:
             return step + 1
     return -1
 
 
 @kernel(inner=True)
-def keep_joints(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> int:
+def keep_joints(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     """Make the rows of joints rigid while contacts give way by eps; steps made, or -1."""
     joined = search.joined
     steps = 0
     for _ in range(JOINT_ROUNDS if joined.p.shape[0] > 0 else 0):
         for i in range(joined.p.shape[0]):
             joined.base[i] = joined.p[i]
-        more = descend(rows, polygon, search, reach, eps, STEPS_AT_ONCE)
+        more = descend(rows, polygon, search, eps, STEPS_AT_ONCE)
         if more < 0:
             return -1
         steps += more
@@ -134,7 +134,7 @@ def end_of_branch(search: Search) -> float:
 
 
 @kernel(inner=True)
-def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: bool) -> int:
+def select(rows: Rows, polygon: Polygon, search: Search, warm: bool) -> int:
     """Find the forces at `end_of_branch`; the systems solved, 0 where the branch ends before.
 
     ``warm``: forces from before are in the search; their modes are tried first.
@@ -145,15 +145,15 @@ def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: 
     solved = 0
     if warm:
         recover_velocity(rows, polygon, search)
-        choose(rows, polygon, search, 0.0)
-        solved = descend(rows, polygon, search, reach, end, STEPS_AT_ONCE)
+        choose(rows, polygon, search, 0.0, 1.0)
+        solved = descend(rows, polygon, search, end, STEPS_AT_ONCE)
         if solved > 0:
-            more = keep_joints(rows, polygon, search, reach, end)
+            more = keep_joints(rows, polygon, search, end)
             if more >= 0:
                 return solved + more
     for p in range(nv):
         search.v[p] = rows.v_free[p]
-    place_rates(rows, polygon, search.v, contacts.s)
+    place_rates(rows, polygon, search.v, 1.0, contacts.s)
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, contacts.own[c])
@@ -168,11 +168,11 @@ def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: 
     last = largest
     shrink = SHRINK
     solved = 0
-    choose(rows, polygon, search, eps)
+    choose(rows, polygon, search, eps, 1.0)
     while True:
         for c in range(rows.nc):
             search.before[c] = contacts.mode[c]
-        more = descend(rows, polygon, search, reach, eps, STEPS)
+        more = descend(rows, polygon, search, eps, STEPS)
         if more >= 0:
             solved += more
             for i in range(joined.p.shape[0]):
@@ -195,18 +195,18 @@ def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: 
                 free = joined.own[i] > 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]
                 joined.slope[i] = 1.0 / (joined.gamma[i] + JOINT_COMPLIANCE * joined.own[i]) if free else 0.0
         eps = max(end, shrink * last)
-    more = keep_joints(rows, polygon, search, reach, end)
+    more = keep_joints(rows, polygon, search, end)
     return 0 if more < 0 else solved + more
 
 
 @kernel(inner=True)
-def follow(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> int:
+def follow(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     """From the modes in the search, on a branch, to a smaller compliance; the systems solved, 0 where that failed."""
     joined = search.joined
     for i in range(joined.p.shape[0]):
         joined.base[i] = joined.p[i]
-    solved = descend(rows, polygon, search, reach, eps, STEPS)
+    solved = descend(rows, polygon, search, eps, STEPS)
     if solved < 0:
         return 0
-    more = keep_joints(rows, polygon, search, reach, eps)
+    more = keep_joints(rows, polygon, search, eps)
     return 0 if more < 0 else solved + more

@@ -171,17 +171,14 @@ def compliance_of(world: PackedWorld, ints: IntArray) -> tuple[float, float]:
 
 @kernel(inner=True)
 def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: int) -> None:
-    """Fill spans and reach of island ``i``."""
+    """Fill spans of island ``i``, and where its trees start."""
     first = work.contact_start[i]
     nc = work.contact_start[i + 1] - first
-    nv = work.island_nv[i]
     r = edges // 2
-    for n in range(work.tree_start[i], work.tree_start[i + 1]):
-        k = work.island_trees[n]
-        begin = work.local[k]
-        end = begin + world.trees[k + 1, TREE_DOF] - world.trees[k, TREE_DOF]
-        for j in range(begin, end):
-            island.reach[j] = end
+    trees = work.tree_start[i + 1] - work.tree_start[i]
+    for n in range(trees):
+        island.starts[n] = work.local[work.island_trees[work.tree_start[i] + n]]
+    island.starts[trees] = work.island_nv[i]
     for c in range(nc):
         index = work.island_contacts[first + c]
         lower = world.bodies[work.contact_int[index, BODY_B], BODY_TREE]
@@ -195,15 +192,11 @@ def place_spans(world: PackedWorld, work: Work, island: Island, i: int, edges: i
         span[1] = span[0] + world.trees[lower + 1, TREE_DOF] - world.trees[lower, TREE_DOF]
         span[2] = work.local[upper]
         span[3] = span[2] + world.trees[upper + 1, TREE_DOF] - world.trees[upper, TREE_DOF]
-        for j in range(span[0], span[1]):
-            island.reach[j] = max(island.reach[j], span[3])
         if lower == upper:
             span[2] = span[1]
         for row in range(nc + c * r, nc + (c + 1) * r):
             for j in range(4):
                 island.spans[row, j] = span[j]
-    for j in range(1, nv):
-        island.reach[j] = max(island.reach[j], island.reach[j - 1])
 
 
 @kernel(inner=True)
@@ -221,7 +214,7 @@ def complete_rows(island: Island, m: int, nv: int) -> None:
 
 @kernel(inner=True)
 def build_blocks(world: PackedWorld, work: Work, island: Island, control: Control, parameters: Parameters) -> None:
-    """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, spans and reach, J and Y within the spans.
+    """Fill r, mu, k, gamma, gammaE, Mv, v_free of the island in progress, starts and spans, J and Y within the spans.
 
     The velocity of a kinematic body is in k: N v+ - n . V + kN >= 0, and F v+ - d . V is the slip.
     """

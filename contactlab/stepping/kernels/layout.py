@@ -286,7 +286,7 @@ class Island(NamedTuple):
     frame: FloatArray  # 6 nv scratch: motion of one contact's point, and the response to it
     turns: FloatArray  # (r, 2) cosines and sines of the friction directions
     spans: IntArray  # (m, 4) columns of each row that are filled; the others are while M is assembled
-    reach: IntArray  # nv: see contactlab.formulation.kernels.proposal
+    starts: IntArray  # trees + 1: first velocity of each tree
     k: FloatArray  # m
     gamma: FloatArray  # m
     gammaE: FloatArray  # ncone

@@ -70,7 +70,7 @@ def next_island(
     if contacts_alone and nc > 0 and control.propose != 0:
         control.proposed = propose(
             rows,
-            island.reach[: control.nv],
+            island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1],
             control.select != 0,
             control.has_z0 != 0,
             island.z0[:n],
@@ -119,15 +119,14 @@ def propose_with_joints(
     """Write the forces selected of contacts and rows of joints into z; whether they solve the LCP."""
     if control.propose == 0 or control.select == 0 or control.nc == 0 or control.ncone != control.nc:
         return False
-    reach = island.reach[: control.nv]
-    for p in range(control.nv):
-        reach[p] = control.nv
+    starts = island.starts[:2]
+    starts[1] = control.nv
     z = island.z[: control.n]
     z0 = island.z0[: control.n]
     tolerance = parameters.tolerance
     warm = control.has_z0 != 0
     w, wf, wi = island.w[: control.n], island.proposal_floats, island.proposal_ints
-    return select_with_joints(rows, reach, warm, z0, tolerance, wf, wi, M, q, z, w, island.measures) != 0
+    return select_with_joints(rows, starts, warm, z0, tolerance, wf, wi, M, q, z, w, island.measures) != 0
 
 
 @kernel(inline=True)

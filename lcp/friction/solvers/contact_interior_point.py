@@ -20,6 +20,8 @@ from lcp.traits import Traits
 if TYPE_CHECKING:
     from lcp.kernels.body_blocks import BlockFactors, BodySystem
 
+# Edges of the pyramids.
+_EDGES = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 # Starts of the path in units of the problem, and the power of the corrector.
 _STARTS = ((10.0, 1.0), (1.0, 2.0), (100.0, 1.0))
 # Means of z w, in units of the problem, at which the cones are tried, with factorisations for pyramid and cone.
@@ -125,25 +127,27 @@ class _Run:
 
     def _path(self, start: float, power: float, tolerance: float) -> bool:
         """Follow the central path from one start."""
-        from lcp.kernels.pyramid_interior_point import UNKNOWNS, InteriorWork, follow_path, impulses_of
+        from lcp.kernels.pyramid_interior_point import InteriorWork, follow_path, impulses_of
 
         nc, bodies = self.problem.nc, self.system.y_free.shape
         system = self.system._replace(mu=np.maximum(self.system.mu, _LEAST_MU))
         # The slack of the cone is an impulse, its multiplier a velocity.
-        z, w = np.full((nc, UNKNOWNS), start * self.speed), np.full((nc, UNKNOWNS), start * self.speed)
+        z, w = np.full((nc, len(_EDGES) + 2), start * self.speed), np.full((nc, len(_EDGES) + 2), start * self.speed)
         z[:, :-1] /= system.weight[:, None]
         w[:, -1] /= system.weight
         unit = float(np.median(z * w)) / start**2
-        six, three, motion = (nc, UNKNOWNS), (nc, 3), bodies
+        six, three, motion = (nc, len(_EDGES) + 2), (nc, 3), bodies
         shapes = (six,) * 6 + ((nc, 3, 3), *(three,) * 4, *(motion,) * 4)
         work = InteriorWork(*(np.zeros(shape) for shape in shapes))
-        p = np.zeros(three)
+        p, edges = np.zeros(three), np.array(_EDGES)
         for share, of_pyramid, of_cone in _TRIES:
             if self.left == 0:
                 return False
-            steps, mean = follow_path(system, self.factors, work, power, share * unit, min(_PATH, self.left), z, w)
+            steps, mean = follow_path(
+                system, self.factors, work, edges, power, share * unit, min(_PATH, self.left), z, w
+            )
             self.spent += steps
-            impulses_of(z, p)
+            impulses_of(edges, z, p)
             if not np.isfinite(p).all():
                 return False
             refined, residual = self._refine(p, False, 1e-2 * share, of_pyramid)

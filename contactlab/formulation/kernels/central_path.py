@@ -1,0 +1,277 @@
+"""Modes of contacts that give way, by an interior point: where an active set method goes round in circles.
+
+The central path (`lcp.kernels.pyramid_interior_point`) of the friction pyramids, each contact giving way by eps along
+its normal and tangents, leads from any state of motion to one where modes show. A step of it is a system of
+`mode_system`; the slopes are those of the barrier.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.proximal_points import choose
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import Search
+from contactlab.formulation.kernels.selection import descend
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+from lcp.kernels.pyramid_interior_point import (
+    BACK_OFF,
+    CENTRE,
+    CENTRING,
+    FAILURES,
+    LEAST_STEP,
+    PREDICT,
+    SHORT,
+    InteriorWork,
+    aim,
+    fill_misses,
+    fill_steps,
+    impulses_of,
+    linearise,
+)
+
+# Means of z w, in units of the problem, at which modes are looked at; steps to each, and of the active set from there.
+MEANS: Final = (1e-11, 1e-14)
+PATH_STEPS: Final = 40
+MODE_STEPS: Final = 8
+# A force tells from a rate by this share of its row's own response.
+SHARE: Final = 1e-5
+# Without any friction a pyramid has no inside.
+LEAST_MU: Final = 1e-3
+
+
+class Path(NamedTuple):
+    """A point of the central path, and memory for the next step."""
+
+    mu: FloatArray  # (nc,)
+    edges: FloatArray  # (k, 2) of the pyramids
+    z: FloatArray  # (nc, k + 2) variables of each contact's LCP
+    w: FloatArray
+    work: InteriorWork
+
+
+@kernel
+def path_floats(nc: int, nr: int) -> int:
+    """Numbers that the path keeps."""
+    return 16 * (nc + nr) + (2 * THREE + THREE * THREE + 1) * nc
+
+
+@kernel(inner=True)
+def lay_out_path(polygon: Polygon, search: Search, memory: FloatArray) -> Path:
+    """Cut it from its memory."""
+    contacts = search.contacts
+    nc = contacts.mode.shape[0]
+    width = 2 * polygon.r + 2
+    size = nc * width
+    z = rows_at(memory, 0, nc, width)
+    w = rows_at(memory, size, nc, width)
+    dz = rows_at(memory, 2 * size, nc, width)
+    dw = rows_at(memory, 3 * size, nc, width)
+    second = rows_at(memory, 4 * size, nc, width)
+    miss = rows_at(memory, 5 * size, nc, width)
+    d = rows_at(memory, 6 * size, nc, width)
+    e = rows_at(memory, 7 * size, nc, width)
+    at = 8 * size
+    g = rows_at(memory, at, nc, THREE)
+    du = rows_at(memory, at + 3 * nc, nc, THREE)
+    D = memory[at + 6 * nc : at + 15 * nc].reshape(nc, THREE, THREE)
+    mu = memory[at + 15 * nc : at + 16 * nc]
+    p, s = contacts.p, contacts.s
+    # The last four belong to another way to solve its systems.
+    work = InteriorWork(dz, dw, second, miss, d, e, D, g, p, s, du, s, s, s, s)
+    return Path(mu, polygon.turns[: 2 * polygon.r], z, w, work)
+
+
+@kernel(inner=True)
+def give_way(gamma: float, eps: float, D: FloatArray, g: FloatArray) -> None:
+    """Turn dp = g - D du, u = s + E p of a contact that gives way, into dp = g - D ds, in place.
+
+    E has gamma + eps along the normal and eps across it; of D the first row has but its first entry.
+    """
+    normal = 1.0 / (1.0 + D[0, 0] * (gamma + eps))
+    a = 1.0 + eps * D[1, 1]
+    b = eps * D[1, 2]
+    c = eps * D[2, 1]
+    d = 1.0 + eps * D[2, 2]
+    inverse = 1.0 / (a * d - b * c)
+    D[0, 0] *= normal
+    g[0] *= normal
+    coupled = gamma + eps
+    g1 = g[1] - coupled * D[1, 0] * g[0]
+    g2 = g[2] - coupled * D[2, 0] * g[0]
+    x1 = D[1, 0] * (1.0 - coupled * D[0, 0])
+    x2 = D[2, 0] * (1.0 - coupled * D[0, 0])
+    g[1] = inverse * (d * g1 - b * g2)
+    g[2] = inverse * (a * g2 - c * g1)
+    y1, z1, y2, z2 = D[1, 1], D[1, 2], D[2, 1], D[2, 2]
+    D[1, 0] = inverse * (d * x1 - b * x2)
+    D[2, 0] = inverse * (a * x2 - c * x1)
+    D[1, 1] = inverse * (d * y1 - b * y2)
+    D[2, 1] = inverse * (a * y2 - c * y1)
+    D[1, 2] = inverse * (d * z1 - b * z2)
+    D[2, 2] = inverse * (a * z2 - c * z1)
+
+
+@kernel(inner=True)
+def fill_rows(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
+    """Fill B of a contact's three rows from the slope D along normal and axes."""
+    skew = polygon.skew
+    stretch = polygon.stretch
+    for i in range(THREE):
+        B[i, 0] = D[i, 0]
+        B[i, 1] = D[i, 1] + skew * D[i, 2]
+        B[i, 2] = stretch * D[i, 2]
+    for j in range(THREE):
+        B[1, j] += skew * B[2, j]
+        B[2, j] *= stretch
+    if polygon.r == 1:
+        for i in range(THREE):
+            B[i, 2] = 0.0
+            B[2, i] = 0.0
+
+
+@kernel(inner=True)
+def mean_product(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float) -> float:
+    """Fill p, v and s of z, and miss = w - (M z + q); the mean of z w is returned."""
+    contacts, v = search.contacts, search.v
+    impulses_of(path.edges, path.z, contacts.p)
+    for i in range(v.shape[0]):
+        v[i] = rows.v_free[i]
+    for c in range(rows.nc):
+        push(rows, polygon, c, contacts.p[c], v)
+    place_rates(rows, polygon, v, 1.0, contacts.s)
+    u = path.work.du
+    for c in range(rows.nc):
+        u[c, 0] = contacts.s[c, 0] + (rows.gamma[c] + eps) * contacts.p[c, 0]
+        u[c, 1] = contacts.s[c, 1] + eps * contacts.p[c, 1]
+        u[c, 2] = contacts.s[c, 2] + eps * contacts.p[c, 2]
+    return fill_misses(path.edges, path.mu, path.z, path.w, u, path.work.miss)
+
+
+@kernel(inner=True)
+def move(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, form: bool) -> bool:
+    """Fill du of a step; the matrix is formed where asked. False where it has no factors."""
+    contacts, work, dv = search.contacts, path.work, search.trial
+    for i in range(dv.shape[0]):
+        dv[i] = 0.0
+    for c in range(rows.nc):
+        give_way(rows.gamma[c], eps, work.D[c], work.g[c])
+        push(rows, polygon, c, work.g[c], dv)
+        if form:
+            fill_rows(polygon, work.D[c], contacts.B[c])
+    if form:
+        form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
+        if not factor_panels(search.trees, search.K, search.W[0]):
+            return False
+    solve_panels(search.trees, search.K, dv)
+    place_rates(rows, polygon, dv, 0.0, work.du)
+    for c in range(rows.nc):
+        D = work.D[c]
+        du = work.du[c]
+        g = work.g[c]
+        x = du[0]
+        y = du[1]
+        z = du[2]
+        du[0] += (rows.gamma[c] + eps) * (g[0] - D[0, 0] * x)
+        du[1] += eps * (g[1] - D[1, 0] * x - D[1, 1] * y - D[1, 2] * z)
+        du[2] += eps * (g[2] - D[2, 0] * x - D[2, 1] * y - D[2, 2] * z)
+    return True
+
+
+@kernel(inner=True)
+def start_path(rows: Rows, polygon: Polygon, search: Search, path: Path, start: float) -> float:
+    """Fill z and w of a start, in units of the problem; the product z w in these units is returned."""
+    contacts = search.contacts
+    place_rates(rows, polygon, rows.v_free, 1.0, contacts.s)
+    speed = 0.0
+    for c in range(rows.nc):
+        for i in range(THREE):
+            speed = max(speed, abs(contacts.s[c, i]))
+    if speed == 0.0:
+        speed = 1.0
+    total = 0.0
+    for c in range(rows.nc):
+        own = max(contacts.own[c], tangential_response(rows, polygon, contacts, c))
+        path.mu[c] = max(rows.mu[c], LEAST_MU)
+        last = path.z.shape[1] - 1
+        for i in range(last):
+            path.z[c, i] = start * speed / own
+            path.w[c, i] = start * speed
+        path.z[c, last] = start * speed
+        path.w[c, last] = start * speed / own
+        total += speed * speed / own
+    return total / rows.nc
+
+
+@kernel(inner=True)
+def follow_path(
+    rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, power: float, target: float, budget: int
+) -> tuple[int, float]:
+    """Move along the path until the mean of z w is ``target``; steps made, and that mean. p, v and s are those of z.
+
+    The corrector aims at the predictor's share of the mean, to the ``power`` given.
+    """
+    z, w, work = path.z, path.w, path.work
+    steps = 0
+    failures = 0
+    mean = mean_product(rows, polygon, search, path, eps)
+    while mean > target and steps < budget and failures < FAILURES:
+        steps += 1
+        for c in range(rows.nc):
+            for i in range(z.shape[1]):
+                work.second[c, i] = 0.0
+        longest = 0.0
+        goal = 0.0
+        for stage in range(3):
+            if stage == CENTRE:
+                if longest >= LEAST_STEP:
+                    break
+                for c in range(rows.nc):
+                    for i in range(z.shape[1]):
+                        work.second[c, i] = 0.0
+                goal = CENTRING * mean
+            linearise(path.edges, path.mu, z, w, goal, work)
+            if not move(rows, polygon, search, path, eps, stage == PREDICT):
+                return steps, mean
+            longest = fill_steps(path.edges, path.mu, z, w, goal, work)
+            if stage == PREDICT:
+                goal = aim(z, w, longest, mean, power, work)
+        step = min(1.0, BACK_OFF * longest)
+        if step < SHORT:
+            failures += 1
+        if step == 0.0:
+            break
+        for c in range(rows.nc):
+            for i in range(z.shape[1]):
+                z[c, i] += step * work.dz[c, i]
+                w[c, i] += step * work.dw[c, i]
+        mean = mean_product(rows, polygon, search, path, eps)
+    return steps, mean
+
+
+@kernel(inner=True)
+def select_by_path(
+    rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, start: float, power: float
+) -> int:
+    """Find the forces of contacts that give way by eps from the path of a start; the systems solved, 0 without any.
+
+    For eps = 0 forces of the rigid problem are near, inside the set of all where it has many, and no modes are chosen.
+    """
+    unit = start_path(rows, polygon, search, path, start)
+    solved = 0
+    for share in MEANS:
+        steps, mean = follow_path(rows, polygon, search, path, eps, power, share * unit, PATH_STEPS)
+        solved += steps
+        if mean > share * unit:
+            return 0
+        if eps > 0.0:
+            choose(rows, polygon, search, eps, SHARE)
+            steps = descend(rows, polygon, search, eps, MODE_STEPS)
+            if steps > 0:
+                return solved + steps
+    return solved if eps == 0.0 else 0

@@ -1,0 +1,340 @@
+"""LU factors of a matrix with the sparsity of an island: a block for every tree, and for every two that touch.
+
+Trees are eliminated in an order of little fill (minimum degree, Tinney and Walker 1967), without pivoting. What
+elimination makes of the rows of a tree is held in two panels: ``upper`` (n, w), its n rows in the columns of the tree
+itself and of those that come later, and ``lower`` (n, w - n), its columns in the rows of the later ones, transposed.
+Both stand in one array of nv^2 numbers at most.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from contactlab.formulation.kernels.spans import columns
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+
+
+class Elimination(NamedTuple):
+    """The order in which the trees of an island are eliminated, and where the panels stand."""
+
+    starts: IntArray  # (nt + 1,) first velocity of each tree
+    order: IntArray  # (nt,) the tree at each place
+    width: IntArray  # (nt,) of each tree's upper panel
+    at: IntArray  # (nt,) where that panel begins; the lower one follows it
+    fill: IntArray  # (nt + 1,) by place, into the next two
+    later: IntArray  # trees that follow and are coupled, in the order of elimination
+    offset: IntArray  # their columns in the upper panel
+    pairs: IntArray  # (nc, 3) of each contact its trees, the earlier one first, -1 for none, and the other one's column
+    degree: IntArray  # (nt,) scratch, then the place of each tree
+    runs: IntArray  # (nt + 1, 2) scratch
+    beside: IntArray  # (nt, nt) scratch: whether two trees are coupled
+
+
+@kernel
+def elimination_ints(nc: int, nt: int) -> int:
+    """Length of its workspace."""
+    return 3 * nc + 7 * nt + 3 + nt * nt + nt * (nt - 1)
+
+
+@kernel(inner=True)
+def lay_out_elimination(starts: IntArray, nc: int, wi: IntArray) -> Elimination:
+    """Cut it from its workspace."""
+    nt = starts.shape[0] - 1
+    pairs = rows_at(wi, 0, nc, 3)
+    at = 3 * nc
+    order = wi[at : at + nt]
+    width = wi[at + nt : at + 2 * nt]
+    begin = wi[at + 2 * nt : at + 3 * nt]
+    degree = wi[at + 3 * nt : at + 4 * nt]
+    fill = wi[at + 4 * nt : at + 5 * nt + 1]
+    at += 5 * nt + 1
+    runs = rows_at(wi, at, nt + 1, 2)
+    at += 2 * (nt + 1)
+    beside = rows_at(wi, at, nt, nt)
+    at += nt * nt
+    most = nt * (nt - 1) // 2
+    later = wi[at : at + most]
+    offset = wi[at + most : at + 2 * most]
+    return Elimination(starts, order, width, begin, fill, later, offset, pairs, degree, runs, beside)
+
+
+@kernel(inline=True)
+def tree_at(starts: IntArray, column: int) -> int:
+    """The tree that begins at a column."""
+    low = 0
+    high = starts.shape[0] - 2
+    while low < high:
+        middle = (low + high) // 2
+        if starts[middle] < column:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel(inner=True)
+def order_elimination(trees: Elimination, spans: IntArray) -> None:
+    """Find the order for contacts in the given spans, of none in all columns, and place the panels."""
+    starts, order, fill, later, offset, pairs = (
+        trees.starts,
+        trees.order,
+        trees.fill,
+        trees.later,
+        trees.offset,
+        trees.pairs,
+    )
+    nt = order.shape[0]
+    nv = int(starts[nt])
+    degree, beside = trees.degree, trees.beside
+    for k in range(nt):
+        degree[k] = 0
+        for j in range(nt):
+            beside[k, j] = 0
+    for c in range(pairs.shape[0]):
+        begin, _, other, end = columns(spans, c, nv)
+        a = tree_at(starts, begin)
+        b = tree_at(starts, other) if other < end else -1
+        pairs[c, 0] = a
+        pairs[c, 1] = b
+        pairs[c, 2] = 0
+        if b >= 0 and beside[a, b] == 0:
+            beside[a, b] = beside[b, a] = 1
+            degree[a] += 1
+            degree[b] += 1
+    at = 0
+    count = 0
+    for place in range(nt):
+        k = 0
+        least = nt
+        for j in range(nt):
+            if 0 <= degree[j] < least:
+                k = j
+                least = degree[j]
+        order[place] = k
+        fill[place] = count
+        for j in range(nt):
+            if beside[k, j] != 0 and degree[j] >= 0:
+                later[count] = j
+                count += 1
+        degree[k] = -1
+        for x in range(fill[place], count):
+            a = later[x]
+            degree[a] -= 1
+            for y in range(fill[place], x):
+                b = later[y]
+                if beside[a, b] == 0:
+                    beside[a, b] = beside[b, a] = 1
+                    degree[a] += 1
+                    degree[b] += 1
+    fill[nt] = count
+    # From here on degree is the place of a tree.
+    for place in range(nt):
+        degree[order[place]] = place
+    for place in range(nt):
+        k = order[place]
+        n = starts[k + 1] - starts[k]
+        width = n
+        for x in range(fill[place], fill[place + 1]):
+            j = later[x]
+            y = x
+            while y > fill[place] and degree[later[y - 1]] > degree[j]:
+                later[y] = later[y - 1]
+                y -= 1
+            later[y] = j
+        for x in range(fill[place], fill[place + 1]):
+            offset[x] = width
+            width += starts[later[x] + 1] - starts[later[x]]
+        trees.width[k] = width
+        trees.at[k] = at
+        at += n * (2 * width - n)
+    for c in range(pairs.shape[0]):
+        a = pairs[c, 0]
+        b = pairs[c, 1]
+        if b >= 0:
+            if degree[b] < degree[a]:
+                a, b = b, a
+            pairs[c, 0] = a
+            pairs[c, 1] = b
+            x = fill[degree[a]]
+            while later[x] != b:
+                x += 1
+            pairs[c, 2] = offset[x]
+
+
+@kernel(inline=True)
+def panel_size(trees: Elimination) -> int:
+    """How many numbers the panels take."""
+    nt = trees.order.shape[0]
+    k = trees.order[nt - 1]
+    n = trees.starts[k + 1] - trees.starts[k]
+    return trees.at[k] + n * n
+
+
+@kernel(inline=True)
+def upper_panel(trees: Elimination, K: FloatArray, k: int) -> FloatArray:
+    """The rows of tree k."""
+    return rows_at(K, trees.at[k], trees.starts[k + 1] - trees.starts[k], trees.width[k])
+
+
+@kernel(inline=True)
+def lower_panel(trees: Elimination, K: FloatArray, k: int) -> FloatArray:
+    """The columns of tree k below its own block, transposed."""
+    n = trees.starts[k + 1] - trees.starts[k]
+    return rows_at(K, trees.at[k] + n * trees.width[k], n, trees.width[k] - n)
+
+
+@kernel(inner=True)
+def take_times(factor: float, x: FloatArray, y: FloatArray) -> None:
+    """y -= factor x."""
+    for j in range(y.shape[0]):
+        y[j] -= factor * x[j]
+
+
+@kernel(inner=True)
+def factor_panels(trees: Elimination, K: FloatArray, total: FloatArray) -> bool:
+    """LU of K in place; False where a pivot vanishes. ``total`` (nv,) is scratch."""
+    starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
+    for place in range(trees.order.shape[0]):
+        k = trees.order[place]
+        upper = upper_panel(trees, K, k)
+        lower = lower_panel(trees, K, k)
+        n, width = upper.shape
+        for p in range(n):
+            if not abs(upper[p, p]) > 1e-12:
+                return False
+            inverse = 1.0 / upper[p, p]
+            for i in range(p + 1, n):
+                factor = upper[i, p] * inverse
+                if factor != 0.0:
+                    take_times(factor, upper[p, p + 1 :], upper[i, p + 1 :])
+                upper[i, p] = factor
+            if width > n:
+                row = lower[p]
+                for q in range(p):
+                    if upper[q, p] != 0.0:
+                        take_times(upper[q, p], lower[q], row)
+                for j in range(width - n):
+                    row[j] *= inverse
+        for x in range(fill[place], fill[place + 1]):
+            a = later[x]
+            at = offset[x]
+            size = starts[a + 1] - starts[a]
+            rows = upper_panel(trees, K, a)
+            below = lower_panel(trees, K, a)
+            runs = find_runs(trees, x, fill[place + 1], width)
+            last = width - at
+            for r in range(size):
+                # What tree k makes of row r of tree a, and of its column r.
+                products(lower, at - n + r, upper, at, total[:last])
+                take_runs(trees.runs, runs, 0, total, rows[r])
+                if last > size:
+                    products(upper, at + r, lower, at - n + size, total[: last - size])
+                    take_runs(trees.runs, runs, size, total, below[r])
+    return True
+
+
+@kernel(inner=True)
+def products(left: FloatArray, column: int, right: FloatArray, first: int, total: FloatArray) -> None:
+    """Fill total with a column of one panel times the columns of the other one from ``first`` on."""
+    n = left.shape[0]
+    size = total.shape[0]
+    done = 0
+    if n >= 6:
+        a, b, c = left[0, column], left[1, column], left[2, column]
+        d, e, f = left[3, column], left[4, column], left[5, column]
+        t, u, v = right[0, first:], right[1, first:], right[2, first:]
+        x, y, z = right[3, first:], right[4, first:], right[5, first:]
+        for j in range(size):
+            total[j] = (a * t[j] + b * u[j] + c * v[j]) + (d * x[j] + e * y[j] + f * z[j])
+        done = 6
+    else:
+        for j in range(size):
+            total[j] = 0.0
+    for p in range(done, n):
+        factor = left[p, column]
+        row = right[p, first:]
+        for j in range(size):
+            total[j] += factor * row[j]
+
+
+@kernel(inner=True)
+def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
+    """Find where the trees later[x:end] stand in the panels of the first of them, as runs of columns; their number.
+
+    A run is where it begins among the columns of these trees, and where in the panel; the next one ends it.
+    """
+    later, offset, runs = trees.later, trees.offset, trees.runs
+    own = later[x]
+    y = trees.fill[trees.degree[own]]
+    count = 0
+    for e in range(x, end):
+        to = 0
+        if e > x:
+            while later[y] != later[e]:
+                y += 1
+            to = offset[y]
+        begin = offset[e] - offset[x]
+        if count == 0 or to - runs[count - 1, 1] != begin - runs[count - 1, 0]:
+            runs[count, 0] = begin
+            runs[count, 1] = to
+            count += 1
+    runs[count, 0] = width - offset[x]
+    return count
+
+
+@kernel(inner=True)
+def take_runs(runs: IntArray, count: int, skip: int, total: FloatArray, row: FloatArray) -> None:
+    """Take the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
+    for i in range(count):
+        begin = max(runs[i, 0] - skip, 0)
+        source = total[begin : runs[i + 1, 0] - skip]
+        target = row[runs[i, 1] + begin - (runs[i, 0] - skip) - skip :]
+        for j in range(source.shape[0]):
+            target[j] -= source[j]
+
+
+@kernel(inner=True)
+def solve_panels(trees: Elimination, K: FloatArray, x: FloatArray) -> None:
+    """Put K^-1 x in place of x (nv,), K as factored."""
+    starts, fill, later, offset = trees.starts, trees.fill, trees.later, trees.offset
+    nt = trees.order.shape[0]
+    for place in range(nt):
+        k = trees.order[place]
+        upper = upper_panel(trees, K, k)
+        lower = lower_panel(trees, K, k)
+        n = upper.shape[0]
+        own = x[starts[k] : starts[k + 1]]
+        for p in range(n):
+            value = own[p]
+            if value != 0.0:
+                for i in range(p + 1, n):
+                    own[i] -= upper[i, p] * value
+        for e in range(fill[place], fill[place + 1]):
+            b = later[e]
+            other = x[starts[b] : starts[b + 1]]
+            begin = offset[e] - n
+            for p in range(n):
+                take_times(own[p], lower[p, begin : begin + other.shape[0]], other)
+    for backwards in range(nt):
+        place = nt - 1 - backwards
+        k = trees.order[place]
+        upper = upper_panel(trees, K, k)
+        n = upper.shape[0]
+        own = x[starts[k] : starts[k + 1]]
+        for e in range(fill[place], fill[place + 1]):
+            b = later[e]
+            other = x[starts[b] : starts[b + 1]]
+            begin = offset[e]
+            for p in range(n):
+                total = 0.0
+                for j in range(other.shape[0]):
+                    total += upper[p, begin + j] * other[j]
+                own[p] -= total
+        for down in range(n):
+            p = n - 1 - down
+            total = own[p]
+            for j in range(p + 1, n):
+                total -= upper[p, j] * own[j]
+            own[p] = total / upper[p, p]

@@ -136,7 +136,7 @@ def new_island(
     *,
     moments: bool = False,
 ) -> Island:
-    """Arrays of the island in progress, for ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
+    """Arrays of an island in progress: ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
     With ``moments`` every contact may have torsional and rolling friction.

@@ -15,7 +15,7 @@ from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.proximal_points import choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search
-from contactlab.formulation.kernels.selection import descend
+from contactlab.formulation.kernels.selection import descend, end_of_branch
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -255,13 +255,9 @@ def follow_path(
 
 
 @kernel(inner=True)
-def select_by_path(
-    rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, start: float, power: float
-) -> int:
-    """Find the forces of contacts that give way by eps from the path of a start; the systems solved, 0 without any.
-
-    For eps = 0 forces of the rigid problem are near, inside the set of all where it has many, and no modes are chosen.
-    """
+def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, start: float, power: float) -> int:
+    """Find the forces at `end_of_branch` from the path of a start; the systems solved, 0 where that failed."""
+    eps = end_of_branch(search)
     unit = start_path(rows, polygon, search, path, start)
     solved = 0
     for share in MEANS:
@@ -269,9 +265,16 @@ def select_by_path(
         solved += steps
         if mean > share * unit:
             return 0
-        if eps > 0.0:
-            choose(rows, polygon, search, eps, SHARE)
-            steps = descend(rows, polygon, search, eps, MODE_STEPS)
-            if steps > 0:
-                return solved + steps
-    return solved if eps == 0.0 else 0
+        choose(rows, polygon, search, eps, SHARE)
+        steps = descend(rows, polygon, search, eps, MODE_STEPS)
+        if steps > 0:
+            return solved + steps
+    return 0
+
+
+@kernel(inner=True)
+def near_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> int:
+    """Find forces near some of the rigid problem, inside the set of all where it has many; the systems solved."""
+    unit = start_path(rows, polygon, search, path, 1.0)
+    solved, _ = follow_path(rows, polygon, search, path, 0.0, 1.0, MEANS[-1] * unit, PATH_STEPS)
+    return solved

@@ -12,17 +12,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
+from contactlab.formulation.kernels.block_gauss_seidel import sweep
+from contactlab.formulation.kernels.central_path import lay_out_path, near_by_path, path_floats, select_by_path
+from contactlab.formulation.kernels.contact_response import Polygon
 from contactlab.formulation.kernels.elimination import order_elimination
+from contactlab.formulation.kernels.proximal_newton import approach, approach_floats, lay_out_approach
 from contactlab.formulation.kernels.proximal_points import harden
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import (
+    Search,
     as_before,
     fill_own,
     give_forces,
     lay_out,
     polygon_of,
+    recover_velocity,
     search_floats,
     search_own,
     take_forces,
@@ -46,18 +51,23 @@ SOFT: Final = 1e-4
 KEPT: Final = 1e-5
 # From the end of the branch to where it is followed closer.
 CLOSER: Final = 1e-3
-# Attempts to select: along the branch, closer, then central paths from starts, with powers of the corrector, at shares
-# of the compliance of the end of the branch.
+# Attempts: selected along the branch, and closer; by a central path; not selected, from a path of the rigid problem and
+# again after sweeps; selected by the path of another start.
 BRANCH: Final = 0
 FOLLOW: Final = 1
+PATH: Final = 2
+RIGID: Final = 3
+AGAIN: Final = 4
 ATTEMPTS: Final = 6
-PATHS: Final = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 3.0, 1.0), (10.0, 1.0, 1.0), (1.0, 3.0, 1e-2), (1.0, 1.0, 0.0))
+MANY_SWEEPS: Final = 300
 
 
 @kernel
 def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
-    return search_floats(nc, nr, nj, nv) + path_floats(nc, nr) + 3 * (nc + nr) + 2 * (2 * nr + 1)
+    return (
+        search_floats(nc, nr, nj, nv) + path_floats(nc, nr) + approach_floats(nc, nv) + 3 * (nc + nr) + 2 * (2 * nr + 1)
+    )
 
 
 @kernel
@@ -115,17 +125,17 @@ def contact_forces(
         solved = follow(rows, polygon, search, eps)
     elif attempt > FOLLOW:
         if polygon.r > 0 and search.joined.p.shape[0] == 0:
-            start, power, share = PATHS[attempt]
-            eps = share * end_of_branch(search)
-            at = search_floats(nc, rows.nr, 0, rows.v_free.shape[0])
-            path = lay_out_path(polygon, search, wf[at : at + path_floats(nc, rows.nr)])
-            solved = select_by_path(rows, polygon, search, path, eps, start, power)
+            solved = without_branch(rows, polygon, search, attempt, wf)
+        if attempt in (RIGID, AGAIN):
+            give_forces(rows, polygon, search, z)
+            return 1 + solved if solved > 0 else 0
+        eps = end_of_branch(search)
     else:
         if warm:
             take_forces(rows, polygon, search, z0)
         if selected:
             eps = end_of_branch(search)
-            solved = select(rows, polygon, search, warm)
+            solved = select(rows, polygon, search, warm, z0)
     if selected:
         if solved == 0:
             return 0
@@ -137,6 +147,29 @@ def contact_forces(
     formed = harden(rows, polygon, search, eps)
     give_forces(rows, polygon, search, z)
     return 1 + solved + formed
+
+
+@kernel(inner=True)
+def without_branch(rows: Rows, polygon: Polygon, search: Search, attempt: int, wf: FloatArray) -> int:
+    """Later attempts, on contacts alone; the systems solved, 0 where that failed."""
+    nv = rows.v_free.shape[0]
+    at = search_floats(rows.nc, rows.nr, 0, nv)
+    end = at + path_floats(rows.nc, rows.nr)
+    path = lay_out_path(polygon, search, wf[at:end])
+    if attempt == PATH:
+        return select_by_path(rows, polygon, search, path, 1.0, 3.0)
+    memory = lay_out_approach(rows.nc, nv, wf[end : end + approach_floats(rows.nc, nv)])
+    solved = 0
+    if attempt == RIGID:
+        solved = near_by_path(rows, polygon, search, path)
+    elif attempt == AGAIN:
+        recover_velocity(rows, polygon, search)
+        for _ in range(MANY_SWEEPS):
+            sweep(rows, polygon, search, 0.0)
+    else:
+        return select_by_path(rows, polygon, search, path, 10.0, 1.0)
+    more = approach(rows, polygon, search, memory)
+    return solved + more if more > 0 else 0
 
 
 @kernel(inner=True)

@@ -39,15 +39,15 @@ ROUNDING: Final = 4e-16
 
 
 @kernel(inner=True)
-def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[bool, float]:
-    """Choose modes by what each force would be if it alone answered its rate; whether any changed, and the misfit.
+def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[int, float]:
+    """Choose modes by what each force would be if it alone answered its rate; how many changed, and the misfit.
 
     Contacts give way by eps, 0 where all is rigid; a force answers with a ``share`` of its row's own response besides.
     Forces are brought to new modes; the misfit is the largest speed by which a row is off its law, or for eps > 0 the
     one by which its contact would have to give way more.
     """
     contacts, joined = search.contacts, search.joined
-    changed = False
+    changed = 0
     misfit = 0.0
     aim = search.shift
     for c in range(rows.nc):
@@ -65,7 +65,7 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: floa
             misfit, eps * max(abs(p[0] - aim[0]), off) if eps > 0.0 else max(own * abs(p[0] - aim[0]), soft * off)
         )
         if mode != contacts.mode[c]:
-            changed = True
+            changed += 1
             contacts.mode[c] = mode
             force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
     for i in range(joined.p.shape[0]):
@@ -83,7 +83,7 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: floa
         misfit = max(misfit, (soft if eps > 0.0 else own) * abs(joined.p[i] - aimed))
         # Also from one bound to the other.
         if joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
-            changed = True
+            changed += 1
             if joined.slope[i] == 0.0:
                 joined.p[i] = aimed
     return changed, misfit
@@ -174,12 +174,12 @@ def harden(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     recover_velocity(rows, polygon, search)
     for _ in range(POINTS):
         changed, misfit = choose(rows, polygon, search, 0.0, 1.0)
-        if misfit <= ROUNDING * search.speed or not (changed or misfit < 0.5 * last):
+        if misfit <= ROUNDING * search.speed or (changed == 0 and not misfit < 0.5 * last):
             break
-        last = math.inf if changed else misfit
-        if changed:
+        last = math.inf if changed > 0 else misfit
+        if changed > 0:
             recover_velocity(rows, polygon, search)
-        if changed or (formed == 0 and eps == 0.0):
+        if changed > 0 or (formed == 0 and eps == 0.0):
             eps = 0.0
             for c in range(rows.nc):
                 normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)

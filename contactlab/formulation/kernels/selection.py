@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from contactlab.formulation.kernels.block_gauss_seidel import sweep
 from contactlab.formulation.kernels.contact_response import (
     THREE,
     Contacts,
@@ -24,8 +25,9 @@ from contactlab.formulation.kernels.elimination import factor_panels, solve_pane
 from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Joined, Search, recover_velocity
+from contactlab.formulation.kernels.search import Joined, Search, recover_velocity, take_forces
 from contactlab.formulation.kernels.spans import add_within, dot_within
+from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
@@ -35,10 +37,15 @@ SMALLEST_COMPLIANCE: Final = 1e-9
 SHRINK: Final = 0.03
 STEPS: Final = 8
 STEPS_AT_ONCE: Final = 6
+# So few modes may change at any time.
+FEW: Final = 8
+# Sweeps to forces near those selected, and contacts up to which the branch is followed where these do not lead there.
+SWEEPS: Final = 20
+SMALL: Final = 32
 # Steps after which the next one is longer; the factor, and the systems, with which a branch that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9
-MOST_SYSTEMS: Final = 40
+MOST_SYSTEMS: Final = 150
 # Rounds in which the forces of rows of joints are kept.
 JOINT_ROUNDS: Final = 3
 
@@ -82,7 +89,8 @@ def stiff_force(joined: Joined, i: int) -> None:
 def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
     """From the modes in the search to those of contacts that give way by eps; systems solved, -1 where they go on.
 
-    A primal-dual active set method: modes give forces and rates, which give modes.
+    A primal-dual active set method: modes give forces and rates, which give modes. Where many of these change at once,
+    they are not about to settle.
     """
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
@@ -102,8 +110,10 @@ def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int)
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
         changed, misfit = choose(rows, polygon, search, eps, 1.0)
-        if not changed or misfit <= ROUNDING * search.speed:
+        if changed == 0 or misfit <= ROUNDING * search.speed:
             return step + 1
+        if step > 0 and changed > max(FEW, rows.nc // 4):
+            return -1
     return -1
 
 
@@ -134,23 +144,56 @@ def end_of_branch(search: Search) -> float:
 
 
 @kernel(inner=True)
-def select(rows: Rows, polygon: Polygon, search: Search, warm: bool) -> int:
-    """Find the forces at `end_of_branch`; the systems solved, 0 where the branch ends before.
+def select(rows: Rows, polygon: Polygon, search: Search, warm: bool, z0: FloatArray) -> int:
+    """Find the forces at `end_of_branch`; the systems solved, 0 where that failed.
 
-    ``warm``: forces from before are in the search; their modes are tried first.
+    ``warm``: the forces of z0 are in the search; their modes are tried first.
     """
-    contacts, joined = search.contacts, search.joined
-    nv = search.v.shape[0]
     end = end_of_branch(search)
-    solved = 0
     if warm:
         recover_velocity(rows, polygon, search)
         choose(rows, polygon, search, 0.0, 1.0)
-        solved = descend(rows, polygon, search, end, STEPS_AT_ONCE)
+        solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
         if solved > 0:
-            more = keep_joints(rows, polygon, search, end)
-            if more >= 0:
-                return solved + more
+            return solved
+        take_forces(rows, polygon, search, z0)
+    else:
+        for c in range(rows.nc):
+            for i in range(THREE):
+                search.contacts.p[c, i] = 0.0
+        for i in range(search.joined.p.shape[0]):
+            search.joined.p[i] = search.joined.base[i]
+    if warm or rows.nc > SMALL:
+        recover_velocity(rows, polygon, search)
+        for _ in range(SWEEPS):
+            sweep(rows, polygon, search, end)
+        recover_velocity(rows, polygon, search)
+        for i in range(search.joined.p.shape[0]):
+            search.joined.base[i] = search.joined.p[i]
+        choose(rows, polygon, search, end, 1.0)
+        solved = settle(rows, polygon, search, end, STEPS)
+        if solved > 0:
+            return solved
+    # Of contacts alone there is another way, which is faster where there are many.
+    small = rows.nc <= SMALL or search.joined.p.shape[0] > 0
+    return follow_branch(rows, polygon, search, end) if small else 0
+
+
+@kernel(inner=True)
+def settle(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+    """From the modes in the search to forces at eps, rows of joints rigid; the systems solved, or 0."""
+    solved = descend(rows, polygon, search, eps, most)
+    if solved < 0:
+        return 0
+    more = keep_joints(rows, polygon, search, eps)
+    return 0 if more < 0 else solved + more
+
+
+@kernel(inner=True)
+def follow_branch(rows: Rows, polygon: Polygon, search: Search, end: float) -> int:
+    """Follow the forces from contacts that give way much to ``end``; the systems solved, 0 where the branch ends."""
+    contacts, joined = search.contacts, search.joined
+    nv = search.v.shape[0]
     for p in range(nv):
         search.v[p] = rows.v_free[p]
     place_rates(rows, polygon, search.v, 1.0, contacts.s)
@@ -205,8 +248,4 @@ def follow(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     joined = search.joined
     for i in range(joined.p.shape[0]):
         joined.base[i] = joined.p[i]
-    solved = descend(rows, polygon, search, eps, STEPS)
-    if solved < 0:
-        return 0
-    more = keep_joints(rows, polygon, search, eps)
-    return 0 if more < 0 else solved + more
+    return settle(rows, polygon, search, eps, STEPS)

@@ -1,0 +1,188 @@
+"""Proximal points from forces that are near: of growing weight, each by Newton's method with a line search.
+
+With forces p0 from before and a weight t = rho / own response of each row, the next ones are p = P(p0 - t s) at the
+rates s that they lead to (`lcp.kernels.proximal_contacts`). For a large rho, with the right modes, one is enough
+(`proximal_points.harden`); where modes are still to be found a small one tells them apart.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.contact_response import (
+    THREE,
+    Polygon,
+    fill_slope,
+    force_of,
+    mode_of,
+    place_rates,
+    tangential_response,
+)
+from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.proximal_points import ROUNDING
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import Search, recover_velocity
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+from lcp.kernels.body_blocks import copy_rows
+from lcp.kernels.proximal_contacts import HALVINGS, INNER, LEAST, LOWER, MOST, RAISE, SLOW, STEPS
+
+# rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
+FIRST: Final = 0.05
+NEAR: Final = 1e-2
+SYSTEMS: Final = 60
+# Misfits, in parts of the speed, at which it ends, and which are worth a verdict.
+ENOUGH: Final = 1e-15
+WORTH: Final = 1e-8
+
+
+class Approach(NamedTuple):
+    """Memory of the method."""
+
+    before: FloatArray  # (nc, 3) p0
+    best: FloatArray  # (nc, 3)
+    v: FloatArray  # (nv,)
+    F: FloatArray  # (nv,)
+    G: FloatArray  # (nv,)
+
+
+@kernel
+def approach_floats(nc: int, nv: int) -> int:
+    """Numbers that it keeps."""
+    return 2 * THREE * nc + 3 * nv
+
+
+@kernel(inner=True)
+def lay_out_approach(nc: int, nv: int, memory: FloatArray) -> Approach:
+    """Cut it from its memory."""
+    vectors = rows_at(memory, 6 * nc, 3, nv)
+    return Approach(
+        rows_at(memory, 0, nc, THREE), rows_at(memory, 3 * nc, nc, THREE), vectors[0], vectors[1], vectors[2]
+    )
+
+
+@kernel(inner=True)
+def natural_misfit(rows: Rows, polygon: Polygon, search: Search) -> float:
+    """Fill v and s of the forces; the largest speed by which a row is off its law."""
+    contacts = search.contacts
+    recover_velocity(rows, polygon, search)
+    misfit = 0.0
+    aim = search.shift
+    for c in range(rows.nc):
+        p = contacts.p[c]
+        s = contacts.s[c]
+        own = contacts.own[c]
+        soft = tangential_response(rows, polygon, contacts, c)
+        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / own
+        y = p[1] - s[1] / soft
+        z = p[2] - s[2] / soft
+        force_of(polygon, rows.mu[c], mode_of(polygon, rows.mu[c], x, y, z), x, y, z, aim)
+        misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
+    return misfit
+
+
+@kernel(inner=True)
+def excess(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: float, v: FloatArray) -> float:
+    """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; the largest |G| is returned."""
+    contacts = search.contacts
+    G = memory.G
+    place_rates(rows, polygon, v, 1.0, contacts.s)
+    for i in range(v.shape[0]):
+        G[i] = rows.v_free[i] - v[i]
+    for c in range(rows.nc):
+        s = contacts.s[c]
+        before = memory.before[c]
+        weight = rho / contacts.own[c]
+        soft = rho / tangential_response(rows, polygon, contacts, c)
+        x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[c])
+        y = before[1] - soft * s[1]
+        z = before[2] - soft * s[2]
+        contacts.mode[c] = mode_of(polygon, rows.mu[c], x, y, z)
+        force_of(polygon, rows.mu[c], contacts.mode[c], x, y, z, contacts.p[c])
+        push(rows, polygon, c, contacts.p[c], G)
+    largest = 0.0
+    for i in range(v.shape[0]):
+        largest = max(largest, abs(G[i]))
+    return largest
+
+
+@kernel(inner=True)
+def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: float) -> bool:
+    """Replace F by the step of the modes in the search; False where their system has no factors."""
+    contacts = search.contacts
+    for c in range(rows.nc):
+        weight = rho / contacts.own[c]
+        soft = rho / tangential_response(rows, polygon, contacts, c)
+        normal = weight / (1.0 + weight * rows.gamma[c])
+        fill_slope(polygon, rows.mu[c], contacts.mode[c], normal, soft, contacts.B[c])
+    form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
+    if not factor_panels(search.trees, search.K, search.W[0]):
+        return False
+    solve_panels(search.trees, search.K, memory.F)
+    return True
+
+
+@kernel(inner=True)
+def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach) -> int:
+    """Move forces that are near to ones of the rigid problem; the systems solved, 0 where they do not get there."""
+    contacts, v, trial = search.contacts, search.v, memory.v
+    nv = v.shape[0]
+    before, best = memory.before, memory.best
+    least = natural_misfit(rows, polygon, search)
+    if not least <= NEAR * search.speed:
+        return 0
+    copy_rows(contacts.p, before)
+    copy_rows(contacts.p, best)
+    last = least
+    rho = max(LEAST, min(FIRST * search.speed / max(least, 1e-12 * search.speed), MOST))
+    spent = 0
+    slow = 0
+    while least > ENOUGH * search.speed and spent < SYSTEMS:
+        size = excess(rows, polygon, search, memory, rho, v)
+        enough = INNER * least + ROUNDING * search.speed
+        steps = 0
+        while size > enough and steps < STEPS and spent < SYSTEMS:
+            steps += 1
+            spent += 1
+            for i in range(nv):
+                memory.F[i] = memory.G[i]
+            if not newton_step(rows, polygon, search, memory, rho):
+                break
+            share = 1.0
+            smaller = size
+            for _ in range(HALVINGS):
+                for i in range(nv):
+                    trial[i] = v[i] + share * memory.F[i]
+                smaller = excess(rows, polygon, search, memory, rho, trial)
+                if smaller < size:
+                    break
+                share *= 0.5
+            if not smaller < size:
+                break
+            for i in range(nv):
+                v[i] = trial[i]
+            size = smaller
+        misfit = natural_misfit(rows, polygon, search)
+        if misfit < least:
+            least = misfit
+            copy_rows(contacts.p, best)
+        if size <= enough or misfit <= last:
+            copy_rows(contacts.p, before)
+            slow = slow + 1 if misfit > SLOW * last else 0
+            if slow >= 2 or (steps <= 2 and misfit > 0.1 * last):
+                rho = min(RAISE * rho, MOST)
+                slow = 0
+            last = misfit
+        else:
+            rho *= LOWER
+            if rho < LEAST:
+                break
+            copy_rows(best, before)
+            copy_rows(best, contacts.p)
+            recover_velocity(rows, polygon, search)
+            last = least
+            slow = 0
+    copy_rows(best, contacts.p)
+    return spent if least <= WORTH * search.speed else 0

@@ -88,6 +88,7 @@ class VerificationReport:
     contacts: int
     conditions: tuple[ConditionReport, ...]
     failures: tuple[VerificationFailure, ...]
+    selection: object = None
 
     @property
     def failed(self) -> int:

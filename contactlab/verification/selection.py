@@ -1,0 +1,3 @@
+class Selections:
+    @classmethod
+    def of(cls, recording): return None

@@ -161,14 +161,13 @@ def _islands(
     for condition, own, values in _projection(portion, whole, kept):
         own = kept[own]
         yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
-    if selections is not None:
-        selections.take(portion, whole, islands)
     change = h[contacts.row_contact] * np.concatenate((np.abs(answers[0]), np.abs(answers[1]) + np.abs(answers[2])))
     chosen = np.flatnonzero(members[1])
     in_table = portion.joints[chosen]
     joined = JointProblem(
         numbers[chosen],
         portion.joint_at[chosen],
+        islands.of_joints[chosen],
         rows["joint_force"][in_table],
         rows["joint_error"][in_table],
         rows["joint_rate"][in_table],
@@ -179,6 +178,8 @@ def _islands(
         lively[islands.of_joints[chosen]],
         portion.h[portion.joint_at[chosen]],
     )
+    if selections is not None:
+        selections.take(portion, whole, joined, laws, islands)
     for condition, own, values in joined.measures(laws):
         own = chosen[own]
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values

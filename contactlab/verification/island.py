@@ -215,9 +215,10 @@ def _renumbered(measures: Measures, contacts: IntArray) -> Measures:
 class JointProblem:
     """Rows of joints (m,) of islands, on the columns of a `System`."""
 
-    # (m,) numbers, steps in the portion, and as recorded.
+    # (m,) numbers, steps in the portion, islands, and as recorded.
     number: IntArray
     at: IntArray
+    island: IntArray
     force: FloatArray
     error: FloatArray
     rate: FloatArray

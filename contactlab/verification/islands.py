@@ -68,7 +68,7 @@ class System:
         sizes = np.diff(world.tree_starts)[pairs % trees]
         first = np.cumsum(sizes) - sizes
         steps = np.zeros(pairs.size, dtype=np.int64)
-        parts = np.split(place, np.cumsum([one.of.shape[0] for one in rows])[:-1])
+        parts = np.split(place, np.cumsum([one.of.shape[0] for one in rows])[:-1])[: len(rows)]
         entries: list[list[Any]] = [[np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], [], []]
         for one, own in zip(rows, parts, strict=True):
             steps[own] = at[one.of[:, 0]]
@@ -125,4 +125,5 @@ def worst_of(values: FloatArray, island: IntArray) -> tuple[IntArray, IntArray]:
 
 def largest_entry(W: Matrix) -> FloatArray:
     """Return the largest magnitude of every row."""
-    return np.asarray(abs(W).max(axis=1).toarray().ravel())
+    count = W.shape[0]
+    return largest_of(np.abs(W.data), np.repeat(np.arange(count), np.diff(W.indptr)), count)

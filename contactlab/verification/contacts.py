@@ -89,7 +89,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     h, gap = portion.h[at], portion.column("gap")
     before, free = (_normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # What the surfaces of kinematic bodies bring to every rate.
-    drive = np.einsum("nij,nj->ni", directions, -_surface_velocity(portion))
+    drive = np.einsum("nij,nj->ni", directions, -surface_velocity(portion))
     surfaces, numbers = touching(world, rows, chosen)
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
@@ -151,7 +151,7 @@ def _normal_rates(portion: Portion, normals: FloatArray, v: FloatArray) -> Float
     return out
 
 
-def _surface_velocity(portion: Portion) -> FloatArray:
+def surface_velocity(portion: Portion) -> FloatArray:
     """Return the velocities (nc, 3) of body A's surface where A is a kinematic body."""
     rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 3))
     for row, (body, _) in enumerate(portion.recording.world.motions):

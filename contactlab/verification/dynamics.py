@@ -68,13 +68,21 @@ class Dynamics:
 
 def times(M: Any, v: FloatArray) -> FloatArray:
     """Return M v (ns, nv), tree by tree."""
-    return np.zeros_like(v) if not M else np.concatenate([turned(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
+    return (
+        np.zeros_like(v)
+        if not M
+        else np.concatenate([turned(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
+    )
 
 
 def solved(M: Any, momentum: FloatArray) -> FloatArray:
     """Return M^-1 p (ns, nv), tree by tree."""
     parts = zip(M, _parts(M, momentum), strict=True)
-    return np.zeros_like(momentum) if not M else np.concatenate([np.linalg.solve(block, part[..., None])[..., 0] for block, part in parts], axis=1)
+    return (
+        np.zeros_like(momentum)
+        if not M
+        else np.concatenate([np.linalg.solve(block, part[..., None])[..., 0] for block, part in parts], axis=1)
+    )
 
 
 def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
@@ -184,8 +192,9 @@ def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, 
 
 
 def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, guess: FloatArray) -> FloatArray:
-    """Return the changes (ns, 3) of w over steps by the midpoint rule: Newton's method for all; one by one what it
-    leaves, and what turns so far that the step may have been taken in parts.
+    """Return the changes (ns, 3) of w over steps by the midpoint rule, by Newton's method for all of them.
+
+    What it leaves, and what turns so far that the step may have been taken in parts, is taken up one by one.
     """
     d = np.array(guess)
     step, slow = h[:, None], h[:, None, None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sparse
@@ -61,7 +62,12 @@ class ContactProblem:
     def part(self, contacts: NDArray[np.bool_]) -> ContactProblem:
         """Return the problem of some of the islands, all contacts (nc,) of them."""
         rows, chosen = self.rows.part(contacts)
-        cut = {"rows": rows, "island": self.island[contacts], "h": self.h[contacts], "fN": self.fN[contacts]}
+        cut: dict[str, Any] = {
+            "rows": rows,
+            "island": self.island[contacts],
+            "h": self.h[contacts],
+            "fN": self.fN[contacts],
+        }
         slips = chosen[contacts.size :]
         cut |= {"plus": self.plus[slips], "minus": self.minus[slips], "slack": self.slack[contacts[self.rows.leans]]}
         where = np.flatnonzero(chosen)
@@ -188,7 +194,13 @@ class ContactProblem:
         leans = rows.leans
         first = np.searchsorted(rows.cone, np.arange(leans.size))
         friction, slip = plus - minus, rate[nc:]
-        most, least_of, total = (lambda x, how=how: how.reduceat(x, first) for how in (np.maximum, np.minimum, np.add))
+
+        def total(values: FloatArray) -> FloatArray:
+            return np.asarray(np.add.reduceat(values, first))
+
+        def most(values: FloatArray) -> FloatArray:
+            return np.asarray(np.maximum.reduceat(values, first))
+
         # A cone of moments shares no unit of speed with the normal row.
         sliding = np.where(np.arange(leans.size) < nc, scale[:nc][leans], 0.0)
         slip_scale = np.maximum(most(scale[nc:]), sliding)
@@ -198,7 +210,7 @@ class ContactProblem:
             # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
             used, fastest = np.sqrt(total(friction**2)), np.sqrt(total(slip**2))
         power = np.maximum((np.abs(bound) + used) * slip_scale, slip_force * fastest)
-        yield "sign", leans, np.maximum(0.0, -np.minimum(least_of(plus), least_of(minus)) / _unit(slip_force))
+        yield "sign", leans, np.maximum(0.0, most(np.maximum(-plus, -minus)) / _unit(slip_force))
         yield "cone", leans, np.maximum(0.0, used - bound) / _unit(slip_force)
         yield "dissipation", leans, np.abs(total(friction * slip) + bound * fastest) / _unit(power)
 
@@ -240,7 +252,11 @@ class JointProblem:
         moving, size = self.J @ self.v_plus, abs(self.J) @ self.speed
         rate_off = np.abs(self.rate - moving)
         everywhere = np.arange(rows.size)
-        yield "rows", everywhere, np.maximum(off, np.minimum(rate_off / _unit(np.maximum(least, size)), rate_off / 1e-12))
+        yield (
+            "rows",
+            everywhere,
+            np.maximum(off, np.minimum(rate_off / _unit(np.maximum(least, size)), rate_off / 1e-12)),
+        )
         response, give = self.h * own + gamma, np.where(equation, 0.0, gamma * f)
         found = []
         for k in laws.k[at].T:

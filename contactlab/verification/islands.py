@@ -78,10 +78,10 @@ class System:
                 kept.append(value.ravel())
         rows_of, columns_of = (np.concatenate(part) for part in entries[:2])
         shape = (island.size, int(sizes.sum()))
-        J, Y = (
+        matrices: list[Matrix] = [
             sparse.csr_matrix((np.concatenate([np.zeros(0), *values]), (rows_of, columns_of)), shape=shape)
             for values in entries[2:]
-        )
+        ]
         blocks, dof = [], np.zeros(shape[1], dtype=np.int64)
         for tree in np.unique(pairs % trees):
             own = np.flatnonzero(pairs % trees == tree)
@@ -89,7 +89,7 @@ class System:
             dof[columns] = tree_columns(world, tree)
             blocks.append((M[tree][steps[own]], columns))
         repeated = np.repeat(np.arange(pairs.size), sizes)
-        return System(J, Y, steps[repeated], dof, (pairs // trees)[repeated], tuple(blocks))
+        return System(matrices[0], matrices[1], steps[repeated], dof, (pairs // trees)[repeated], tuple(blocks))
 
     def of_columns(self, v: FloatArray) -> FloatArray:
         """Return velocities (ns, nv) on the columns."""

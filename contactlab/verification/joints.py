@@ -92,9 +92,7 @@ def joint_laws(portion: Portion, loops: Loops, J: FloatArray, momentum: FloatArr
     error, k, gamma = np.zeros((ns, n)), np.zeros((ns, n, 2)), np.zeros((ns, n))
     lo, hi, expected = np.zeros(n), np.full(n, math.inf), np.full((ns, n), math.inf)
     _, phi, rate = loops
-    laws = JointLaws(
-        J, error, k, gamma, lo, hi, np.zeros(n, dtype=bool), expected, drag, stiffness, push
-    )
+    laws = JointLaws(J, error, k, gamma, lo, hi, np.zeros(n, dtype=bool), expected, drag, stiffness, push)
     free = solved(laws.inertia(portion.state.M, h), momentum + h[:, None] * push) if n else momentum
     for number, row in enumerate(world.joint_rows):
         erp = stepper.erp if math.isnan(row.erp) else row.erp

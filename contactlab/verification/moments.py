@@ -97,4 +97,4 @@ def _axes(world: World, frames: FloatArray, w: FloatArray) -> FloatArray:
     speed = np.linalg.norm(across, axis=1, keepdims=True)
     first = np.where(speed > STILL, across / np.maximum(speed, STILL), frames[:, 1])
     second, angles = cross(normal, first), np.pi * np.arange(r) / r
-    return np.cos(angles)[:, None] * first[:, None] + np.sin(angles)[:, None] * second[:, None]
+    return np.asarray(np.cos(angles)[:, None] * first[:, None] + np.sin(angles)[:, None] * second[:, None])

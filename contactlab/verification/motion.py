@@ -59,13 +59,13 @@ class Body:
 
     def at(self, states: Any) -> Body:
         """Return the frame at some of the states."""
-        arrays = (self.R, self.p, self.Jw, self.Jv, self.w, self.a, self.alpha)
-        return Body(*(array[states] for array in arrays), self.own)
+        R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
+        return Body(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
 
     def copy(self) -> Body:
         """Return a frame of its own, at the same place."""
-        arrays = (self.R, self.p, self.Jw, self.Jv, self.w, self.a, self.alpha)
-        return Body(*(np.array(array) for array in arrays), self.own)
+        R, p, Jw, Jv = self.R.copy(), self.p.copy(), self.Jw.copy(), self.Jv.copy()
+        return Body(R, p, Jw, Jv, self.w.copy(), self.a.copy(), self.alpha.copy(), self.own)
 
     def point_jacobian(self, x: FloatArray) -> FloatArray:
         """Return the (ns, 3, n) velocity of the body's point at x (ns, 3) in world axes by unit of each velocity."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
-from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.spatial.arrays import FloatArray
 from contactlab.verification.ground_reach import (
     NEAR,
     UPRIGHT,
@@ -102,7 +102,7 @@ class PairCoverage:
                 R, p, velocity, turning = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:], twist[:, 3:], twist[:, :3]
         return R @ place.R, p + turned(R, place.p), p, velocity, turning
 
-    def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[IntArray, IntArray]:
+    def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
         """Return the pairs whose bounding balls come within reach, and their steps."""
         none = np.zeros(0, dtype=np.int64)
         if not self.pairs.size:
@@ -116,7 +116,8 @@ class PairCoverage:
         apart, reach = np.zeros((h.size, i.size)), reach[:, i] + reach[:, j]
         for axis in range(3):
             apart += (center[:, i, axis] - center[:, j, axis]) ** 2
-        return np.nonzero(np.sqrt(apart) <= reach)
+        at, near = np.nonzero(np.sqrt(apart) <= reach)
+        return at, near
 
     def _excess(self, i: int, j: int, place_i: Place, place_j: Place, h: float) -> float:
         cores, worst = (self.cores[i], self.cores[j]), 0.0
@@ -141,7 +142,8 @@ class PairCoverage:
     def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
         """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
 
-        Shapes that a plane square to the line of their centres keeps farther apart are not looked at more closely. With ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
+        Shapes that are farther apart along the line of their origins are not looked at more closely. With
+        ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
         """
         if up is None and self._apart(a, b, at_a, at_b, h):
             return 0.0

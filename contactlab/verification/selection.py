@@ -1,10 +1,10 @@
 """How far recorded forces are from those selected among all that solve the rigid problem; by another method.
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
-contact giving way by eps along its normal and both tangents, is solved by Lemke's method for two small eps, and the line
-through the two answers is read at eps = 0. Rows of joints stay rigid: what they do about a change of the contact forces
-is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is regular: no other forces
-make the same velocities.
+contact giving way by eps along its normal and both tangents, is solved by Lemke's method for two small eps, and the
+line through the two answers is read at eps = 0. Rows of joints stay rigid: what they do about a change of the contact
+forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is regular: no other
+forces make the same velocities.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.island import ContactProblem, JointProblem
-from contactlab.verification.islands import Islands
+from contactlab.verification.islands import Islands, Matrix
 from contactlab.verification.portion import Portion, groups
 from contactlab.verification.report import SelectionReport
 
@@ -105,7 +105,7 @@ class Selections:
         own = _rows_of(problem, acting)
         W = problem.W[own][:, own].toarray()
         if joints is not None:
-            W = joints.eliminated(W, problem.J[own] @ joints.Y.T)
+            W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
             if _is_regular(_three(W, acting.size)[None])[0]:
                 self.unique += 1
                 return
@@ -123,7 +123,7 @@ class Selections:
 class _Joints:
     """Rows of joints of an island that hold, whatever the contacts do."""
 
-    Y: FloatArray
+    Y: Matrix
     W: FloatArray  # softening over h included
 
     @staticmethod
@@ -137,7 +137,6 @@ class _Joints:
 
     def eliminated(self, W: FloatArray, coupling: FloatArray) -> FloatArray:
         """Return W of contacts whose ``coupling`` with the rows is J M^-1 J_joints^T."""
-        coupling = np.asarray(coupling.toarray())
         return W - coupling @ np.linalg.pinv(self.W, rcond=DEPENDENT, hermitian=True) @ coupling.T
 
 
@@ -164,7 +163,7 @@ def _three(W: FloatArray, nc: int) -> FloatArray:
     r = W.shape[0] // nc - 1
     first = nc + r * np.arange(nc)
     rows = np.concatenate([np.arange(nc), first, first + r // 2][: 1 + min(r, 2)])
-    return W[np.ix_(rows, rows)]
+    return np.asarray(W[np.ix_(rows, rows)])
 
 
 def _is_regular(W: FloatArray) -> NDArray[np.bool_]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.spatial.arrays import FloatArray, IntArray, finite_number
-from contactlab.verification.checks import Found, findings
+from contactlab.spatial.arrays import IntArray, finite_number
+from contactlab.verification.checks import findings
+from contactlab.verification.findings import Found
 from contactlab.verification.pair_coverage import PairCoverage
 from contactlab.verification.portion import Portion, portions, rows_of
 from contactlab.verification.report import (
@@ -116,15 +117,14 @@ class _Ledger:
             checked, before = self.counts[condition]
             self.counts[condition] = (checked + values.size, before + failed.size)
             where = [np.broadcast_to(one, values.shape) for one in (steps[at], island, contact)]
-
-            def failure(n: int, condition: str = condition, where: list[IntArray] = where, values: FloatArray = values):
-                step, own, row = (int(one[n]) for one in where)
-                return VerificationFailure(condition, step, own, row, float(values[n]), self.allowed[condition])
-
-            n = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
-            if condition not in self.worst or not values[n] <= self.worst[condition].value:
-                self.worst[condition] = failure(n)
-            bad += [failure(int(n)) for n in failed]
+            worst = int(np.argmax(np.where(np.isnan(values), np.inf, values)))
+            named = [
+                VerificationFailure(condition, int(step), int(own), int(row), float(value), self.allowed[condition])
+                for step, own, row, value in ([one[n] for one in (*where, values)] for n in (worst, *failed))
+            ]
+            if condition not in self.worst or not values[worst] <= self.worst[condition].value:
+                self.worst[condition] = named[0]
+            bad += named[1:]
         self.failures += sorted(bad, key=lambda one: one.step)[: max(0, self.keep - len(self.failures))]
 
     def table(self) -> tuple[ConditionReport, ...]:

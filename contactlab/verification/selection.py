@@ -2,7 +2,8 @@
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
 contact giving way by eps along its normal and both tangents, is solved by Lemke's method for two small eps, and the
-line through the two answers is read at eps = 0. Rows of joints stay rigid: what they do about a change of the contact
+line through the two answers is read at eps = 0; where a contact creeps, or gaps contradict one another, there is one
+for every eps, and the nearest counts. Rows of joints stay rigid: what they do about a change of the contact
 forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is regular: no other
 forces make the same velocities.
 """
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 
 MOST = 24  # contacts of an island that is looked at
 REGULAR = 1e-9  # least eigenvalue of W, of the largest, at which it is regular
-EPS = (1e-7, 4e-7)  # of the largest response
+EPS = (1e-7, 1e-9, 1e-6)  # of the largest response, with RATIO times as much beside each
+RATIO = 4.0
+NEAR = 1e-5  # distance that is not looked at more closely
 CLOSED = 1e-8  # rate of an unloaded contact, of the largest one that the island's loads make: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
 DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
@@ -193,8 +196,10 @@ def _distance(
     alike[nc:, nc:] = np.kron(np.eye(nc), axes @ axes.T)
     z = np.concatenate((problem.fN[contacts], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
     size = float(np.abs(A).max())
-    answers = []
-    for eps in EPS:
+    recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
+    largest, nearest = float(np.abs(recorded).max()), None
+
+    def answer(eps: float) -> FloatArray | None:
         soft = A + eps * size * alike
         NN, NF, FN, FF = soft[:nc, :nc], soft[:nc, nc:], soft[nc:, :nc], soft[nc:, nc:]
         none, mu = np.zeros((nc, nc)), np.diag(rows.mu[contacts])
@@ -205,15 +210,19 @@ def _distance(
             [mu, -owner.T, -owner.T, none],
         ])  # fmt: skip
         result = lcp.solve(lcp.LCP(M, np.concatenate((q, -q[nc:], np.zeros(nc)))), lcp.Lemke(), z0=z)
-        if result.status is not lcp.Status.SOLVED:
-            return None
         fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
-        answers.append(np.concatenate((fN, _resultants(plus - minus, axes))))
-    share = EPS[0] / (EPS[1] - EPS[0])
-    selected = answers[0] + share * (answers[0] - answers[1])
-    recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
-    largest = float(np.abs(recorded).max())
-    return float(np.abs(recorded - selected).max()) / largest if largest > 0.0 else float(np.abs(selected).max() > 0.0)
+        solved = result.status is lcp.Status.SOLVED
+        return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
+
+    for eps in EPS:
+        one, other = answer(eps), answer(RATIO * eps)
+        if one is not None and other is not None:
+            off = float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max())
+            off = off / largest if largest > 0.0 else float(off > 0.0)
+            nearest = off if nearest is None else min(off, nearest)
+            if nearest <= NEAR:
+                break
+    return nearest
 
 
 def _resultants(friction: FloatArray, axes: FloatArray) -> FloatArray:

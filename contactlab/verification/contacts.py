@@ -15,7 +15,7 @@ from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.moments import Moments, moments_of
 from contactlab.verification.motion import cross
-from contactlab.verification.portion import Portion, Rows
+from contactlab.verification.portion import Portion, Rows, distinct
 
 if TYPE_CHECKING:
     from contactlab.world.world import World
@@ -202,13 +202,13 @@ def touching(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -
     """Return the pairs of materials that touch, None for a shape that is not there, and the pair of each row."""
     materials = [surface.material for surface in world.surfaces]
     names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
-    found, numbers = np.unique(np.stack([rows[name][chosen] for name in names], axis=1), axis=0, return_inverse=True)
+    found, numbers = distinct([rows[name][chosen] for name in names])
     pairs: list[Surfaces] = []
     for half_space, a, b in found.tolist():
         others, other = (world.half_space_materials, half_space) if half_space >= 0 else (materials, a)
         one = others[other] if 0 <= other < len(others) else None
         pairs.append((one, materials[b] if 0 <= b < len(materials) else None))
-    return pairs, numbers.reshape(-1)
+    return pairs, numbers
 
 
 def _spring_of(one: Material | None, other: Material | None) -> tuple[float, float]:

@@ -22,12 +22,13 @@ def uncovered(portion: Portion) -> FloatArray:
     recording = portion.recording
     world, margin, worst = recording.world, recording.stepper.margin, np.zeros(portion.steps.size)
     ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
+    names, asleep = world.model.names, recording.asleep[portion.steps]
     of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
     none = np.zeros(0, dtype=np.int64)
     for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
         if world.body_trees[index] < 0 or not isinstance(surface.shape, BodyShape):
             continue
-        body = portion.state.bodies[world.model.names[index]]
+        body = portion.state.bodies[names[index]]
         points, radii = surface.support_points()
         arms = points @ np.swapaxes(body.R, 1, 2)
         v = portion.v[:, body.own]
@@ -42,7 +43,7 @@ def uncovered(portion: Portion) -> FloatArray:
             # Of the points' velocities, w x arm . n = (n x w) . arm.
             speed = (origin_velocity @ plane.normal)[:, None] + turned(arms, cross(plane.normal, turning))
             excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
-            near = (excess > 0.0) & ~recording.asleep[portion.steps, index][:, None]
+            near = (excess > 0.0) & ~asleep[:, index, None]
             at, n = np.nonzero(near)
             places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
             size = 1.0 + np.abs(places).sum(axis=1)

@@ -14,7 +14,7 @@ import scipy.sparse as sparse
 
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.dynamics import Blocks
-from contactlab.verification.portion import Portion, Rows, tree_columns
+from contactlab.verification.portion import Portion, Rows, distinct, rows_of, tree_columns
 
 #: A sparse matrix of scipy, by rows.
 Matrix = Any
@@ -35,12 +35,10 @@ class Islands:
     def of(portion: Portion) -> Islands:
         """Return the islands of a portion."""
         rows = portion.recording.rows
-        own = np.flatnonzero(np.isin(rows["island_step"], portion.steps))
-        steps = np.searchsorted(portion.steps, rows["island_step"][own])
+        own, steps = rows_of(rows["island_step"], portion.steps)
         labels = (portion.numbers("island"), rows["joint_island"][portion.joints], rows["island_index"][own])
-        keys = np.stack((np.concatenate((portion.at, portion.joint_at, steps)), np.concatenate(labels)), axis=1)
-        found, number = np.unique(keys, axis=0, return_inverse=True)
-        contacts, joints, table = np.split(number.reshape(-1), np.cumsum([one.size for one in labels[:2]]))
+        found, number = distinct([np.concatenate((portion.at, portion.joint_at, steps)), np.concatenate(labels)])
+        contacts, joints, table = np.split(number, np.cumsum([one.size for one in labels[:2]]))
         row = np.full(found.shape[0], -1)
         row[table] = own
         return Islands(found[:, 0], found[:, 1], row, contacts, joints)

@@ -61,7 +61,8 @@ class PairCoverage:
             return worst
         owner = np.array(self.world.surface_bodies, dtype=np.int64)
         awake = ((self.world.body_trees >= 0) & ~portion.recording.asleep[portion.steps])[:, owner]
-        fields = [self._fields(i, portion) for i in range(len(self.world.surfaces))]
+        names = self.world.model.names
+        fields = [self._fields(i, names, portion) for i in range(len(self.world.surfaces))]
         a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
         low, high = np.where(plane >= 0, -1 - plane, np.minimum(a, b)), np.where(plane >= 0, b, np.maximum(a, b))
         listed = set(zip(portion.at.tolist(), low.tolist(), high.tolist(), strict=True))
@@ -90,10 +91,10 @@ class PairCoverage:
         own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
         return bool(own.category & mask) and bool(category & own.mask)
 
-    def _fields(self, i: int, portion: Portion) -> tuple[FloatArray, ...]:
+    def _fields(self, i: int, names: tuple[str, ...], portion: Portion) -> tuple[FloatArray, ...]:
         """Return what `Place` has of a shape, in every step of a portion."""
         surface, owner, rows = self.world.surfaces[i], self.world.surface_bodies[i], portion.recording.rows
-        place, body = surface.placement, portion.state.bodies[self.world.model.names[owner]]
+        place, body = surface.placement, portion.state.bodies[names[owner]]
         R, p, v = body.R, body.p, portion.v[:, body.own]
         velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
         for row, (body_number, _) in enumerate(self.world.motions):

@@ -139,6 +139,16 @@ def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
     return list(zip(map(int, found), np.split(order, first[1:]), strict=True))
 
 
+def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the different rows (m, k) of k columns (n,), in order, and which of them each row is."""
+    key = np.zeros(columns[0].size, dtype=np.int64)
+    for column in columns:
+        values, rank = np.unique(column, return_inverse=True)
+        key = key * max(values.size, 1) + rank
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return np.stack([column[first] for column in columns], axis=1), number
+
+
 def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntArray]:
     """Cut steps into portions: as many at once as memory allows."""
     world, rows = recording.world, recording.rows

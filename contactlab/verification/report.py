@@ -33,8 +33,8 @@ CONDITIONS = {
 
 #: What a record holds that is not compared.
 UNCHECKED = (
-    "not compared: places, normals and gaps of contacts between shapes, numbers of contacts, certificates of islands, "
-    "pivots and warm starts, times of the run"
+    "not compared: places, normals and gaps of contacts between shapes, their numbers, variables of rows of joints, "
+    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, times of the run"
 )
 
 

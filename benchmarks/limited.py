@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 MARK = "\x1f"  # begins a line that is told, not printed
-MEMORY = 24 * 2**30  # bytes of addresses a child may have
+MEMORY = 8 * 2**30  # bytes of addresses a child may have
 
 
 def allow(seconds: float, memory: int = MEMORY) -> None:

@@ -43,7 +43,7 @@ from contactlab.simulation import SimulationError, TimeStepping, simulate
 from lcp.compiler import watch_compilation
 
 BASE = ("mujoco", "mj_step loop")
-SHORTEST = 0.05  # seconds of a run below which it is repeated within a round
+SHORTEST = 0.2  # seconds of a run below which it is repeated within a round
 LONG = 5.0  # seconds of a run from which on it is not made once more unmeasured
 LOOK, MEASURED = 0.05, 0.7  # shares of the limit: for a look at ours with 8 and with 4 edges, for all that is measured
 CHILDREN = 4  # of a scene, each but the first without what ended those before
@@ -174,7 +174,7 @@ def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[tup
 def measure(scene: Scene, rounds: int, limit: float, skipped: list[str]) -> None:
     """Tell the rates of all variants, interleaved.
 
-    A run of many seconds is made as often as there is time, once at least, and not at all where it would take all of it.
+    A run of many seconds is made as often as there is time, once at least; not at all where it would take all of it.
     """
     allow(COMPILING)
     for edges in (8, 4):
@@ -195,13 +195,16 @@ def measure(scene: Scene, rounds: int, limit: float, skipped: list[str]) -> None
     repeats, times = [1] * len(able), [rounds] * len(able)
     for i, (row, run) in enumerate(able):
         tell(begun=row.key)
+        start = time.perf_counter()
         seconds = timed(row, run)
+        # The processor's clock may tick in hundredths of a second.
+        wall = time.perf_counter() - start
         if seconds > min(LONG, budget / rounds):
             row.rates.append(row.steps / seconds)
             times[i] = min(rounds, int(budget / seconds)) - 1
             tell(row=asdict(row))
         else:
-            repeats[i] = max(1, int(np.ceil(SHORTEST / max(seconds, 1e-6))))
+            repeats[i] = max(1, int(np.ceil(SHORTEST / max(seconds, 0.5 * wall))))
     for k in range(rounds):
         for i, (row, run) in enumerate(able):
             if k < times[i]:

@@ -42,23 +42,22 @@ def told(script: Path, arguments: list[str], patience: float) -> Iterator[dict[s
 
     After ``patience`` seconds of the wall it is killed.
     """
+    call = [sys.executable, str(script), *arguments]
     with tempfile.TemporaryFile("w+") as errors:
-        call = [sys.executable, str(script), *arguments]
-        child = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=errors, text=True)
-        timer = threading.Timer(patience, child.kill)
-        timer.start()
-        try:
-            assert child.stdout is not None
-            for line in child.stdout:
-                if line.startswith(MARK):
-                    yield json.loads(line[1:])
-                else:
-                    print(line, end="", flush=True)
-            code = child.wait()
-        finally:
-            timer.cancel()
-            child.kill()
-            child.wait()
+        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=errors, text=True) as child:
+            timer = threading.Timer(patience, child.kill)
+            timer.start()
+            try:
+                assert child.stdout is not None
+                for line in child.stdout:
+                    if line.startswith(MARK):
+                        yield json.loads(line[1:])
+                    else:
+                        print(line, end="", flush=True)
+                code = child.wait()
+            finally:
+                timer.cancel()
+                child.kill()
         if code:
             errors.seek(0)
             yield {"died": _reason(code, errors.read())}

@@ -53,6 +53,12 @@ class ContactRows:
         """The contact (nc + nr,) of every row."""
         return np.concatenate((np.arange(self.at.size), self.leans[self.cone]))
 
+    @property
+    def owners(self) -> IntArray:
+        """The contact of every entry of z."""
+        slips = self.leans[self.cone]
+        return np.concatenate((np.arange(self.at.size), slips, slips, self.leans))
+
     def solution(self, by_contact: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return fN (nc,), fF+ and fF- (nr,), and lambda (ncone,) of the variables (nc, w) by contact."""
         owner = self.leans[self.cone]

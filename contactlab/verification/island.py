@@ -127,8 +127,7 @@ class ContactProblem:
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
         w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
         z = np.concatenate((self.fN, self.plus, self.minus, self.slack))
-        # Row of the LCP to contact and island.
-        owners = np.concatenate((np.arange(nc), leans[owner], leans[owner], leans))
+        owners = rows.owners
         island = self.island[owners]
         size = largest_of(np.abs(z), island, self.count)[island]
         largest = largest_entry(response)

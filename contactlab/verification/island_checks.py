@@ -42,7 +42,7 @@ def island_findings(
     claimed = np.abs(rows["island_measures"][islands.row, 1]) if count else np.zeros(0)
     yield "solved", islands.at, islands.label, -1, np.where(sound, claimed, np.inf)
     contacts, contact_rows_of = contact_rows(portion, v_free, frames)
-    nc, n = contacts.at.size, contacts.cone.size + contacts.at.size
+    n = contacts.cone.size + contacts.at.size
     members = sound[islands.of_contacts], sound[islands.of_joints]
     at = np.concatenate((contacts.at[contacts.row_contact], portion.joint_at))
     island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
@@ -55,20 +55,15 @@ def island_findings(
     # What the rows of joints do is given for the contacts, and the other way round.
     given = portion.h[portion.joint_at] * forces[portion.joint_at, numbers]
     speed = np.abs(free) + abs(Y_joints).T @ np.abs(given)
-    h, z = portion.h[contacts.at], rows["contact_z"][portion.contacts]
-    answers = contacts.solution(z)
+    h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
     off = portion.column("moment") - h[:, None] * contacts.moments(answers[1] - answers[2])
-    of_cones = islands.of_contacts[contacts.leans]
-    of_rows = islands.of_contacts[contacts.row_contact]
-    size = np.maximum(
-        largest_of(np.abs(np.concatenate(answers[:2])), of_rows, count),
-        np.maximum(
-            largest_of(np.abs(answers[2]), of_rows[nc:], count), largest_of(np.abs(answers[3]), of_cones, count)
-        ),
-    )  # fmt: skip
-    moments = largest(off, (h * size[islands.of_contacts])[:, None] * np.ones(3))
-    found, worst = worst_of(moments[members[0]], islands.of_contacts[members[0]])
-    yield "impulse", islands.at[found], islands.label[found], -1, moments[members[0]][worst]
+    size = (
+        h
+        * largest_of(np.abs(np.concatenate(answers)), islands.of_contacts[contacts.owners], count)[islands.of_contacts]
+    )
+    moments = largest(off, np.tile(size[:, None], 3))[members[0]]
+    found, worst = worst_of(moments, islands.of_contacts[members[0]])
+    yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
     problem = ContactProblem(
         contacts,
         islands.of_contacts,
@@ -85,10 +80,7 @@ def island_findings(
     )
     whole = problem if members[0].all() else problem.part(members[0])
     kept = np.flatnonzero(members[0])
-    for condition, own, values in whole.measures():
-        own = kept[own]
-        yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
-    for condition, own, values in _projection(portion, whole, kept):
+    for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):
         own = kept[own]
         yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
     change = h[contacts.row_contact] * np.concatenate((np.abs(answers[0]), np.abs(answers[1]) + np.abs(answers[2])))
@@ -108,11 +100,11 @@ def island_findings(
         lively[islands.of_joints[chosen]],
         portion.h[portion.joint_at[chosen]],
     )
-    if selections is not None:
-        selections.take(portion, whole, joined, laws, islands)
     for condition, own, values in joined.measures(laws):
         own = chosen[own]
         yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
+    if selections is not None:
+        selections.take(portion, whole, joined, laws, islands)
 
 
 def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int) -> list[Rows]:

@@ -68,6 +68,9 @@ class Selections:
         k = problem.rows.k
         rates = problem.J @ problem.v_plus + np.concatenate((k[:, 0], problem.rows.kF))
         rates[: k.shape[0]] += problem.rows.gamma * problem.fN
+        if not all(np.isfinite(part).all() for part in (problem.W.data, problem.force, rates)):
+            self.lost += np.unique(problem.island).size
+            return
         joints = dict(groups(joined.island))
         alone: dict[int, list[IntArray]] = {}
         for number, contacts in groups(problem.island):

@@ -40,14 +40,13 @@ class PairCoverage:
             for s, core in zip(world.surfaces, self.cores, strict=True)
         ]
         self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
-        moving = tree_roots(world.model)
         # Points touch half-spaces one by one; only what has none touches as a whole.
         self.round = [
             i
             for i, surface in enumerate(world.surfaces)
             if self.cores[i] is not None
             and not isinstance(surface.shape, BodyShape)
-            and world.model.names[world.surface_bodies[i]] in moving
+            and world.body_trees[world.surface_bodies[i]] >= 0
         ]
 
     def uncovered(self, portion: Portion) -> FloatArray:
@@ -193,7 +192,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
     """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor ignore each other."""
     if not world.body_contacts:
         return []
-    model = world.model
+    model, names = world.model, world.model.names
     welds, moving = _welds(model), tree_roots(model)
     joined = {
         frozenset((welds[body.parent], welds[body.name]))
@@ -204,7 +203,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
     pairs = []
     for i, j in itertools.combinations(range(len(world.surfaces)), 2):
         a, b = world.surface_bodies[i], world.surface_bodies[j]
-        one, other = model.names[a], model.names[b]
+        one, other = names[a], names[b]
         if not all(isinstance(world.surfaces[n].shape, Shape) for n in (i, j)):
             continue
         if one not in moving and other not in moving:

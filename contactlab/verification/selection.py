@@ -1,11 +1,11 @@
 """How far recorded forces are from those selected among all that solve the rigid problem; by another method.
 
 The step goes along a branch of compliances in the space of the velocities. Here the dense LCP of an island, every
-contact giving way by eps along its normal and both tangents, is solved by Lemke's method for two small eps, and the
-line through the two answers is read at eps = 0; where a contact creeps, or gaps contradict one another, there is one
-for every eps, and the nearest counts. Rows of joints stay rigid: what they do about a change of the contact
-forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is regular: no other
-forces make the same velocities.
+contact giving way by eps along its normal and both tangents, is solved by Lemke's method for a small eps; where that is
+not near, the line through the answers for two eps is read at 0. Where a contact creeps, or gaps contradict one another,
+every eps has an answer of its own, and the nearest counts. Rows of joints stay rigid: what they do about a change of
+the contact forces is eliminated, those at their bounds doing nothing. Nothing is asked of islands in which W is
+regular: no other forces make the same velocities.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.verification.findings import TINY
 from contactlab.verification.island import ContactProblem, JointProblem
-from contactlab.verification.islands import Islands, Matrix
+from contactlab.verification.islands import Islands, Matrix, largest_of
 from contactlab.verification.portion import Portion, groups
 from contactlab.verification.report import SelectionReport
 
@@ -31,7 +32,7 @@ REGULAR = 1e-9  # least eigenvalue of W, of the largest, at which it is regular
 EPS = (1e-7, 1e-9, 1e-6)  # of the largest response, with RATIO times as much beside each
 RATIO = 4.0
 NEAR = 1e-5  # distance that is not looked at more closely
-CLOSED = 1e-8  # rate of an unloaded contact, of the largest one that the island's loads make: below, it may act
+CLOSED = 1e-8  # rate of an unloaded contact, of the largest that a load of the island makes: below, it may act
 WITHIN = 1e-9  # of a bound: a force nearer is at it
 DEPENDENT = 1e-10  # singular value of rows of joints, of the largest, at which they are dependent
 
@@ -71,13 +72,17 @@ class Selections:
         if not all(np.isfinite(part).all() for part in (problem.W.data, problem.force, rates)):
             self.lost += np.unique(problem.island).size
             return
+        nc, island = problem.fN.size, problem.island
+        fast = problem.h * problem.W.diagonal()[:nc] * problem.fN + np.abs(rates[:nc])
+        acting = (problem.fN > 0.0) | (rates[:nc] <= CLOSED * largest_of(fast, island, problem.count)[island])
         joints = dict(groups(joined.island))
         alone: dict[int, list[IntArray]] = {}
         for number, contacts in groups(problem.island):
             if contacts.size > MOST:
                 self.larger += 1
             elif number in joints:
-                self._compare(portion, islands, problem, rates, contacts, _Joints.of(joined, laws, joints[number]))
+                held = _Joints.of(joined, laws, joints[number])
+                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], held)
             else:
                 alone.setdefault(contacts.size, []).append(contacts)
         for chosen in alone.values():
@@ -85,7 +90,7 @@ class Selections:
             regular = _regular(problem, own)
             self.unique += int(regular.sum())
             for contacts in own[~regular]:
-                self._compare(portion, islands, problem, rates, contacts, None)
+                self._compare(portion, islands, problem, rates, contacts[acting[contacts]], None)
 
     def _compare(
         self,
@@ -96,31 +101,28 @@ class Selections:
         contacts: IntArray,
         joints: _Joints | None,
     ) -> None:
-        """Compare one island, whose ``contacts`` these are."""
-        number = problem.island[contacts[0]]
-        k, s_plus = problem.rows.k[contacts], rates[contacts]
-        loads = problem.h[contacts] * problem.W.diagonal()[contacts] * problem.fN[contacts]
-        fast = np.abs(rates[_rows_of(problem, contacts)]).max() + np.abs(loads).max()
-        acting = contacts[(problem.fN[contacts] > 0.0) | (s_plus <= CLOSED * fast)]
-        if not acting.size:
+        """Compare one island, of which these ``contacts`` act."""
+        if not contacts.size:
             self.unique += 1
             return
+        k = problem.rows.k[contacts]
         if np.any((k[:, 0] != k[:, 1]) & ~np.isnan(k[:, 0])):
             self.lost += 1
             return
-        own = _rows_of(problem, acting)
+        own = _rows_of(problem, contacts)
         W = problem.W[own][:, own].toarray()
         if joints is not None:
             W = joints.eliminated(W, (problem.J[own] @ joints.Y.T).toarray())
-            if _is_regular(_three(W, acting.size)[None])[0]:
+            if _is_regular(_three(W, contacts.size)[None])[0]:
                 self.unique += 1
                 return
-        distance = _distance(problem, acting, own, W, rates[own])
+        distance = _distance(problem, contacts, own, W, rates[own])
         if distance is None:
             self.lost += 1
             return
         self.compared += 1
         if self.step < 0 or not distance <= self.worst:
+            number = problem.island[contacts[0]]
             self.worst, self.step = distance, int(portion.steps[islands.at[number]])
             self.island = int(islands.label[number])
 
@@ -190,38 +192,33 @@ def _distance(
     force = np.concatenate((problem.fN[contacts], friction))
     A = problem.h[contacts[0]] * W
     A[range(nc), range(nc)] += rows.gamma[contacts]
-    q = rates - A @ force
     angles = np.pi * np.arange(r) / r
     axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
-    owner = np.kron(np.eye(nc), np.ones((r, 1)))
     alike = np.zeros_like(A)
     alike[:nc, :nc] = np.eye(nc)
     alike[nc:, nc:] = np.kron(np.eye(nc), axes @ axes.T)
     z = np.concatenate((problem.fN[contacts], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
-    size = float(np.abs(A).max())
-    recorded = np.concatenate((force[:nc], _resultants(friction, axes)))
-    largest, nearest = float(np.abs(recorded).max()), None
+    # The forces along the rows, then those against the directions, then the slacks.
+    of, sign = np.append(np.arange(own.size), np.arange(nc, own.size)), np.append(np.ones(own.size), -np.ones(nc * r))
+    M, edges = np.zeros((z.size, z.size)), np.tile(np.kron(np.eye(nc), np.ones((r, 1))), (2, 1))
+    M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(rows.mu[contacts])
+    q = np.append(sign * (rates - A @ force)[of], np.zeros(nc))
+    recorded, size = np.concatenate((force[:nc], _resultants(friction, axes))), float(np.abs(A).max())
+    largest, nearest = max(float(np.abs(recorded).max()), TINY), None
 
     def answer(eps: float) -> FloatArray | None:
-        soft = A + eps * size * alike
-        NN, NF, FN, FF = soft[:nc, :nc], soft[:nc, nc:], soft[nc:, :nc], soft[nc:, nc:]
-        none, mu = np.zeros((nc, nc)), np.diag(rows.mu[contacts])
-        M = np.block([
-            [NN, NF, -NF, none],
-            [FN, FF, -FF, owner],
-            [-FN, -FF, FF, owner],
-            [mu, -owner.T, -owner.T, none],
-        ])  # fmt: skip
-        result = lcp.solve(lcp.LCP(M, np.concatenate((q, -q[nc:], np.zeros(nc)))), lcp.Lemke(), z0=z)
+        M[:-nc, :-nc] = sign[:, None] * (A + eps * size * alike)[np.ix_(of, of)] * sign
+        result = lcp.solve(lcp.LCP(M, q), lcp.Lemke(), z0=z)
         fN, plus, minus, _ = np.split(result.z, (nc, nc + nc * r, nc + 2 * nc * r))
         solved = result.status is lcp.Status.SOLVED
         return np.concatenate((fN, _resultants(plus - minus, axes))) if solved else None
 
     for eps in EPS:
-        one, other = answer(eps), answer(RATIO * eps)
-        if one is not None and other is not None:
-            off = float(np.abs(recorded - one + (other - one) / (RATIO - 1.0)).max())
-            off = off / largest if largest > 0.0 else float(off > 0.0)
+        one = answer(eps)
+        other = None if one is None or np.abs(recorded - one).max() <= NEAR * largest else answer(RATIO * eps)
+        if one is not None:
+            along = 0.0 * one if other is None else (other - one) / (RATIO - 1.0)
+            off = float(np.abs(recorded - one + along).max()) / largest
             nearest = off if nearest is None else min(off, nearest)
             if nearest <= NEAR:
                 break

@@ -326,8 +326,9 @@ def summary(lines: list[list[str]]) -> str:
     names = list(dict.fromkeys(line[0] for line in lines))
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
-        speed = "failed" if line[6] == "nan" else f"{_three_digits(float(line[6]))} ({float(line[9] or 'nan'):.2g})"
-        cells.setdefault((line[1], line[2]), {})[line[0]] = f"[{speed}]" if line[-1] and speed != "failed" else speed
+        empty = "not run" if line[-1].startswith("not run") else "failed"
+        speed = empty if line[6] == "nan" else f"{_three_digits(float(line[6]))} ({float(line[9] or 'nan'):.2g})"
+        cells.setdefault((line[1], line[2]), {})[line[0]] = f"[{speed}]" if line[-1] and speed != empty else speed
     rows = [
         [f"{engine}: {variant}", *(found.get(name, "") for name in names)] for (engine, variant), found in cells.items()
     ]

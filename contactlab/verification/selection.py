@@ -10,8 +10,9 @@ regular: no other forces make the same velocities.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,15 +193,9 @@ def _distance(
     force = np.concatenate((problem.fN[contacts], friction))
     A = problem.h[contacts[0]] * W
     A[range(nc), range(nc)] += rows.gamma[contacts]
-    angles = np.pi * np.arange(r) / r
-    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
-    alike = np.zeros_like(A)
-    alike[:nc, :nc] = np.eye(nc)
-    alike[nc:, nc:] = np.kron(np.eye(nc), axes @ axes.T)
+    axes, alike, of, sign, edges = _pattern(nc, r)
     z = np.concatenate((problem.fN[contacts], problem.plus[slips], problem.minus[slips], problem.slack[contacts]))
-    # The forces along the rows, then those against the directions, then the slacks.
-    of, sign = np.append(np.arange(own.size), np.arange(nc, own.size)), np.append(np.ones(own.size), -np.ones(nc * r))
-    M, edges = np.zeros((z.size, z.size)), np.tile(np.kron(np.eye(nc), np.ones((r, 1))), (2, 1))
+    M = np.zeros((z.size, z.size))
     M[nc:-nc, -nc:], M[-nc:, nc:-nc], M[-nc:, :nc] = edges, -edges.T, np.diag(rows.mu[contacts])
     q = np.append(sign * (rates - A @ force)[of], np.zeros(nc))
     recorded, size = np.concatenate((force[:nc], _resultants(friction, axes))), float(np.abs(A).max())
@@ -223,6 +218,22 @@ def _distance(
             if nearest <= NEAR:
                 break
     return nearest
+
+
+@functools.lru_cache(maxsize=4 * MOST)
+def _pattern(nc: int, r: int) -> tuple[Any, ...]:
+    """Return what LCPs of nc contacts with r directions have in common.
+
+    Axes of the directions; the compliance alike for normals and tangents; rows and signs of the forces, which are along
+    the rows, then against the directions; the slacks that the directions lean on.
+    """
+    angles, one = np.pi * np.arange(r) / r, np.eye(nc)
+    axes = np.stack((np.cos(angles), np.sin(angles)), axis=1)
+    alike = np.zeros((nc * (1 + r), nc * (1 + r)))
+    alike[:nc, :nc], alike[nc:, nc:] = one, np.kron(one, axes @ axes.T)
+    of = np.append(np.arange(nc * (1 + r)), np.arange(nc, nc * (1 + r)))
+    sign = np.append(np.ones(nc * (1 + r)), -np.ones(nc * r))
+    return axes, alike, of, sign, np.tile(np.kron(one, np.ones((r, 1))), (2, 1))
 
 
 def _resultants(friction: FloatArray, axes: FloatArray) -> FloatArray:

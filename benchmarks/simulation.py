@@ -1,8 +1,8 @@
 """Simulation speed here, in MuJoCo and in Drake, side by side, each through its Python API.
 
 Run: ``python benchmarks/simulation.py [--out benchmarks/results/simulation_DATE] [--rounds 5] [--scene NAME ...]
-[--exponents] [--tosses FILE]`` (MuJoCo and Drake, in the extra ``peers``, are optional: without them their rows are
-missing). Writes OUT.csv and OUT.md.
+[--limit 300] [--exponents] [--tosses FILE]`` (MuJoCo and Drake, in the extra ``peers``, are optional: without them
+their rows are missing). Writes OUT.csv and OUT.md anew whenever a row has been measured.
 
 Seven scenes, the same bodies, friction and step (2 ms) in every engine, from the same start (``simulation_scenes.py``).
 MuJoCo at its defaults (Newton, pyramids of four edges); Drake's discrete plant with point contact, three of its
@@ -14,6 +14,10 @@ the processor, which a neighbour on the machine disturbs less than the wall's; m
 ``ratio`` is the median over the rounds of the variant's speed over that of MuJoCo's loop in the same round. Compilation
 is never timed. A run that fails keeps its row, with the reason; its speed is that up to the failure, in brackets in the
 table.
+
+A scene is measured in a child process, which the system ends after ``--limit`` seconds of the processor. Every engine
+runs as many of its steps as ours does within a twentieth of that; the column ``steps`` tells. What was under way when a
+child was ended keeps its row, with the reason, and another child measures the rest.
 """
 
 from __future__ import annotations
@@ -25,20 +29,26 @@ import importlib
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
-from simulation_ours import our_runs, world
+from limited import allow, tell, told
+from simulation_ours import BATCH, our_run, our_runs, world
 from simulation_scenes import Scene, free_boxes, resting_boxes, scenes, stacked_boxes
 
 from contactlab.simulation import SimulationError, TimeStepping, simulate
+from lcp.compiler import watch_compilation
 
 BASE = ("mujoco", "mj_step loop")
-SHORTEST = 0.05  # seconds of a run below which it is repeated within a round
-LONG, BUDGET = 5.0, 30.0  # seconds of a run from which on it is not made once more unmeasured; of all runs of a variant
+SHORTEST = 0.2  # seconds of a run below which it is repeated within a round
+LONG = 5.0  # seconds of a run from which on it is not made once more unmeasured
+LOOK, MEASURED = 0.05, 0.7  # shares of the limit: for a look at ours with 8 and with 4 edges, for all that is measured
+CHILDREN = 4  # of a scene, each but the first without what ended those before
+COMPILING = 900.0  # seconds for what comes before any measurement
+SPOILT = 3  # runs that compiled before one counts all the same
 
 
 @dataclass
@@ -47,55 +57,99 @@ class Row:
 
     engine: str
     variant: str
-    run: Callable[[], object]
     steps: int
     contacts: float = float("nan")
     worst: float = float("nan")
     failure: str = ""
     rates: list[float] = field(default_factory=list)
+    expected: float = 0.0  # seconds of a run, where they are known beforehand
+    looked: bool = False  # whether the look was a run of this
 
     @property
     def threads(self) -> int:
         """How many run at once."""
         return 2 if "2 threads" in self.variant else 1
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from others of the scene."""
+        return self.engine, self.variant
 
-def timed(row: Row, repeats: int = 1) -> float:
-    """Seconds of one run: of the processor on one thread, of the wall on more."""
+
+Run = Callable[[], object]
+
+
+def timed(row: Row, run: Run, repeats: int = 1) -> float:
+    """Seconds of one run: of the processor on one thread, of the wall on more; of one in which nothing is compiled."""
     clock = time.process_time if row.threads == 1 else time.perf_counter
-    start = clock()
-    for _ in range(repeats):
-        row.run()
-    return (clock() - start) / repeats
+    for _ in range(SPOILT):
+        with watch_compilation() as watch:
+            start = clock()
+            for _ in range(repeats):
+                run()
+            seconds = (clock() - start) / repeats
+        if not watch.compiled:
+            break
+    return seconds
 
 
-def rows_of(scene: Scene) -> list[Row]:
+@dataclass
+class Look:
+    """What a first run of ours shows, in pieces, as far as its seconds reach."""
+
+    steps: int = 0
+    contacts: int = 0
+    worst: float = 0.0
+    seconds: float = 0.0
+    failure: str = ""
+
+    @classmethod
+    def at(cls, scene: Scene, edges: int, seconds: float) -> Look:
+        """Run a scene for so many seconds of the processor at most, but for the piece under way."""
+        place, stepper, tau = our_run(scene, edges)
+        found, state, length = cls(), place.initial_state(), 1
+        while found.steps < scene.steps and found.seconds < seconds and not found.failure:
+            steps, start = min(length, scene.steps - found.steps), time.process_time()
+            try:
+                piece = simulate(place, stepper, steps=steps, state=state, tau=tau)
+            except SimulationError as error:
+                piece = error.recording
+                found.failure = f"step {found.steps + error.step} of {scene.steps}: {error}".splitlines()[0]
+            spent = time.process_time() - start
+            found.seconds += spent
+            found.steps += piece.n_steps
+            found.contacts += len(piece.contacts)
+            if piece.n_steps:
+                found.worst = max(found.worst, piece.worst_certificate().scaled)
+                state = piece.state(piece.n_steps)
+            # A piece takes a tenth of what is left at most.
+            grown = min(4.0, 0.1 * (seconds - found.seconds) / max(spent, 1e-9))
+            length = int(np.clip(length * grown, 1, scene.steps))
+        return found
+
+
+def rows_of(scene: Scene, limit: float) -> list[tuple[Row, Run]]:
     """All variants that can be had of a scene; what fails is known afterwards and keeps its row."""
-    rows: list[Row] = []
-    for edges in (8, 4):
-        runs, recorded = our_runs(scene, edges)
-        contacts = worst = float("nan")
-        failure = ""
-        try:
-            record = recorded()
-        except SimulationError as error:
-            failure = f"step {error.step} of {scene.steps}: {error}".splitlines()[0]
-            record = error.recording
-        if record.n_steps:
-            contacts, worst = len(record.contacts) / record.n_steps, record.worst_certificate().scaled
-        reached = record.n_steps / scene.steps
+    looks = {edges: Look.at(scene, edges, LOOK * limit) for edges in (8, 4)}
+    reached = min((look.steps for look in looks.values() if not look.failure), default=scene.steps)
+    short = replace(scene, steps=max(1, reached))
+    rows: list[tuple[Row, Run]] = []
+    for edges, look in looks.items():
+        runs, looked = our_runs(short, edges)
+        share = min(1.0, look.steps / short.steps)
         for variant, (run, steps) in runs.items():
-            run = _until_failure(run) if failure else run
-            rows.append(
-                Row(f"contactlab, {edges} edges", variant, run, round(steps * reached), contacts, worst, failure)
-            )
-    rows += _peers("mujoco", "mujoco", scene)
+            row = Row(f"contactlab, {edges} edges", variant, round(steps * share), failure=look.failure)
+            row.contacts, row.worst = look.contacts / max(look.steps, 1), look.worst
+            row.looked = run is looked
+            row.expected = look.seconds * short.steps / max(look.steps, 1) * (BATCH if "batch" in variant else 1)
+            rows.append((row, _until_failure(run) if look.failure else run))
+    rows += _peers("mujoco", "mujoco", short)
     for approximation in ("Sap", "Lagged", "Tamsi"):
-        rows += _peers("drake", f"drake {approximation}", scene, approximation)
+        rows += _peers("drake", f"drake {approximation}", short, approximation)
     return rows
 
 
-def _until_failure(run: Callable[[], object]) -> Callable[[], object]:
+def _until_failure(run: Run) -> Run:
     def attempt() -> None:
         with contextlib.suppress(SimulationError):
             run()
@@ -103,7 +157,7 @@ def _until_failure(run: Callable[[], object]) -> Callable[[], object]:
     return attempt
 
 
-def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[Row]:
+def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[tuple[Row, Run]]:
     """Rows of a peer; none where it is not installed, a row with the reason where it fails."""
     try:
         make = getattr(importlib.import_module(f"simulation_{engine}"), f"{engine}_runs")
@@ -115,27 +169,80 @@ def _peers(engine: str, name: str, scene: Scene, *arguments: object) -> list[Row
     except RuntimeError as error:
         count, failure = float("nan"), str(error).split(". ")[0]
     if failure:
-        return [Row(name, next(iter(runs)), lambda: None, 0, count, failure=failure)]
-    return [Row(name, variant, run, steps, count) for variant, (run, steps) in runs.items()]
+        return [(Row(name, next(iter(runs)), 0, count, failure=failure), lambda: None)]
+    return [(Row(name, variant, steps, count), run) for variant, (run, steps) in runs.items()]
 
 
-def measure(scene: Scene, rounds: int) -> list[Row]:
-    """Rates of all variants, interleaved; a run of many seconds is made as often as fits `BUDGET`, once at least."""
-    rows = rows_of(scene)
-    able = [row for row in rows if row.steps]
+def measure(scene: Scene, rounds: int, limit: float, skipped: list[str]) -> None:
+    """Tell the rates of all variants, interleaved.
+
+    A run of many seconds is made as often as there is time, once at least; not at all where it would take all of it.
+    """
+    allow(COMPILING)
+    for edges in (8, 4):
+        for run, _ in our_runs(replace(scene, steps=2), edges)[0].values():
+            _until_failure(run)()
+    allow(limit)
+    found = [(row, run) for row, run in rows_of(scene, limit) if f"{row.engine}: {row.variant}" not in skipped]
+    for row, _ in found:
+        tell(row=asdict(row))
+    budget = MEASURED * limit / max(1, len(found))
+    able = []
+    for row, run in found:
+        if row.steps and row.expected > 2.0 * budget:
+            if row.looked:
+                row.rates.append(row.steps / row.expected)
+            else:
+                row.failure = row.failure or f"not run: it would take {row.expected:.0f} s"
+            tell(row=asdict(row))
+        elif row.steps:
+            able.append((row, run))
     repeats, times = [1] * len(able), [rounds] * len(able)
-    for i, row in enumerate(able):  # the first run compiles, unless it is ours: that is compiled by now
-        seconds = timed(row)
-        if seconds > LONG:
+    for i, (row, run) in enumerate(able):
+        tell(begun=row.key)
+        start = time.perf_counter()
+        seconds = timed(row, run)
+        # The processor's clock may tick in hundredths of a second.
+        wall = time.perf_counter() - start
+        if seconds > min(LONG, budget / rounds):
             row.rates.append(row.steps / seconds)
-            times[i] = min(rounds, int(BUDGET / seconds)) - 1
+            times[i] = min(rounds, int(budget / seconds)) - 1
+            tell(row=asdict(row))
         else:
-            repeats[i] = max(1, int(np.ceil(SHORTEST / max(timed(row), 1e-6))))
+            repeats[i] = max(1, int(np.ceil(SHORTEST / max(seconds, 0.5 * wall))))
     for k in range(rounds):
-        for i, row in enumerate(able):
+        for i, (row, run) in enumerate(able):
             if k < times[i]:
-                row.rates.append(row.steps / timed(row, repeats[i]))
-    return rows
+                tell(begun=row.key)
+                row.rates.append(row.steps / timed(row, run, repeats[i]))
+                tell(row=asdict(row))
+
+
+def measured(scene: Scene, rounds: int, limit: float) -> Iterator[list[Row]]:
+    """Yield the rows of a scene whenever one has changed, from children that are ended at their limit."""
+    rows: dict[tuple[str, str], Row] = {}
+    skipped: list[str] = []
+    for _ in range(CHILDREN):
+        begun, died = ("contactlab", "building the scene"), ""
+        arguments = ["--one", scene.name, "--rounds", str(rounds), "--limit", str(limit), "--skip", *skipped]
+        for message in told(Path(__file__), arguments, COMPILING + 5.0 * limit):
+            if "begun" in message:
+                begun = message["begun"][0], message["begun"][1]
+            died = message.get("died", "")
+            if "row" in message:
+                row = Row(**message["row"])
+                # What another child got is kept until this one has as much.
+                if row.rates or not rows.get(row.key, row).rates:
+                    rows[row.key] = row
+                    yield list(rows.values())
+        if not died:
+            return
+        rows.setdefault(begun, Row(*begun, 0)).failure = died
+        yield list(rows.values())
+        name = f"{begun[0]}: {begun[1]}"
+        if name in skipped or begun[1] == "building the scene":
+            return
+        skipped.append(name)
 
 
 HEAD = ("scene", "engine", "variant", "threads", "steps", "contacts", "steps_per_s", "lower", "upper", "ratio", "worst")
@@ -144,7 +251,7 @@ HEAD = ("scene", "engine", "variant", "threads", "steps", "contacts", "steps_per
 def table(scene: Scene, rows: Iterable[Row]) -> list[list[str]]:
     """Lines of the CSV file."""
     rows = list(rows)
-    base = next((row.rates for row in rows if (row.engine, row.variant) == BASE), [])
+    base = next((row.rates for row in rows if row.key == BASE), [])
     lines = []
     for row in rows:
         quartiles = np.percentile(row.rates, (50, 25, 75)) if row.rates else [np.nan] * 3
@@ -157,7 +264,6 @@ def table(scene: Scene, rows: Iterable[Row]) -> list[list[str]]:
                 row.failure,
             ]
         )  # fmt: skip
-        print(*lines[-1], sep=" | ", flush=True)
     return lines
 
 
@@ -220,8 +326,9 @@ def summary(lines: list[list[str]]) -> str:
     names = list(dict.fromkeys(line[0] for line in lines))
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for line in lines:
-        speed = "failed" if line[6] == "nan" else f"{_three_digits(float(line[6]))} ({float(line[9] or 'nan'):.2g})"
-        cells.setdefault((line[1], line[2]), {})[line[0]] = f"[{speed}]" if line[-1] and speed != "failed" else speed
+        empty = "not run" if line[-1].startswith("not run") else "failed"
+        speed = empty if line[6] == "nan" else f"{_three_digits(float(line[6]))} ({float(line[9] or 'nan'):.2g})"
+        cells.setdefault((line[1], line[2]), {})[line[0]] = f"[{speed}]" if line[-1] and speed != empty else speed
     rows = [
         [f"{engine}: {variant}", *(found.get(name, "") for name in names)] for (engine, variant), found in cells.items()
     ]
@@ -263,15 +370,26 @@ def main() -> None:
     parser.add_argument("--scene", nargs="*", choices=sorted(scenes()), help="only these")
     parser.add_argument("--exponents", action="store_true", help="also the cost of a step against bodies")
     parser.add_argument("--tosses", type=Path, metavar="FILE", help="also the seconds for all tosses of this file")
+    parser.add_argument("--limit", type=float, default=300.0, help="seconds of the processor for a scene")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--skip", nargs="*", default=[], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.one is not None:
+        measure(scenes()[arguments.one], arguments.rounds, arguments.limit, arguments.skip)
+        return
     out = arguments.out
-    lines: list[list[str]] = []
+    done: list[list[str]] = []
+    note = f"{arguments.rounds} rounds, h = 2 ms, limit {arguments.limit:g} s a scene"
     for name, scene in scenes().items():
         if arguments.scene is None or name in arguments.scene:
-            lines += table(scene, measure(scene, arguments.rounds))
-            if out is not None:
-                note = f"{arguments.rounds} rounds, h = 2 ms"
-                write(out, "", note, (*HEAD, "failure"), lines, summary(lines) + "\n")
+            lines: list[list[str]] = []
+            for rows in measured(scene, arguments.rounds, arguments.limit):
+                lines = table(scene, rows)
+                if out is not None:
+                    write(out, "", note, (*HEAD, "failure"), done + lines, summary(done + lines) + "\n")
+            done += lines
+            for line in lines:
+                print(*line, sep=" | ", flush=True)
     if arguments.exponents:
         head = ("bodies are", "bodies", "contacts", "us_per_step", "exponent")
         found = exponents()

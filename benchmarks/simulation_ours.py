@@ -82,11 +82,16 @@ def control(scene: Scene, model: Model) -> Callable[[float, Array, Array], Array
     return law
 
 
+def our_run(scene: Scene, edges: int) -> tuple[World, TimeStepping, Callable[[float, Array, Array], Array] | None]:
+    """World, stepper and applied forces of a scene."""
+    place = world(scene)
+    return place, TimeStepping(scene.h, edges=edges), None if scene.reference is None else control(scene, place.model)
+
+
 def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
     """Runs of contactlab, and one run that gives its record."""
-    place, stepper = world(scene), TimeStepping(scene.h, edges=edges)
+    place, stepper, tau = our_run(scene, edges)
     runs: Runs = {}
-    tau = None if scene.reference is None else control(scene, place.model)
 
     def steps_from_python() -> StepperState:
         state = place.initial_state()

@@ -92,6 +92,7 @@ def test_all_joints_and_applied_forces_hold():
         ("contact_gap", "geometry"),
         ("contact_normal", "geometry"),
         ("contact_mu", "geometry"),
+        ("contact_slip", "slip"),
         ("v", "motion"),
         ("q", "integration"),
         ("time", "integration"),
@@ -119,6 +120,13 @@ def test_a_changed_number_is_found(recording, array, condition):
     assert step in {failure.step for failure in found}
     if array.startswith("contact"):
         assert touched in {failure.contact for failure in found}
+
+
+def test_a_changed_mode_is_found(recording):
+    """A contact that carries is not open."""
+    touched = int(np.argmax(recording.contacts.impulse_normal))
+    report = verify(tampered(recording, contact_mode=(touched, 0)))
+    assert [(failure.condition, failure.contact) for failure in report.failures] == [("slip", touched)]
 
 
 def axis_of(array):

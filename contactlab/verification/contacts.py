@@ -1,185 +1,220 @@
-"""The contact rows of a recorded step, in plain numpy: directions, Jacobian, kN, and the forces that z stands for."""
+"""The contact rows of a portion of a record, in plain numpy: directions, kN, and the forces that z stands for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Material, combine
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
-from contactlab.verification.moments import moments_of
-from contactlab.verification.motion import Body
+from contactlab.verification.moments import Moments, moments_of
+from contactlab.verification.motion import cross
+from contactlab.verification.portion import Portion, Rows, distinct
 
 if TYPE_CHECKING:
-    from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
 # Part of a threshold within which rounding may have decided on which side of it a value lies.
 UNDECIDED = 1e-9
 
+Surfaces = tuple[Material | None, Material | None]
+
 
 @dataclass(frozen=True, eq=False)
 class ContactRows:
-    """The nc contacts of one island; nr rows of friction, r for each contact, then those of its moments' cones."""
+    """The nc contacts of a portion; nr rows of friction, r for each contact, then those of its moments' cones."""
 
-    numbers: NDArray[np.int64]  # (nc,) their rows in the record's contact table
-    # (nc, nv), (nr, nv) Jacobians on all velocities of the world.
-    N: FloatArray
-    F: FloatArray
+    at: IntArray  # (nc,) their steps in the portion
     directions: FloatArray  # (nc, 1 + r, 3) normal and friction directions, world axes
-    # For each contact what kN [m/s] may be: two values only where rounding decides between them.
-    k: tuple[tuple[float, ...], ...]
+    # (nc, 2) what kN [m/s] may be: two values only where rounding decides between them.
+    k: FloatArray
     mu: FloatArray  # (ncone,) coefficients of friction, then lengths of moments [m]
     # (ncone,) the contact of each cone; (nr,) the cone of each row of friction.
-    leans: NDArray[np.int64]
-    cone: NDArray[np.int64]
-    # (ncone,) where the variables of each cone begin among those that a record keeps by contact.
-    places: NDArray[np.int64]
+    leans: IntArray
+    cone: IntArray
+    # (nr,), (nr,), (ncone,) where the variables stand among those that a record keeps by contact.
+    plus: IntArray
+    minus: IntArray
+    slack: IntArray
     axes: FloatArray  # (nt, 3) directions of the rows of moments, the last ones of F
     gamma: FloatArray  # (nc,) softening of the normal rows [s/kg]
     drive: FloatArray  # (nc,) speed of approach [m/s] that kinematic bodies bring, negated
     kF: FloatArray  # (nr,) slip [m/s] that the surfaces of kinematic bodies bring
     rigid: NDArray[np.bool_]  # (nc,) whether a contact has no spring of its own
 
-    def solution(self, by_contact: FloatArray) -> FloatArray:
-        """Return z (n,) in the order of the LCP from its rows (nc, w) by contact."""
-        parts: tuple[list[FloatArray], ...] = ([], [], [])
-        for cone, (contact, place) in enumerate(zip(self.leans, self.places, strict=True)):
-            d = int(np.count_nonzero(self.cone == cone))
-            own = by_contact[contact, place : place + 2 * d + 1]
-            for part, values in zip(parts, (own[:d], own[d : 2 * d], own[2 * d :]), strict=True):
-                part.append(values)
-        return np.concatenate([by_contact[:, 0], *(value for part in parts for value in part)])
+    @property
+    def row_contact(self) -> IntArray:
+        """The contact (nc + nr,) of every row."""
+        return np.concatenate((np.arange(self.at.size), self.leans[self.cone]))
 
-    def moments(self, z: FloatArray) -> FloatArray:
-        """Return the moments (nc, 3) of torsional and rolling friction that z stands for, on body B [N m]."""
-        nc, nr = self.N.shape[0], self.F.shape[0]
-        out, own = np.zeros((nc, 3)), slice(nr - self.axes.shape[0], nr)
-        force = (z[nc : nc + nr] - z[nc + nr : nc + 2 * nr])[own]
-        np.add.at(out, self.leans[self.cone[own]], force[:, None] * self.axes)
+    @property
+    def owners(self) -> IntArray:
+        """The contact of every entry of z."""
+        slips = self.leans[self.cone]
+        return np.concatenate((np.arange(self.at.size), slips, slips, self.leans))
+
+    def solution(self, by_contact: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return fN (nc,), fF+ and fF- (nr,), and lambda (ncone,) of the variables (nc, w) by contact."""
+        owner = self.leans[self.cone]
+        plus, minus = by_contact[owner, self.plus], by_contact[owner, self.minus]
+        return by_contact[:, 0], plus, minus, by_contact[self.leans, self.slack]
+
+    def moments(self, friction: FloatArray) -> FloatArray:
+        """Return the moments (nc, 3) of torsional and rolling friction on body B [N m], of the forces (nr,)."""
+        out, own = np.zeros((self.at.size, 3)), slice(self.cone.size - self.axes.shape[0], self.cone.size)
+        np.add.at(out, self.leans[self.cone[own]], friction[own, None] * self.axes)
         return out
 
+    def part(self, contacts: NDArray[np.bool_]) -> tuple[ContactRows, NDArray[np.bool_]]:
+        """Return the rows of some contacts (nc,), and which of the nc + nr rows they are."""
+        cones = contacts[self.leans]
+        slips = cones[self.cone]
+        renumber = [np.cumsum(chosen) - 1 for chosen in (contacts, cones)]
+        chosen = {"mu": cones, "leans": cones, "slack": cones, "axes": slips[slips.size - self.axes.shape[0] :]}
+        chosen |= dict.fromkeys(("cone", "plus", "minus", "kF"), slips)
+        cut = {one.name: getattr(self, one.name)[chosen.get(one.name, contacts)] for one in fields(self)}
+        cut |= {"leans": renumber[0][cut["leans"]], "cone": renumber[1][cut["cone"]]}
+        return replace(self, **cut), np.concatenate((contacts, slips))
 
-def contact_rows(
-    world: World,
-    stepper: TimeStepping,
-    rows: Mapping[str, NDArray[Any]],
-    numbers: NDArray[np.int64],
-    bodies: dict[str, Body],
-    v: FloatArray,
-    v_free: FloatArray,
-    h: float,
-) -> ContactRows:
-    """Return the rows of the contacts ``numbers`` of a record, whose step sets out from v (nv,)."""
-    edges = stepper.edges_in(world)
-    r = edges // 2
-    directions = np.array([frame_of(rows["contact_normal"][c], edges, world.plane) for c in numbers]).reshape(
-        -1, 1 + r, 3
-    )
-    J = np.zeros((numbers.size, 3, world.nv))
-    for n, c in enumerate(numbers):
-        point = rows["contact_point"][c]
-        for side, sign in (("contact_body_b", 1.0), ("contact_body_a", -1.0)):
-            body = int(rows[side][c])
-            if body >= 0:
-                J[n] += sign * bodies[world.model.names[body]].point_jacobian(point)
-    projected = directions @ J
-    N, F = projected[:, 0], projected[:, 1:].reshape(-1, world.nv)
+
+def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -> tuple[ContactRows, tuple[Rows, ...]]:
+    """Return the contacts of a portion, and their Jacobians by trees, row by row.
+
+    ``v_free`` (ns, nv) is what the contacts meet; ``directions`` are those of `frames_of`.
+    """
+    recording = portion.recording
+    world, stepper, rows = recording.world, recording.stepper, recording.rows
+    chosen, at = portion.contacts, portion.at
+    nc, r = chosen.size, directions.shape[1] - 1
+    h, gap = portion.h[at], portion.column("gap")
+    before, free = (_normal_rates(portion, directions[:, 0], v) for v in (portion.v, v_free))
     # What the surfaces of kinematic bodies bring to every rate.
-    drive = np.array([directions[n] @ -_surface_velocity(world, rows, int(c)) for n, c in enumerate(numbers)]).reshape(
-        -1, 1 + r
-    )
-    k: list[tuple[float, ...]] = []
-    gamma, rigid = np.full(numbers.size, stepper.cfm), np.full(numbers.size, True)
-    for n, c in enumerate(numbers):
-        gap, one, other = float(rows["contact_gap"][c]), *_touching(world, rows, int(c))
-        stiffness, dissipation = _spring_of(one, other)
-        if np.isfinite(stiffness):
-            # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
-            rigid[n] = False
-            gamma[n] = 1.0 / (h * stiffness + dissipation)
-            terms: tuple[float, ...] = (gap / h if gap > 0.0 else stiffness * gap * gamma[n],)
-        else:
-            restitution = pair_of(world, rows, int(c))[1]
-            before, free = N[n] @ v + drive[n, 0], N[n] @ v_free + drive[n, 0]
-            terms = normal_terms(gap, before, free, h, restitution, stepper.v_min, stepper.erp)
-        k.append(tuple(term + drive[n, 0] for term in terms))
-    surfaces = [_touching(world, rows, int(c)) for c in numbers]
-    turning = moments_of(world, rows, numbers, surfaces, directions, bodies)
-    nc = numbers.size
+    drive = np.einsum("nij,nj->ni", directions, -surface_velocity(portion))
+    surfaces, numbers = touching(world, rows, chosen)
+    springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
+    stiffness, dissipation = springs.T
+    rigid = ~np.isfinite(stiffness)
+    restitution = pairs_of(world, rows, chosen)[1]
+    k = normal_terms(
+        gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.v_min, stepper.erp
+    )  # fmt: skip
+    # f = -k (gap + h u) - b u in penetration; a gap is closed freely.
+    gamma = np.where(rigid, stepper.cfm, 1.0 / (h * stiffness + dissipation))
+    soft = np.where(gap > 0.0, gap / h, stiffness * gap * gamma)
+    k = np.where(rigid[:, None], k, soft[:, None]) + drive[:, :1]
+    turning = moments_of(portion, surfaces, numbers, directions)
     counts = np.concatenate((np.full(nc, r), turning.counts))
-    return ContactRows(
-        numbers,
-        N,
-        np.concatenate((F, turning.J)),
+    cone = np.repeat(np.arange(counts.size), counts)
+    places = np.concatenate((np.ones(nc, dtype=np.int64), turning.places))
+    inner = np.arange(cone.size) - (np.cumsum(counts) - counts)[cone]
+    found = ContactRows(
+        at,
         directions,
-        tuple(k),
-        np.concatenate((rows["contact_mu"][numbers], turning.lengths)),
+        k,
+        np.concatenate((rows["contact_mu"][chosen], turning.lengths)),
         np.concatenate((np.arange(nc), turning.contacts)),
-        np.repeat(np.arange(counts.size), counts),
-        np.concatenate((np.ones(nc, dtype=np.int64), turning.places)),
+        cone,
+        places[cone] + inner,
+        (places + counts)[cone] + inner,
+        places + 2 * counts,
         turning.directions,
         gamma,
         drive[:, 0],
         np.concatenate((drive[:, 1:].ravel(), turning.k)),
         rigid,
     )
+    return found, _jacobians(portion, found, turning)
 
 
-def _surface_velocity(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> FloatArray:
-    """Return the velocity (3,) of body A's surface in row c of the contact table where A is a kinematic body."""
-    i, a = int(rows["contact_step"][c]), int(rows["contact_body_a"][c])
-    for row, (body, _) in enumerate(world.motions):
-        if a == body:
-            twist = rows["motion_twist"][i, row]
-            arm = rows["contact_point"][c] - rows["motion_pose"][i, row, 9:]
-            return np.asarray(twist[3:] + np.cross(twist[:3], arm))
-    return np.zeros(3)
+def _jacobians(portion: Portion, rows: ContactRows, turning: Moments) -> tuple[Rows, ...]:
+    """Return the rows [N; F] by trees, in groups of one size."""
+    nc, r = rows.directions.shape[0], rows.directions.shape[1] - 1
+    found, leans = [], turning.contacts[np.repeat(np.arange(turning.counts.size), turning.counts)]
+    for one in portion.points:
+        numbers = np.hstack((one.of[:, None], nc + r * one.of[:, None] + np.arange(r)))
+        found.append(Rows(one.tree, numbers, rows.directions[one.of] @ one.J[:, :3]))
+        if leans.size:
+            place = np.full(nc, -1)
+            place[one.of] = np.arange(one.of.size)
+            here = np.flatnonzero(place[leans] >= 0)
+            J = np.einsum("mi,min->mn", turning.directions[here], one.J[place[leans[here]], 3:])
+            found.append(Rows(one.tree, nc + r * nc + here[:, None], J[:, None]))
+    return tuple(found)
 
 
-def frame_of(normal: FloatArray, edges: int, plane: FloatArray | None) -> FloatArray:
-    """Return the normal and the friction directions (1 + edges/2, 3) of the pyramid.
+def _normal_rates(portion: Portion, normals: FloatArray, v: FloatArray) -> FloatArray:
+    """Return N v (nc,) of velocities (ns, nv)."""
+    starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
+    for one in portion.points:
+        own = v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
+        out[one.of] += np.einsum("mi,min,mn->m", normals[one.of], one.J[:, :3], own)
+    return out
+
+
+def surface_velocity(portion: Portion) -> FloatArray:
+    """Return the velocities (nc, 3) of body A's surface where A is a kinematic body."""
+    rows, a, out = portion.recording.rows, portion.numbers("body_a"), np.zeros((portion.contacts.size, 3))
+    for row, (body, _) in enumerate(portion.recording.world.motions):
+        own = np.flatnonzero(a == body)
+        steps = portion.steps[portion.at[own]]
+        twist = rows["motion_twist"][steps, row]
+        arm = portion.column("point")[own] - rows["motion_pose"][steps, row, 9:]
+        out[own] = twist[:, 3:] + cross(twist[:, :3], arm)
+    return out
+
+
+def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> FloatArray:
+    """Return normals (nc, 3) and the friction directions (nc, 1 + edges/2, 3) of their pyramids.
 
     The first one, t1, is the normalised part across the normal of the world axis that is most across it; in a plane
     of motion, the direction in it.
     """
-    t1 = np.zeros(3) if plane is None else np.cross(plane, normal)
-    if np.linalg.norm(t1) < 0.5:
-        t1 = np.eye(3)[int(np.argmin(np.abs(normal)))]
-        t1 = t1 - (t1 @ normal) * normal
-    t1 /= np.linalg.norm(t1)
-    t2 = np.cross(normal, t1)
+    normals = np.asarray(normals)
+    axis = np.eye(3)[np.argmin(np.abs(normals), axis=1)]
+    t1 = axis - np.sum(axis * normals, axis=1, keepdims=True) * normals
+    if plane is not None:
+        within = np.cross(plane, normals)
+        t1 = np.where(np.linalg.norm(within, axis=1, keepdims=True) < 0.5, t1, within)
+    t1 /= np.linalg.norm(t1, axis=1, keepdims=True)
+    t2 = cross(normals, t1)
     angles = 2.0 * math.pi * np.arange(edges // 2) / edges
-    return np.vstack((normal, np.outer(np.cos(angles), t1) + np.outer(np.sin(angles), t2)))
+    across = np.cos(angles)[:, None] * t1[:, None] + np.sin(angles)[:, None] * t2[:, None]
+    return np.concatenate((normals[:, None], across), axis=1)
 
 
-def pair_of(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> tuple[float, float]:
-    """Return friction and restitution of the pair that touches in row c of the contact table.
+def pairs_of(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Return friction and restitution (nc,) of the pairs that touch in rows of the contact table.
 
     Of a contact from outside the loop they are what the record says, within their range.
     """
-    if rows["contact_id"][c] >= EXTERNAL_ID:
-        mu, restitution = float(rows["contact_mu"][c]), float(rows["contact_restitution"][c])
-        return (mu, restitution) if mu >= 0.0 and 0.0 <= restitution <= 1.0 else (math.nan, math.nan)
-    one, other = _touching(world, rows, c)
+    surfaces, numbers = touching(world, rows, chosen)
     # A shape that is not there touches nothing: such a row is wrong whatever it says.
-    return (math.nan, math.nan) if one is None or other is None else combine(one, other)
+    known = [(math.nan, math.nan) if a is None or b is None else combine(a, b) for a, b in surfaces]
+    mu, restitution = np.array(known).reshape(-1, 2)[numbers].T
+    given = rows["contact_id"][chosen] >= EXTERNAL_ID
+    said = rows["contact_mu"][chosen], rows["contact_restitution"][chosen]
+    sound = (said[0] >= 0.0) & (said[1] >= 0.0) & (said[1] <= 1.0)
+    own = [np.where(sound, values, math.nan) for values in said]
+    return np.where(given, own[0], mu), np.where(given, own[1], restitution)
 
 
-def _touching(world: World, rows: Mapping[str, NDArray[Any]], c: int) -> tuple[Material | None, Material | None]:
-    """Return the materials of A and B in row c of the contact table, None for a shape that is not there."""
+def touching(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:
+    """Return the pairs of materials that touch, None for a shape that is not there, and the pair of each row."""
     materials = [surface.material for surface in world.surfaces]
-    grounds = world.half_space_materials
-    half_space, a, b = (int(rows[name][c]) for name in ("contact_half_space", "contact_shape_a", "contact_shape_b"))
-    others, other = (grounds, half_space) if half_space >= 0 else (materials, a)
-    one = others[other] if 0 <= other < len(others) else None
-    return one, materials[b] if 0 <= b < len(materials) else None
+    names = ("contact_half_space", "contact_shape_a", "contact_shape_b")
+    found, numbers = distinct([rows[name][chosen] for name in names])
+    pairs: list[Surfaces] = []
+    for half_space, a, b in found.tolist():
+        others, other = (world.half_space_materials, half_space) if half_space >= 0 else (materials, a)
+        one = others[other] if 0 <= other < len(others) else None
+        pairs.append((one, materials[b] if 0 <= b < len(materials) else None))
+    return pairs, numbers
 
 
 def _spring_of(one: Material | None, other: Material | None) -> tuple[float, float]:
@@ -192,14 +227,20 @@ def _spring_of(one: Material | None, other: Material | None) -> tuple[float, flo
 
 
 def normal_terms(
-    gap: float, before: float, free: float, h: float, restitution: float, v_min: float, erp: float
-) -> tuple[float, ...]:
-    """Return kN of an impact, or of a contact that may close its gap; both where rounding decides."""
+    gap: FloatArray,
+    before: FloatArray,
+    free: FloatArray,
+    h: FloatArray,
+    restitution: FloatArray | float,
+    v_min: float,
+    erp: FloatArray | float,
+) -> FloatArray:
+    """Return kN (n, 2) of impacts, or of contacts that may close their gap; both where rounding decides."""
     bounce = restitution * before
-    rest = gap / h if gap > 0.0 else erp * gap / h
+    rest = np.where(gap > 0.0, gap / h, erp * gap / h)
     closing, fast = gap + h * free, -before - v_min
-    unsure = abs(closing) <= UNDECIDED * (abs(gap) + h * abs(free)) or abs(fast) <= UNDECIDED * abs(before)
-    impact = closing <= 0.0 and fast > 0.0
-    if unsure:
-        return bounce, rest
-    return (bounce,) if impact else (rest,)
+    unsure = (np.abs(closing) <= UNDECIDED * (np.abs(gap) + h * np.abs(free))) | (
+        np.abs(fast) <= UNDECIDED * np.abs(before)
+    )
+    one = np.where(unsure | ((closing <= 0.0) & (fast > 0.0)), bounce, rest)
+    return np.stack((one, np.where(unsure, rest, one)), axis=-1)

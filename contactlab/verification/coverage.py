@@ -2,61 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape
-from contactlab.spatial.arrays import FloatArray
-from contactlab.verification.motion import Body, tree_roots
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.verification.motion import cross, turned
+from contactlab.verification.portion import Portion, groups
 
 NEAR = 1e-9  # part of its distance from the origin by which a listed point may be off
 
 
-def uncovered(
-    world: World,
-    rows: Mapping[str, NDArray[Any]],
-    chosen: NDArray[np.int64],
-    bodies: dict[str, Body],
-    v: FloatArray,
-    h: float,
-    margin: float,
-    asleep: NDArray[np.bool_],
-) -> float:
-    """Return how far, relative to its place, an unlisted support point is within reach of a half-space; 0 for none.
+def uncovered(portion: Portion) -> FloatArray:
+    """Return how far, relative to its place, an unlisted support point is within reach of a half-space (ns,); 0: none.
 
-    A point is within reach when gap <= margin + h max(0, -N v). ``chosen`` are the contact rows of the step;
-    bodies ``asleep`` (nb,) have none.
+    A point is within reach when gap <= margin + h max(0, -N v); bodies asleep have no contacts.
     """
-    moving = tree_roots(world.model)
-    worst = 0.0
+    recording = portion.recording
+    world, margin, worst = recording.world, recording.stepper.margin, np.zeros(portion.steps.size)
+    ground, shape, listed = portion.numbers("half_space"), portion.numbers("shape_b"), portion.column("point")
+    names, asleep = world.model.names, recording.asleep[portion.steps]
+    of_shapes = dict(groups(np.where(ground >= 0, shape, -1)))
+    none = np.zeros(0, dtype=np.int64)
     for number, (surface, index) in enumerate(zip(world.surfaces, world.surface_bodies, strict=True)):
-        name = world.model.names[index]
-        if name not in moving or asleep[index] or not isinstance(surface.shape, BodyShape):
+        if world.body_trees[index] < 0 or not isinstance(surface.shape, BodyShape):
             continue
-        body = bodies[name]
+        body = portion.state.bodies[names[index]]
         points, radii = surface.support_points()
-        centers = body.p + points @ body.R.T
-        origin_velocity, turning = body.Jv @ v, body.Jw @ v
+        arms = points @ np.swapaxes(body.R, 1, 2)
+        v = portion.v[:, body.own]
+        origin_velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
+        own = of_shapes.get(number, none)
         for s, plane in enumerate(world.half_spaces):
             if world.half_space_filters:
                 category, mask = world.half_space_filters[s]
                 if not surface.category & mask or not category & surface.mask:
                     continue
-            places = centers - radii[:, None] * plane.normal
-            gap = places @ plane.normal - plane.offset
-            speed = (origin_velocity + np.cross(turning, places - body.p)) @ plane.normal
-            excess = margin + h * np.maximum(0.0, -speed) - gap
-            near = np.flatnonzero(excess > 0.0)
-            own = chosen[(rows["contact_shape_b"][chosen] == number) & (rows["contact_half_space"][chosen] == s)]
-            listed = rows["contact_point"][own]
-            for n in near:
-                size = 1.0 + float(np.abs(places[n]).sum())
-                if not np.any(np.abs(listed - places[n]).max(axis=1, initial=0.0) <= NEAR * size):
-                    worst = max(worst, float(excess[n]) / size)
+            gap = (body.p @ plane.normal - plane.offset)[:, None] + arms @ plane.normal - radii
+            # Of the points' velocities, w x arm . n = (n x w) . arm.
+            speed = (origin_velocity @ plane.normal)[:, None] + turned(arms, cross(plane.normal, turning))
+            excess = margin + portion.h[:, None] * np.maximum(0.0, -speed) - gap
+            near = (excess > 0.0) & ~asleep[:, index, None]
+            at, n = np.nonzero(near)
+            places = body.p[at] + arms[at, n] - radii[n, None] * plane.normal
+            size = 1.0 + np.abs(places).sum(axis=1)
+            mine = own[ground[own] == s]
+            found = _found(at, places, NEAR * size, portion.at[mine], listed[mine])
+            np.maximum.at(worst, at[~found], (excess[at, n] / size)[~found])
     return worst
+
+
+def _found(at: IntArray, places: FloatArray, slack: FloatArray, steps: IntArray, listed: FloatArray) -> Any:
+    """Return whether places (n, 3) of steps ``at`` (n,), ascending, are among those listed (m, 3) of ``steps`` (m,)."""
+    first, last = np.searchsorted(steps, at), np.searchsorted(steps, at, side="right")
+    found = np.zeros(at.size, dtype=bool)
+    for k in range(int((last - first).max(initial=0))):
+        own = np.flatnonzero(first + k < last)
+        found[own] |= np.abs(listed[first[own] + k] - places[own]).max(axis=1) <= slack[own]
+    return found

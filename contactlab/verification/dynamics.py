@@ -1,98 +1,165 @@
-"""The equations of motion of a step without contacts, in plain numpy: M, M v_free, and the energies."""
+"""The equations of motion of steps without contacts, in plain numpy: M, M v_free, and the energies.
+
+M is kept tree by tree; what is many states' has their axis first, as in `motion`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from contactlab.spatial.arrays import FloatArray
-from contactlab.verification.motion import Body, moving_bodies, tree_roots
+from contactlab.verification.motion import Body, cross, moving_bodies, skew, tree_roots, turned
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
+    from contactlab.world.world import World
+
+#: Matrices (ns, n, n) of every tree, in the order of its velocities.
+Blocks = tuple[FloatArray, ...]
 
 ITERATIONS = 30
 SHORTEST = 1e-9  # part of a Newton step worth taking
 PARTS = 1024
 FEW = 0.5  # radians in a step below which its equation is always solved in one part
 CLOSE = 1e-9  # relative
+SETTLED = 1e-14  # change of a Newton step, of the speeds: rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Dynamics:
-    """What a state says of the step that begins there."""
+    """What states say of the steps that begin there."""
 
     bodies: dict[str, Body]  # frames by the bodies' names
-    M: FloatArray  # (nv, nv) mass matrix
-    bias: FloatArray  # (nv,) generalised force of weight and velocity products, on the left-hand side
-    # (nv,) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Lengths of vectors, not of their
-    # entries: what vanishes along an axis only because the axis points there is rounding of the whole.
+    M: Blocks  # mass matrix
+    bias: FloatArray  # (ns, nv) generalised force of weight and velocity products, on the left-hand side
+    # (ns, nv) the sum of the magnitudes of ``bias``'s terms: the scale of its rounding. Lengths of vectors, not of
+    # their entries: what vanishes along an axis only because the axis points there is rounding of the whole.
     force_size: FloatArray
-    # (nb, 2, nv) lengths of the columns of each body's Jacobians, times its mass and its largest moment of inertia.
-    spread: FloatArray
-    columns: FloatArray  # (nb, 2, 3, nv) the Jacobians: of its centre of mass, of its turning
-    # Energies [J].
-    kinetic: float
-    potential: float
+    # Of every heavy body: where its tree stands in v, the Jacobians (2, ns, 3, n) of its centre of mass and its
+    # turning, and the lengths of their columns (2, ns, n) times its mass and its largest moment of inertia.
+    spread: tuple[tuple[slice, FloatArray, FloatArray], ...]
+    # (ns,) energies [J].
+    kinetic: FloatArray
+    potential: FloatArray
+
+    def at(self, states: Any) -> Dynamics:
+        """Return what some of the states say."""
+        return Dynamics(
+            {name: body.at(states) for name, body in self.bodies.items()},
+            tuple(block[states] for block in self.M),
+            self.bias[states],
+            self.force_size[states],
+            tuple((own, J[:, states], size[:, states]) for own, J, size in self.spread),
+            self.kinetic[states],
+            self.potential[states],
+        )
 
     def momentum_size(self, v: FloatArray) -> FloatArray:
-        """Return the magnitudes (nv,) of the terms of M v."""
-        speeds = np.linalg.norm(self.columns @ v, axis=2)
-        return np.asarray(np.abs(self.M) @ np.abs(v) + np.einsum("bkj,bk->j", self.spread, speeds))
+        """Return the magnitudes (ns, nv) of the terms of M v."""
+        size = times([np.abs(block) for block in self.M], np.abs(v))
+        for own, J, lengths in self.spread:
+            speeds = np.linalg.norm(turned(J, v[:, own]), axis=2, keepdims=True)
+            size[:, own] += (lengths * speeds).sum(axis=0)
+        return size
 
 
-def dynamics(model: Model, q: FloatArray, v: FloatArray) -> Dynamics:
-    """Return the dynamics at a state; all velocity products taken there."""
-    bodies = moving_bodies(model, q, v)
-    heavy = [(bodies[spec.name], spec.inertia) for spec in model.bodies if spec.inertia is not None]
-    M, bias, size = np.zeros((model.nv, model.nv)), np.zeros(model.nv), np.zeros(model.nv)
-    spread, columns = np.zeros((len(heavy), 2, model.nv)), np.zeros((len(heavy), 2, 3, model.nv))
-    potential = 0.0
-    for n, (body, own) in enumerate(heavy):
-        com, inertia = body.p + body.R @ own.com, body.R @ own.inertia @ body.R.T
-        columns[n] = body.point_jacobian(com), body.Jw
-        J, Jw = columns[n]
-        M += own.mass * J.T @ J + Jw.T @ inertia @ Jw
+def times(M: Any, v: FloatArray) -> FloatArray:
+    """Return M v (ns, nv), tree by tree."""
+    return (
+        np.zeros_like(v)
+        if not M
+        else np.concatenate([turned(block, part) for block, part in zip(M, _parts(M, v), strict=True)], axis=1)
+    )
+
+
+def solved(M: Any, momentum: FloatArray) -> FloatArray:
+    """Return M^-1 p (ns, nv), tree by tree."""
+    parts = zip(M, _parts(M, momentum), strict=True)
+    return (
+        np.zeros_like(momentum)
+        if not M
+        else np.concatenate([np.linalg.solve(block, part[..., None])[..., 0] for block, part in parts], axis=1)
+    )
+
+
+def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
+    if not M:
+        return []
+    ends = np.cumsum([block.shape[1] for block in M])
+    return np.split(v, ends[:-1], axis=1)
+
+
+def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
+    """Return the dynamics at states q (ns, nq), v (ns, nv); all velocity products taken there."""
+    bodies, ns, gravity = moving_bodies(world, q, v), q.shape[0], world.model.gravity
+    M = tuple(np.zeros((ns, n, n)) for n in np.diff(world.tree_starts))
+    bias, size, spread = np.zeros((ns, world.nv)), np.zeros((ns, world.nv)), []
+    potential = np.zeros(ns)
+    for spec, tree in zip(world.model.bodies, world.body_trees, strict=True):
+        own = spec.inertia
+        if own is None:
+            continue
+        body = bodies[spec.name]
+        com = body.p + turned(body.R, own.com)
+        potential -= own.mass * (com @ gravity)
+        if tree < 0:
+            continue
+        inertia = body.R @ own.inertia @ np.swapaxes(body.R, 1, 2)
+        J, Jw = body.point_jacobian(com), body.Jw
+        Jt, Jwt = np.swapaxes(J, 1, 2), np.swapaxes(Jw, 1, 2)
+        M[tree][...] += own.mass * Jt @ J + Jwt @ inertia @ Jw
         acceleration = body.point_acceleration(com)
-        bias += J.T @ (own.mass * (acceleration - model.gravity))
-        bias += Jw.T @ (inertia @ body.alpha + np.cross(body.w, inertia @ body.w))
-        moment = float(np.abs(np.linalg.eigvalsh(inertia)).max())
-        spread[n] = np.linalg.norm(columns[n], axis=1) * np.array([[own.mass], [moment]])
-        size += spread[n, 0] * (np.linalg.norm(acceleration) + np.linalg.norm(model.gravity))
-        size += spread[n, 1] * (np.linalg.norm(body.alpha) + body.w @ body.w)
-        potential -= own.mass * float(model.gravity @ com)
-    return Dynamics(bodies, M, bias, size, spread, columns, 0.5 * float(v @ M @ v), potential)
+        bias[:, body.own] += turned(Jt, own.mass * (acceleration - gravity))
+        bias[:, body.own] += turned(Jwt, turned(inertia, body.alpha) + cross(body.w, turned(inertia, body.w)))
+        moment = float(np.abs(np.linalg.eigvalsh(own.inertia)).max())
+        both = np.stack((J, Jw))
+        lengths = np.linalg.norm(both, axis=2) * np.array([own.mass, moment]).reshape(2, 1, 1)
+        spread.append((body.own, both, lengths))
+        pull = np.linalg.norm(acceleration, axis=1) + np.linalg.norm(gravity)
+        turn = np.linalg.norm(body.alpha, axis=1) + np.sum(body.w**2, axis=1)
+        size[:, body.own] += lengths[0] * pull[:, None] + lengths[1] * turn[:, None]
+    return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * times(M, v), axis=1), potential)
 
 
 def free_momentum(
-    model: Model, state: Dynamics, v: FloatArray, tau: FloatArray, h: float, guess: FloatArray, gyroscopic: str
+    world: World,
+    state: Dynamics,
+    v: FloatArray,
+    tau: FloatArray,
+    h: FloatArray,
+    guess: FloatArray,
+    gyroscopic: str,
 ) -> FloatArray:
-    """Return M v_free (nv,): M v + h (tau - bias), the gyroscopic torque of single free links as the stepper takes it.
+    """Return M v_free (ns, nv): M v + h (tau - bias), the torque of single free links as the stepper takes it.
 
-    ``guess`` (nv,) is where the search for the midpoint begins: near v_free.
+    ``guess`` (ns, nv) is where the search for the midpoint begins: near v_free. ``h`` (ns,) [s].
     """
-    momentum = state.M @ v + h * (tau - state.bias)
+    momentum = times(state.M, v) + h[:, None] * (tau - state.bias)
     if gyroscopic == "explicit":
         return momentum
+    model, step = world.model, h[:, None]
+    specs = {spec.name: spec for spec in model.bodies}
     for names in _single_links(model):
-        spec = model.bodies[[body.name for body in model.bodies].index(names[0])]
-        body, at = state.bodies[spec.name], model.v_slice(spec.name).stop - 3
+        spec, body = specs[names[0]], state.bodies[names[0]]
+        at = model.v_slice(spec.name).stop - 3
         own = slice(at, at + 3)
-        about = _inertia_about(model, state, names, floating=spec.joint.chain()[0].nq == 7)
+        about = _inertia_about(specs, state, names, floating=spec.joint.chain()[0].nq == 7)
         # In the body's axes, which the joint's velocities are in.
-        I = body.R.T @ about @ body.R
-        w = v[own]
+        I = np.swapaxes(body.R, 1, 2) @ about @ body.R
+        w = v[:, own]
+        turning = cross(w, turned(I, w))
         if gyroscopic == "off":
-            momentum[own] += h * np.cross(w, I @ w)
+            momentum[:, own] += step * turning
             continue
         # The torque beside the gyroscopic one is what makes I dw/dt = rest - w x I w the explicit motion.
-        part = model.v_slice(spec.name)
-        rates = np.linalg.solve(state.M[part, part], (tau - state.bias)[part])
-        rest = I @ rates[-3:] + np.cross(w, I @ w)
-        d = _spin(I, w, h, rest, guess[own] - w)
-        momentum[own] += I @ d - h * (rest - np.cross(w, I @ w))
+        part, tree = model.v_slice(spec.name), world.body_trees[model.index(spec.name)]
+        rates = np.linalg.solve(state.M[tree], (tau - state.bias)[:, part, None])[:, -3:, 0]
+        rest = turned(I, rates) + turning
+        d = _spins(I, w, h, rest, guess[:, own] - w)
+        momentum[:, own] += turned(I, d) - step * (rest - turning)
     return momentum
 
 
@@ -106,22 +173,46 @@ def _single_links(model: Model) -> list[list[str]]:
     return [trees[root] for root in trees if lengths[root] in ([7], [4])]
 
 
-def _inertia_about(model: Model, state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:
-    """Return the (3, 3) inertia of bodies that move as one, about their centre of mass or the joint; world axes."""
+def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:
+    """Return the (ns, 3, 3) inertia of bodies that move as one, about their centre of mass or the joint; world axes."""
     parts = []
-    for spec in model.bodies:
-        if spec.name in names and spec.inertia is not None:
-            body = state.bodies[spec.name]
-            central = body.R @ spec.inertia.inertia @ body.R.T
-            parts.append((spec.inertia.mass, body.p + body.R @ spec.inertia.com, central))
+    for name in names:
+        own, body = specs[name].inertia, state.bodies[name]
+        if own is not None:
+            central = body.R @ own.inertia @ np.swapaxes(body.R, 1, 2)
+            parts.append((own.mass, body.p + turned(body.R, own.com), central))
     point = state.bodies[names[0]].p
     if floating:
         point = sum((m * x for m, x, _ in parts), np.zeros(3)) / sum(m for m, _, _ in parts)
-    total = np.zeros((3, 3))
+    total = np.zeros((point.shape[0], 3, 3))
     for m, x, central in parts:
-        d = x - point
-        total += central + m * (d @ d * np.eye(3) - np.outer(d, d))
+        across = skew(x - point)
+        total += central - m * across @ across
     return total
+
+
+def _spins(I: FloatArray, w: FloatArray, h: FloatArray, torque: FloatArray, guess: FloatArray) -> FloatArray:
+    """Return the changes (ns, 3) of w over steps by the midpoint rule, by Newton's method for all of them.
+
+    What it leaves, and what turns so far that the step may have been taken in parts, is taken up one by one.
+    """
+    d = np.array(guess)
+    step, slow = h[:, None], h[:, None, None]
+    size = np.abs(w).max(axis=1) + np.abs(guess).max(axis=1)
+    left = np.full(w.shape[0], True)
+    for _ in range(ITERATIONS):
+        middle = w + 0.5 * d
+        spin = turned(I, middle)
+        slope = I + 0.5 * slow * (skew(middle) @ I - skew(spin))
+        residual = turned(I, d) + step * (cross(middle, spin) - torque)
+        change = np.linalg.solve(slope, residual[..., None])[..., 0]
+        d[left] -= change[left]
+        left &= ~(np.abs(change).max(axis=1) <= SETTLED * size)
+        if not left.any():
+            break
+    for n in np.flatnonzero(left | (h * size > FEW) & (np.abs(d - guess).max(axis=1) > CLOSE * size)):
+        d[n] = _spin(I[n], w[n], float(h[n]), torque[n], guess[n])
+    return d
 
 
 def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: FloatArray) -> FloatArray:
@@ -148,10 +239,7 @@ def _midpoint(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, d: Flo
 
     def residual(d: FloatArray) -> FloatArray:
         middle = w + 0.5 * d
-        return np.asarray(I @ d + h * np.cross(middle, I @ middle) - h * torque)
-
-    def skew(x: FloatArray) -> FloatArray:
-        return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
+        return np.asarray(I @ d + h * cross(middle, I @ middle) - h * torque)
 
     for _ in range(ITERATIONS):
         middle = w + 0.5 * d

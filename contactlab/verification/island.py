@@ -1,211 +1,281 @@
-"""The conditions of contact of one island of one step, in plain numpy, on the recorded z and velocities."""
+"""The conditions of islands, in plain numpy, on the recorded forces and velocities."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sparse
+from numpy.typing import NDArray
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import ContactRows
+from contactlab.verification.islands import Matrix, largest_entry, largest_of, worst_of
+from contactlab.verification.joints import JointLaws
 
-#: A measure: condition, contact within the island (-1: the island as a whole), value.
-Measure = tuple[str, int, float]
+#: Measures: condition, contacts or rows they are of, values.
+Measures = tuple[str, IntArray, FloatArray]
 # Share of the island's largest force below which a force is as good as none: its rounding is 1e-10 of that.
 NOTHING = 1e-6
 # Share of the largest rate a motion of its energy can have that any rate is measured against at least.
 FAINT = 1e-4
 ROUNDING = 8.0 * float(np.finfo(np.float64).eps)  # of a row's rate, in units of its terms before they cancel
-MANY = 6  # contacts whose kN is in doubt, tried in all combinations
+MANY = 6  # contacts of an island whose kN is in doubt, tried in all combinations
+TINY = float(np.finfo(float).tiny)
 
 
-def island_measures(
-    rows: ContactRows,
-    Y: FloatArray,
-    v_free: FloatArray,
-    v_plus: FloatArray,
-    z: FloatArray,
-    h: float,
-    liveliness: float,
-    *,
-    cone: bool = False,
-) -> list[Measure]:
-    """Return every condition's worst violation over its scale.
+@dataclass(frozen=True, eq=False)
+class ContactProblem:
+    """The contacts of islands: rows, answers, and the velocities they meet, on the columns of a `System`."""
 
-    Parameters
-    ----------
-    rows
-        The island's contacts.
-    Y
-        (nc + nr, nv), row i is M^-1 applied to row i of [N; F].
-    v_free, v_plus
-        (nv,) velocities after the step without contacts, computed, and with them, as recorded.
-    z
-        (n,) as recorded: [fN | fF+ | fF- | lambda].
-    h
-        Step [s].
-    liveliness
-        `liveliness` of the island's motion without contacts.
-    cone
-        Whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid.
-    """
-    best: list[Measure] = []
-    for k in _choices(rows.k):
-        residual = _cone_residual if cone else _lcp_residual
-        mechanics = _mechanics(rows, Y, v_free, v_plus, z, k, h, liveliness, cone)
-        measures = [residual(rows, Y, v_free, z, k, h), *mechanics]
-        if not best or max(value for *_, value in measures) < max(value for *_, value in best):
-            best = measures
-    return best
+    rows: ContactRows
+    island: IntArray  # (nc,)
+    count: int  # islands
+    h: FloatArray  # (nc,)
+    J: Matrix
+    Y: Matrix
+    W: Matrix  # (nc + nr, nc + nr) J M^-1 J^T, without softening
+    # (nc,), (nr,), (nr,), (ncone,) as recorded.
+    fN: FloatArray
+    plus: FloatArray
+    minus: FloatArray
+    slack: FloatArray
+    v_free: FloatArray  # (n,) velocities without these contacts, computed
+    v_plus: FloatArray  # (n,) and with them, as recorded
+    liveliness: FloatArray  # (count,) of the motion without contacts
+    cone: bool  # whether friction has the exact cone over two tangents (in a plane, one) in place of a pyramid
 
+    @property
+    def force(self) -> FloatArray:
+        """The forces (nc + nr,) along the rows."""
+        return np.concatenate((self.fN, self.plus - self.minus))
 
-def liveliness(M: FloatArray, Y: FloatArray, v: FloatArray) -> float:
-    """Return sqrt(v' M v) of the velocities v (nv,) that the rows M^-1 J_i (m, nv) can change.
+    @property
+    def response(self) -> Matrix:
+        """The rates (nc + nr, nc + nr) that forces make, softening included."""
+        h = self.h[self.rows.row_contact]
+        gamma = np.concatenate((self.rows.gamma, np.zeros(self.plus.size)))
+        return sparse.csr_matrix(sparse.diags(h) @ self.W + sparse.diags(gamma))
 
-    A row's rate is at most sqrt(J_i M^-1 J_i') of it: what is far below that is the rounding of the whole motion.
-    """
-    own = np.any(Y != 0.0, axis=0)
-    return math.sqrt(max(0.0, float(v[own] @ M[np.ix_(own, own)] @ v[own])))
+    def part(self, contacts: NDArray[np.bool_]) -> ContactProblem:
+        """Return the problem of some of the islands, all contacts (nc,) of them."""
+        rows, chosen = self.rows.part(contacts)
+        cut: dict[str, Any] = {
+            "rows": rows,
+            "island": self.island[contacts],
+            "h": self.h[contacts],
+            "fN": self.fN[contacts],
+        }
+        slips = chosen[contacts.size :]
+        cut |= {"plus": self.plus[slips], "minus": self.minus[slips], "slack": self.slack[contacts[self.rows.leans]]}
+        where = np.flatnonzero(chosen)
+        cut |= {"J": self.J[where], "Y": self.Y[where], "W": self.W[where][:, where]}
+        return replace(self, **cut)
 
+    def measures(self) -> list[Measures]:
+        """Return every condition's worst violations over their scales.
 
-def _choices(k: tuple[tuple[float, ...], ...]) -> Iterator[FloatArray]:
-    """Yield the vectors kN there may be; where too many are in doubt, all of one kind, then all of the other."""
-    if sum(len(values) > 1 for values in k) <= MANY:
-        for choice in itertools.product(*k):
-            yield np.array(choice)
-    else:
-        yield np.array([values[0] for values in k])
-        yield np.array([values[-1] for values in k])
+        Where rounding decides what kN is, the better choice for an island counts.
+        """
+        k, island = self.rows.k, self.island
+        doubtful = ~((k[:, 0] == k[:, 1]) | np.isnan(k).any(axis=1))
+        if not doubtful.any():
+            return list(self._measures(k[:, 0]))
+        unsure = np.bincount(island[doubtful], minlength=self.count)
+        mixed = unsure[island] > 0
+        certain = list(self.part(~mixed)._measures(k[~mixed, 0]))
+        found = [_renumbered(one, np.flatnonzero(~mixed)) for one in certain]
+        # Where too many are in doubt: all of one kind, then all of the other.
+        for number in np.flatnonzero(unsure):
+            own = island == number
+            one, n = self.part(own), int(unsure[number])
+            choices = np.arange(2**n) if n <= MANY else np.array([0, -1])
+            best: list[Measures] = []
+            for choice in choices:
+                bits = np.zeros(own.sum(), dtype=np.int64)
+                bits[doubtful[own]] = (choice >> np.arange(n)) & 1
+                tried = list(one._measures(np.take_along_axis(k[own], bits[:, None], axis=1)[:, 0]))
+                if not best or _worst(tried) < _worst(best):
+                    best = tried
+            found += [_renumbered(one_of, np.flatnonzero(own)) for one_of in best]
+        return found
 
+    def _measures(self, k: FloatArray) -> Iterator[Measures]:
+        yield self._cone_residual(k) if self.cone else self._lcp_residual(k)
+        yield from self._mechanics(k)
 
-def _lcp_residual(
-    rows: ContactRows, Y: FloatArray, v_free: FloatArray, z: FloatArray, k: FloatArray, h: float
-) -> Measure:
-    """Return max |min(z, w)|, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|.
+    def _lcp_residual(self, k: FloatArray) -> Measures:
+        """Return max |min(z, w)| of islands, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|.
 
-    A rate is not known better than to the rounding of J v_free: that of a ball that rolls without load is rounding
-    alone, and is no unit for itself.
-    """
-    nc, nr = rows.N.shape[0], rows.F.shape[0]
-    owner, cones = rows.cone, rows.leans.size
-    fN, plus, minus, slack = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr], z[nc + 2 * nr :]
-    J = np.vstack((rows.N, rows.F))
-    response = h * J @ Y.T
-    response[range(nc), range(nc)] += rows.gamma
-    change = response @ np.concatenate((fN, plus - minus))
-    slip = rows.F @ v_free + rows.kF
-    q = np.concatenate((rows.N @ v_free + k, slip, -slip, np.zeros(cones)))
-    left = rows.mu * fN[rows.leans] - np.bincount(owner, plus + minus, minlength=cones)  # of each cone
-    w = q + np.concatenate((change[:nc], change[nc:] + slack[owner], slack[owner] - change[nc:], left))
-    rounding = ROUNDING * (np.abs(J) @ np.abs(v_free) + np.abs(np.concatenate((k, rows.kF))))
-    rounding = np.concatenate((rounding[:nc], rounding[nc:], rounding[nc:], np.zeros(cones)))
-    w = np.copysign(np.maximum(np.abs(w) - rounding, 0.0), w)
-    size = float(np.abs(z).max())
-    largest = np.abs(response).max(axis=1)
-    along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1
-    unit = np.abs(q) + np.concatenate((largest[:nc], along, along, np.maximum(rows.mu, 1.0))) * size
-    z_part = z / size if size > 0.0 else z
-    w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
-    off = np.abs(np.minimum(z_part, w_part))
-    worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
-    # Row of the LCP to contact.
-    owners = np.concatenate((np.arange(nc), rows.leans[owner], rows.leans[owner], rows.leans))
-    return "lcp", int(owners[worst]), float(off[worst])
+        A rate is not known better than to the rounding of J v_free: that of a ball that rolls without load is rounding
+        alone, and is no unit for itself.
+        """
+        rows, nc = self.rows, self.fN.size
+        owner, leans = rows.cone, rows.leans
+        response = self.response
+        change = response @ self.force
+        q = self.J @ self.v_free + np.concatenate((k, rows.kF))
+        slip = q[nc:]
+        used = np.bincount(owner, self.plus + self.minus, minlength=leans.size)
+        q_all = np.concatenate((q[:nc], slip, -slip, np.zeros(leans.size)))
+        slack = self.slack[owner]
+        forces = (change[:nc], change[nc:] + slack, slack - change[nc:], rows.mu * self.fN[leans] - used)
+        w = q_all + np.concatenate(forces)
+        blur = ROUNDING * (abs(self.J) @ np.abs(self.v_free) + np.abs(np.concatenate((k, rows.kF))))
+        blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
+        w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
+        z = np.concatenate((self.fN, self.plus, self.minus, self.slack))
+        owners = rows.owners
+        island = self.island[owners]
+        size = largest_of(np.abs(z), island, self.count)[island]
+        largest = largest_entry(response)
+        along = np.maximum(largest[nc:], 1.0)  # the slack of the cone enters with 1
+        unit = np.abs(q_all) + np.concatenate((largest[:nc], along, along, np.maximum(rows.mu, 1.0))) * size
+        w_part = np.divide(w, unit, out=np.zeros_like(w), where=unit > 0.0)
+        off = np.abs(np.minimum(np.where(size > 0.0, z / np.where(size > 0.0, size, 1.0), z), w_part))
+        _, worst = worst_of(off, island)
+        return "lcp", owners[worst], off[worst]
 
+    def _cone_residual(self, k: FloatArray) -> Measures:
+        """Return the worst contact of islands and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).
 
-def _cone_residual(
-    rows: ContactRows, Y: FloatArray, v_free: FloatArray, z: FloatArray, k: FloatArray, h: float
-) -> Measure:
-    """Return the worst contact and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).
-
-    r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + max_j |W_ij| max |r|.
-    """
-    nc, nr = rows.N.shape[0], rows.F.shape[0]
-    d = nr // nc
-    fN, fF = z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr]
-    J = np.vstack((rows.N, rows.F))
-    W = h * J @ Y.T
-    W[range(nc), range(nc)] += rows.gamma
-    q = J @ v_free + np.concatenate((k, rows.kF))
-    force = np.concatenate((fN, fF))
-    size = float(np.abs(force).max(initial=0.0)) or 1.0
-    u = q + W @ force
-    unit = np.abs(q) + np.abs(W).max(axis=1) * size
-    unit_c = np.maximum(unit[:nc], unit[nc:].reshape(nc, d).max(axis=1))
-    worst, value = 0, 0.0
-    for c in range(nc):
-        scale, mu = unit_c[c] if unit_c[c] > 0.0 else 1.0, rows.mu[c]
-        own, slip = fF[d * c : d * c + d] / size, u[nc + d * c : nc + d * c + d] / scale
-        normal = fN[c] / size - (u[c] / scale + mu * np.linalg.norm(slip))
+        r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + max_j |W_ij| max |r|.
+        """
+        rows, nc = self.rows, self.fN.size
+        response, force, island = self.response, self.force, self.island
+        q = self.J @ self.v_free + np.concatenate((k, rows.kF))
+        size = largest_of(np.abs(force), island[rows.row_contact], self.count)
+        size = np.where(size == 0.0, 1.0, size)[island]
+        u = q + response @ force
+        unit = np.abs(q) + largest_entry(response) * size[rows.row_contact]
+        unit_c = np.maximum(unit[:nc], unit[nc:].reshape(nc, -1).max(axis=1))
+        scale, mu = np.where(unit_c > 0.0, unit_c, 1.0), rows.mu
+        own, slip = force[nc:].reshape(nc, -1) / size[:, None], u[nc:].reshape(nc, -1) / scale[:, None]
+        normal = self.fN / size - (u[:nc] / scale + mu * np.linalg.norm(slip, axis=1))
         across = own - slip
-        t = float(np.linalg.norm(across))
-        if normal >= 0.0 and t <= mu * normal:
-            nearest, along = normal, across
-        elif mu * t <= -normal:
-            nearest, along = 0.0, 0.0 * across
-        else:
-            nearest = (normal + mu * t) / (1.0 + mu * mu)
-            along = mu * nearest * across / t
-        off = float(np.hypot(fN[c] / size - nearest, np.linalg.norm(own - along)))
-        if not off <= value:
-            worst, value = c, off
-    return "lcp", worst, value
+        t = np.linalg.norm(across, axis=1)
+        inside, below = (normal >= 0.0) & (t <= mu * normal), mu * t <= -normal
+        edge = (normal + mu * t) / (1.0 + mu * mu)
+        nearest = np.where(inside, normal, np.where(below, 0.0, edge))
+        share = np.where(inside, 1.0, np.where(below, 0.0, mu * edge / np.where(t > 0.0, t, 1.0)))
+        off = np.hypot(self.fN / size - nearest, np.linalg.norm(own - share[:, None] * across, axis=1))
+        _, worst = worst_of(off, island)
+        return "lcp", worst, off[worst]
 
+    def _mechanics(self, k: FloatArray) -> Iterator[Measures]:
+        """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
 
-def _mechanics(
-    rows: ContactRows,
-    Y: FloatArray,
-    v_free: FloatArray,
-    v_plus: FloatArray,
-    z: FloatArray,
-    k: FloatArray,
-    h: float,
-    liveliness: float,
-    cone: bool,
-) -> Iterator[Measure]:
-    """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
+        A rate is measured against the size its terms had before cancellation, a force against the one that would change
+        the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
+        than to the rounding of the largest one of the island, so each counts with at least a small share of it; so does
+        a rate with a share of the largest one that such a motion can have.
+        """
+        rows, nc, island = self.rows, self.fN.size, self.island[self.rows.row_contact]
+        fN, plus, minus, f, h = self.fN, self.plus, self.minus, self.force, self.h[self.rows.row_contact]
+        least = NOTHING * largest_of(np.abs(f), island, self.count)[island]
+        speed = np.abs(self.v_free) + abs(self.Y).T @ (h * np.maximum(np.abs(f), least))
+        give = rows.gamma * fN
+        rate = self.J @ self.v_plus + np.concatenate((k + give, rows.kF))
+        scale = abs(self.J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
+        own = self.W.diagonal()
+        scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness[island])
+        response = h * own + np.concatenate((rows.gamma, np.zeros(plus.size)))
+        force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
+        product = np.maximum(np.abs(fN) * scale[:nc], force[:nc] * np.abs(rate[:nc]))
+        contacts = np.arange(nc)
+        yield "sign", contacts, np.maximum(0.0, -fN / _unit(force[:nc]))
+        yield "gap", contacts, np.maximum(0.0, -rate[:nc]) / _unit(scale[:nc])
+        yield "complementarity", contacts, np.abs(fN * rate[:nc]) / _unit(product)
+        if not plus.size:
+            return
+        leans = rows.leans
+        first = np.searchsorted(rows.cone, np.arange(leans.size))
+        friction, slip = plus - minus, rate[nc:]
 
-    A rate is measured against the size its terms had before cancellation, a force against the one that would change
-    the row by that rate: a few units of rounding, whatever the masses, when all is well. A force is known no better
-    than to the rounding of the largest one of the island, so each counts with at least a small share of it; so does a
-    rate with a share of the largest one that such a motion can have.
-    """
-    nc, nr = rows.N.shape[0], rows.F.shape[0]
-    fN, plus, minus = z[:nc], z[nc : nc + nr], z[nc + nr : nc + 2 * nr]
-    f = np.concatenate((fN, plus - minus))
-    J = np.vstack((rows.N, rows.F))
-    speed = np.abs(v_free) + h * np.maximum(np.abs(f), NOTHING * np.abs(f).max()) @ np.abs(Y)
-    give = rows.gamma * fN
-    rate = J @ v_plus + np.concatenate((k + give, rows.kF))
-    scale = np.abs(J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))
-    own = np.einsum("ij,ij->i", J, Y)
-    scale = np.maximum(scale, FAINT * np.sqrt(np.maximum(0.0, own)) * liveliness)
-    response = h * own + np.concatenate((rows.gamma, np.zeros(nr)))
-    force = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
-    for c in range(nc):
-        product = max(abs(fN[c]) * scale[c], force[c] * abs(rate[c]))
-        yield "sign", c, max(0.0, -fN[c] / _unit(force[c]))
-        yield "gap", c, max(0.0, -rate[c]) / _unit(scale[c])
-        yield "complementarity", c, abs(fN[c] * rate[c]) / _unit(product)
-    for number, c in enumerate(rows.leans):
-        own = np.flatnonzero(rows.cone == number)
-        friction, slip = plus[own] - minus[own], rate[nc + own]
+        def total(values: FloatArray) -> FloatArray:
+            return np.asarray(np.add.reduceat(values, first))
+
+        def most(values: FloatArray) -> FloatArray:
+            return np.asarray(np.maximum.reduceat(values, first))
+
         # A cone of moments shares no unit of speed with the normal row.
-        slip_scale = max(scale[nc + own].max(), scale[c] if number < nc else 0.0)
-        slip_force = force[nc + own].max() + rows.mu[number] * force[c]
-        used, bound = float((plus[own] + minus[own]).sum()), float(rows.mu[number] * fN[c])
-        fastest = float(np.abs(slip).max())
-        if cone:
+        sliding = np.where(np.arange(leans.size) < nc, scale[:nc][leans], 0.0)
+        slip_scale = np.maximum(most(scale[nc:]), sliding)
+        slip_force = most(force[nc:]) + rows.mu * force[:nc][leans]
+        used, bound, fastest = total(plus + minus), rows.mu * fN[leans], most(np.abs(slip))
+        if self.cone:
             # Lengths over orthonormal tangents, where a pyramid has sums and the fastest edge.
-            used, fastest = float(np.linalg.norm(friction)), float(np.linalg.norm(slip))
-        power = max((abs(bound) + used) * slip_scale, slip_force * fastest)
-        yield "sign", int(c), max(0.0, -min(plus[own].min(), minus[own].min()) / _unit(slip_force))
-        yield "cone", int(c), max(0.0, used - bound) / _unit(slip_force)
-        yield "dissipation", int(c), abs(float(friction @ slip) + bound * fastest) / _unit(power)
+            used, fastest = np.sqrt(total(friction**2)), np.sqrt(total(slip**2))
+        power = np.maximum((np.abs(bound) + used) * slip_scale, slip_force * fastest)
+        yield "sign", leans, np.maximum(0.0, most(np.maximum(-plus, -minus)) / _unit(slip_force))
+        yield "cone", leans, np.maximum(0.0, used - bound) / _unit(slip_force)
+        yield "dissipation", leans, np.abs(total(friction * slip) + bound * fastest) / _unit(power)
 
 
-def _unit(scale: float) -> float:
+def _worst(measures: list[Measures]) -> float:
+    return max(float(np.max(np.where(np.isnan(values), np.inf, values), initial=0.0)) for *_, values in measures)
+
+
+def _renumbered(measures: Measures, contacts: IntArray) -> Measures:
+    return measures[0], contacts[measures[1]], measures[2]
+
+
+@dataclass(frozen=True, eq=False)
+class JointProblem:
+    """Rows of joints (m,) of islands, on the columns of a `System`."""
+
+    # (m,) numbers, steps in the portion, islands, and as recorded.
+    number: IntArray
+    at: IntArray
+    island: IntArray
+    force: FloatArray
+    error: FloatArray
+    rate: FloatArray
+    J: Matrix
+    Y: Matrix
+    v_plus: FloatArray  # (n,) as recorded
+    speed: FloatArray  # (n,) the size of each velocity before cancellation
+    liveliness: FloatArray  # (m,) of the island's motion
+    h: FloatArray  # (m,)
+
+    def measures(self, laws: JointLaws) -> Iterator[Measures]:
+        """Yield the conditions of the rows; where rounding decides what a row's term is, the better choice counts."""
+        rows, f, at = self.number, self.force, (self.at, self.number)
+        equation, gamma, lo, hi = laws.equation[rows], laws.gamma[at], laws.lo[rows], laws.hi[rows]
+        wanted = laws.error[at]
+        off = np.abs(self.error - wanted) / (1.0 + np.abs(wanted))
+        own = np.asarray(self.J.multiply(self.Y).sum(axis=1)).ravel()
+        least = FAINT * np.sqrt(np.maximum(0.0, own)) * self.liveliness
+        moving, size = self.J @ self.v_plus, abs(self.J) @ self.speed
+        rate_off = np.abs(self.rate - moving)
+        everywhere = np.arange(rows.size)
+        yield (
+            "rows",
+            everywhere,
+            np.maximum(off, np.minimum(rate_off / _unit(np.maximum(least, size)), rate_off / 1e-12)),
+        )
+        response, give = self.h * own + gamma, np.where(equation, 0.0, gamma * f)
+        found = []
+        for k in laws.k[at].T:
+            s = moving + k + give
+            scale = np.maximum(least, size + np.abs(k) + np.abs(give))
+            unit = np.divide(scale, response, out=np.abs(f), where=response > 0.0)
+            outside = np.maximum(0.0, np.maximum(lo - f, f - hi)) / _unit(unit)
+            law = np.zeros(rows.size)
+            for room, slack in ((f - lo, np.maximum(0.0, s)), (hi - f, np.maximum(0.0, -s))):
+                product = np.abs(room) * slack / _unit(np.maximum(np.abs(room) * scale, unit * slack))
+                law = np.maximum(law, np.where(np.isinf(room), slack / _unit(scale), product))
+            found.append(np.stack((np.abs(s) / _unit(scale), outside, law)))
+        worst = [np.where(equation, one[0], np.maximum(one[1], one[2])) for one in found]
+        equations, outside, law = np.where(worst[1] < worst[0], found[1], found[0])
+        held, bounded = np.flatnonzero(equation), np.flatnonzero(~equation)
+        yield "equations", held, equations[held]
+        yield "bounds", bounded, outside[bounded]
+        yield "joint_law", bounded, law[bounded]
+
+
+def _unit(scale: FloatArray) -> FloatArray:
     """Return the scale, or the smallest number there is: what is 0 out of nothing holds, anything else does not."""
-    return scale if scale > 0.0 else float(np.finfo(float).tiny)
+    return np.where(scale > 0.0, scale, TINY)

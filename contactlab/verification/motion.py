@@ -1,14 +1,14 @@
-"""Kinematics and dynamics of a world at one state, in plain numpy, from the joints' definitions.
+"""Kinematics of a world at many states at once, in plain numpy, from the joints' definitions.
 
 Written a second time on purpose: no kernel of the package is called, and nothing is taken from its formulas. Velocities
-and accelerations are carried from body to body in world axes, body Jacobians beside them; the mass matrix is the sum of
-J^T I J over the bodies, not the composite-rigid-body algorithm.
+and accelerations are carried from body to body in world axes, body Jacobians beside them, on the velocities of the
+body's own tree. The first axis of every array is that of the states: what would be a loop over steps is one operation.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,65 +17,101 @@ from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     from contactlab.multibody import Model
+    from contactlab.world.world import World
+
+
+def cross(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a x b (..., 3); of few rows numpy's own takes several times as long."""
+    out = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
+    return out
+
+
+def turned(R: FloatArray, x: FloatArray) -> FloatArray:
+    """Return R x (..., 3) of matrices (..., 3, n) and vectors (n,) or (..., n)."""
+    return np.asarray((R @ x[..., None])[..., 0])
+
+
+def skew(x: FloatArray) -> FloatArray:
+    """Return the matrices (..., 3, 3) of x cross."""
+    out = np.zeros((*x.shape, 3))
+    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+        out[..., i, j], out[..., j, i] = -x[..., k], x[..., k]
+    return out
 
 
 @dataclass
 class Body:
     """A body's frame on its way along the chain of its joint; world axes, velocities of the frame's origin."""
 
-    # Rotation (3, 3) and origin (3,) [m].
+    # Rotation (ns, 3, 3) and origin (ns, 3) [m].
     R: FloatArray
     p: FloatArray
-    # (3, nv) angular velocity and velocity of the origin by unit of each generalised velocity.
+    # (ns, 3, n) angular velocity and velocity of the origin by unit of each of the n velocities of its tree.
     Jw: FloatArray
     Jv: FloatArray
-    # (3,) angular velocity, and the accelerations of origin and frame that constant generalised velocities cause.
+    # (ns, 3) angular velocity, and the accelerations of origin and frame that constant generalised velocities cause.
     w: FloatArray
     a: FloatArray
     alpha: FloatArray
+    own: slice  # where the velocities of its tree stand in v
+
+    def at(self, states: Any) -> Body:
+        """Return the frame at some of the states."""
+        R, p, Jw, Jv = self.R[states], self.p[states], self.Jw[states], self.Jv[states]
+        return Body(R, p, Jw, Jv, self.w[states], self.a[states], self.alpha[states], self.own)
 
     def copy(self) -> Body:
         """Return a frame of its own, at the same place."""
-        return Body(*(np.array(value) for value in vars(self).values()))
+        R, p, Jw, Jv = self.R.copy(), self.p.copy(), self.Jw.copy(), self.Jv.copy()
+        return Body(R, p, Jw, Jv, self.w.copy(), self.a.copy(), self.alpha.copy(), self.own)
 
     def point_jacobian(self, x: FloatArray) -> FloatArray:
-        """Return the (3, nv) velocity of the body's point at x (3,) in world axes by unit of each velocity."""
-        return self.Jv + np.cross(self.Jw.T, x - self.p).T
+        """Return the (ns, 3, n) velocity of the body's point at x (ns, 3) in world axes by unit of each velocity."""
+        return self.Jv - skew(x - self.p) @ self.Jw
 
     def point_acceleration(self, x: FloatArray) -> FloatArray:
-        """Return what constant generalised velocities give the body's point at x, (3,) [m/s^2]."""
+        """Return what constant generalised velocities give the body's point at x, (ns, 3) [m/s^2]."""
         d = x - self.p
-        return np.asarray(self.a + np.cross(self.alpha, d) + np.cross(self.w, np.cross(self.w, d)))
+        return np.asarray(self.a + cross(self.alpha, d) + cross(self.w, cross(self.w, d)))
 
     def carry(self, d: FloatArray) -> None:
-        """Move the frame's origin by d (3,), fixed to the body."""
+        """Move the frame's origin by d (ns, 3), fixed to the body."""
         x = self.p + d
         self.Jv, self.a, self.p = self.point_jacobian(x), self.point_acceleration(x), x
 
     def slide(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Let the origin move relative to the frame along the columns (3, n) at the velocities v[at:at + n]."""
-        self.Jv[:, at : at + rate.size] += columns
-        self.a += 2.0 * np.cross(self.w, columns @ rate)
+        """Let the origin move along the columns (ns, 3, n) at the velocities (ns, n) that begin at v[at]."""
+        at -= self.own.start
+        self.Jv[..., at : at + rate.shape[-1]] += columns
+        self.a += 2.0 * cross(self.w, turned(columns, rate))
 
     def spin(self, columns: FloatArray, at: int, rate: FloatArray) -> None:
-        """Let the frame turn about the columns (3, n), which turn with it, at the velocities v[at:at + n]."""
-        self.Jw[:, at : at + rate.size] += columns
-        relative = columns @ rate
-        self.alpha += np.cross(self.w, relative)
+        """Let the frame turn about the columns (ns, 3, n), which turn with it, at the velocities from v[at] on."""
+        at -= self.own.start
+        self.Jw[..., at : at + rate.shape[-1]] += columns
+        relative = turned(columns, rate)
+        self.alpha += cross(self.w, relative)
         self.w += relative
 
 
-def moving_bodies(model: Model, q: FloatArray, v: FloatArray) -> dict[str, Body]:
-    """Return every body's frame at the state q (nq,), v (nv,), by name."""
-    zero, still = np.zeros(3), np.zeros((3, model.nv))
-    frames = {WORLD: Body(np.eye(3), zero.copy(), still.copy(), still.copy(), zero.copy(), zero.copy(), zero.copy())}
-    for spec in model.bodies:
+def moving_bodies(world: World, q: FloatArray, v: FloatArray) -> dict[str, Body]:
+    """Return every body's frames at the states q (ns, nq), v (ns, nv), by name."""
+    model, starts = world.model, world.tree_starts
+    zero, none = np.zeros((q.shape[0], 3)), np.zeros((q.shape[0], 3, 0))
+    frames = {WORLD: Body(np.tile(np.eye(3), (q.shape[0], 1, 1)), zero, none, none, zero, zero, zero, slice(0, 0))}
+    for spec, tree in zip(model.bodies, world.body_trees, strict=True):
         frame = frames[spec.parent].copy()
-        frame.carry(frame.R @ spec.placement.p)
+        if tree >= 0 and frame.own.stop == 0:
+            frame.own = slice(int(starts[tree]), int(starts[tree + 1]))
+            frame.Jw, frame.Jv = np.zeros((2, q.shape[0], 3, frame.own.stop - frame.own.start))
+        if np.any(spec.placement.p):
+            frame.carry(frame.R @ spec.placement.p)
         frame.R = frame.R @ spec.placement.R
         at_q, at_v = model.q_slice(spec.name).start, model.v_slice(spec.name).start
         for motion in spec.joint.chain():
-            own_q, own_v = q[at_q : at_q + motion.nq], v[at_v : at_v + motion.nv]
+            own_q, own_v = q[:, at_q : at_q + motion.nq], v[:, at_v : at_v + motion.nv]
             _step_along(frame, motion.w, motion.t, own_q, own_v, at_v)
             at_q, at_v = at_q + motion.nq, at_v + motion.nv
         frames[spec.name] = frame
@@ -83,29 +119,30 @@ def moving_bodies(model: Model, q: FloatArray, v: FloatArray) -> dict[str, Body]
 
 
 def _step_along(frame: Body, w: FloatArray, t: FloatArray, q: FloatArray, v: FloatArray, at: int) -> None:
-    """Take a frame through one elementary motion.
+    """Take frames through one elementary motion.
 
-    The length of q tells which: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
+    The number of entries of q tells which: 3 for a shift, 4 for a quaternion, 7 for both; else 1, along t and about w.
     """
-    if q.size in (3, 7):
-        frame.carry(frame.R @ q[:3])
-        frame.slide(frame.R, at, v[:3])
-    if q.size in (4, 7):
-        frame.R = frame.R @ rotation(q[-4:])
-        frame.spin(frame.R, at + v.size - 3, v[-3:])
-    if q.size == 1 and t.any():
-        frame.carry(frame.R @ t * q[0])
-        frame.slide((frame.R @ t)[:, None], at, v)
-    if q.size == 1 and w.any():
-        frame.spin((frame.R @ w)[:, None], at, v)
-        frame.R = frame.R @ rotation(np.append(np.cos(0.5 * q[0]), np.sin(0.5 * q[0]) * w))
+    kind = q.shape[1]
+    if kind in (3, 7):
+        frame.carry(turned(frame.R, q[:, :3]))
+        frame.slide(frame.R, at, v[:, :3])
+    if kind in (4, 7):
+        frame.R = frame.R @ rotation(q[:, -4:])
+        frame.spin(frame.R, at + v.shape[1] - 3, v[:, -3:])
+    if kind == 1 and t.any():
+        frame.carry(frame.R @ t * q)
+        frame.slide((frame.R @ t)[..., None], at, v)
+    if kind == 1 and w.any():
+        frame.spin((frame.R @ w)[..., None], at, v)
+        frame.R = frame.R @ rotation(np.hstack((np.cos(0.5 * q), np.sin(0.5 * q) * w)))
 
 
 def rotation(quaternion: FloatArray) -> FloatArray:
-    """Return the (3, 3) rotation of a quaternion (w, x, y, z) of any length."""
-    w, x, y, z = quaternion / np.linalg.norm(quaternion)
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + 2.0 * (w * K + K @ K))
+    """Return the (ns, 3, 3) rotations of quaternions (ns, 4), (w, x, y, z) of any length."""
+    unit = quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
+    K = skew(unit[:, 1:])
+    return np.asarray(np.eye(3) + 2.0 * (unit[:, :1, None] * K + K @ K))
 
 
 def tree_roots(model: Model) -> dict[str, str]:
@@ -119,28 +156,27 @@ def tree_roots(model: Model) -> dict[str, str]:
     return roots
 
 
-def moved(model: Model, q: FloatArray, v: FloatArray, h: float) -> FloatArray:
-    """Return the configuration (nq,) after moving from q along constant v for h [s]."""
-    out = np.array(q)
+def moved(model: Model, q: FloatArray, v: FloatArray, h: FloatArray) -> FloatArray:
+    """Return the configurations (ns, nq) after moving from q along constant v for h (ns,) [s]."""
+    out, along = np.array(q), h[:, None] * v
     for spec in model.bodies:
         i, j = model.q_slice(spec.name).start, model.v_slice(spec.name).start
         for motion in spec.joint.chain():
             turning = motion.nq in (4, 7)
             straight = motion.nv - 3 if turning else motion.nv
-            out[i : i + straight] += h * v[j : j + straight]
+            out[:, i : i + straight] += along[:, j : j + straight]
             if turning:
-                out[i + straight : i + straight + 4] = _turned(
-                    q[i + straight : i + straight + 4], h * v[j + straight : j + motion.nv]
-                )
+                where = slice(i + straight, i + straight + 4)
+                out[:, where] = _turned(q[:, where], along[:, j + straight : j + motion.nv])
             i, j = i + motion.nq, j + motion.nv
     return out
 
 
 def _turned(quaternion: FloatArray, turn: FloatArray) -> FloatArray:
-    """Return the quaternion times that of the rotation vector ``turn`` (3,) in body axes, of length 1."""
-    half = 0.5 * float(np.linalg.norm(turn))
+    """Return quaternions (ns, 4) times those of the rotation vectors ``turn`` (ns, 3) in body axes, of length 1."""
+    half = 0.5 * np.linalg.norm(turn, axis=1, keepdims=True)
     # numpy's sinc is sin(pi x) / (pi x): exact at 0 as well.
     s, u = np.cos(half), 0.5 * np.sinc(half / np.pi) * turn
-    w, x = quaternion[0], quaternion[1:]
-    out = np.append(w * s - x @ u, w * u + s * x + np.cross(x, u))
-    return np.asarray(out / np.linalg.norm(out))
+    w, x = quaternion[:, :1], quaternion[:, 1:]
+    out = np.hstack((w * s - np.sum(x * u, axis=1, keepdims=True), w * u + s * x + cross(x, u)))
+    return np.asarray(out / np.linalg.norm(out, axis=1, keepdims=True))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Mesh, Shape
 from contactlab.multibody.model import WORLD
@@ -19,7 +17,8 @@ from contactlab.verification.ground_reach import (
     points_excess,
     triangles_of,
 )
-from contactlab.verification.motion import Body, tree_roots
+from contactlab.verification.motion import cross, tree_roots, turned
+from contactlab.verification.portion import Portion
 from contactlab.verification.proximity import Core, Place, core_of, corners, hull_of, nearest
 
 if TYPE_CHECKING:
@@ -41,48 +40,47 @@ class PairCoverage:
             for s, core in zip(world.surfaces, self.cores, strict=True)
         ]
         self.pairs = np.array(_may_touch(world), dtype=np.int64).reshape(-1, 2)
-        moving = tree_roots(world.model)
         # Points touch half-spaces one by one; only what has none touches as a whole.
         self.round = [
             i
             for i, surface in enumerate(world.surfaces)
             if self.cores[i] is not None
             and not isinstance(surface.shape, BodyShape)
-            and world.model.names[world.surface_bodies[i]] in moving
+            and world.body_trees[world.surface_bodies[i]] >= 0
         ]
 
-    def uncovered(
-        self,
-        rows: Mapping[str, NDArray[Any]],
-        chosen: NDArray[np.int64],
-        bodies: dict[str, Body],
-        v: FloatArray,
-        h: float,
-        step: int,
-        asleep: NDArray[np.bool_],
-    ) -> float:
-        """Return how far, relative to its place, a pair without a row is within reach; 0 for none.
+    def uncovered(self, portion: Portion) -> FloatArray:
+        """Return how far, relative to its place, a pair without a row is within reach (ns,); 0 for none.
 
-        ``chosen`` are the contact rows of the step; reach is margin + h max(0, -N v) at the nearest points. Of bodies
-        ``asleep`` (nb,) there are no rows, but with one that is awake.
+        Reach is margin + h max(0, -N v) at the nearest points. Of bodies asleep there are no rows, but with one that
+        is awake.
         """
+        worst = np.zeros(portion.steps.size)
         if not self.pairs.size and not self.round:
-            return 0.0
-        listed = set()
-        for c in chosen:
-            a, b, plane = (int(rows[f"contact_{name}"][c]) for name in ("shape_a", "shape_b", "half_space"))
-            listed.add((-1 - plane, b) if plane >= 0 else (min(a, b), max(a, b)))
-        places = [self._place(i, bodies, v, rows, step) for i in range(len(self.world.surfaces))]
-        trees, owner = self.world.body_trees, np.array(self.world.surface_bodies, dtype=np.int64)
-        awake = (trees >= 0) & ~asleep
-        worst = 0.0
-        for i, j in self._close(places, h):
-            if (i, j) not in listed and awake[owner[[i, j]]].any():
-                worst = max(worst, self._excess(i, j, places, h))
-        for i in (i for i in self.round if awake[owner[i]]):
-            for s, ground in enumerate(self.world.half_spaces):
-                if (-1 - s, i) not in listed and self._admitted(i, s):
-                    worst = max(worst, self._excess_of_plane(ground.normal, ground.offset, i, places[i]))
+            return worst
+        owner = np.array(self.world.surface_bodies, dtype=np.int64)
+        awake = ((self.world.body_trees >= 0) & ~portion.recording.asleep[portion.steps])[:, owner]
+        names = self.world.model.names
+        fields = [self._fields(i, names, portion) for i in range(len(self.world.surfaces))]
+        a, b, plane = (portion.numbers(name) for name in ("shape_a", "shape_b", "half_space"))
+        low, high = np.where(plane >= 0, -1 - plane, np.minimum(a, b)), np.where(plane >= 0, b, np.maximum(a, b))
+        listed = set(zip(portion.at.tolist(), low.tolist(), high.tolist(), strict=True))
+
+        def place(s: int, i: int) -> Place:
+            return Place(*(part[s] for part in fields[i]))
+
+        at, near = self._close(fields, portion.h)
+        i, j = self.pairs[near].T
+        either = awake[at, i] | awake[at, j]
+        for s, one, other in zip(at[either].tolist(), i[either].tolist(), j[either].tolist(), strict=True):
+            if (s, one, other) not in listed:
+                found = self._excess(one, other, place(s, one), place(s, other), float(portion.h[s]))
+                worst[s] = max(worst[s], found)
+        for n in self.round:
+            for number, ground in enumerate(self.world.half_spaces):
+                for s in np.flatnonzero(awake[:, n]).tolist() if self._admitted(n, number) else ():
+                    if (s, -1 - number, n) not in listed:
+                        worst[s] = max(worst[s], self._excess_of_plane(ground.normal, ground.offset, n, place(s, n)))
         return worst
 
     def _admitted(self, i: int, s: int) -> bool:
@@ -92,39 +90,41 @@ class PairCoverage:
         own, (category, mask) = self.world.surfaces[i], self.world.half_space_filters[s]
         return bool(own.category & mask) and bool(category & own.mask)
 
-    def _place(
-        self, i: int, bodies: dict[str, Body], v: FloatArray, rows: Mapping[str, NDArray[Any]], step: int
-    ) -> Place:
-        surface, owner = self.world.surfaces[i], self.world.surface_bodies[i]
-        place, body = surface.placement, bodies[self.world.model.names[owner]]
+    def _fields(self, i: int, names: tuple[str, ...], portion: Portion) -> tuple[FloatArray, ...]:
+        """Return what `Place` has of a shape, in every step of a portion."""
+        surface, owner, rows = self.world.surfaces[i], self.world.surface_bodies[i], portion.recording.rows
+        place, body = surface.placement, portion.state.bodies[names[owner]]
+        R, p, v = body.R, body.p, portion.v[:, body.own]
+        velocity, turning = turned(body.Jv, v), turned(body.Jw, v)
         for row, (body_number, _) in enumerate(self.world.motions):
             if body_number == owner:
-                pose, twist = rows["motion_pose"][step, row], rows["motion_twist"][step, row]
-                body = body.copy()
-                body.R, body.p = pose[:9].reshape(3, 3), pose[9:]
-                return Place(body.R @ place.R, body.p + body.R @ place.p, body, twist[3:], twist[:3])
-        return Place(body.R @ place.R, body.p + body.R @ place.p, body, body.Jv @ v, body.Jw @ v)
+                pose, twist = rows["motion_pose"][portion.steps, row], rows["motion_twist"][portion.steps, row]
+                R, p, velocity, turning = pose[:, :9].reshape(-1, 3, 3), pose[:, 9:], twist[:, 3:], twist[:, :3]
+        return R @ place.R, p + turned(R, place.p), p, velocity, turning
 
-    def _close(self, places: list[Place], h: float) -> list[tuple[int, int]]:
-        """Return the pairs whose bounding balls come within reach."""
+    def _close(self, fields: list[tuple[FloatArray, ...]], h: FloatArray) -> tuple[Any, Any]:
+        """Return the pairs whose bounding balls come within reach, and their steps."""
+        none = np.zeros(0, dtype=np.int64)
         if not self.pairs.size:
-            return []
-        center = np.array([place.p for place in places])
+            return none, none
+        _, center, origin, velocity, turning = (np.stack(parts, axis=1) for parts in zip(*fields, strict=True))
         ball = np.array([np.inf if hull is None else hull.reach for hull in self.hulls])
-        speed = np.array([float(np.linalg.norm(place.velocity_at(place.p))) for place in places])
-        spin = np.array([float(np.linalg.norm(place.turning)) for place in places])
-        reach = self.stepper.margin + ball + h * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + 1.0))
+        speed = np.linalg.norm(velocity + cross(turning, center - origin), axis=2)
+        spin = np.linalg.norm(turning, axis=2)
+        reach = self.stepper.margin + ball + h[:, None] * (speed + spin * (np.where(np.isfinite(ball), ball, 0.0) + 1))
         i, j = self.pairs.T
-        near = np.linalg.norm(center[i] - center[j], axis=1) <= reach[i] + reach[j]
-        return [(int(a), int(b)) for a, b in self.pairs[near]]
+        apart, reach = np.zeros((h.size, i.size)), reach[:, i] + reach[:, j]
+        for axis in range(3):
+            apart += (center[:, i, axis] - center[:, j, axis]) ** 2
+        at, near = np.nonzero(np.sqrt(apart) <= reach)
+        return at, near
 
-    def _excess(self, i: int, j: int, places: list[Place], h: float) -> float:
+    def _excess(self, i: int, j: int, place_i: Place, place_j: Place, h: float) -> float:
         cores, worst = (self.cores[i], self.cores[j]), 0.0
         if cores[0] is not None and cores[1] is not None:
-            return self._within(cores[0], cores[1], places[i], places[j], h)
-        for n, other in ((i, j), (j, i)):
+            return self._within(cores[0], cores[1], place_i, place_j, h)
+        for n, other, at, at_b in ((i, j, place_i, place_j), (j, i, place_j, place_i)):
             ground, shape, core = self.world.surfaces[n].shape, self.world.surfaces[other].shape, self.cores[other]
-            at, at_b = places[n], places[other]
             if isinstance(ground, HalfSpace):
                 normal = at.R @ ground.normal
                 worst = max(worst, self._excess_of_plane(normal, ground.offset + float(normal @ at.p), other, at_b))
@@ -142,8 +142,11 @@ class PairCoverage:
     def _within(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float, up: FloatArray | None = None) -> float:
         """Return by how much the nearest points of two shapes are nearer than the reach, over their place's size.
 
-        With ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
+        Shapes that are farther apart along the line of their origins are not looked at more closely. With
+        ``up`` the first is a triangle of terrain, in its own axes, and counts where it is touched from above.
         """
+        if up is None and self._apart(a, b, at_a, at_b, h):
+            return 0.0
         pa, pb = nearest(
             lambda d: at_a.R @ a.support(at_a.R.T @ d) + at_a.p,
             lambda d: at_b.R @ b.support(at_b.R.T @ d) + at_b.p,
@@ -163,6 +166,18 @@ class PairCoverage:
                 reach += h * max(0.0, -float(normal @ (at_b.velocity_at(middle) - at_a.velocity_at(middle))))
         return max(0.0, reach - gap - NEAR * size) / size
 
+    def _apart(self, a: Core, b: Core, at_a: Place, at_b: Place, h: float) -> bool:
+        """Whether the shapes are farther apart along the line of their origins than they come within the step."""
+        d = at_b.p - at_a.p
+        length = float(np.linalg.norm(d))
+        if not length > 0.0:
+            return False
+        pa, pb = at_a.R @ a.support(at_a.R.T @ d) + at_a.p, at_b.R @ b.support(at_b.R.T @ -d) + at_b.p
+        spin = float(np.linalg.norm(at_a.turning)) * a.reach + float(np.linalg.norm(at_b.turning)) * b.reach
+        speed = float(np.linalg.norm(at_a.velocity_at(at_a.p) - at_b.velocity_at(at_b.p)))
+        reach = self.stepper.margin + h * (speed + 2.0 * spin) + a.radius + b.radius
+        return float(d @ (pb - pa)) > length * reach
+
     def _excess_of_plane(self, normal: FloatArray, offset: float, i: int, place: Place) -> float:
         hull = self.hulls[i]
         if hull is None:
@@ -177,7 +192,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
     """Return the pairs i < j of shapes of bodies that are neither one, nor joined, nor ignore each other."""
     if not world.body_contacts:
         return []
-    model = world.model
+    model, names = world.model, world.model.names
     welds, moving = _welds(model), tree_roots(model)
     joined = {
         frozenset((welds[body.parent], welds[body.name]))
@@ -188,7 +203,7 @@ def _may_touch(world: World) -> list[tuple[int, int]]:
     pairs = []
     for i, j in itertools.combinations(range(len(world.surfaces)), 2):
         a, b = world.surface_bodies[i], world.surface_bodies[j]
-        one, other = model.names[a], model.names[b]
+        one, other = names[a], names[b]
         if not all(isinstance(world.surfaces[n].shape, Shape) for n in (i, j)):
             continue
         if one not in moving and other not in moving:

@@ -13,7 +13,7 @@ import numpy as np
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, Mesh, Shape, Sphere
 from contactlab.spatial.arrays import FloatArray
-from contactlab.verification.motion import Body
+from contactlab.verification.motion import cross
 
 ITERATIONS = 200
 CLOSE = 1e-14  # of the squared size: the bounds meet
@@ -24,17 +24,17 @@ Support = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A shape at one instant: rotation, origin, and the velocity field of its body."""
+    """A shape at one instant: rotation, origin, and the velocity field of its body, whose origin is ``body``."""
 
     R: FloatArray
     p: FloatArray
-    body: Body | None
+    body: FloatArray | None
     velocity: FloatArray
     turning: FloatArray
 
     def velocity_at(self, x: FloatArray) -> FloatArray:
         """Return the velocity (3,) of the body's point at x."""
-        return self.velocity if self.body is None else self.velocity + np.cross(self.turning, x - self.body.p)
+        return self.velocity if self.body is None else self.velocity + cross(self.turning, x - self.body)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 #: Every condition that is checked, and what it states.
@@ -25,9 +26,16 @@ CONDITIONS = {
     "sleep": "what sleeps has rested long enough, keeps its bits and touches nothing awake",
     "impulse": "the impulses of the contact table are h times the forces of z",
     "geometry": "gap, normal and friction of the contact table are those of the world",
+    "slip": "slip and mode of the contact table are those of v+ and fN",
     "coverage": "every point within reach of a half-space, and every pair of shapes within reach, is in the table",
     "energy": "kinetic and potential energy are those of q and v",
 }
+
+#: What a record holds that is not compared.
+UNCHECKED = (
+    "not compared: places, normals and gaps of contacts between shapes, their numbers, variables of rows of joints, "
+    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, times of the run"
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +77,41 @@ class ConditionReport:
 
 
 @dataclass(frozen=True)
+class SelectionReport:
+    """How far recorded forces are from those that a step selects among all that solve the rigid problem.
+
+    Attributes
+    ----------
+    islands, unique
+        Islands that were looked at, and in how many of them no other forces do the same.
+    larger, lost
+        Islands with too many contacts to be looked at, and those whose selected forces were not found anew.
+    distance
+        The largest difference of forces over the largest force, of what was compared; it is no condition, and does not
+        fail: where the branch of compliances ends early a step takes forces that are not selected. Infinite where
+        forces were to be compared, and none were found anew.
+    step, island
+        Where; -1 where nothing was compared.
+    """
+
+    islands: int
+    unique: int
+    larger: int
+    lost: int
+    distance: float
+    step: int
+    island: int
+
+    def __str__(self) -> str:
+        far = "not selected" if math.isinf(self.distance) else f"{self.distance:.1e} of the largest force"
+        where = f" (step {self.step}, island {self.island})" if self.step >= 0 else ""
+        left = [f"{self.unique} of {self.islands} islands without a choice"]
+        left += [f"{self.larger} larger ones not looked at"] if self.larger else []
+        left += [f"{self.lost} not found anew"] if self.lost else []
+        return f"selection: {far} off{where}; {', '.join(left)}"
+
+
+@dataclass(frozen=True)
 class VerificationReport:
     """The verdict on a record.
 
@@ -80,6 +123,9 @@ class VerificationReport:
         In the order of `CONDITIONS`.
     failures
         What does not hold, in the order found, at most as many as were asked for; ``failed`` counts all.
+    selection
+        Of steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): how far the
+        recorded ones are from those; None of others.
     """
 
     steps: int
@@ -88,6 +134,7 @@ class VerificationReport:
     contacts: int
     conditions: tuple[ConditionReport, ...]
     failures: tuple[VerificationFailure, ...]
+    selection: SelectionReport | None = None
 
     @property
     def failed(self) -> int:
@@ -112,4 +159,4 @@ class VerificationReport:
                 f"{report.condition:<16} {report.checked:>8} {report.failed:>7} {worst.value:>9.1e} "
                 f"{worst.tolerance:>8.0e}  {where}"
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, UNCHECKED, *([str(self.selection)] if self.selection else [])])

@@ -1,0 +1,164 @@
+"""What is asked of every step of a portion: its motion, its tables, and its islands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from contactlab.recording.codecs import ForgottenMotion
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.verification.contacts import frames_of
+from contactlab.verification.coverage import uncovered
+from contactlab.verification.dynamics import Blocks, free_momentum, solved, times
+from contactlab.verification.findings import Found, largest
+from contactlab.verification.island_checks import island_findings
+from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
+from contactlab.verification.motion import moved
+from contactlab.verification.pair_coverage import PairCoverage
+from contactlab.verification.portion import Portion, Rows, rows_of
+from contactlab.verification.selection import Selections
+from contactlab.verification.tables import slip_findings, table_findings
+
+ROUNDING = 1e-12  # of the time that a tree has rested
+
+
+def findings(portion: Portion, pairs: PairCoverage, selections: Selections | None) -> Iterator[Found]:
+    """Yield all that is said of the steps of a portion."""
+    everywhere: IntArray = np.arange(portion.steps.size)
+    yield "form", everywhere, -1, -1, np.zeros(everywhere.size)
+    yield "energy", np.repeat(everywhere, 2), -1, -1, _energies(portion).ravel()
+    if portion.recording.stepper.sleep is not None:
+        rightly = np.array([_sleeps_rightly(portion, s) for s in range(everywhere.size)])
+        yield "sleep", everywhere, -1, -1, np.where(rightly, 0.0, np.inf)
+    yield from _kinematic(portion)
+    yield "coverage", everywhere, -1, -1, uncovered(portion)
+    yield "coverage", everywhere, -1, -1, pairs.uncovered(portion)
+    recording, h = portion.recording, portion.h
+    frames = frames_of(portion.column("normal"), recording.stepper.edges_in(recording.world), recording.world.plane)
+    yield from table_findings(portion, frames)
+    impulses = np.hstack((portion.column("impulse"), portion.column("moment")))
+    push = portion.scattered(portion.points, portion.at, impulses)
+    forces = row_forces(portion)
+    # What the impulses did taken off again: near v_free, whose midpoint is looked for.
+    momentum, laws, push = _free(portion, push, forces)
+    M = laws.inertia(portion.state.M, h)
+    yield "integration", everywhere, -1, -1, _integration(portion, M)
+    yield "motion", everywhere, -1, -1, _motion(portion, laws, momentum, push, impulses, forces)
+    v_free = solved(M, momentum + h[:, None] * laws.push)
+    yield from slip_findings(portion, frames, v_free)
+    yield from island_findings(portion, frames, laws, forces, v_free, M, selections)
+
+
+def _free(portion: Portion, push: FloatArray, forces: FloatArray) -> tuple[FloatArray, JointLaws, FloatArray]:
+    """Return M v_free (ns, nv) without what acts on joints, their laws, and what all impulses did."""
+    recording, state, h = portion.recording, portion.state, portion.h
+    loops = loops_of(portion)
+    J = joint_jacobian(recording.world, loops)
+    push = push + h[:, None] * np.einsum("sn,snv->sv", forces, J)
+    guess = portion.v_plus - solved(state.M, push)
+    args = (portion.v, portion.tau, h, guess, recording.stepper.gyroscopic)
+    momentum = free_momentum(recording.world, state, *args)
+    return momentum, joint_laws(portion, loops, J, momentum), push
+
+
+def _motion(
+    portion: Portion, laws: JointLaws, momentum: FloatArray, push: FloatArray, impulses: FloatArray, forces: FloatArray
+) -> FloatArray:
+    """Return by how much the equations of motion (ns,) are off."""
+    state, v_plus, h = portion.state, portion.v_plus, portion.h[:, None]
+    within = laws.within(portion.h)
+    off = np.abs(times(state.M, v_plus) + within * v_plus - momentum - h * laws.push - push)
+    asleep = _asleep(portion)
+    # What sleeps is held: the equation is not asked of it.
+    off[asleep] = 0.0
+    laid = np.einsum("sn,snv->sv", np.abs(forces), np.abs(laws.J))
+    size = state.momentum_size(portion.v) + state.momentum_size(v_plus)
+    size += h * (np.abs(portion.tau) + state.force_size + laid)
+    lengths = np.stack([np.linalg.norm(impulses[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
+    columns = [np.stack([np.linalg.norm(one.J[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
+               for one in portion.points]  # fmt: skip
+    sizes = tuple(Rows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
+    size += portion.scattered(sizes, portion.at, lengths)
+    size += within * np.abs(v_plus) + h * np.abs(laws.push)
+    return largest(off, size)
+
+
+def _displacement(portion: Portion, M: Blocks) -> FloatArray:
+    """Return M^-1 N^T p (ns, nv), by which steps moved q besides."""
+    push = portion.column("push")
+    if not push.any():
+        return np.zeros(portion.v.shape)
+    shoved = push[:, None] * portion.column("normal")
+    points = tuple(Rows(one.tree, one.of, one.J[:, :3]) for one in portion.points)
+    return solved(M, portion.scattered(points, portion.at, shoved))
+
+
+def _integration(portion: Portion, M: Blocks) -> FloatArray:
+    recording, steps, h, time = portion.recording, portion.steps, portion.h, portion.recording.time
+    v_plus = portion.v_plus + _displacement(portion, M) / h[:, None]
+    q = recording.q[steps]
+    wanted = moved(recording.world.model, q, v_plus, h)
+    # A quaternion of either sign is the same turn, but the record goes on from where it was.
+    size = 1.0 + np.abs(q) + (h * np.abs(v_plus).max(axis=1, initial=0.0))[:, None]
+    off = largest(recording.q[steps + 1] - wanted, size)
+    return np.maximum(off, np.abs(time[steps + 1] - time[steps] - h) / (np.abs(time[steps + 1]) + h))
+
+
+def _kinematic(portion: Portion) -> Iterator[Found]:
+    """Yield how far pose and twist of each kinematic body are from its motion, where the record knows it."""
+    rows = portion.recording.rows
+    for row, (_, motion) in enumerate(portion.recording.world.motions):
+        if isinstance(motion, ForgottenMotion):
+            continue
+        for s, (i, h) in enumerate(zip(portion.steps, portion.h, strict=True)):
+            time = float(portion.recording.time[i])
+            off = []
+            for state, t in ((i, time), (i + 1, time + h)):
+                pose = motion.pose(t)
+                wanted = np.append(pose.R.ravel(), pose.p)
+                off.append((rows["motion_pose"][state, row] - wanted, wanted))
+            twist = motion.twist(time + 0.5 * h)
+            off.append((rows["motion_twist"][i, row] - twist, twist))
+            values = [np.max(np.abs(one) / (1.0 + np.abs(wanted))) for one, wanted in off]
+            yield "kinematic", np.full(len(off), s), -1, -1, np.array(values)
+
+
+def _energies(portion: Portion) -> FloatArray:
+    recording, (kinetic, potential) = portion.recording, np.moveaxis(portion.energies, 2, 0)
+    size = np.abs(kinetic) + np.abs(potential) + 1e-3
+    states = np.stack((portion.steps, portion.steps + 1), axis=1)
+    off = (recording.kinetic[states] - kinetic, recording.potential[states] - potential)
+    return np.asarray(np.maximum(*(np.abs(one) / size for one in off)))
+
+
+def _asleep(portion: Portion) -> Any:
+    """Return which velocities (ns, nv) were held at 0."""
+    asleep, starts = portion.recording.rows["asleep"][portion.steps] != 0, portion.recording.world.tree_starts
+    if not asleep.shape[1]:
+        return np.zeros(portion.v.shape, dtype=bool)
+    return np.repeat(asleep, np.diff(starts), axis=1)
+
+
+def _sleeps_rightly(portion: Portion, s: int) -> bool:
+    """Return whether sleeping trees have rested, keep their bits and have no contact, and the others' rest adds up."""
+    recording, i = portion.recording, int(portion.steps[s])
+    world, rows, sleep = recording.world, recording.rows, recording.stepper.sleep
+    if sleep is None:
+        return True
+    asleep, before, after = rows["asleep"][i] != 0, rows["rest"][i], rows["rest"][i + 1]
+    if np.any(asleep & (before < sleep.time)) or np.any(after[asleep] != before[asleep]):
+        return False
+    if np.any(after[~asleep] > (before[~asleep] + portion.h[s]) * (1.0 + ROUNDING)):
+        return False
+    fastest = np.maximum.reduceat(np.abs(portion.v_plus[s]), world.tree_starts[:-1])
+    if np.any((after > 0.0) & (fastest >= sleep.speed)) or np.any(portion.v_plus[s, _asleep(portion)[s]] != 0.0):
+        return False
+    chosen = rows_of(rows["contact_step"], np.array([i]))[0]
+    touching = np.concatenate([rows[name][chosen] for name in ("contact_body_a", "contact_body_b")])
+    bodies = np.flatnonzero(recording.asleep[i])
+    if np.isin(touching, bodies).any():
+        return False
+    where = [world.model.q_slice(world.model.names[b]) for b in bodies]
+    return all(np.array_equal(recording.q[i][own], recording.q[i + 1][own]) for own in where)

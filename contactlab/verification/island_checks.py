@@ -1,0 +1,150 @@
+"""What is said of the islands of a portion: contacts, rows of joints, projection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.verification.contacts import contact_rows
+from contactlab.verification.dynamics import Blocks
+from contactlab.verification.findings import TINY, Found, largest
+from contactlab.verification.island import ContactProblem, JointProblem, Measures
+from contactlab.verification.islands import Islands, System, largest_entry, largest_of, worst_of
+from contactlab.verification.joints import JointLaws
+from contactlab.verification.portion import Portion, Rows, tree_columns
+from contactlab.verification.selection import Selections
+
+SOFTENING = 1e-8  # of W's diagonal: what a body that has no room is given
+
+
+def island_findings(
+    portion: Portion,
+    frames: FloatArray,
+    laws: JointLaws,
+    forces: FloatArray,
+    v_free: FloatArray,
+    M: Blocks,
+    selections: Selections | None,
+) -> Iterator[Found]:
+    """Yield the conditions of the islands, and whether the record has a certificate for each."""
+    recording, rows, ns = portion.recording, portion.recording.rows, portion.steps.size
+    numbers = rows["joint_row"][portion.joints]
+    listed = np.zeros((ns, laws.lo.size), dtype=bool)
+    listed[portion.joint_at, numbers] = True
+    yield "rows", np.arange(ns), -1, -1, laws.unlisted(listed)
+    islands = Islands.of(portion)
+    count = islands.at.size
+    sizes = [np.bincount(of, minlength=count) for of in (islands.of_contacts, islands.of_joints)]
+    said = [np.where(islands.row >= 0, rows[f"island_{name}"][islands.row], -1) for name in ("contacts", "joints")]
+    sound = (sizes[0] == said[0]) & (sizes[1] == said[1]) & (sizes[0] + sizes[1] > 0) if count else np.zeros(0, bool)
+    claimed = np.abs(rows["island_measures"][islands.row, 1]) if count else np.zeros(0)
+    yield "solved", islands.at, islands.label, -1, np.where(sound, claimed, np.inf)
+    contacts, contact_rows_of = contact_rows(portion, v_free, frames)
+    n = contacts.cone.size + contacts.at.size
+    members = sound[islands.of_contacts], sound[islands.of_joints]
+    at = np.concatenate((contacts.at[contacts.row_contact], portion.joint_at))
+    island = np.concatenate((islands.of_contacts[contacts.row_contact], islands.of_joints))
+    joint_rows = _joint_rows(portion, laws, numbers, n)
+    system = System.of(portion, (*contact_rows_of, *joint_rows), at, island, M)
+    J, Y = (matrix[:n] for matrix in (system.J, system.Y))
+    J_joints, Y_joints = (matrix[n:] for matrix in (system.J, system.Y))
+    free, v_plus = system.of_columns(v_free), system.of_columns(portion.v_plus)
+    lively = system.liveliness(free, count)
+    # What the rows of joints do is given for the contacts, and the other way round.
+    given = portion.h[portion.joint_at] * forces[portion.joint_at, numbers]
+    speed = np.abs(free) + abs(Y_joints).T @ np.abs(given)
+    h, answers = portion.h[contacts.at], contacts.solution(portion.column("z"))
+    off = portion.column("moment") - h[:, None] * contacts.moments(answers[1] - answers[2])
+    size = (
+        h
+        * largest_of(np.abs(np.concatenate(answers)), islands.of_contacts[contacts.owners], count)[islands.of_contacts]
+    )
+    moments = largest(off, np.tile(size[:, None], 3))[members[0]]
+    found, worst = worst_of(moments, islands.of_contacts[members[0]])
+    yield "impulse", islands.at[found], islands.label[found], -1, moments[worst]
+    problem = ContactProblem(
+        contacts,
+        islands.of_contacts,
+        count,
+        h,
+        J,
+        Y,
+        J @ Y.T,
+        *answers,
+        free + Y_joints.T @ given,
+        v_plus,
+        lively,
+        recording.stepper.friction == "cone",
+    )
+    whole = problem if members[0].all() else problem.part(members[0])
+    kept = np.flatnonzero(members[0])
+    for condition, own, values in (*whole.measures(), *_projection(portion, whole, kept)):
+        own = kept[own]
+        yield condition, contacts.at[own], islands.label[islands.of_contacts[own]], portion.contacts[own], values
+    change = h[contacts.row_contact] * np.concatenate((np.abs(answers[0]), np.abs(answers[1]) + np.abs(answers[2])))
+    chosen = np.flatnonzero(members[1])
+    in_table = portion.joints[chosen]
+    joined = JointProblem(
+        numbers[chosen],
+        portion.joint_at[chosen],
+        islands.of_joints[chosen],
+        rows["joint_force"][in_table],
+        rows["joint_error"][in_table],
+        rows["joint_rate"][in_table],
+        J_joints[chosen],
+        Y_joints[chosen],
+        v_plus,
+        speed + abs(Y).T @ change,
+        lively[islands.of_joints[chosen]],
+        portion.h[portion.joint_at[chosen]],
+    )
+    for condition, own, values in joined.measures(laws):
+        own = chosen[own]
+        yield condition, portion.joint_at[own], islands.label[islands.of_joints[own]], -1, values
+    if selections is not None:
+        selections.take(portion, whole, joined, laws, islands)
+
+
+def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int) -> list[Rows]:
+    """Return the rows of joints of the record's table by trees, numbered from ``first`` on."""
+    world = portion.recording.world
+    found: dict[int, list[IntArray]] = {}
+    for number in np.unique(numbers):
+        own = np.flatnonzero(numbers == number)
+        for tree in world.joint_rows[number].trees:
+            if tree >= 0:
+                found.setdefault(tree, []).append(own)
+    rows = []
+    for tree, parts in sorted(found.items()):
+        of = np.concatenate(parts)
+        J = laws.J[portion.joint_at[of], numbers[of]][:, tree_columns(world, tree)]
+        rows.append(Rows(tree, first + of[:, None], J[:, None]))
+    return rows
+
+
+def _projection(portion: Portion, problem: ContactProblem, kept: IntArray) -> Iterator[Measures]:
+    """Yield whether the positions of islands were projected as they should have been, or not at all.
+
+    The worst of |min(p, w)|, w = W p + gap + h N v+, each over its scale.
+    """
+    contacts = problem.rows
+    rigid = contacts.rigid & portion.recording.stepper.projection
+    push = portion.column("push")[kept]
+    others = np.flatnonzero((push != 0.0) & ~rigid)
+    found, first = np.unique(problem.island[others], return_index=True)
+    yield "projection", others[first], np.full(found.size, np.inf)
+    own = np.flatnonzero(rigid)
+    if not own.size:
+        return
+    W = problem.W[own][:, own]
+    W.setdiag((1.0 + SOFTENING) * W.diagonal())
+    p, gap, island, N = push[own], portion.column("gap")[kept][own], problem.island[own], problem.J[own]
+    h, drive = problem.h[own], contacts.drive[own]
+    w = W @ p + gap + h * (N @ problem.v_plus + drive)
+    most = largest_of(np.abs(p), island, problem.count)[island]
+    scale = largest_entry(W) * most + np.abs(gap) + h * (abs(N) @ np.abs(problem.v_plus) + np.abs(drive))
+    off = np.abs(np.minimum(p / np.maximum(most, TINY), w / np.maximum(scale, TINY)))
+    _, worst = worst_of(off, island)
+    yield "projection", own[worst], off[worst]

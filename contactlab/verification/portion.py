@@ -1,0 +1,177 @@
+"""A portion of the steps of a record: their states, contacts and Jacobians, and how many steps make one.
+
+All that is asked of a step is asked of a portion at once: where a step has little to say, most of the time would go
+into saying it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.verification.dynamics import Dynamics, dynamics
+from contactlab.verification.motion import Body
+
+if TYPE_CHECKING:
+    from contactlab.recording.recording import Recording
+    from contactlab.world.world import World
+
+LONGEST = 128  # steps
+ENTRIES = 2_000_000  # numbers that the largest arrays of a portion may have
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows (m, q, n) on the velocities of one tree, q for each of m contacts or rows of joints."""
+
+    tree: int
+    of: IntArray  # (m,) whose they are, or (m, q) the number of each
+    J: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Portion:
+    """Steps and what is formed of them; ``at`` counts the steps of the portion."""
+
+    recording: Recording
+    steps: IntArray  # (ns,)
+    state: Dynamics
+    energies: FloatArray  # (ns, 2, 2) kinetic and potential [J] before and after
+    # (ns, nv) velocities before and after, and what is applied; (ns,) [s].
+    v: FloatArray
+    v_plus: FloatArray
+    tau: FloatArray
+    h: FloatArray
+    # (nc,) rows of the contact table and their step; (nj,) the same of the table of rows of joints.
+    contacts: IntArray
+    at: IntArray
+    joints: IntArray
+    joint_at: IntArray
+    points: tuple[Rows, ...]  # six for each contact: velocity of its point and turning, B relative to A
+
+    @staticmethod
+    def of(recording: Recording, steps: IntArray) -> Portion:
+        """Form the states of steps of a record."""
+        world, rows = recording.world, recording.rows
+        states = np.union1d(steps, steps + 1)
+        whole = dynamics(world, recording.q[states], recording.v[states])
+        before, after = np.searchsorted(states, steps), np.searchsorted(states, steps + 1)
+        energies = np.stack([np.stack((one[before], one[after]), axis=1) for one in (whole.kinetic, whole.potential)])
+        state = whole.at(slice(steps.size) if before[-1] == steps.size - 1 else before)
+        contacts, at = rows_of(rows["contact_step"], steps)
+        joints, joint_at = rows_of(rows["joint_step"], steps)
+        return Portion(
+            recording,
+            steps,
+            state,
+            np.moveaxis(energies, 0, 2),
+            recording.v[steps],
+            recording.v[steps + 1],
+            rows["tau"][steps] if rows["tau"].shape[0] else np.zeros((steps.size, world.nv)),
+            rows["h"][steps],
+            contacts,
+            at,
+            joints,
+            joint_at,
+            _points(recording, contacts, at, state.bodies),
+        )
+
+    def column(self, name: str) -> NDArray[np.float64]:
+        """Return a column of the contact table."""
+        return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
+
+    def numbers(self, name: str) -> IntArray:
+        """Return a column of whole numbers of the contact table."""
+        return np.asarray(self.recording.rows[f"contact_{name}"][self.contacts])
+
+    def scattered(self, rows: tuple[Rows, ...], at: IntArray, force: FloatArray) -> FloatArray:
+        """Return J^T force (ns, nv) of rows whose forces are (m, q)."""
+        starts, out = self.recording.world.tree_starts, np.zeros(self.v.shape)
+        for one in rows:
+            own = slice(starts[one.tree], starts[one.tree + 1])
+            np.add.at(out[:, own], at[one.of], np.einsum("mqn,mq->mn", one.J, force[one.of]))
+        return out
+
+
+def rows_of(column: IntArray, steps: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows of steps of a column that ascends, and the place of each row's step among them."""
+    first, last = np.searchsorted(column, steps), np.searchsorted(column, steps + 1)
+    counts = last - first
+    at = np.repeat(np.arange(steps.size), counts)
+    return np.arange(counts.sum()) - (np.cumsum(counts) - counts)[at] + first[at], at
+
+
+def _points(recording: Recording, contacts: IntArray, at: IntArray, bodies: dict[str, Body]) -> tuple[Rows, ...]:
+    world, rows = recording.world, recording.rows
+    names, point = world.model.names, rows["contact_point"][contacts]
+    of_trees: dict[int, list[tuple[IntArray, FloatArray]]] = {}
+    for side, sign in (("contact_body_b", 1.0), ("contact_body_a", -1.0)):
+        for number, chosen in groups(rows[side][contacts]):
+            tree = world.body_trees[number] if number >= 0 else -1
+            if tree < 0:
+                continue
+            body = bodies[names[number]].at(at[chosen])
+            J = sign * np.concatenate((body.point_jacobian(point[chosen]), body.Jw), axis=1)
+            of_trees.setdefault(int(tree), []).append((chosen, J))
+    found = []
+    for tree, parts in sorted(of_trees.items()):
+        chosen, J = (np.concatenate(part) for part in zip(*parts, strict=True))
+        own, place = np.unique(chosen, return_inverse=True)
+        if own.size < chosen.size:  # both bodies of a contact may belong to one tree
+            summed = np.zeros((own.size, *J.shape[1:]))
+            np.add.at(summed, place, J)
+            chosen, J = own, summed
+        found.append(Rows(tree, chosen, J))
+    return tuple(found)
+
+
+def groups(numbers: IntArray) -> list[tuple[int, IntArray]]:
+    """Return each number there is, and where."""
+    if not numbers.size:
+        return []
+    order = np.argsort(numbers, kind="stable")
+    found, first = np.unique(numbers[order], return_index=True)
+    return list(zip(map(int, found), np.split(order, first[1:]), strict=True))
+
+
+def distinct(columns: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the different rows (m, k) of k columns (n,), in order, and which of them each row is."""
+    key = np.zeros(columns[0].size, dtype=np.int64)
+    for column in columns:
+        values, rank = np.unique(column, return_inverse=True)
+        key = key * max(values.size, 1) + rank
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    return np.stack([column[first] for column in columns], axis=1), number
+
+
+def portions(recording: Recording, steps: IntArray, pairs: int) -> Iterator[IntArray]:
+    """Cut steps into portions: as many at once as memory allows."""
+    world, rows = recording.world, recording.rows
+    trees, sizes = world.body_trees, np.diff(world.tree_starts)
+    directions = 1 + recording.stepper.edges_in(world) // 2
+    fixed = pairs + int((sizes**2).sum()) + (len(world.joint_rows) + 60) * world.nv
+    for begin in range(0, steps.size, LONGEST):
+        window = steps[begin : begin + LONGEST]
+        contacts, at = rows_of(rows["contact_step"], window)
+        # Two contacts with a tree in common respond to each other.
+        touched = np.zeros((window.size, 1 + sizes.size), dtype=np.int64)
+        for side in ("contact_body_a", "contact_body_b"):
+            number = rows[side][contacts]
+            known = (number >= 0) & (number < trees.size)
+            np.add.at(touched, (at[known], trees[number[known]]), 1)
+        entries = fixed + directions**2 * (touched[:, :-1] ** 2).sum(axis=1)
+        start = 0
+        for n in range(1, window.size + 1):
+            if n == window.size or entries[start : n + 1].sum() > ENTRIES:
+                yield window[start:n]
+                start = n
+
+
+def tree_columns(world: World, tree: int) -> IntArray:
+    """Return where the velocities of a tree stand in v."""
+    return np.arange(world.tree_starts[tree], world.tree_starts[tree + 1])

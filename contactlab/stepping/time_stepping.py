@@ -302,13 +302,6 @@ class TimeStepping:
         if world.resists_turning:
             detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
-        if world.joint_actions.none:
-            return
-        classes = row_classes(world, self, np.arange(len(world.joint_rows)))
-        if np.any(classes == "B"):
-            label = world.joint_rows[int(np.argmax(classes == "B"))].label
-            detail = f'"cone" does not know rows of bounded force, such as {label}; use friction="pyramid"'
-            raise SimulationConfigError("friction", detail)
 
     def _check_adaptive(self) -> None:
         if not 0.0 < self.shrink < 1.0:

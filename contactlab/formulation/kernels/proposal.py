@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from contactlab.formulation.kernels.cone_measures import judge_cones
 from contactlab.formulation.kernels.proximal_points import harden
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
@@ -53,6 +54,7 @@ def contact_forces(
     warm: bool,
     closer: bool,
     keep: bool,
+    exact: bool,
     z0: FloatArray,
     wf: FloatArray,
     wi: IntArray,
@@ -73,6 +75,8 @@ def contact_forces(
         by more than they give way. The branch is followed further, to where the contradiction opens some.
     keep
         z0 solves the LCP, and is to be kept where it is the forces selected: 1 is returned then, and z not written.
+    exact
+        Whether friction has the exact cone over two tangents; z says its force as those of edges along them.
     wf, wi
         Workspaces, of length `search_floats` and `search_ints`; `search_own` of the first is filled.
     z
@@ -81,7 +85,7 @@ def contact_forces(
     nc = rows.nc
     search = lay_out(rows, wf, wi)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    polygon = polygon_of(rows, rows_at(wf, at, 2 * rows.nr + 1, 2))
+    polygon = polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
     if polygon.r < 0:
         return 0
     for c in range(nc):
@@ -171,12 +175,36 @@ def evaluate(
         first = last
 
 
+@kernel(inner=True)
+def judge(
+    rows: Rows,
+    exact: bool,
+    own: FloatArray,
+    q: FloatArray,
+    sizes: FloatArray,
+    z: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    rate: FloatArray,
+    w: FloatArray,
+    tolerance: float,
+    measures: FloatArray,
+) -> None:
+    """Fill the measures of the forces in z, of contacts alone, with what `evaluate` fills."""
+    if exact:
+        judge_cones(rows, own, z, f, v_plus, tolerance, measures)
+        return
+    evaluate(rows, own, z, f, v_plus, rate, w)
+    row_residuals(q, sizes, z, w, measures)
+
+
 @kernel
 def propose(
     rows: Rows,
     reach: IntArray,
     selected: bool,
     warm: bool,
+    exact: bool,
     z0: FloatArray,
     tolerance: float,
     wf: FloatArray,
@@ -192,7 +220,7 @@ def propose(
 
     Parameters
     ----------
-    rows, reach, selected, warm, z0, wf, wi
+    rows, reach, selected, warm, exact, z0, wf, wi
         As of `contact_forces`; z0 is the solution of the previous step, 0 for contacts that are new.
     tolerance
         Of the scaled residual.
@@ -213,8 +241,7 @@ def propose(
     if warm:
         for i in range(n):
             z[i] = max(z0[i], 0.0)
-        evaluate(rows, own, z, f, v_plus, rate, w)
-        row_residuals(q, sizes, z, w, measures)
+        judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
         keep = is_solved(measures, STRICTNESS * tolerance)
         # The forces of a single contact are unique: there is nothing to select.
         if keep and (nc == 1 or not selected):
@@ -224,14 +251,34 @@ def propose(
     share = SELECTED if selected else FLOOR
     for attempt in range(2 if selected else 1):
         keep = keep and attempt == 0
-        found = contact_forces(rows, reach, selected, warm, attempt > 0, keep, z0, wf, wi, z)
+        found = contact_forces(rows, reach, selected, warm, attempt > 0, keep, exact, z0, wf, wi, z)
         if found == 0 or (found == 1 and keep):
             return found
-        evaluate(rows, own, z, f, v_plus, rate, w)
-        row_residuals(q, sizes, z, w, measures)
+        judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
         if is_solved(measures, share * tolerance):
             return found
     return 0
+
+
+@kernel(inner=True)
+def judge_joints(
+    rows: Rows,
+    exact: bool,
+    M: FloatArray,
+    q: FloatArray,
+    z: FloatArray,
+    w: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    wf: FloatArray,
+    tolerance: float,
+    measures: FloatArray,
+) -> None:
+    """Fill the measures of the forces in z by the LCP, or by the rows where friction has the exact cone."""
+    if exact:
+        judge_cones(rows, search_own(rows, wf), z, f, v_plus, tolerance, measures)
+    else:
+        lcp_residuals(M, q, z, w, measures)
 
 
 @kernel
@@ -239,6 +286,7 @@ def select_with_joints(
     rows: Rows,
     reach: IntArray,
     warm: bool,
+    exact: bool,
     z0: FloatArray,
     tolerance: float,
     wf: FloatArray,
@@ -247,22 +295,27 @@ def select_with_joints(
     q: FloatArray,
     z: FloatArray,
     w: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
     measures: FloatArray,
 ) -> int:
-    """The forces selected of contacts and rows of joints, as `propose` does it, judged by the LCP's M and q."""
+    """The forces selected of contacts and rows of joints, as `propose` does it, judged by the LCP's M and q.
+
+    ``f`` (m,) and ``v_plus`` (nv,) are scratch.
+    """
     keep = False
+    fill_own(rows, search_own(rows, wf))
     if warm:
         for i in range(z.shape[0]):
             z[i] = z0[i]
-        lcp_residuals(M, q, z, w, measures)
+        judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
         keep = is_solved(measures, STRICTNESS * tolerance)
-    fill_own(rows, search_own(rows, wf))
     for attempt in range(2):
         keep = keep and attempt == 0
-        found = contact_forces(rows, reach, True, warm, attempt > 0, keep, z0, wf, wi, z)
+        found = contact_forces(rows, reach, True, warm, attempt > 0, keep, exact, z0, wf, wi, z)
         if found == 0 or (found == 1 and keep):
             return found
-        lcp_residuals(M, q, z, w, measures)
+        judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
         if is_solved(measures, SELECTED * tolerance):
             return found
     return 0

@@ -21,6 +21,7 @@ from contactlab.formulation.kernels.contact_response import (
     mode_of,
     side,
     tangential_response,
+    turn_slide,
 )
 from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
 from contactlab.formulation.kernels.rows import Rows
@@ -56,10 +57,13 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
         x = p[0] - (s[0] + (rows.gamma[c] + eps) * p[0]) / own
         y = p[1] - (s[1] + eps * p[1]) / soft
         z = p[2] - (s[2] + eps * p[2]) / soft
-        mode = mode_of(polygon, rows.mu[c], x, y, z)
+        mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+        turned = False
+        if polygon.exact and mode >= ALONG:
+            turned = turn_slide(polygon, rows.mu[c] * x, soft, mode == contacts.mode[c], c, y, z)
         force_of(polygon, rows.mu[c], mode, x, y, z, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
-        if mode != contacts.mode[c]:
+        if turned or mode != contacts.mode[c]:
             changed = True
             contacts.mode[c] = mode
             force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
@@ -108,6 +112,13 @@ def step_of(
     x = -normal * (s[0] + rows.gamma[c] * contacts.p[c, 0] + ds[0])
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
+    if polygon.exact and mode >= ALONG:
+        # The corner turns with the rates: the force follows it, all of it.
+        p = contacts.p[c]
+        force_of(polygon, rows.mu[c], mode, p[0] + x, y, z, shift)
+        for i in range(THREE):
+            shift[i] -= p[i]
+        return
     if mode >= ALONG and (mode - ALONG) % 2 == 1:
         # Of a slip only its part along the side counts: cut out before it is multiplied, or digits are lost.
         ex, ey = side(polygon, mode)

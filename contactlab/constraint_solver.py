@@ -17,12 +17,12 @@ from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
-from contactlab.formulation.cone import form_cone_problem, pyramid_vector
+from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.proposal import EqualCompliance, proposed
+from contactlab.formulation.proposal import EqualCompliance, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
@@ -98,8 +98,9 @@ class ConstraintSolver(ForceHelpers):
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
-        if self.friction == "cone" and isinstance(self.lcp_solver, EqualCompliance):
-            raise lcp.ProblemError('EqualCompliance selects forces within pyramids: write friction="pyramid"')
+        behind = self.lcp_solver.otherwise if isinstance(self.lcp_solver, EqualCompliance) else None
+        if self.friction == "cone" and behind is not None:
+            raise lcp.ProblemError('otherwise solves LCPs alone: write friction="pyramid", or EqualCompliance()')
         objection = friction_objection(self.friction, self.lcp_solver)
         if objection is not None:
             field, why = objection
@@ -238,21 +239,29 @@ class ConstraintSolver(ForceHelpers):
         """Solution of the given kind: solved, unpacked and certified; the error carries h."""
         blocks = data.blocks()
         solver: Any = self.lcp_solver
-        size = "1 + r per contact, then nl" if self.friction == "cone" else lcp_size_text(blocks)
+        selects = isinstance(solver, EqualCompliance)
         if self.friction == "cone":
             cone = form_cone_problem(formed)
-            start = None if z0 is None else _start(z0, cone.problem.m, size)
-            forces = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+            if z0 is not None and np.shape(z0) == formed.qq.shape:
+                # As a record has it: the vector of the LCP.
+                z0 = cone.start(_start(z0, len(formed.qq), lcp_size_text(blocks)))
+            start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
+            forces = None
+            if selects:
+                before = None if start is None else cone.vector(start, np.zeros(cone.problem.m))
+                forces = proposed_cones(formed, cone, before, self.tolerance)
+            if forces is None:
+                behind = None if selects else solver
+                forces = lcp.solve(cone.problem, behind, z0=start, tolerance=self.tolerance)
             answer = FrictionAnswer(cone.problem, forces, relaxed=False)
-            z = pyramid_vector(blocks, cone.places, forces.r, forces.u)
+            z = cone.vector(forces.r, forces.u)
         else:
-            start = None if z0 is None else _start(z0, len(formed.qq), size)
+            start = None if z0 is None else _start(z0, len(formed.qq), lcp_size_text(blocks))
             if isinstance(solver, FrictionBackend):
                 answer = solver.solve_contacts(formed, z0=start)
                 what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
             else:
                 problem = lcp.LCP(formed.MM, formed.qq)
-                selects = isinstance(solver, EqualCompliance)
                 tries = selects or h is not None
                 result = proposed(formed, start, self.tolerance, selects) if tries else None
                 if result is None:

@@ -6,8 +6,6 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
@@ -18,7 +16,7 @@ from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.joint_table import JointTable, row_classes
+from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.sleep import Sleep
@@ -222,8 +220,8 @@ class TimeStepping:
     @property
     def constraint_solver(self) -> ConstraintSolver:
         """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
-        selects = self.solver is None and self.friction == "pyramid"
-        return ConstraintSolver(EqualCompliance() if selects else self.solver, self.tolerance, self.friction)
+        solver = EqualCompliance() if self.solver is None else self.solver
+        return ConstraintSolver(solver, self.tolerance, self.friction)
 
     @property
     def smallest_h(self) -> float:

@@ -169,13 +169,9 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps
 
 
 @kernel(inner=True)
-def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> int:
-    """Proximal points from the forces in the search to those of the rigid problem; systems formed.
-
-    ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
-    """
-    contacts, joined = search.contacts, search.joined
-    nv = search.v.shape[0]
+def speed_of(rows: Rows) -> float:
+    """How large the terms are of which the rates of normals are summed."""
+    nv = rows.v_free.shape[0]
     speed = 0.0
     for c in range(rows.nc):
         a, b, d, e = columns(rows.spans, c, nv)
@@ -185,6 +181,17 @@ def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: f
         for p in range(d, e):
             sum_of += abs(rows.J[c, p] * rows.v_free[p])
         speed = max(speed, sum_of)
+    return speed
+
+
+@kernel(inner=True)
+def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: float) -> int:
+    """Proximal points from the forces in the search to those of the rigid problem; systems formed.
+
+    ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
+    """
+    contacts, joined = search.contacts, search.joined
+    speed = speed_of(rows)
     formed = 0
     last = math.inf
     recover_velocity(rows, polygon, search)

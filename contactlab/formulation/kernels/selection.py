@@ -21,7 +21,7 @@ from contactlab.formulation.kernels.contact_response import (
     place_rates,
 )
 from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
-from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
+from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose, speed_of
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Joined, Search, recover_velocity
 from contactlab.formulation.kernels.spans import add_within, dot_within
@@ -38,6 +38,9 @@ STEPS_AT_ONCE: Final = 6
 # Steps after which the next one is longer; the factor, and the systems, with which a branch that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9
+# Of discs: this many times as many, since corners turn, and the misfit in parts of the speeds that ends them.
+TURNING: Final = 2
+SETTLED: Final = 1e-11
 MOST_SYSTEMS: Final = 150
 # Rounds in which the forces of rows of joints are kept.
 JOINT_ROUNDS: Final = 3
@@ -87,7 +90,9 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     first = rows.nc + rows.nr
-    for step in range(most):
+    # Of a contact that hardly carries the corner of a disc is rounding, and goes on turning.
+    settled = SETTLED * speed_of(rows) if polygon.exact else -1.0
+    for step in range(TURNING * most if polygon.exact else most):
         for c in range(rows.nc):
             fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
         form_system(rows, polygon, contacts, joined.slope, reach, search.W, search.K)
@@ -101,8 +106,8 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
         for i in range(joined.p.shape[0]):
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
-        changed, _ = choose(rows, polygon, search, eps)
-        if not changed:
+        changed, misfit = choose(rows, polygon, search, eps)
+        if not changed or misfit <= settled:
             return step + 1
     return -1
 

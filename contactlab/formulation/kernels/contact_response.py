@@ -39,7 +39,7 @@ THREE: Final = 3
 
 
 # By how much the corner of a disc turns that Newton's method has found: it has squared that already.
-TURN: Final = 1e-7
+TURN: Final = 1e-5
 # Columns of the slides: direction of friction, give [s/kg], and part of a sticking contact's slope across it.
 GIVE: Final = 2
 SHARE: Final = 3

@@ -38,6 +38,8 @@ STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 # The same of forces selected: what a solver finds instead is nearer to the letter, and further from the physics.
 SELECTED: Final = 0.3
+# And of exact cones, whose solvers come no nearer.
+ALL: Final = 1.0
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
@@ -248,7 +250,7 @@ def propose(
             return 1
     if not (warm or selected):
         return 0
-    share = SELECTED if selected else FLOOR
+    share = (ALL if exact else SELECTED) if selected else FLOOR
     for attempt in range(2 if selected else 1):
         keep = keep and attempt == 0
         found = contact_forces(rows, reach, selected, warm, attempt > 0, keep, exact, z0, wf, wi, z)
@@ -316,6 +318,6 @@ def select_with_joints(
         if found == 0 or (found == 1 and keep):
             return found
         judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
-        if is_solved(measures, SELECTED * tolerance):
+        if is_solved(measures, (ALL if exact else SELECTED) * tolerance):
             return found
     return 0

@@ -40,7 +40,7 @@ EASY: Final = 3
 SHORTEST: Final = 0.9
 # Of discs: this many times as many, since corners turn, and the misfit in parts of the speeds that ends them.
 TURNING: Final = 2
-SETTLED: Final = 1e-11
+SETTLED: Final = 1e-8
 MOST_SYSTEMS: Final = 150
 # Rounds in which the forces of rows of joints are kept.
 JOINT_ROUNDS: Final = 3

@@ -39,7 +39,7 @@ THREE: Final = 3
 
 
 # By how much the corner of a disc turns that Newton's method has found: it has squared that already.
-TURN: Final = 1e-5
+TURN: Final = 1e-7
 # Columns of the slides: direction of friction, give [s/kg], and part of a sticking contact's slope across it.
 GIVE: Final = 2
 SHARE: Final = 3
@@ -103,20 +103,28 @@ def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -
 
 
 @kernel(inner=True)
-def turn_slide(polygon: Polygon, bound: float, soft: float, slid: bool, c: int, y: float, z: float) -> bool:
-    """Turn the corner of contact c to (y, z), outside the disc of radius ``bound``; whether it was elsewhere.
+def slide_to(
+    polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: FloatArray
+) -> bool:
+    """Fill aim (3,), the point of the cone that (x; y, z) outside of it is moved to; whether the corner turns to it.
 
-    ``soft`` is the response by which (y, z) was reached, ``slid`` whether the contact slides already.
+    It does where contact c did not slide yet, or by more than `TURN`; below that its slope has it right. ``soft`` is the
+    response by which (y, z) was reached.
     """
     slide = polygon.slides[c]
+    bound = mu * x
     size = math.sqrt(y * y + z * z)
-    turned = not slid or abs(y / size - slide[0]) + abs(z / size - slide[1]) > TURN
+    aim[0] = x
+    aim[1] = bound * (y / size)
+    aim[2] = bound * (z / size)
+    if slid and abs(y / size - slide[0]) + abs(z / size - slide[1]) <= TURN:
+        return False
     slide[0] = y / size
     slide[1] = z / size
     slide[GIVE] = soft * (size - bound) / bound
     if not slid:
         slide[SHARE] = 0.0
-    return turned
+    return True
 
 
 @kernel(inline=True)

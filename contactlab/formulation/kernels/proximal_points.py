@@ -20,8 +20,8 @@ from contactlab.formulation.kernels.contact_response import (
     force_of,
     mode_of,
     side,
+    slide_to,
     tangential_response,
-    turn_slide,
 )
 from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
 from contactlab.formulation.kernels.rows import Rows
@@ -60,8 +60,9 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
         mode = mode_of(polygon, rows.mu[c], c, x, y, z)
         turned = False
         if polygon.exact and mode >= ALONG:
-            turned = turn_slide(polygon, rows.mu[c] * x, soft, mode == contacts.mode[c], c, y, z)
-        force_of(polygon, rows.mu[c], mode, x, y, z, aim)
+            turned = slide_to(polygon, rows.mu[c], c, mode == contacts.mode[c], soft, x, y, z, aim)
+        else:
+            force_of(polygon, rows.mu[c], mode, x, y, z, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
         if turned or mode != contacts.mode[c]:
             changed = True

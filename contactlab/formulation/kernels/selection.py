@@ -92,12 +92,15 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
     first = rows.nc + rows.nr
     # Of a contact that hardly carries the corner of a disc is rounding, and goes on turning.
     settled = SETTLED * speed_of(rows) if polygon.exact else -1.0
+    found = False
     for step in range(TURNING * most if polygon.exact else most):
         for c in range(rows.nc):
             fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
         form_system(rows, polygon, contacts, joined.slope, reach, search.W, search.K)
         if not factor_system(search.K, reach):
             return -1
+        if found:
+            return step
         answer(rows, polygon, search, eps)
         solve_system(search.K, reach, v)
         place_rates(rows, polygon, v, contacts.s)
@@ -107,8 +110,9 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
         changed, misfit = choose(rows, polygon, search, eps)
-        if not changed or misfit <= settled:
+        if not changed:
             return step + 1
+        found = misfit <= settled
     return -1
 
 

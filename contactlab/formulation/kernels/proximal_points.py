@@ -39,14 +39,15 @@ ROUNDING: Final = 4e-16
 
 
 @kernel(inner=True)
-def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bool, float]:
-    """Choose modes by what each force would be if it alone answered its rate; whether any changed, and the misfit.
+def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bool, bool, float]:
+    """Choose modes by what each force would be if it alone answered its rate.
 
-    Contacts give way by eps, 0 where all is rigid. Forces are brought to new modes; the misfit is the largest speed by
+    Returns whether any changed, whether any did or the corner of a disc turned, and the misfit. Contacts give way by eps, 0 where all is rigid. Forces are brought to new modes; the misfit is the largest speed by
     which a row is off its law.
     """
     contacts, joined = search.contacts, search.joined
     changed = False
+    turned = False
     misfit = 0.0
     aim = search.shift
     for c in range(rows.nc):
@@ -58,14 +59,15 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
         y = p[1] - (s[1] + eps * p[1]) / soft
         z = p[2] - (s[2] + eps * p[2]) / soft
         mode = mode_of(polygon, rows.mu[c], c, x, y, z)
-        turned = False
+        moved = mode != contacts.mode[c]
+        changed = changed or moved
         if polygon.exact and mode >= ALONG:
-            turned = slide_to(polygon, rows.mu[c], c, mode == contacts.mode[c], soft, x, y, z, aim)
+            moved = slide_to(polygon, rows.mu[c], c, not moved, soft, x, y, z, aim)
         else:
             force_of(polygon, rows.mu[c], mode, x, y, z, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
-        if turned or mode != contacts.mode[c]:
-            changed = True
+        if moved:
+            turned = True
             contacts.mode[c] = mode
             force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
     for i in range(joined.p.shape[0]):
@@ -86,7 +88,7 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
             changed = True
             if joined.slope[i] == 0.0:
                 joined.p[i] = aimed
-    return changed, misfit
+    return changed, changed or turned, misfit
 
 
 @kernel(inner=True)
@@ -197,13 +199,13 @@ def harden(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: f
     last = math.inf
     recover_velocity(rows, polygon, search)
     for _ in range(POINTS):
-        changed, misfit = choose(rows, polygon, search, 0.0)
+        changed, turned, misfit = choose(rows, polygon, search, 0.0)
         if misfit <= ROUNDING * speed or not (changed or misfit < 0.5 * last):
             break
         last = math.inf if changed else misfit
-        if changed:
+        if turned:
             recover_velocity(rows, polygon, search)
-        if changed or (formed == 0 and eps == 0.0):
+        if turned or (formed == 0 and eps == 0.0):
             eps = 0.0
             for c in range(rows.nc):
                 normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)

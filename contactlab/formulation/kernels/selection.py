@@ -109,8 +109,8 @@ def descend(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, eps: 
         for i in range(joined.p.shape[0]):
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
-        changed, misfit = choose(rows, polygon, search, eps)
-        if not changed:
+        _, turned, misfit = choose(rows, polygon, search, eps)
+        if not turned:
             return step + 1
         found = misfit <= settled
     return -1

@@ -105,10 +105,10 @@ def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -
 @kernel(inner=True)
 def slide_to(
     polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: FloatArray
-) -> bool:
-    """Fill aim (3,), the point of the cone that (x; y, z) outside of it is moved to; whether the corner turns to it.
+) -> float:
+    """Fill aim (3,), the point of the cone that (x; y, z) outside of it is moved to; by how much the corner turns to it.
 
-    It does where contact c did not slide yet, or by more than `TURN`; below that its slope has it right. ``soft`` is the
+    By 0 where that is below `TURN`: its slope has it right. ``slid`` is whether contact c slides already, ``soft`` the
     response by which (y, z) was reached.
     """
     slide = polygon.slides[c]
@@ -117,14 +117,15 @@ def slide_to(
     aim[0] = x
     aim[1] = bound * (y / size)
     aim[2] = bound * (z / size)
-    if slid and abs(y / size - slide[0]) + abs(z / size - slide[1]) <= TURN:
-        return False
+    turn = abs(y / size - slide[0]) + abs(z / size - slide[1]) if slid else 2.0
+    if turn <= TURN:
+        return 0.0
     slide[0] = y / size
     slide[1] = z / size
     slide[GIVE] = soft * (size - bound) / bound
     if not slid:
         slide[SHARE] = 0.0
-    return True
+    return turn
 
 
 @kernel(inline=True)

@@ -36,6 +36,8 @@ JOINT_COMPLIANCE: Final = 1e-9
 # Points at most, and the misfit in parts of the speeds that ends them.
 POINTS: Final = 20
 ROUNDING: Final = 4e-16
+# By how much a corner of a disc turns that changes its mode.
+FAR: Final = 1e-3
 
 
 @kernel(inner=True)
@@ -62,7 +64,9 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bo
         moved = mode != contacts.mode[c]
         changed = changed or moved
         if polygon.exact and mode >= ALONG:
-            moved = slide_to(polygon, rows.mu[c], c, not moved, soft, x, y, z, aim)
+            turn = slide_to(polygon, rows.mu[c], c, not moved, soft, x, y, z, aim)
+            changed = changed or turn > FAR
+            moved = turn > 0.0
         else:
             force_of(polygon, rows.mu[c], mode, x, y, z, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
@@ -116,9 +120,9 @@ def step_of(
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
     if polygon.exact and mode >= ALONG:
-        # The corner turns with the rates: the force follows it, all of it.
+        # The corner turns: a force is not yet at it.
         p = contacts.p[c]
-        force_of(polygon, rows.mu[c], mode, p[0] + x, y, z, shift)
+        force_of(polygon, rows.mu[c], mode, p[0] + x, p[1] + y, p[2] + z, shift)
         for i in range(THREE):
             shift[i] -= p[i]
         return

@@ -240,7 +240,9 @@ class ConstraintSolver(ForceHelpers):
         blocks = data.blocks()
         solver: Any = self.lcp_solver
         selects = isinstance(solver, EqualCompliance)
-        if self.friction == "cone":
+        # Without contacts there is no cone: an LCP, as the compiled step has it.
+        exact = self.friction == "cone" and not (selects and blocks.nc == 0)
+        if exact:
             cone = form_cone_problem(formed)
             if z0 is not None and np.shape(z0) == formed.qq.shape:
                 # As a record has it: the vector of the LCP.

@@ -44,7 +44,7 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.cones = CONES if moments else 1
     control.warm_start = stepper.warm_start
     control.cone = cone
-    # Forces near the previous ones are proposed for pyramids; of exact cones the solver named answers all.
+    # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all.
     control.propose = not cone or stepper.solver is None
     control.select = stepper.solver is None
     control.adaptive = stepper.adaptive

@@ -243,8 +243,11 @@ class TimeStepping:
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
         solver = self.lcp_solver
-        if self.friction == "cone":
+        if self.friction == "cone" and self.solver is not None:
             return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
+        if self.friction == "cone":
+            # Of islands without contacts, which are LCPs.
+            solver = EqualCompliance().lcp_solver
         inside = layout.SOLVER_LEMKE
         if type(solver) is lcp.Fallback:
             solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST

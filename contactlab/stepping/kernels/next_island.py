@@ -107,7 +107,8 @@ def next_island(
         control.pivots = 0
         control.place = VERDICT
         return GO_ON
-    if control.solver == SOLVER_EXTERNAL:
+    # A problem of cones is none for the solver inside, but where there is no contact.
+    if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
         control.place = VERDICT
         return NEED_SOLVE
     island.info[LEMKE_STAGE] = LEMKE_START

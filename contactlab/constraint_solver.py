@@ -72,7 +72,8 @@ class ConstraintSolver(ForceHelpers):
     friction : str, optional
         ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
         (one in planar data) and friction is Coulomb's with its exact cone, the same in every direction; for impacts and
-        steps, without boxed rows and gammaE. Limits are contacts without friction.
+        steps, without gammaE and moments. Limits are contacts without friction; z0 may also be a solution of the LCP,
+        each tangent being an edge and its negative another.
 
     Examples
     --------
@@ -243,20 +244,7 @@ class ConstraintSolver(ForceHelpers):
         # Without contacts there is no cone: an LCP, as the compiled step has it.
         exact = self.friction == "cone" and not (selects and blocks.nc == 0)
         if exact:
-            cone = form_cone_problem(formed)
-            if z0 is not None and np.shape(z0) == formed.qq.shape:
-                # As a record has it: the vector of the LCP.
-                z0 = cone.start(_start(z0, len(formed.qq), lcp_size_text(blocks)))
-            start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
-            forces = None
-            if selects:
-                before = None if start is None else cone.vector(start, np.zeros(cone.problem.m))
-                forces = proposed_cones(formed, cone, before, self.tolerance)
-            if forces is None:
-                behind = None if selects else solver
-                forces = lcp.solve(cone.problem, behind, z0=start, tolerance=self.tolerance)
-            answer = FrictionAnswer(cone.problem, forces, relaxed=False)
-            z = cone.vector(forces.r, forces.u)
+            answer, z = self._cone_answer(formed, z0)
         else:
             start = None if z0 is None else _start(z0, len(formed.qq), lcp_size_text(blocks))
             if isinstance(solver, FrictionBackend):
@@ -287,6 +275,21 @@ class ConstraintSolver(ForceHelpers):
             generalized_force=packed @ blocks.J,
             v_plus=v_plus,
         )
+
+    def _cone_answer(self, formed: DiscretizedLCP, z0: ArrayLike | None) -> tuple[FrictionAnswer, FloatArray]:
+        """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""
+        solver: Any = self.lcp_solver
+        cone = form_cone_problem(formed)
+        if z0 is not None and np.shape(z0) == formed.qq.shape:
+            z0 = cone.start(_start(z0, len(formed.qq), lcp_size_text(formed.data.blocks())))
+        start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
+        result = None
+        if isinstance(solver, EqualCompliance):
+            before = None if start is None else cone.vector(start, np.zeros(cone.problem.m))
+            result, solver = proposed_cones(formed, cone, before, self.tolerance), None
+        if result is None:
+            result = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+        return FrictionAnswer(cone.problem, result, relaxed=False), cone.vector(result.r, result.u)
 
 
 def _require(

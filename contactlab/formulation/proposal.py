@@ -38,7 +38,8 @@ class EqualCompliance:
     otherwise
         Solver of the LCP where nothing was selected: softness of friction, torsional or rolling friction, contacts of
         different numbers of directions, a branch that ends before eps does, a residual of more than a third of the
-        tolerance. By default Lemke's method, then what `lcp.default_solver` would try.
+        tolerance. By default Lemke's method, then what `lcp.default_solver` would try; with ``friction="cone"`` that
+        default alone, which is `lcp.default_friction_solver`.
 
     Notes
     -----

@@ -86,11 +86,11 @@ class TimeStepping:
         Step [s]; of an adaptive stepper the largest.
     solver
         None, or an LCP solver. None: of the forces of redundant contacts those that give way alike are selected, see
-        `contactlab.EqualCompliance`, and where none are, `lcp.Lemke` is asked, with `lcp.default_solver()` behind it. A
-        solver named here answers what the previous forces do not (see ``warm_start``), with any one of the forces that
-        solve the LCP; `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop (without its time
-        limit), any other one is called from it, once per island and step. With ``friction="cone"`` a friction solver,
-        by default `lcp.default_friction_solver()`.
+        `contactlab.EqualCompliance`, and where none are, `lcp.Lemke` is asked, with `lcp.default_solver()` behind it;
+        with ``friction="cone"`` `lcp.default_friction_solver()`. A solver named here answers what the previous forces
+        do not (see ``warm_start``), with any one of the forces that solve the LCP; `lcp.Lemke`, alone or first of a
+        `lcp.Fallback`, runs inside the compiled loop (without its time limit), any other one is called from it, once
+        per island and step. With ``friction="cone"`` a friction solver, which answers all.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
@@ -98,10 +98,9 @@ class TimeStepping:
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
     friction
         ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
-        contact (one in a planar world), the same in every direction. Every island is then a problem of
-        `lcp.FrictionProblem`, solved outside the compiled loop by a friction solver; stops of joints are contacts
-        without friction. Not for worlds whose joints have bounded forces (drives, dry friction, belts of torque), nor
-        for loops with ``cfm``: rows that the cone's problem has no place for.
+        contact (one in a planar world), the same in every direction, at about the cost of four edges. Where forces are
+        not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved outside the
+        compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
     v_min
         Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
         at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v

@@ -106,7 +106,7 @@ def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -
 def slide_to(
     polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: FloatArray
 ) -> float:
-    """Fill aim (3,), the point of the cone that (x; y, z) outside of it is moved to; by how much the corner turns to it.
+    """Fill aim (3,), where (x; y, z), outside the cone, is moved to; by how much the corner turns to it.
 
     By 0 where that is below `TURN`: its slope has it right. ``slid`` is whether contact c slides already, ``soft`` the
     response by which (y, z) was reached.

@@ -44,8 +44,8 @@ FAR: Final = 1e-3
 def choose(rows: Rows, polygon: Polygon, search: Search, eps: float) -> tuple[bool, bool, float]:
     """Choose modes by what each force would be if it alone answered its rate.
 
-    Returns whether any changed, whether any did or the corner of a disc turned, and the misfit. Contacts give way by eps, 0 where all is rigid. Forces are brought to new modes; the misfit is the largest speed by
-    which a row is off its law.
+    Returns whether any changed, whether any did or the corner of a disc turned, and the misfit: the largest speed by
+    which a row is off its law. Contacts give way by eps, 0 where all is rigid. Forces are brought to new modes.
     """
     contacts, joined = search.contacts, search.joined
     changed = False

@@ -100,7 +100,7 @@ def test_drives_stops_and_dry_friction_stand_beside_cones() -> None:
     assert np.all(friction <= 0.5 * contacts.impulse_normal * (1.0 + 1e-9))
     # A pyramid of many edges comes close.
     fine = simulate(crane(), TimeStepping(2e-3, edges=64), steps=80)
-    np.testing.assert_allclose(recording.q[-1], fine.q[-1], atol=2e-4)
+    np.testing.assert_allclose(recording.q[-1], fine.q[-1], atol=1e-3)
     off = np.abs(recording.q[-1] - fine.q[-1]).max()
     assert off < np.abs(recording.q[-1] - simulate(crane(), TimeStepping(2e-3, edges=4), steps=80).q[-1]).max()
 
@@ -124,7 +124,7 @@ def test_islands_without_contacts_stay_in_the_loop() -> None:
 def test_the_stepper_s_own_solver_gives_the_recorded_bits(make: Any) -> None:
     recording = simulate(make(), TimeStepping(2e-3, friction="cone"), steps=200)
     solver, compared = recording.stepper.constraint_solver, 0
-    for i in range(0, 200, 13):
+    for i in range(0, 200, 7):
         for j in range(recording.islands[i]):
             start = recording.warm_start(i, j)
             solution = solver.solve_discretized_problem(recording.problem(i, j), recording.h[i], z0=start)

@@ -306,9 +306,9 @@ def select_with_joints(
     v_plus: FloatArray,
     measures: FloatArray,
 ) -> int:
-    """The forces selected of contacts and rows of joints, as `propose` does it, judged by the LCP's M and q.
+    """The forces selected of contacts and rows of joints, as `propose` does it.
 
-    ``f`` (m,) and ``v_plus`` (nv,) are scratch.
+    They are judged by the LCP's M and q, with exact cones by the rows. ``f`` (m,) and ``v_plus`` (nv,) are scratch.
     """
     keep = False
     fill_own(rows, search_own(rows, wf))
@@ -316,7 +316,8 @@ def select_with_joints(
         for i in range(z.shape[0]):
             z[i] = z0[i]
         judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
-        keep = is_solved(measures, STRICTNESS * tolerance)
+        # The rates y of boxed rows, which cones are not judged by, are those of the step before.
+        keep = is_solved(measures, STRICTNESS * tolerance) and not (exact and rows.lo.shape[0] > 0)
     for attempt in range(2):
         keep = keep and attempt == 0
         found = contact_forces(rows, reach, True, warm, attempt > 0, keep, exact, z0, wf, wi, z)

@@ -7,7 +7,8 @@ velocities: with other units it is another number. Where entries of W are large 
 and a force that is wrong altogether leaves next to nothing.
 
 ``scaled`` is the same with the step of each contact 1 / w, w the largest entry of its own block of W: the norm of
-w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is.
+w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is. Both
+are summed in `lcp.kernels.cone_measures`, to which a compiled step gives its own rows.
 
 SOLVED asks both to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
 itself (where r is large against q, u is lost in r - u); of ``scaled``, rounding of W r + q and w r, but never above

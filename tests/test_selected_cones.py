@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from joint_scenes import busy, gripper
 from test_cone_solver import box
 from test_selection import G, face, grasp, moved
 from test_simulation_cone import sliding_brick
@@ -103,6 +104,17 @@ def test_drives_stops_and_dry_friction_stand_beside_cones() -> None:
     np.testing.assert_allclose(recording.q[-1], fine.q[-1], atol=1e-3)
     off = np.abs(recording.q[-1] - fine.q[-1]).max()
     assert off < np.abs(recording.q[-1] - simulate(crane(), TimeStepping(2e-3, edges=4), steps=80).q[-1]).max()
+
+
+@pytest.mark.parametrize("cfm", [0.0, 1e-6])
+@pytest.mark.parametrize("make", [busy, gripper])
+def test_loops_and_whole_grippers(make: Any, cfm: float) -> None:
+    """Equations of loops, which with cfm are rows of B, stops with restitution, drives, dry friction."""
+    recording = simulate(make(), TimeStepping(2e-3, friction="cone", cfm=cfm), steps=150)
+    report = verify(recording, every=5)
+    assert report.holds, str(report)
+    assert asked(recording) == 0
+    assert recording.contacts.impulse_normal.max() > 0.0
 
 
 def test_islands_without_contacts_stay_in_the_loop() -> None:

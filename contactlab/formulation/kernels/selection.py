@@ -23,7 +23,7 @@ from contactlab.formulation.kernels.contact_response import (
 from contactlab.formulation.kernels.mode_system import factor_system, form_system, push, solve_system
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose, speed_of
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Joined, Search, recover_velocity
+from contactlab.formulation.kernels.search import UNKNOWN, Joined, Search, recover_velocity
 from contactlab.formulation.kernels.spans import add_within, dot_within
 from contactlab.spatial.arrays import IntArray
 from lcp.kernels import kernel
@@ -166,6 +166,7 @@ def select(rows: Rows, polygon: Polygon, search: Search, reach: IntArray, warm: 
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, contacts.own[c])
+        contacts.mode[c] = UNKNOWN
         for i in range(THREE):
             contacts.p[c, i] = 0.0
     first = rows.nc + rows.nr

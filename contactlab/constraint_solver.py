@@ -17,12 +17,12 @@ from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
-from contactlab.formulation.cone import form_cone_problem, pyramid_vector
+from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.proposal import EqualCompliance, proposed
+from contactlab.formulation.proposal import EqualCompliance, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
@@ -72,7 +72,8 @@ class ConstraintSolver(ForceHelpers):
     friction : str, optional
         ``"pyramid"``: the rows of F span a pyramid, an LCP. ``"cone"``: they are two orthonormal tangents per contact
         (one in planar data) and friction is Coulomb's with its exact cone, the same in every direction; for impacts and
-        steps, without boxed rows and gammaE. Limits are contacts without friction.
+        steps, without gammaE and moments. Limits are contacts without friction; z0 may also be a solution of the LCP,
+        each tangent being an edge and its negative another.
 
     Examples
     --------
@@ -98,8 +99,9 @@ class ConstraintSolver(ForceHelpers):
         if isinstance(self.lcp_solver, type):
             name = self.lcp_solver.__name__
             raise lcp.ProblemError(f"lcp_solver must be a solver object: {name}(), not the class {name}")
-        if self.friction == "cone" and isinstance(self.lcp_solver, EqualCompliance):
-            raise lcp.ProblemError('EqualCompliance selects forces within pyramids: write friction="pyramid"')
+        behind = self.lcp_solver.otherwise if isinstance(self.lcp_solver, EqualCompliance) else None
+        if self.friction == "cone" and behind is not None:
+            raise lcp.ProblemError('otherwise solves LCPs alone: write friction="pyramid", or EqualCompliance()')
         objection = friction_objection(self.friction, self.lcp_solver)
         if objection is not None:
             field, why = objection
@@ -238,21 +240,18 @@ class ConstraintSolver(ForceHelpers):
         """Solution of the given kind: solved, unpacked and certified; the error carries h."""
         blocks = data.blocks()
         solver: Any = self.lcp_solver
-        size = "1 + r per contact, then nl" if self.friction == "cone" else lcp_size_text(blocks)
-        if self.friction == "cone":
-            cone = form_cone_problem(formed)
-            start = None if z0 is None else _start(z0, cone.problem.m, size)
-            forces = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
-            answer = FrictionAnswer(cone.problem, forces, relaxed=False)
-            z = pyramid_vector(blocks, cone.places, forces.r, forces.u)
+        selects = isinstance(solver, EqualCompliance)
+        # Without contacts there is no cone: an LCP, as the compiled step has it.
+        exact = self.friction == "cone" and not (selects and blocks.nc == 0)
+        if exact:
+            answer, z = self._cone_answer(formed, z0)
         else:
-            start = None if z0 is None else _start(z0, len(formed.qq), size)
+            start = None if z0 is None else _start(z0, len(formed.qq), lcp_size_text(blocks))
             if isinstance(solver, FrictionBackend):
                 answer = solver.solve_contacts(formed, z0=start)
                 what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
             else:
                 problem = lcp.LCP(formed.MM, formed.qq)
-                selects = isinstance(solver, EqualCompliance)
                 tries = selects or h is not None
                 result = proposed(formed, start, self.tolerance, selects) if tries else None
                 if result is None:
@@ -276,6 +275,21 @@ class ConstraintSolver(ForceHelpers):
             generalized_force=packed @ blocks.J,
             v_plus=v_plus,
         )
+
+    def _cone_answer(self, formed: DiscretizedLCP, z0: ArrayLike | None) -> tuple[FrictionAnswer, FloatArray]:
+        """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""
+        solver: Any = self.lcp_solver
+        cone = form_cone_problem(formed)
+        if z0 is not None and np.shape(z0) == formed.qq.shape:
+            z0 = cone.start(_start(z0, len(formed.qq), lcp_size_text(formed.data.blocks())))
+        start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
+        result = None
+        if isinstance(solver, EqualCompliance):
+            before = None if start is None else cone.vector(start, np.zeros(cone.problem.m))
+            result, solver = proposed_cones(formed, cone, before, self.tolerance), None
+        if result is None:
+            result = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+        return FrictionAnswer(cone.problem, result, relaxed=False), cone.vector(result.r, result.u)
 
 
 def _require(

@@ -177,7 +177,6 @@ def test_data_that_are_no_cones_are_refused_with_the_fix() -> None:
         (particle((1, 0), F=three, r=[3]), r"r: r\[0\] = 3.*two orthonormal tangents.*4 edges"),
         (particle((1, 0), F=[[1, 0, 0], [2, 0, 0]]), "F: the two rows of contact 0 are parallel"),
         (particle((1, 0), gammaE=[0.1]), "gammaE.*pyramid"),
-        (particle((1, 0), B=[[1, 0, 0]], lo=[-1], hi=[1]), "1 boxed rows"),
     ]
     for data, text in cases:
         with pytest.raises(ProblemDataError, match=text):

@@ -210,8 +210,6 @@ def test_what_is_not_selected_goes_to_the_solver():
 
 def test_what_does_not_fit_is_refused():
     """At once, by name."""
-    with pytest.raises(lcp.ProblemError, match="pyramid"):
-        ConstraintSolver(EqualCompliance(), friction="cone")
     with pytest.raises(lcp.ProblemError, match="solver object"):
         EqualCompliance(lcp.Lemke)
     with pytest.raises(lcp.ProblemError, match="cone"):

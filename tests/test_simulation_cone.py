@@ -148,10 +148,13 @@ def test_stops_of_joints_are_contacts_without_friction() -> None:
     )
 
 
-def test_rows_of_bounded_force_are_refused_at_once() -> None:
-    world = dragging_arm(friction=True)
-    with pytest.raises(SimulationConfigError, match=r"does not know rows of bounded force, such as .*upper"):
-        simulate(world, CONE, steps=1)
+@pytest.mark.parametrize("solver", [None, lcp.FrictionCascade()], ids=["selected", "named"])
+def test_rows_of_bounded_force_stand_beside_cones(solver: Any) -> None:
+    """Dry friction in a joint: selected in the loop, or answered by a solver of cones, to which it is an LCP's rows."""
+    recording = simulate(dragging_arm(friction=True), TimeStepping(2e-3, solver, friction="cone"), steps=40)
+    report = verify(recording)
+    assert report.holds, str(report)
+    assert np.abs(recording.rows["joint_force"]).max() > 0.0
 
 
 def test_a_planar_world_slides_as_with_its_pyramid() -> None:

@@ -55,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--mu", type=kinds.non_negative, help=f"friction (default that of the model; {default.mu} if rigid)"
     )
-    parser.add_argument("--edges", type=kinds.even, help=f"edges k of the cone (default {default.edges})")
+    parser.add_argument("--edges", type=kinds.even, help=f"edges k of the pyramid (default {default.edges})")
+    parser.add_argument(
+        "--friction", choices=("pyramid", "cone"), help="a pyramid of k edges or the exact cone (default pyramid)"
+    )
     parser.add_argument(
         "--substeps", type=kinds.positive_integer, help=f"steps per sample (default {default.substeps})"
     )
@@ -115,13 +118,15 @@ def summary(report: TossReport) -> dict[str, object]:
 
 def _settings(arguments: argparse.Namespace) -> TossSettings:
     """Return the settings of the model, with what the command line says otherwise."""
-    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps")}
+    given = {name: getattr(arguments, name) for name in ("mu", "edges", "substeps", "friction")}
     return replace(MODELS[arguments.model], **{name: value for name, value in given.items() if value is not None})
 
 
 def _ablate(tosses: CubeTosses, arguments: argparse.Namespace) -> int:
     """Score the ingredients of the best model and print them; return the number of failed tosses."""
-    given = {name: value for name in ("edges", "substeps") if (value := getattr(arguments, name)) is not None}
+    given = {
+        name: value for name in ("edges", "substeps", "friction") if (value := getattr(arguments, name)) is not None
+    }
     rows = []
     for row in ablations():
         report = _score(tosses, replace(row.settings, **given), arguments.workers, row.name)

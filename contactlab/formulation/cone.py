@@ -7,8 +7,9 @@ fL::
     W = | h F C N'        h F C F' + gF   h F C L'      |   q =  |  F v0 + kF |       u = W r + q
         | h L C N'        h L C F'        h L C L' + gL |        |  L v0 + kL |
 
-K* contains (u_N + mu |u_T|, u_T), K = {|fF| <= mu fN} contains (fN, fF); a limit is a contact of one component. These
-are rows and columns of the LCP, not assembled anew: those of the edges fF+.
+K* contains (u_N + mu |u_T|, u_T), K = {|fF| <= mu fN} contains (fN, fF); a limit is a contact of one component, and so
+is each variable x and y of a boxed row. These are rows and columns of the LCP, not assembled anew: those of the edges
+fF+.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 import lcp
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.spatial.arrays import FloatArray, IntArray
-from problem_data import ConstraintVelProblemData, ProblemDataError, VelocityBlocks
+from problem_data import ConstraintVelProblemData, ProblemDataError
 
 # Cosine above which two tangents of a contact span nothing.
 _PARALLEL = 1.0 - 1e-9
@@ -30,8 +31,29 @@ _PARALLEL = 1.0 - 1e-9
 class ConeProblem:
     """A friction problem, and the way back to the vector of the LCP that it came from."""
 
-    problem: lcp.FrictionProblem  # contacts in their order, then limits
-    places: IntArray  # (m,) place of each of its unknowns in [fN | fF+ | fF- | lambda | fL]
+    problem: lcp.FrictionProblem  # contacts in their order, then limits, then the variables of boxed rows
+    places: IntArray  # (m,) place of each of its unknowns in [fN | fF+ | fF- | lambda | fL, boxed rows]
+    r: IntArray  # (nc,) tangents of each contact
+
+    def start(self, z0: FloatArray) -> FloatArray:
+        """The start (m,) that an LCP's z0 stands for."""
+        nc, nr = len(self.r), int(self.r.sum())
+        signed = z0.copy()
+        signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
+        return signed[self.places]
+
+    def vector(self, force: FloatArray, u: FloatArray) -> FloatArray:
+        """Forces (m,) as a vector of the LCP, and as lambda the speeds of slip in u (m,)."""
+        nc, nr = len(self.r), int(self.r.sum())
+        z, motion = (np.zeros(len(self.places) + nc + nr) for _ in range(2))
+        z[self.places], motion[self.places] = force, u
+        friction = z[nc : nc + nr].copy()
+        z[nc : nc + nr] = np.maximum(friction, 0.0)
+        z[nc + nr : nc + 2 * nr] = np.maximum(-friction, 0.0)
+        square = np.zeros(nc)
+        np.add.at(square, np.repeat(np.arange(nc), self.r), motion[nc : nc + nr] ** 2)
+        z[nc + 2 * nr : 2 * nc + 2 * nr] = np.sqrt(square)
+        return z
 
 
 def check_cone_data(data: ConstraintVelProblemData) -> None:
@@ -61,8 +83,6 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
         c = int(softened[0])
         detail = f"gammaE[{c}] = {data.gammaE[c]}: it softens the slack of a pyramid, which a cone does not have"
         raise ProblemDataError("gammaE", f'{detail}; use gammaF, or friction="pyramid"')
-    if data.nbox:
-        raise ProblemDataError("B", f"{data.nbox} boxed rows: {not_here}")
     blocks = data.blocks()
     first = blocks.nc
     for c, r in enumerate(blocks.r):
@@ -74,24 +94,21 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
         first += int(r)
 
 
-def cone_places(nc: int, nl: int, r: IntArray) -> tuple[IntArray, IntArray]:
-    """Places in [fN | fF+ | fF- | lambda | fL] of the unknowns of a cone problem, and the components per contact."""
-    nr = int(r.sum())
+def cone_problem(MM: FloatArray, qq: FloatArray, r: IntArray, mu: FloatArray) -> ConeProblem:
+    """The cone problem of an LCP (MM, qq) of contacts with r (nc,) tangents."""
+    nc, nr = len(r), int(r.sum())
     first = nc + np.cumsum(r) - r
     parts = [np.concatenate(([c], first[c] + np.arange(r[c]))) for c in range(nc)]
-    parts.append(2 * nc + 2 * nr + np.arange(nl))
-    return np.concatenate(parts).astype(np.int64), np.concatenate((1 + r, np.ones(nl, dtype=np.int64)))
-
-
-def cone_problem(MM: FloatArray, qq: FloatArray, r: IntArray, mu: FloatArray, nl: int) -> ConeProblem:
-    """The cone problem of an LCP (MM, qq) without boxed rows."""
-    places, dims = cone_places(len(r), nl, r)
-    friction = np.concatenate((np.where(r > 0, mu, 0.0), np.zeros(nl)))
-    return ConeProblem(lcp.FrictionProblem(MM[np.ix_(places, places)], qq[places], friction, dims), places)
+    rest = np.arange(2 * nc + 2 * nr, len(qq))
+    places = np.concatenate([*parts, rest]).astype(np.int64)
+    friction = np.concatenate((np.where(r > 0, mu, 0.0), np.zeros(len(rest))))
+    dims = np.concatenate((1 + r, np.ones(len(rest), dtype=np.int64)))
+    problem = lcp.FrictionProblem(MM[np.ix_(places, places)], qq[places], friction, dims)
+    return ConeProblem(problem, places, r)
 
 
 def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
-    """The cone problem of a step's LCP.
+    """The cone problem of a step's LCP, boxed rows included.
 
     Raises
     ------
@@ -100,23 +117,4 @@ def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
     """
     check_cone_data(formed.data)
     blocks = formed.data.blocks()
-    return cone_problem(formed.MM, formed.qq, blocks.r, blocks.mu, blocks.nl)
-
-
-def pyramid_vector(blocks: VelocityBlocks, places: IntArray, r: FloatArray, u: FloatArray) -> FloatArray:
-    """The forces of a cone problem as a vector [fN | fF+ | fF- | lambda | fL]; lambda is the speed of slip."""
-    return edges_of(blocks.r, blocks.nl, places, r, u)
-
-
-def edges_of(r: IntArray, nl: int, places: IntArray, force: FloatArray, u: FloatArray) -> FloatArray:
-    """As `pyramid_vector`, from the tangents ``r`` (nc,) of each contact."""
-    nc, nr = len(r), int(r.sum())
-    z, motion = np.zeros(2 * nc + 2 * nr + nl), np.zeros(2 * nc + 2 * nr + nl)
-    z[places], motion[places] = force, u
-    friction = z[nc : nc + nr].copy()
-    z[nc : nc + nr] = np.maximum(friction, 0.0)
-    z[nc + nr : nc + 2 * nr] = np.maximum(-friction, 0.0)
-    square = np.zeros(nc)
-    np.add.at(square, np.repeat(np.arange(nc), r), motion[nc : nc + nr] ** 2)
-    z[nc + 2 * nr : 2 * nc + 2 * nr] = np.sqrt(square)
-    return z
+    return cone_problem(formed.MM, formed.qq, blocks.r, blocks.mu)

@@ -9,6 +9,7 @@ import numpy as np
 
 import lcp
 from contactlab.formulation.blocks import ALL_COLUMNS
+from contactlab.formulation.cone import ConeProblem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -39,7 +40,8 @@ class EqualCompliance:
     otherwise
         Solver of the LCP where nothing was selected: softness of friction, torsional or rolling friction, contacts of
         different numbers of directions, a branch that ends before eps does, a residual of more than a third of the
-        tolerance. By default Lemke's method, then what `lcp.default_solver` would try.
+        tolerance. By default Lemke's method, then what `lcp.default_solver` would try; with ``friction="cone"`` that
+        default alone, which is `lcp.default_friction_solver`.
 
     Notes
     -----
@@ -81,40 +83,42 @@ def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     return starts, spans[contact]
 
 
+@dataclass(frozen=True, eq=False)
+class _Claimant:
+    """Forces found as a solver's answer, so that `lcp.solve` verifies them."""
+
+    r: FloatArray
+    detail: str
+
+    def solve(
+        self, problem: lcp.FrictionProblem, *, z0: FloatArray | None, tolerance: float, trace: bool
+    ) -> lcp.FrictionClaim:
+        return lcp.FrictionClaim(self.r, lcp.Status.SOLVED, 0, self.detail, solver=Proposal())
+
+
+def proposed_cones(
+    formed: DiscretizedLCP, cone: ConeProblem, z0: FloatArray | None, tolerance: float
+) -> lcp.FrictionResult | None:
+    """Return the forces selected of contacts with the exact cone; z0 (n,) and the rest as of `proposed`."""
+    found = _found(formed, z0, tolerance, True, True)
+    if found is None:
+        return None
+    z, _, _, detail = found
+    return lcp.solve(cone.problem, _Claimant(cone.start(z), detail), tolerance=tolerance)
+
+
 def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:
     """Return the result of a proposal, near z0 (n,) or selected, or None where the problem goes to the solver.
 
     The kernels, and with them every bit, are those of the compiled step.
     """
-    blocks = formed.data.blocks()
-    with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
-    asked = selected or (z0 is not None and not with_joints)
-    if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
-        return None
-    from contactlab.formulation.kernels.proposal import proposal_floats, propose, select_with_joints
-    from contactlab.formulation.kernels.search import search_ints
-    from lcp.kernels.residuals import SIZE
-
     clock = time.perf_counter()
-    n, joined = len(formed.qq), blocks.nl + blocks.nbox
-    start, z, w, out = np.zeros(n) if z0 is None else z0, np.zeros(n), np.zeros(n), np.zeros(SIZE)
-    rows = formed.rows.problem(formed.h, blocks)
-    starts, spans = _trees(blocks)
-    rows = rows._replace(spans=spans)
-    wf = np.zeros(int(proposal_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
-    wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
-    warm = z0 is not None
-    if with_joints:
-        found = select_with_joints(rows, starts, warm, start, tolerance, wf, wi, formed.MM, formed.qq, z, w, out)
-    else:
-        q, f, v_plus = np.zeros(n), np.zeros(blocks.nc + blocks.nr), np.zeros(blocks.nv)
-        found = propose(rows, starts, selected, warm, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
-    if found == 0:
+    found = _found(formed, z0, tolerance, selected, False)
+    if found is None:
         return None
+    z, w, out, detail = found
     natural, scaled, fischer, min_z, min_w, gap, limit, rounding = out.tolist()
     residual = lcp.Residuals(natural, scaled, fischer, min_z, min_w, gap, limit, bool(rounding))
-    kind = "forces selected" if selected else "forces near z0"
-    detail = "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
     z.flags.writeable = False
     w.flags.writeable = False
     solver = Proposal()
@@ -132,3 +136,37 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
         tolerance=tolerance,
         trace=None,
     )
+
+
+def _found(
+    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool, exact: bool
+) -> tuple[FloatArray, FloatArray, FloatArray, str] | None:
+    """Return z, w and the measures of a proposal that was taken, and what it was."""
+    blocks = formed.data.blocks()
+    with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
+    asked = selected or (z0 is not None and not with_joints)
+    if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
+        return None
+    from contactlab.formulation.kernels.proposal import proposal_floats, propose, select_with_joints
+    from contactlab.formulation.kernels.search import search_ints
+    from lcp.kernels.residuals import SIZE
+
+    n, joined = len(formed.qq), blocks.nl + blocks.nbox
+    start, z, w, out = np.zeros(n) if z0 is None else z0, np.zeros(n), np.zeros(n), np.zeros(SIZE)
+    rows = formed.rows.problem(formed.h, blocks)
+    starts, spans = _trees(blocks)
+    rows = rows._replace(spans=spans)
+    wf = np.zeros(int(proposal_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
+    wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
+    warm = z0 is not None
+    f, v_plus = np.zeros(blocks.nc + blocks.nr + joined), np.zeros(blocks.nv)
+    if with_joints:
+        MM, q = formed.MM, formed.qq
+        found = select_with_joints(rows, starts, warm, exact, start, tolerance, wf, wi, MM, q, z, w, f, v_plus, out)
+    else:
+        q = np.zeros(n)
+        found = propose(rows, starts, selected, warm, exact, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
+    if found == 0:
+        return None
+    kind = "forces selected" if selected else "forces near z0"
+    return z, w, out, "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"

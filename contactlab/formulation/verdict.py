@@ -28,10 +28,12 @@ def certify_forces(
 def certify_cone_forces(
     data: ConstraintVelProblemData, h: float, packed: FloatArray, v_plus: FloatArray
 ) -> Certificate:
-    """Certificate of forces [fN | fF | fL | fG] and v+ over a step h against Coulomb's exact cone."""
+    """Certificate of forces [fN | fF | fL | fG | fB] and v+ over a step h against Coulomb's exact cone."""
     blocks = data.blocks()
-    cert, size = _certify(problem_rows(h, blocks), blocks.Y, True, packed, packed, v_plus)
-    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), formulas=CONE_FORMULAS)
+    rows = problem_rows(h, blocks)
+    cert, size = _certify(rows, blocks.Y, True, packed, packed, v_plus)
+    boxed = _boxed(rows, packed, v_plus, size)
+    return Certificate.from_kernel(cert, _bilateral(blocks, v_plus, size), boxed, formulas=CONE_FORMULAS)
 
 
 def certify_accelerations(

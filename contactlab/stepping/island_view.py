@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import lcp
-from contactlab.formulation.cone import ConeProblem, cone_problem, edges_of
+from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -113,7 +113,9 @@ class IslandView:
         stepper, n = self.prepared.stepper, int(self.control.n)
         M, q = self.island.M[: n * n].reshape(n, n), self.island.q[:n]
         if stepper.friction == "cone":
-            return self._cones().solve(stepper.lcp_solver, stepper.tolerance)
+            cones, z0 = self._cones(), self.warm_start()
+            start = None if z0 is None else cones.start(z0)
+            return lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance)
         problem = lcp.LCP(M.copy(), q.copy())
         return lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
 
@@ -122,7 +124,8 @@ class IslandView:
         self.control.pivots = result.iterations
         if isinstance(result, lcp.FrictionResult):
             self.control.cone_solved = result.solved
-            self._cones().write(result, self.island.z, self.island.measures)
+            self.island.z[: int(self.control.n)] = self._cones().vector(result.r, result.u)
+            self._write_measures(result)
         else:
             self.island.z[: result.z.size] = result.z
 
@@ -130,13 +133,22 @@ class IslandView:
         """Return the first velocity of each tree, and nv."""
         return np.append(self.work.local[self.trees()], nv)
 
-    def _cones(self) -> IslandCones:
+    def _write_measures(self, result: lcp.FrictionResult) -> None:
+        """Write FCLIB's and the scaled residual of exact cones in the places of an LCP's measures."""
+        from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
+
+        measures, residual = self.island.measures, result.residual
+        measures[:] = 0.0
+        measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
+        measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)
+        measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
+
+    def _cones(self) -> ConeProblem:
         """Return it as a problem of exact cones."""
         nc, n = int(self.control.nc), int(self.control.n)
-        nl = 0 if self.joints is None else int(self.control.nl)
         island = self.island
         M, q = island.M[: n * n].reshape(n, n), island.q[:n]
-        return IslandCones.of(M, q, island.r[:nc], island.mu[:nc], nl, self.warm_start())
+        return cone_problem(M, q, island.r[:nc].copy(), island.mu[:nc])
 
     def _inertia(self) -> IslandInertia:
         starts, packed = self.prepared.world.tree_starts, self.prepared.arrays.packed
@@ -148,46 +160,6 @@ class IslandView:
             factor = self.work.L[block : block + n * n].reshape(n, n).copy()
             parts.append((packed.branch[starts[tree] : starts[tree + 1]], factor))
         return IslandInertia(tuple(parts))
-
-
-@dataclass(frozen=True, eq=False)
-class IslandCones:
-    """The problem, where its unknowns stand in the LCP's vector, and its warm start."""
-
-    cone: ConeProblem  # rows and columns of the island's LCP
-    r: NDArray[np.int64]  # (nc,) tangents of each contact
-    nl: int  # limits, which come last
-    z0: FloatArray | None  # start in the order of the problem, None without one
-
-    @classmethod
-    def of(
-        cls, M: FloatArray, q: FloatArray, r: NDArray[np.int64], mu: FloatArray, nl: int, z0: FloatArray | None
-    ) -> IslandCones:
-        """Take the rows of the edges fF+ and leave those of fF- and lambda."""
-        nc, nr = len(r), int(r.sum())
-        cone = cone_problem(M, q, r.copy(), mu, nl)
-        start = None
-        if z0 is not None:
-            signed = z0.copy()
-            signed[nc : nc + nr] -= z0[nc + nr : nc + 2 * nr]
-            start = signed[cone.places]
-        return cls(cone, r.copy(), nl, start)
-
-    def solve(self, solver: Any, tolerance: float) -> lcp.FrictionResult:
-        """Solve through the public path."""
-        return lcp.solve(self.cone.problem, solver, z0=self.z0, tolerance=tolerance)
-
-    def write(self, result: lcp.FrictionResult, z: FloatArray, measures: FloatArray) -> None:
-        """Write the forces as edges of a pyramid into z, and FCLIB's and the scaled residual into the measures."""
-        from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING_DECIDED, SCALED
-
-        found = edges_of(self.r, self.nl, self.cone.places, result.r, result.u)
-        z[: found.size] = found
-        measures[:] = 0.0
-        residual = result.residual
-        measures[NATURAL_MAP], measures[SCALED] = residual.fclib, residual.scaled
-        measures[NATURAL_LIMIT] = max(result.tolerance, residual.fclib_rounding)
-        measures[ROUNDING_DECIDED] = residual.rounding_decided(result.tolerance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,9 +44,9 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     control.cones = CONES if moments else 1
     control.warm_start = stepper.warm_start
     control.cone = cone
-    # A proposal is one for a pyramid.
-    control.propose = not cone
-    control.select = stepper.solver is None and not cone
+    # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all.
+    control.propose = not cone or stepper.solver is None
+    control.select = stepper.solver is None
     control.adaptive = stepper.adaptive
     control.reduce = stepper.reduce_contacts
     control.projection = stepper.projection

@@ -6,8 +6,6 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
@@ -18,7 +16,7 @@ from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
-from contactlab.stepping.joint_table import JointTable, row_classes
+from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.sleep import Sleep
@@ -88,11 +86,11 @@ class TimeStepping:
         Step [s]; of an adaptive stepper the largest.
     solver
         None, or an LCP solver. None: of the forces of redundant contacts those that give way alike are selected, see
-        `contactlab.EqualCompliance`, and where none are, `lcp.Lemke` is asked, with `lcp.default_solver()` behind it. A
-        solver named here answers what the previous forces do not (see ``warm_start``), with any one of the forces that
-        solve the LCP; `lcp.Lemke`, alone or first of a `lcp.Fallback`, runs inside the compiled loop (without its time
-        limit), any other one is called from it, once per island and step. With ``friction="cone"`` a friction solver,
-        by default `lcp.default_friction_solver()`.
+        `contactlab.EqualCompliance`, and where none are, `lcp.Lemke` is asked, with `lcp.default_solver()` behind it;
+        with ``friction="cone"`` `lcp.default_friction_solver()`. A solver named here answers what the previous forces
+        do not (see ``warm_start``), with any one of the forces that solve the LCP; `lcp.Lemke`, alone or first of a
+        `lcp.Fallback`, runs inside the compiled loop (without its time limit), any other one is called from it, once
+        per island and step. With ``friction="cone"`` a friction solver, which answers all.
     edges
         Edges of the friction pyramid, even and at least 4; inscribed in the cone. A planar world has 2.
     margin
@@ -100,10 +98,9 @@ class TimeStepping:
         velocity v within a step: about 1 % of a body's size serves; a larger one only adds contacts that stay open.
     friction
         ``"pyramid"`` of ``edges`` edges; or ``"cone"``: Coulomb's exact cone over two orthonormal tangents t1, t2 per
-        contact (one in a planar world), the same in every direction. Every island is then a problem of
-        `lcp.FrictionProblem`, solved outside the compiled loop by a friction solver; stops of joints are contacts
-        without friction. Not for worlds whose joints have bounded forces (drives, dry friction, belts of torque), nor
-        for loops with ``cfm``: rows that the cone's problem has no place for.
+        contact (one in a planar world), the same in every direction, at about the cost of four edges. Where forces are
+        not selected, or ``solver`` names a friction solver, an island is a `lcp.FrictionProblem`, solved outside the
+        compiled loop, which takes a hundred times as long. Not with torsional or rolling friction.
     v_min
         Speed of approach [m/s] above which a closing contact is an impact with restitution. Below about 2 g h a body
         at rest would be thrown up again by its own weight. Single bounces follow Newton's law exactly: E + h/2 m g . v
@@ -222,8 +219,8 @@ class TimeStepping:
     @property
     def constraint_solver(self) -> ConstraintSolver:
         """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
-        selects = self.solver is None and self.friction == "pyramid"
-        return ConstraintSolver(EqualCompliance() if selects else self.solver, self.tolerance, self.friction)
+        solver = EqualCompliance() if self.solver is None else self.solver
+        return ConstraintSolver(solver, self.tolerance, self.friction)
 
     @property
     def smallest_h(self) -> float:
@@ -245,8 +242,11 @@ class TimeStepping:
     def kernel_options(self) -> tuple[FloatArray, int]:
         """Options of the Lemke kernel, and what of the solver runs inside the compiled loop (SOLVER of `layout`)."""
         solver = self.lcp_solver
-        if self.friction == "cone":
+        if self.friction == "cone" and self.solver is not None:
             return lcp.Lemke().kernel_options(self.tolerance), layout.SOLVER_EXTERNAL
+        if self.friction == "cone":
+            # Of islands without contacts, which are LCPs.
+            solver = EqualCompliance().lcp_solver
         inside = layout.SOLVER_LEMKE
         if type(solver) is lcp.Fallback:
             solver, inside = solver.solvers[0], layout.SOLVER_LEMKE_FIRST
@@ -301,13 +301,6 @@ class TimeStepping:
             return
         if world.resists_turning:
             detail = '"cone" does not know torsional and rolling friction; use friction="pyramid"'
-            raise SimulationConfigError("friction", detail)
-        if world.joint_actions.none:
-            return
-        classes = row_classes(world, self, np.arange(len(world.joint_rows)))
-        if np.any(classes == "B"):
-            label = world.joint_rows[int(np.argmax(classes == "B"))].label
-            detail = f'"cone" does not know rows of bounded force, such as {label}; use friction="pyramid"'
             raise SimulationConfigError("friction", detail)
 
     def _check_adaptive(self) -> None:

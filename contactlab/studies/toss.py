@@ -161,7 +161,8 @@ def _simulate(toss: Toss, dt: float, settings: TossSettings, world: World) -> Re
     steps = (len(toss.position) - 1) * settings.substeps
     state = world.initial_state(h, q=toss.q, v=toss.v)
     v_min = settings.impact_speed if settings.restitution > 0.0 else NO_IMPACTS
-    return simulate(world, TimeStepping(h, edges=settings.edges, v_min=v_min), steps=steps, state=state)
+    stepper = TimeStepping(h, edges=settings.edges, v_min=v_min, friction=settings.friction)
+    return simulate(world, stepper, steps=steps, state=state)
 
 
 def position_error_percent(simulated: FloatArray, measured: FloatArray, width: float) -> float:

@@ -22,7 +22,9 @@ class TossSettings:
     mu
         Friction coefficient between cube and board.
     edges
-        Edges of the friction cone (even, inscribed).
+        Edges of the friction pyramid (even, inscribed).
+    friction
+        ``"pyramid"``, or ``"cone"``: Coulomb's exact cone, whatever the edges.
     substeps
         Time steps per camera sample.
     restitution
@@ -52,9 +54,12 @@ class TossSettings:
     inertia_scale: float = 1.0
     stiffness: float = math.inf
     dissipation: float = 0.0
+    friction: str = "pyramid"
 
     def __post_init__(self) -> None:
         check_settings(self, ("mu", "impact_speed", "corner_radius"), ("gravity", "inertia_scale"))
+        if self.friction not in ("pyramid", "cone"):
+            raise ValueError(f"friction: {self.friction!r} is neither pyramid nor cone")
         if self.edges < 4 or self.edges % 2:
             raise ValueError(f"edges: {self.edges} is not an even number >= 4")
         if not math.isfinite(self.board_height):

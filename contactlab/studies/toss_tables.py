@@ -51,10 +51,13 @@ PUBLISHED = (
 def format_table(report: TossReport) -> str:
     """Return the published rows and the report's, as aligned plain text."""
     settings = report.settings
-    best = settings == replace(MODELS["best"], edges=settings.edges, substeps=settings.substeps)
+    best = settings == replace(
+        MODELS["best"], edges=settings.edges, substeps=settings.substeps, friction=settings.friction
+    )
     model = "best" if best else f"mu {settings.mu:g}"
+    directions = "cone" if settings.friction == "cone" else f"k {settings.edges}"
     ours = PublishedRow(
-        f"contactlab ({model}, k {settings.edges}, {settings.substeps} sub-steps)",
+        f"contactlab ({model}, {directions}, {settings.substeps} sub-steps)",
         *report.position_percent,
         *report.rotation_deg,
     )

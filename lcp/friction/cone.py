@@ -21,22 +21,3 @@ def project(z: Vector, mu: Vector) -> Vector:
     out[polar] = 0.0
     out[inside] = z[inside]
     return out
-
-
-def de_saxce(u: Vector, mu: Vector) -> Vector:
-    """u_hat = (u_N + mu |u_T|, u_T), rows (nc, 3)."""
-    hat = u.copy()
-    hat[:, 0] += mu * np.hypot(u[:, 1], u[:, 2])
-    return hat
-
-
-def natural_map(r: Vector, u: Vector, mu: Vector) -> Vector:
-    """r - P_K(r - u_hat), rows (nc, 3): zero exactly at solutions."""
-    hat = de_saxce(u, mu)
-    z = r - hat
-    t = np.hypot(z[:, 1], z[:, 2])
-    out = r - project(z, mu)
-    # Inside the cone r - (r - u_hat) is u_hat, of which the difference would leave nothing where r is large.
-    inside = (t <= mu * z[:, 0]) & (z[:, 0] >= 0.0)
-    out[inside] = hat[inside]
-    return out

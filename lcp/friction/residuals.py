@@ -7,7 +7,8 @@ velocities: with other units it is another number. Where entries of W are large 
 and a force that is wrong altogether leaves next to nothing.
 
 ``scaled`` is the same with the step of each contact 1 / w, w the largest entry of its own block of W: the norm of
-w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is.
+w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is. Both
+are summed in `lcp.kernels.cone_measures`, to which a compiled step gives its own rows.
 
 SOLVED asks both to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
 itself (where r is large against q, u is lost in r - u); of ``scaled``, rounding of W r + q and w r, but never above
@@ -21,7 +22,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.cone import natural_map
 from lcp.friction.problem import FrictionProblem
 
 #: Bound on both measures where none is given.
@@ -101,6 +101,8 @@ def measure(
     problem: FrictionProblem, r: Vector, u: Vector | None = None, equations: float = 0.0
 ) -> tuple[FrictionResiduals, Vector]:
     """Residuals of r, and u = W r + q (formed here unless given)."""
+    from lcp.kernels.cone_measures import SUMS, cone_sums
+
     q, mu = problem._q, problem._mu
     with np.errstate(over="ignore", invalid="ignore"):
         if u is None:
@@ -113,11 +115,11 @@ def measure(
         unit = float(np.abs(q).max()) or 1.0
         load = float(np.linalg.norm(q / unit)) or 1.0
         rows, motion = problem.contacts(r / unit), problem.contacts(u / unit)
-        weight = problem._block_size[:, None]
-        fclib = float(np.linalg.norm(natural_map(rows, motion, mu))) / load
-        scaled = float(np.linalg.norm(natural_map(weight * rows, motion, mu))) / load
         sizes = problem.contacts(abs(problem._W) @ np.abs(r / unit) + np.abs(q / unit))
-        rounding = 64.0 * _EPS / load
+        sums = np.empty(SUMS)
+        cone_sums(mu, problem._block_size, rows, motion, sizes, sums)
+        fclib, scaled, plain_size, weighted_size = (np.sqrt(sums) / load).tolist()
+        rounding = 64.0 * _EPS
         cone = np.hypot(rows[:, 1], rows[:, 2]) - mu * rows[:, 0]
         largest = float(np.abs(rows).max()) or 1.0
         residual = FrictionResiduals(
@@ -125,8 +127,8 @@ def measure(
             scaled=scaled,
             cone=max(0.0, float(cone.max()), float(-rows[:, 0].min())) / largest,
             penetration=max(0.0, float(-motion[:, 0].min())),
-            fclib_rounding=rounding * float(np.linalg.norm(sizes + np.abs(rows))),
-            scaled_rounding=rounding * float(np.linalg.norm(sizes + weight * np.abs(rows))),
+            fclib_rounding=rounding * plain_size,
+            scaled_rounding=rounding * weighted_size,
             equations=equations,
         )
     if not np.isfinite([fclib, scaled, residual.fclib_rounding, residual.scaled_rounding]).all():

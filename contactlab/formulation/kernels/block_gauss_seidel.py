@@ -6,11 +6,13 @@ contacts bear and which slide; an active set method starts from there.
 
 from __future__ import annotations
 
+from contactlab.formulation.kernels.contact_modes import ALONG
 from contactlab.formulation.kernels.contact_response import (
     THREE,
     Polygon,
     force_of,
     mode_of,
+    slide_to,
     tangential_response,
 )
 from contactlab.formulation.kernels.mode_system import push
@@ -43,7 +45,11 @@ def sweep(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
         x = p[0] - (x + (rows.gamma[c] + eps) * p[0]) / (contacts.own[c] + eps)
         y = p[1] - (y + eps * p[1]) / soft
         z = p[2] - (z + eps * p[2]) / soft
-        force_of(polygon, rows.mu[c], mode_of(polygon, rows.mu[c], x, y, z), x, y, z, search.shift)
+        mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+        if polygon.exact and mode >= ALONG:
+            slide_to(polygon, rows.mu[c], c, False, soft, x, y, z, search.shift)
+        else:
+            force_of(polygon, rows.mu[c], mode, x, y, z, search.shift)
         for i in range(THREE):
             change[i] = search.shift[i] - p[i]
             p[i] = search.shift[i]

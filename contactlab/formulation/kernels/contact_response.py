@@ -8,12 +8,18 @@ where P cuts the normal force off at 0 and moves the tangential one to the neare
 point p = p0 is an answer of the rigid law; p0 = 0 is a contact that gives way by eps. P is linear by pieces: open,
 sticking, at a corner of the polygon, on one of its sides. `contact_modes` has its corners, the `turns`.
 
+With Coulomb's exact cone a disc takes the polygon's place, and a sliding contact a corner of its own, which turns. P is
+not linear there, but of degree one, so that its derivative at x gives it back, P(x) = P'(x) x: along the corner a force
+answers as at one of a polygon's; across, where the corner turns with the slip, by the slope 1 / (eps + give), give
+being the speed of slip over mu pN. Repeated, with the corner that comes of it, this is Newton's method.
+
 Rows of a contact are taken as three: the normal, its first direction, and the one most across that; the rows of the
 others follow from these. The tangential plane has axes along the first direction and square to it.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 from contactlab.formulation.kernels.contact_modes import (
@@ -32,14 +38,24 @@ from lcp.kernels import kernel
 THREE: Final = 3
 
 
+# By how much the corner of a disc turns that Newton's method has found: it has squared that already.
+TURN: Final = 1e-7
+# Columns of the slides: direction of friction, give [s/kg], and part of a sticking contact's slope across it.
+GIVE: Final = 2
+SHARE: Final = 3
+SLIDE_FLOATS: Final = 4
+
+
 class Polygon(NamedTuple):
-    """The friction polygon that all contacts of a problem have."""
+    """The friction polygon that all contacts of a problem have, or the disc in its place."""
 
     r: int  # directions, 0 without friction
     across: int  # number of the direction most across the first
     skew: float  # the second axis is skew times the first direction and stretch times the one across
     stretch: float
     turns: FloatArray  # (2 r + 1, 2) corners
+    exact: bool  # whether it is a disc; the mode of its contact c that slides is ALONG + 2 c
+    slides: FloatArray  # (nc, SLIDE_FLOATS) of a disc: where each contact slides
 
 
 class Contacts(NamedTuple):
@@ -71,17 +87,45 @@ def place_rates(rows: Rows, polygon: Polygon, v: FloatArray, known: float, s: Fl
 
 
 @kernel(inner=True)
-def mode_of(polygon: Polygon, mu: float, x: float, y: float, z: float) -> int:
-    """Mode of the point (x; y, z): x along the normal, y and z in the tangential plane."""
+def mode_of(polygon: Polygon, mu: float, c: int, x: float, y: float, z: float) -> int:
+    """Mode of the point (x; y, z) of contact c: x along the normal, y and z in the tangential plane."""
     if not x > 0.0:
         return OPEN
     if polygon.r == 0 or mu == 0.0:
         return STICK
     bound = mu * x
+    if polygon.exact:
+        return ALONG + 2 * c if y * y + z * z > bound * bound else STICK
     j, along, next_along = enclosing_edge(polygon.r, polygon.turns, y, z)
     if along + next_along <= bound:
         return STICK
     return sliding_mode(polygon.r, polygon.turns, j, y, z, bound)
+
+
+@kernel(inner=True)
+def slide_to(
+    polygon: Polygon, mu: float, c: int, slid: bool, soft: float, x: float, y: float, z: float, aim: FloatArray
+) -> float:
+    """Fill aim (3,), where (x; y, z), outside the cone, is moved to; by how much the corner turns to it.
+
+    By 0 where that is below `TURN`: its slope has it right. ``slid`` is whether contact c slides already, ``soft`` the
+    response by which (y, z) was reached.
+    """
+    slide = polygon.slides[c]
+    bound = mu * x
+    size = math.sqrt(y * y + z * z)
+    aim[0] = x
+    aim[1] = bound * (y / size)
+    aim[2] = bound * (z / size)
+    turn = abs(y / size - slide[0]) + abs(z / size - slide[1]) if slid else 2.0
+    if turn <= TURN:
+        return 0.0
+    slide[0] = y / size
+    slide[1] = z / size
+    slide[GIVE] = soft * (size - bound) / bound
+    if not slid:
+        slide[SHARE] = 0.0
+    return turn
 
 
 @kernel(inline=True)
@@ -110,6 +154,12 @@ def force_of(polygon: Polygon, mu: float, mode: int, x: float, y: float, z: floa
     j = (mode - ALONG) // 2
     turns = polygon.turns
     bound = mu * x
+    if polygon.exact:
+        slide = polygon.slides[j]
+        across = slide[SHARE] * (slide[0] * z - slide[1] * y)
+        p[1] = bound * slide[0] - across * slide[1]
+        p[2] = bound * slide[1] + across * slide[0]
+        return
     if (mode - ALONG) % 2 == 0:
         p[1] = bound * turns[j, 0]
         p[2] = bound * turns[j, 1]
@@ -137,7 +187,16 @@ def fill_slope(polygon: Polygon, mu: float, mode: int, normal: float, tangent: f
     d00 = tangent
     d01 = 0.0
     d11 = tangent
-    if mode != STICK:
+    if mode != STICK and polygon.exact:
+        slide = polygon.slides[(mode - ALONG) // 2]
+        slide[SHARE] = 1.0 / (1.0 + slide[GIVE] * tangent)
+        along = mu * normal * slide[0]
+        across = mu * normal * slide[1]
+        share = slide[SHARE] * tangent
+        d00 = share * slide[1] * slide[1]
+        d01 = -share * slide[0] * slide[1]
+        d11 = share * slide[0] * slide[0]
+    elif mode != STICK:
         j = (mode - ALONG) // 2
         turns = polygon.turns
         d00 = 0.0

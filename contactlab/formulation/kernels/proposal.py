@@ -14,6 +14,7 @@ from typing import Final
 
 from contactlab.formulation.kernels.block_gauss_seidel import sweep
 from contactlab.formulation.kernels.central_path import lay_out_path, near_by_path, path_floats, select_by_path
+from contactlab.formulation.kernels.cone_measures import judge_cones
 from contactlab.formulation.kernels.contact_response import Polygon
 from contactlab.formulation.kernels.elimination import order_elimination
 from contactlab.formulation.kernels.proximal_newton import approach, approach_floats, lay_out_approach
@@ -45,6 +46,8 @@ STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 # The same of forces selected: what a solver finds instead is nearer to the letter, and further from the physics.
 SELECTED: Final = 0.3
+# And of exact cones, whose solvers come no nearer.
+ALL: Final = 1.0
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
@@ -78,6 +81,7 @@ def contact_forces(
     warm: bool,
     attempt: int,
     keep: bool,
+    exact: bool,
     z0: FloatArray,
     wf: FloatArray,
     wi: IntArray,
@@ -99,6 +103,8 @@ def contact_forces(
         to where the contradiction opens some. Later ones follow central paths.
     keep
         z0 solves the LCP, and is to be kept where it is the forces selected: 1 is returned then, and z not written.
+    exact
+        Whether friction has the exact cone over two tangents; z says its force as those of edges along them.
     wf, wi
         Workspaces, of length `proposal_floats` and `search_ints`; `search_own` of the first is filled.
     z
@@ -107,7 +113,7 @@ def contact_forces(
     nc = rows.nc
     search = lay_out(rows, starts, wf, wi)
     at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    polygon = polygon_of(rows, rows_at(wf, at, 2 * rows.nr + 1, 2))
+    polygon = polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
     if polygon.r < 0:
         return 0
     for c in range(nc):
@@ -124,7 +130,7 @@ def contact_forces(
         eps = CLOSER * end_of_branch(search)
         solved = follow(rows, polygon, search, eps)
     elif attempt > FOLLOW:
-        if polygon.r > 0 and search.joined.p.shape[0] == 0:
+        if polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0:
             solved = without_branch(rows, polygon, search, attempt, wf)
         if attempt in (RIGID, AGAIN):
             give_forces(rows, polygon, search, z)
@@ -138,7 +144,12 @@ def contact_forces(
             solved = select(rows, polygon, search, warm, z0)
     if selected:
         if solved == 0:
-            return 0
+            if not (exact and warm) or attempt != BRANCH:
+                return 0
+            # No branch to follow: the forces next to those before, which no solver of cones finds as fast.
+            take_forces(rows, polygon, search, z0)
+            keep = False
+            eps = 0.0
         if keep and as_before(rows, polygon, search, z0, KEPT):
             return 1
         for c in range(nc):
@@ -229,12 +240,36 @@ def evaluate(
         first = last
 
 
+@kernel(inner=True)
+def judge(
+    rows: Rows,
+    exact: bool,
+    own: FloatArray,
+    q: FloatArray,
+    sizes: FloatArray,
+    z: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    rate: FloatArray,
+    w: FloatArray,
+    tolerance: float,
+    measures: FloatArray,
+) -> None:
+    """Fill the measures of the forces in z, of contacts alone, with what `evaluate` fills."""
+    if exact:
+        judge_cones(rows, own, z, f, v_plus, tolerance, measures)
+        return
+    evaluate(rows, own, z, f, v_plus, rate, w)
+    row_residuals(q, sizes, z, w, measures)
+
+
 @kernel
 def propose(
     rows: Rows,
     starts: IntArray,
     selected: bool,
     warm: bool,
+    exact: bool,
     z0: FloatArray,
     tolerance: float,
     wf: FloatArray,
@@ -250,7 +285,7 @@ def propose(
 
     Parameters
     ----------
-    rows, starts, selected, warm, z0, wf, wi
+    rows, starts, selected, warm, exact, z0, wf, wi
         As of `contact_forces`; z0 is the solution of the previous step, 0 for contacts that are new.
     tolerance
         Of the scaled residual.
@@ -271,30 +306,49 @@ def propose(
     if warm:
         for i in range(n):
             z[i] = max(z0[i], 0.0)
-        evaluate(rows, own, z, f, v_plus, rate, w)
-        row_residuals(q, sizes, z, w, measures)
+        judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
         keep = is_solved(measures, STRICTNESS * tolerance)
         # The forces of a single contact are unique: there is nothing to select.
         if keep and (nc == 1 or not selected):
             return 1
     if not (warm or selected):
         return 0
-    share = SELECTED if selected else FLOOR
+    share = (ALL if exact else SELECTED) if selected else FLOOR
     found = 0
     for attempt in range(ATTEMPTS if selected else 1):
         if attempt == FOLLOW and found == 0:
             continue
         keep = keep and attempt == BRANCH
-        found = contact_forces(rows, starts, selected, warm, attempt, keep, z0, wf, wi, z)
+        found = contact_forces(rows, starts, selected, warm, attempt, keep, exact, z0, wf, wi, z)
         if found == 0:
             continue
         if found == 1 and keep:
             return found
-        evaluate(rows, own, z, f, v_plus, rate, w)
-        row_residuals(q, sizes, z, w, measures)
+        judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
         if is_solved(measures, share * tolerance):
             return found
     return 0
+
+
+@kernel(inner=True)
+def judge_joints(
+    rows: Rows,
+    exact: bool,
+    M: FloatArray,
+    q: FloatArray,
+    z: FloatArray,
+    w: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
+    wf: FloatArray,
+    tolerance: float,
+    measures: FloatArray,
+) -> None:
+    """Fill the measures of the forces in z by the LCP, or by the rows where friction has the exact cone."""
+    if exact:
+        judge_cones(rows, search_own(rows, wf), z, f, v_plus, tolerance, measures)
+    else:
+        lcp_residuals(M, q, z, w, measures)
 
 
 @kernel
@@ -302,6 +356,7 @@ def select_with_joints(
     rows: Rows,
     starts: IntArray,
     warm: bool,
+    exact: bool,
     z0: FloatArray,
     tolerance: float,
     wf: FloatArray,
@@ -310,22 +365,28 @@ def select_with_joints(
     q: FloatArray,
     z: FloatArray,
     w: FloatArray,
+    f: FloatArray,
+    v_plus: FloatArray,
     measures: FloatArray,
 ) -> int:
-    """The forces selected of contacts and rows of joints, as `propose` does it, judged by the LCP's M and q."""
+    """The forces selected of contacts and rows of joints, as `propose` does it.
+
+    They are judged by the LCP's M and q, with exact cones by the rows. ``f`` (m,) and ``v_plus`` (nv,) are scratch.
+    """
     keep = False
+    fill_own(rows, search_own(rows, wf))
     if warm:
         for i in range(z.shape[0]):
             z[i] = z0[i]
-        lcp_residuals(M, q, z, w, measures)
-        keep = is_solved(measures, STRICTNESS * tolerance)
-    fill_own(rows, search_own(rows, wf))
+        judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
+        # The rates y of boxed rows, which cones are not judged by, are those of the step before.
+        keep = is_solved(measures, STRICTNESS * tolerance) and not (exact and rows.lo.shape[0] > 0)
     for attempt in range(FOLLOW + 1):
         keep = keep and attempt == BRANCH
-        found = contact_forces(rows, starts, True, warm, attempt, keep, z0, wf, wi, z)
+        found = contact_forces(rows, starts, True, warm, attempt, keep, exact, z0, wf, wi, z)
         if found == 0 or (found == 1 and keep):
             return found
-        lcp_residuals(M, q, z, w, measures)
-        if is_solved(measures, SELECTED * tolerance):
+        judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
+        if is_solved(measures, (ALL if exact else SELECTED) * tolerance):
             return found
     return 0

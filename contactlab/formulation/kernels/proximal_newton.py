@@ -78,7 +78,7 @@ def natural_misfit(rows: Rows, polygon: Polygon, search: Search) -> float:
         x = p[0] - (s[0] + rows.gamma[c] * p[0]) / own
         y = p[1] - s[1] / soft
         z = p[2] - s[2] / soft
-        force_of(polygon, rows.mu[c], mode_of(polygon, rows.mu[c], x, y, z), x, y, z, aim)
+        force_of(polygon, rows.mu[c], mode_of(polygon, rows.mu[c], c, x, y, z), x, y, z, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
     return misfit
 
@@ -99,7 +99,7 @@ def excess(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: 
         x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[c])
         y = before[1] - soft * s[1]
         z = before[2] - soft * s[2]
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], x, y, z)
+        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
         force_of(polygon, rows.mu[c], contacts.mode[c], x, y, z, contacts.p[c])
         push(rows, polygon, c, contacts.p[c], G)
     largest = 0.0

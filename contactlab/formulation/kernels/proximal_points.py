@@ -20,6 +20,7 @@ from contactlab.formulation.kernels.contact_response import (
     force_of,
     mode_of,
     side,
+    slide_to,
     tangential_response,
 )
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
@@ -36,18 +37,23 @@ JOINT_COMPLIANCE: Final = 1e-9
 # Points at most, and the misfit in parts of the speeds that ends them.
 POINTS: Final = 20
 ROUNDING: Final = 4e-16
+# By how much a corner of a disc turns that changes its mode.
+FAR: Final = 1e-3
 
 
 @kernel(inner=True)
-def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[int, float]:
-    """Choose modes by what each force would be if it alone answered its rate; how many changed, and the misfit.
+def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: float) -> tuple[int, bool, float]:
+    """Choose modes by what each force would be if it alone answered its rate.
 
-    Contacts give way by eps, 0 where all is rigid; a force answers with a ``share`` of its row's own response besides.
-    Forces are brought to new modes; the misfit is the largest speed by which a row is off its law, or for eps > 0 the
-    one by which its contact would have to give way more.
+    Returns how many changed, whether any did or the corner of a disc turned, and the misfit. Contacts give way by eps,
+    0 where all is rigid; a force answers with a ``share`` of its row's own response besides. Forces are brought to new
+    modes; the misfit is the largest speed by which a row is off its law, or for a polygon and eps > 0 the one by which
+    its contact would have to give way more.
     """
     contacts, joined = search.contacts, search.joined
+    soft_misfit = eps > 0.0 and not polygon.exact
     changed = 0
+    turned = False
     misfit = 0.0
     aim = search.shift
     for c in range(rows.nc):
@@ -58,14 +64,24 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: floa
         x = p[0] - (s[0] + (rows.gamma[c] + eps) * p[0]) / own
         y = p[1] - (s[1] + eps * p[1]) / soft
         z = p[2] - (s[2] + eps * p[2]) / soft
-        mode = mode_of(polygon, rows.mu[c], x, y, z)
-        force_of(polygon, rows.mu[c], mode, x, y, z, aim)
-        off = max(abs(p[1] - aim[1]), abs(p[2] - aim[2]))
-        misfit = max(
-            misfit, eps * max(abs(p[0] - aim[0]), off) if eps > 0.0 else max(own * abs(p[0] - aim[0]), soft * off)
-        )
-        if mode != contacts.mode[c]:
+        mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+        moved = mode != contacts.mode[c]
+        if moved:
             changed += 1
+        if polygon.exact and mode >= ALONG:
+            turn = slide_to(polygon, rows.mu[c], c, not moved, soft, x, y, z, aim)
+            if turn > FAR and not moved:
+                changed += 1
+            moved = turn > 0.0
+        else:
+            force_of(polygon, rows.mu[c], mode, x, y, z, aim)
+        off = max(abs(p[1] - aim[1]), abs(p[2] - aim[2]))
+        if soft_misfit:
+            misfit = max(misfit, eps * max(abs(p[0] - aim[0]), off))
+        else:
+            misfit = max(misfit, own * abs(p[0] - aim[0]), soft * off)
+        if moved:
+            turned = True
             contacts.mode[c] = mode
             force_of(polygon, rows.mu[c], mode, p[0], p[1], p[2], p)
     for i in range(joined.p.shape[0]):
@@ -80,13 +96,13 @@ def choose(rows: Rows, polygon: Polygon, search: Search, eps: float, share: floa
             if joined.lo[i] < aimed < joined.hi[i]:
                 joined.slope[i] = 1.0 / (joined.gamma[i] + soft)
         aimed = min(max(aimed, joined.lo[i]), joined.hi[i])
-        misfit = max(misfit, (soft if eps > 0.0 else own) * abs(joined.p[i] - aimed))
+        misfit = max(misfit, (soft if soft_misfit else own) * abs(joined.p[i] - aimed))
         # Also from one bound to the other.
         if joined.slope[i] != was or (joined.slope[i] == 0.0 and joined.p[i] != aimed):
             changed += 1
             if joined.slope[i] == 0.0:
                 joined.p[i] = aimed
-    return changed, misfit
+    return changed, changed > 0 or turned, misfit
 
 
 @kernel(inner=True)
@@ -113,6 +129,13 @@ def step_of(
     x = -normal * (s[0] + rows.gamma[c] * contacts.p[c, 0] + ds[0])
     y = -tangent * (s[1] + ds[1])
     z = -tangent * (s[2] + ds[2])
+    if polygon.exact and mode >= ALONG:
+        # The corner turns: a force is not yet at it.
+        p = contacts.p[c]
+        force_of(polygon, rows.mu[c], mode, p[0] + x, p[1] + y, p[2] + z, shift)
+        for i in range(THREE):
+            shift[i] -= p[i]
+        return
     if mode >= ALONG and (mode - ALONG) % 2 == 1:
         # Of a slip only its part along the side counts: cut out before it is multiplied, or digits are lost.
         ex, ey = side(polygon, mode)
@@ -173,13 +196,13 @@ def harden(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     last = math.inf
     recover_velocity(rows, polygon, search)
     for _ in range(POINTS):
-        changed, misfit = choose(rows, polygon, search, 0.0, 1.0)
+        changed, turned, misfit = choose(rows, polygon, search, 0.0, 1.0)
         if misfit <= ROUNDING * search.speed or (changed == 0 and not misfit < 0.5 * last):
             break
         last = math.inf if changed > 0 else misfit
-        if changed > 0:
+        if turned:
             recover_velocity(rows, polygon, search)
-        if changed > 0 or (formed == 0 and eps == 0.0):
+        if turned or (formed == 0 and eps == 0.0):
             eps = 0.0
             for c in range(rows.nc):
                 normal, tangent = stiffness_of(rows, polygon, contacts, c, eps)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from contactlab.formulation.kernels.boxed_rows import first_limit, give_boxed_forces, recover_boxed_forces
 from contactlab.formulation.kernels.contact_modes import enclosing_edge, fill_turns
-from contactlab.formulation.kernels.contact_response import THREE, Contacts, Polygon, place_rates
+from contactlab.formulation.kernels.contact_response import SLIDE_FLOATS, THREE, Contacts, Polygon, place_rates
 from contactlab.formulation.kernels.elimination import Elimination, elimination_ints, lay_out_elimination
 from contactlab.formulation.kernels.mode_system import push
 from contactlab.formulation.kernels.rows import Rows
@@ -55,7 +55,7 @@ class Search(NamedTuple):
 @kernel
 def search_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
-    return nv * nv + 5 * nv + 15 * nc + nc + nr + 7 * nj + 2 * THREE
+    return nv * nv + 5 * nv + 15 * nc + nc + nr + 7 * nj + 2 * THREE + SLIDE_FLOATS * nc
 
 
 @kernel
@@ -145,8 +145,14 @@ def lay_out(rows: Rows, starts: IntArray, wf: FloatArray, wi: IntArray) -> Searc
 
 
 @kernel(inner=True)
-def polygon_of(rows: Rows, turns: FloatArray) -> Polygon:
-    """The polygon of all contacts; of -1 directions where they differ."""
+def polygon_of(rows: Rows, exact: bool, turns: FloatArray, wf: FloatArray) -> Polygon:
+    """The polygon of all contacts, or the disc where ``exact``; of -1 directions where they differ.
+
+    ``wf`` is the workspace of the search, of which the slides are the last part. In the plane there is no difference.
+    """
+    nv = rows.v_free.shape[0]
+    at = nv * nv + 5 * nv + 15 * rows.nc + rows.nc + rows.nr + 7 * (rows.nl + rows.lo.shape[0]) + 2 * THREE
+    slides = rows_at(wf, at, rows.nc, SLIDE_FLOATS)
     r = rows.r[0] if rows.nc > 0 else 0
     for c in range(rows.nc):
         if rows.r[c] != r:
@@ -154,12 +160,19 @@ def polygon_of(rows: Rows, turns: FloatArray) -> Polygon:
     if r < 2:
         if r == 1:
             fill_turns(1, turns)
-        return Polygon(r, 0, 0.0, 1.0, turns)
+        return Polygon(r, 0, 0.0, 1.0, turns, False, slides)
     fill_turns(r, turns)
+    if exact:
+        for j in range(2 * r + 1):
+            # The tangents, not to rounding but as they are.
+            turns[j, 0] = math.floor(turns[j, 0] + 0.5)
+            turns[j, 1] = math.floor(turns[j, 1] + 0.5)
+        return Polygon(r if r == 2 else -1, 1, 0.0, 1.0, turns, True, slides)
     across = r // 2
     if r % 2 == 0:
-        return Polygon(r, across, 0.0, 1.0, turns)
-    return Polygon(r, across, -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1], turns)
+        return Polygon(r, across, 0.0, 1.0, turns, False, slides)
+    skew, stretch = -turns[across, 0] / turns[across, 1], 1.0 / turns[across, 1]
+    return Polygon(r, across, skew, stretch, turns, False, slides)
 
 
 @kernel(inner=True)
@@ -255,7 +268,11 @@ def give_forces(rows: Rows, polygon: Polygon, search: Search, z: FloatArray) -> 
             z[first + e] = 0.0
             z[first + nr + e] = 0.0
         z[nc + 2 * nr + c] = 0.0
-        if polygon.r > 0:
+        if polygon.exact:
+            for e in range(2):
+                z[first + e] = max(p[1 + e], 0.0)
+                z[first + nr + e] = max(-p[1 + e], 0.0)
+        elif polygon.r > 0:
             j, along, next_along = enclosing_edge(polygon.r, polygon.turns, p[1], p[2])
             slip = 0.0
             for e in range(polygon.r):

@@ -25,7 +25,7 @@ from contactlab.formulation.kernels.elimination import factor_panels, solve_pane
 from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Joined, Search, recover_velocity, take_forces
+from contactlab.formulation.kernels.search import UNKNOWN, Joined, Search, recover_velocity, take_forces
 from contactlab.formulation.kernels.spans import add_within, dot_within
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -45,6 +45,9 @@ SMALL: Final = 32
 # Steps after which the next one is longer; the factor, and the systems, with which a branch that resists is given up.
 EASY: Final = 3
 SHORTEST: Final = 0.9
+# Of discs: this many times as many, since corners turn, and the misfit in parts of the speeds that ends them.
+TURNING: Final = 2
+SETTLED: Final = 1e-8
 MOST_SYSTEMS: Final = 150
 # Rounds in which the forces of rows of joints are kept.
 JOINT_ROUNDS: Final = 3
@@ -95,12 +98,17 @@ def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int)
     contacts, joined, v = search.contacts, search.joined, search.v
     nv = v.shape[0]
     first = rows.nc + rows.nr
-    for step in range(most):
+    # Of a contact that hardly carries the corner of a disc is rounding, and goes on turning.
+    settled = (SETTLED if polygon.exact else ROUNDING) * search.speed
+    found = False
+    for step in range(TURNING * most if polygon.exact else most):
         for c in range(rows.nc):
             fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
         form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):
             return -1
+        if found:
+            return step
         answer(rows, polygon, search, eps)
         solve_panels(search.trees, search.K, v)
         place_rates(rows, polygon, v, 1.0, contacts.s)
@@ -109,11 +117,12 @@ def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int)
         for i in range(joined.p.shape[0]):
             joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
             stiff_force(joined, i)
-        changed, misfit = choose(rows, polygon, search, eps, 1.0)
-        if changed == 0 or misfit <= ROUNDING * search.speed:
+        changed, turned, misfit = choose(rows, polygon, search, eps, 1.0)
+        if not turned or (misfit <= settled and not polygon.exact):
             return step + 1
-        if step > 0 and changed > max(FEW, rows.nc // 4):
+        if step > 0 and changed > max(FEW, rows.nc // 4) and not polygon.exact:
             return -1
+        found = misfit <= settled
     return -1
 
 
@@ -159,6 +168,7 @@ def select(rows: Rows, polygon: Polygon, search: Search, warm: bool, z0: FloatAr
         take_forces(rows, polygon, search, z0)
     else:
         for c in range(rows.nc):
+            search.contacts.mode[c] = UNKNOWN
             for i in range(THREE):
                 search.contacts.p[c, i] = 0.0
         for i in range(search.joined.p.shape[0]):
@@ -175,7 +185,7 @@ def select(rows: Rows, polygon: Polygon, search: Search, warm: bool, z0: FloatAr
         if solved > 0:
             return solved
     # Of contacts alone there is another way, which is faster where there are many.
-    small = rows.nc <= SMALL or search.joined.p.shape[0] > 0
+    small = rows.nc <= SMALL or search.joined.p.shape[0] > 0 or polygon.exact
     return follow_branch(rows, polygon, search, end) if small else 0
 
 
@@ -200,6 +210,7 @@ def follow_branch(rows: Rows, polygon: Polygon, search: Search, end: float) -> i
     largest = 0.0
     for c in range(rows.nc):
         largest = max(largest, contacts.own[c])
+        contacts.mode[c] = UNKNOWN
         for i in range(THREE):
             contacts.p[c, i] = 0.0
     first = rows.nc + rows.nr

@@ -152,7 +152,7 @@ class Control:
     pivots: int
     warm_hit: int
     proposed: int  # linear systems of a proposal of contacts alone that was taken and 1; otherwise 0
-    cone_solved: int  # the verdict of the solver of exact cones
+    cone_solved: int  # the verdict on an answer with exact cones
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int
     want_pairs: int
@@ -170,7 +170,7 @@ class Control:
     warm_start: int
     propose: int  # whether a proposal may take the place of a solve
     select: int  # whether a proposal is to be the forces selected, whatever those of the step before
-    cone: int  # whether friction has the exact cone: such a problem is solved, and judged, outside
+    cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most
     gyroscopic: int  # torque of single free links

@@ -73,6 +73,7 @@ def next_island(
             island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1],
             control.select != 0,
             control.has_z0 != 0,
+            control.cone != 0,
             island.z0[:n],
             parameters.tolerance,
             island.proposal_floats,
@@ -85,6 +86,7 @@ def next_island(
             island.measures,
         )
         if control.proposed != 0:
+            control.cone_solved = 1
             control.pivots = 0
             control.place = VERDICT
             return GO_ON
@@ -101,10 +103,12 @@ def next_island(
         rows = rows_left(rows, joints)
     assemble_lcp(rows, M, q)
     if joints is not None and not contacts_alone and propose_with_joints(rows, island, M, q, control, parameters):
+        control.cone_solved = 1
         control.pivots = 0
         control.place = VERDICT
         return GO_ON
-    if control.solver == SOLVER_EXTERNAL:
+    # A problem of cones is none for the solver inside, but where there is no contact.
+    if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
         control.place = VERDICT
         return NEED_SOLVE
     island.info[LEMKE_STAGE] = LEMKE_START
@@ -125,8 +129,11 @@ def propose_with_joints(
     z0 = island.z0[: control.n]
     tolerance = parameters.tolerance
     warm = control.has_z0 != 0
+    exact = control.cone != 0
     w, wf, wi = island.w[: control.n], island.proposal_floats, island.proposal_ints
-    return select_with_joints(rows, starts, warm, z0, tolerance, wf, wi, M, q, z, w, island.measures) != 0
+    f, v_plus = island.f[: rows.k.shape[0]], island.v_plus[: control.nv]
+    found = select_with_joints(rows, starts, warm, exact, z0, tolerance, wf, wi, M, q, z, w, f, v_plus, island.measures)
+    return found != 0
 
 
 @kernel(inline=True)

@@ -18,6 +18,7 @@ from contactlab.stepping.kernels.layout import (
     GO_ON,
     ISLANDS,
     PROJECT,
+    SOLVER_EXTERNAL,
     Chunk,
     Control,
     Island,
@@ -80,10 +81,10 @@ def verdict(
 
 @kernel(inline=True)
 def is_answer(island: Island, control: Control, tolerance: float) -> bool:
-    """Whether z solves the island's problem: of exact cones, it was decided on outside."""
+    """Whether z solves the island's problem: of exact cones, it was decided on before."""
     n = control.n
     q = island.q[:n]
-    if control.cone != 0:
+    if control.cone != 0 and (control.nc > 0 or control.solver == SOLVER_EXTERNAL):
         if control.cone_solved == 0:
             return False
     else:

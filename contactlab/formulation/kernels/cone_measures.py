@@ -1,0 +1,105 @@
+"""How well forces of contacts with Coulomb's exact cone, and of rows of joints, solve their problem.
+
+The measures are those of `lcp.friction.residuals`, summed from J, Y and v+ where W is not formed, and written as those
+of an LCP (`lcp.kernels.residuals`). Rounding excuses less than there: of a row's terms the load and its own force count
+alone.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.formulation.kernels.recover import recover
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+from lcp.kernels.cone_measures import (
+    PLAIN,
+    PLAIN_SIZE,
+    SUMS,
+    WEIGHTED,
+    add_bounded,
+    add_contact,
+    add_size,
+)
+from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, ROUNDING_DECIDED, SCALED
+
+
+@kernel(inner=True)
+def rate_and_load(rows: Rows, i: int, f: FloatArray, v_plus: FloatArray) -> tuple[float, float]:
+    """Rate of row i at v+ with its softness, and without any force."""
+    a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
+    row = rows.J[i]
+    load = dot_within(a, b, c, d, row, rows.v_free) + rows.k[i]
+    return dot_within(a, b, c, d, row, v_plus) + rows.k[i] + rows.gamma[i] * f[i], load
+
+
+@kernel(inner=True)
+def judge_cones(
+    rows: Rows, own: FloatArray, z: FloatArray, f: FloatArray, v_plus: FloatArray, tolerance: float, out: FloatArray
+) -> None:
+    """Fill f, v+, the speeds of slip in z and the measures ``out`` of the forces in z.
+
+    Parameters
+    ----------
+    rows
+        [N; F; L; B], of one or two tangents per contact.
+    own
+        (nc + nr,) response of the rows of contacts to their own forces.
+    z
+        (n,) variables of the LCP, see `discretized_lcp`; an edge is a tangent or its negative.
+    f, v_plus
+        (nc + nr + nl + nbox,) and (nv,) output.
+    tolerance
+        Bound on both measures.
+    """
+    nc = rows.nc
+    recover(rows, z, f, v_plus)
+    sums = out[:SUMS]
+    for i in range(SUMS):
+        sums[i] = 0.0
+    square = 0.0
+    first = nc
+    for c in range(nc):
+        weight = own[c]
+        last = first + rows.r[c]
+        for i in range(first, last):
+            weight = max(weight, own[i])
+        u0, load = rate_and_load(rows, c, f, v_plus)
+        square += load * load
+        add_size(sums, weight, abs(load) + own[c] * abs(f[c]), f[c])
+        r1 = u1 = r2 = u2 = 0.0
+        for i in range(first, last):
+            slip, load = rate_and_load(rows, i, f, v_plus)
+            square += load * load
+            add_size(sums, weight, abs(load) + own[i] * abs(f[i]), f[i])
+            if i == first:
+                r1, u1 = f[i], slip
+            else:
+                r2, u2 = f[i], slip
+        mu = rows.mu[c] if last > first else 0.0
+        add_contact(sums, mu, weight, f[c], r1, r2, u0, u1, u2)
+        z[nc + 2 * rows.nr + c] = math.sqrt(u1 * u1 + u2 * u2)
+        first = last
+    for i in range(first, first + rows.nl + rows.lo.shape[0]):
+        a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
+        response = rows.h * dot_within(a, b, c, d, rows.J[i], rows.Y[i]) + rows.gamma[i]
+        # A row that nothing moves has no unit of its own.
+        weight = response if response > 0.0 else 1.0
+        rate, load = rate_and_load(rows, i, f, v_plus)
+        square += load * load
+        add_size(sums, weight, abs(load) + response * abs(f[i]), f[i])
+        boxed = i - first - rows.nl
+        if boxed < 0:
+            add_contact(sums, 0.0, weight, f[i], 0.0, 0.0, rate, 0.0, 0.0)
+        else:
+            add_bounded(sums, weight, rows.lo[boxed], rows.hi[boxed], f[i], rate)
+    size = math.sqrt(square) if square > 0.0 else 1.0
+    plain, scaled, rounding = math.sqrt(sums[PLAIN]), math.sqrt(sums[WEIGHTED]), math.sqrt(sums[PLAIN_SIZE])
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+    out[NATURAL_MAP] = plain / size
+    out[SCALED] = scaled / size
+    out[NATURAL_LIMIT] = max(tolerance, ROUNDING * rounding / size)
+    out[ROUNDING_DECIDED] = 1.0 if out[NATURAL_MAP] > tolerance else 0.0

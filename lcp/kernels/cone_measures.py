@@ -1,0 +1,71 @@
+"""The natural map of Coulomb's cone, contact by contact: sums from which `lcp.friction.residuals` has its measures.
+
+Of r and u = W r + q with De Saxce's u_hat, the map w r - P_K(w r - u_hat) with a weight w of the contact; of a row with
+two bounds, whose force has its own sign of rate at each, w f - clip(w f - s, w lo, w hi).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from lcp.kernels import Floats, kernel
+
+# Places of the sums of squares: the map with weight 1, and with the contact's; sizes of the terms of u and r in both.
+PLAIN: Final = 0
+WEIGHTED: Final = 1
+PLAIN_SIZE: Final = 2
+WEIGHTED_SIZE: Final = 3
+SUMS: Final = 4
+
+
+@kernel(inner=True)
+def natural_square(mu: float, r0: float, r1: float, r2: float, u0: float, u1: float, u2: float) -> float:
+    """|r - P_K(r - u_hat)|^2 of one contact, components normal and tangential."""
+    hat = u0 + mu * math.sqrt(u1 * u1 + u2 * u2)
+    n = r0 - hat
+    x = r1 - u1
+    y = r2 - u2
+    t = math.sqrt(x * x + y * y)
+    if n >= 0.0 and t <= mu * n:
+        # r - (r - u_hat): the difference would leave nothing of u_hat where r is large.
+        return hat * hat + u1 * u1 + u2 * u2
+    if mu * t <= -n:
+        return r0 * r0 + r1 * r1 + r2 * r2
+    s = (n + mu * t) / (1.0 + mu * mu)
+    along = mu * s / t if t > 0.0 else 0.0
+    return (r0 - s) ** 2 + (r1 - along * x) ** 2 + (r2 - along * y) ** 2
+
+
+@kernel(inner=True)
+def add_contact(
+    sums: Floats, mu: float, weight: float, r0: float, r1: float, r2: float, u0: float, u1: float, u2: float
+) -> None:
+    """Add the two maps of a contact to the sums."""
+    sums[PLAIN] += natural_square(mu, r0, r1, r2, u0, u1, u2)
+    sums[WEIGHTED] += natural_square(mu, weight * r0, weight * r1, weight * r2, u0, u1, u2)
+
+
+@kernel(inner=True)
+def add_bounded(sums: Floats, weight: float, lo: float, hi: float, force: float, rate: float) -> None:
+    """Add the two maps of a row whose force lies between bounds to the sums."""
+    sums[PLAIN] += (force - min(max(force - rate, lo), hi)) ** 2
+    sums[WEIGHTED] += (weight * force - min(max(weight * force - rate, weight * lo), weight * hi)) ** 2
+
+
+@kernel(inner=True)
+def add_size(sums: Floats, weight: float, size: float, force: float) -> None:
+    """Add how large the terms of a component of u were, and those of its force."""
+    sums[PLAIN_SIZE] += (size + abs(force)) ** 2
+    sums[WEIGHTED_SIZE] += (size + weight * abs(force)) ** 2
+
+
+@kernel
+def cone_sums(mu: Floats, weight: Floats, r: Floats, u: Floats, size: Floats, sums: Floats) -> None:
+    """Fill the sums (SUMS,) of contacts (nc, 3)."""
+    for i in range(SUMS):
+        sums[i] = 0.0
+    for c in range(mu.shape[0]):
+        add_contact(sums, mu[c], weight[c], r[c, 0], r[c, 1], r[c, 2], u[c, 0], u[c, 1], u[c, 2])
+        for i in range(3):
+            add_size(sums, weight[c], size[c, i], r[c, i])

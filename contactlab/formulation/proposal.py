@@ -72,7 +72,7 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
         return None
     from contactlab.formulation.kernels.proposal import propose, select_with_joints
     from contactlab.formulation.kernels.search import search_floats, search_ints
-    from lcp.kernels.residuals import SIZE
+    from lcp.kernels.residuals import GAP, SIZE
 
     clock = time.perf_counter()
     n, joined = len(formed.qq), blocks.nl + blocks.nbox
@@ -89,8 +89,9 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
         found = propose(rows, reach, selected, warm, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
     if found == 0:
         return None
-    natural, scaled, fischer, min_z, min_w, gap, limit, rounding = out.tolist()
-    residual = lcp.Residuals(natural, scaled, fischer, min_z, min_w, gap, limit, bool(rounding))
+    # The kernel has judged in the step's own units; the backward error is told beside.
+    error = lcp.residuals(lcp.LCP(formed.MM, formed.qq), z).backward_error
+    residual = lcp.Residuals(*out[: GAP + 1].tolist(), error)
     kind = "forces selected" if selected else "forces near z0"
     detail = "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
     z.flags.writeable = False

@@ -40,6 +40,7 @@ TIE_TOLERANCE: Final = 2
 TOLERANCE: Final = 3
 RESTARTS: Final = 4
 COVERED: Final = 5
+FREE_OF_UNITS: Final = 6
 OPTIONS_SIZE: Final = 8
 
 # Places in the vector of information.
@@ -109,7 +110,10 @@ def lemke_drive(
     # Rounding leaves a right basis far below the tolerance.
     strict = STRICTNESS * tolerance
     at = tableau_floats(n)
-    end = final_basis(M, q, t.row, t.column, t.active, t.A, t.perm, z, wf[at : at + n], wf[at + n :])
+    end = final_basis(
+        M, q, t.row, t.column, t.active, t.A, t.perm, z, wf[at : at + n], wf[at + n :],
+        options[FREE_OF_UNITS] != 0.0,
+    )  # fmt: skip
     # The covering vector handed in, kept at the very end so that callers need not know the layout.
     given = wf[wf.shape[0] - n :]
     at = tableau_ints(n)

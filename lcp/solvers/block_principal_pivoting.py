@@ -79,7 +79,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         recorder.add(0, residual.natural_map)
         if residual.solved(tolerance):
             return Claim(best, Status.SOLVED, 0, trace=recorder.trace())
-        best_scaled = residual.scaled
+        best_error = residual.backward_error
         free = np.isinf(lo) & np.isinf(hi)
         state = _first_state(lo, hi, free, z0)
         blocks = ActiveBlocks(M)
@@ -105,8 +105,8 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
                 if residual.solved(tolerance):
                     detail = "warm basis accepted" if z0 is not None and iteration == 1 else ""
                     return Claim(candidate, Status.SOLVED, iteration, detail, trace=recorder.trace())
-                if residual.scaled < best_scaled:
-                    best, best_scaled = candidate, residual.scaled
+                if residual.backward_error < best_error:
+                    best, best_error = candidate, residual.backward_error
             if count == 0:
                 if level == _LEVELS:
                     return Claim(best, Status.STALLED, iteration, "the final basis is no solution of the original data",

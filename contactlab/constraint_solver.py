@@ -138,7 +138,7 @@ class ConstraintSolver(ForceHelpers):
         result: lcp.Result | LinearResult
         if data.use_complementarity_problem_solver:
             formed = form_acceleration_lcp(data)
-            problem = lcp.LCP(formed.MM, formed.qq)
+            problem = formed.problem
             start = None if z0 is None else _start(z0, problem.n, "nc + 2 nr + nns + nl")
             solver: Any = self.lcp_solver
             if isinstance(solver, FrictionBackend):
@@ -251,7 +251,7 @@ class ConstraintSolver(ForceHelpers):
                 answer = solver.solve_contacts(formed, z0=start)
                 what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
             else:
-                problem = lcp.LCP(formed.MM, formed.qq)
+                problem = formed.problem
                 selects = isinstance(solver, EqualCompliance)
                 tries = selects or h is not None
                 result = proposed(formed, start, self.tolerance, selects) if tries else None

@@ -1,50 +1,118 @@
-"""The backward error of `lcp.kernels.backward_error` for a matrix in compressed rows."""
+"""The backward error of `lcp.kernels.backward_error` for a matrix in compressed rows: the same rules, entry by entry."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 
 
-def sparse_backward_error(
-    M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector
-) -> float:
-    """As the kernel; columns are looked at one by one, where their unknowns decide."""
-    from lcp.kernels.accurate_residual import sum_twice
-    from lcp.kernels.backward_error import EPS, EXCUSABLE, LOST, reach
+def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
+    """As the kernel, for M in CSR."""
+    from lcp.kernels.backward_error import DUST
 
     if not z.shape[0]:
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        size = abs(M)
-        terms = size @ np.abs(z) + np.abs(q)
+        measured = _Measured.of(M, q, noise, lo, hi, z)
+        if not (np.isfinite(measured.w).all() and np.isfinite(measured.terms).all()):
+            return float(np.inf)
+        error = measured.error(noise, lo, hi, z)
+        kept = measured.without_dust(lo, hi, z) if error > DUST else z
+        if (kept == z).all():
+            return error
+        return min(error, max(DUST, _Measured.of(M, q, noise, lo, hi, kept).error(noise, lo, hi, kept)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """Rows at z: w, their terms and loads; and the entries that z meets."""
+
+    M: Any
+    w: Vector
+    terms: Vector
+    loads: Vector
+    #: row, column, size: Places and |M_ij z_j| of the entries that are not zero.
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    size: Vector
+
+    @classmethod
+    def of(cls, M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> _Measured:
+        from lcp.kernels.accurate_residual import sum_twice
+        from lcp.kernels.backward_error import EPS, HEARD
+
+        magnitude = abs(M)
+        terms = magnitude @ np.abs(z) + np.abs(q)
         loads = np.where(np.abs(q) > noise, np.abs(q), 0.0)
-        loads += size @ np.where((z == lo) | (z == hi), np.abs(z), 0.0)
+        loads += magnitude @ np.where((z == lo) | (z == hi), np.abs(z), 0.0)
         w = np.asarray(M @ z + q)
-        for k in np.flatnonzero((loads > 0.0) & (np.diff(M.indptr) * EPS * terms > LOST * loads)):
-            row = slice(M.indptr[k], M.indptr[k + 1])
-            w[k] = sum_twice(M.data[row], np.ascontiguousarray(z[M.indices[row]]), float(q[k]))
-    if not (np.isfinite(w).all() and np.isfinite(terms).all()):
-        return float(np.inf)
-    miss = np.maximum(np.abs(w) - noise, 0.0)
-    rows = np.divide(miss, terms, out=np.zeros_like(miss), where=miss > 0.0)
-    spoilt = (loads > 0.0) & (miss > EXCUSABLE * loads)
-    rows[spoilt] = np.maximum(rows[spoilt], miss[spoilt] / loads[spoilt])
-    above, below = z - lo, z - hi
-    columns = None
-    worst = 0.0
-    # From the largest on: most others cannot be worse than what is found then.
-    for i in np.argsort(-np.where((above < 0.0) | (below > 0.0), np.inf, rows)):
-        if rows[i] <= worst and above[i] >= 0.0 and below[i] <= 0.0:
-            break
-        columns = M.tocsc() if columns is None else columns
-        rows_met = columns.indices[columns.indptr[i] : columns.indptr[i + 1]]
-        column = np.zeros((rows_met.shape[0], 1))
-        column[:, 0] = columns.data[columns.indptr[i] : columns.indptr[i + 1]]
-        seen = noise[rows_met], terms[rows_met], loads[rows_met]
-        low, high = (reach(column, 0, *pair, *seen) for pair in ((above[i], lo[i]), (below[i], hi[i])))
-        worst = max(worst, abs(max(high, min(low, np.copysign(rows[i], w[i])))))
-    return float(worst)
+        for k in np.flatnonzero((loads > 0.0) & (np.diff(M.indptr) * EPS * terms > HEARD * loads)):
+            entries = slice(M.indptr[k], M.indptr[k + 1])
+            w[k] = sum_twice(M.data[entries], np.ascontiguousarray(z[M.indices[entries]]), float(q[k]))
+        row, column = np.repeat(np.arange(q.shape[0]), np.diff(M.indptr)), M.indices
+        size = np.abs(M.data * z[column])
+        met = size > 0.0
+        return cls(M, w, terms, loads, row[met], column[met], size[met])
+
+    def error(self, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
+        """The backward error of z as it is."""
+        from lcp.kernels.backward_error import EXCUSABLE, ROUNDED, reach
+
+        w, terms, loads = self.w, self.terms, self.loads
+        miss = np.maximum(np.abs(w) - noise, 0.0)
+        part = np.divide(miss, terms, out=np.zeros_like(miss), where=miss > 0.0)
+        spoilt = (loads > 0.0) & (miss > EXCUSABLE * loads)
+        spoilt[spoilt] = (part[spoilt] > ROUNDED) | ~self._all_heard()[spoilt]
+        part[spoilt] = np.maximum(part[spoilt], miss[spoilt] / loads[spoilt])
+        above, below = z - lo, z - hi
+        columns = None
+        worst = 0.0
+        # From the largest on: most others cannot be worse than what is found then.
+        for i in np.argsort(-np.where((above < 0.0) | (below > 0.0), np.inf, part)):
+            if part[i] <= worst and above[i] >= 0.0 and below[i] <= 0.0:
+                break
+            columns = self.M.tocsc() if columns is None else columns
+            place = slice(columns.indptr[i], columns.indptr[i + 1])
+            rows = columns.indices[place]
+            column = np.ascontiguousarray(columns.data[place])[:, None]
+            low, high = (
+                reach(column, 0, *pair, noise[rows], terms[rows], loads[rows])
+                for pair in ((above[i], lo[i]), (below[i], hi[i]))
+            )
+            worst = max(worst, abs(max(high, min(low, np.copysign(part[i], w[i])))))
+        return float(worst)
+
+    def _all_heard(self) -> NDArray[np.bool_]:
+        """Rows each of whose unknowns with a say has one in a row whose load has one, too."""
+        from lcp.kernels.backward_error import HEARD
+
+        has_say = self.size > HEARD * self.terms[self.row]
+        known = np.zeros(self.w.shape[0], dtype=bool)
+        known[self.column[has_say & (self.loads > HEARD * self.terms)[self.row]]] = True
+        heard = np.ones(self.w.shape[0], dtype=bool)
+        heard[self.row[has_say & ~known[self.column]]] = False
+        return heard
+
+    def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> Vector:
+        """z with its dust put to zero."""
+        from lcp.kernels.backward_error import DUST, EXCUSABLE
+
+        load = self.loads[self.row]
+        limit = np.minimum(DUST * self.terms[self.row], np.where(load > 0.0, EXCUSABLE * load, np.inf))
+        small = self.size <= limit
+        dust = np.zeros(z.shape[0], dtype=bool)
+        dust[self.column[small]] = True
+        dust &= (lo <= 0.0) & (hi >= 0.0)
+        while True:
+            full = self.loads > 0.0
+            full[self.row[~dust[self.column]]] = True
+            kept = dust.copy()
+            kept[self.column[~small & full[self.row]]] = False
+            if (kept == dust).all():
+                return np.where(dust, 0.0, z)
+            dust = kept

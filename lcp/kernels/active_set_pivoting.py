@@ -53,6 +53,7 @@ from lcp.kernels.final_basis import (
     polish,
     take_best,
 )
+from lcp.kernels.residuals import SCALED
 
 __all__ = ["INFO_SIZE", "PIVOTS", "ROUNDS", "RULE", "START", "WARM", "active_set_drive", "active_set_pivoting"]
 

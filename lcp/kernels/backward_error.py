@@ -18,10 +18,12 @@ from lcp.kernels.reductions import dot
 EPS: Final = 2.0**-52
 # Part of its load |q_k| that a row may miss, or an unknown taken for zero may bear, whatever the size of other terms.
 EXCUSABLE: Final = 1e-3
-# Part of the terms of a row without load below which one of them is dust.
+# Part of its terms that a row may miss of its load by rounding, where other loads determine these terms.
+ROUNDED: Final = 64.0 * EPS
+# Part of a row's terms above which a load or an unknown has a say in it.
+HEARD: Final = 2.0**-20
+# Part of the terms of a row below which one of them is dust.
 DUST: Final = 2.0**-40
-# Rows that lose more than this part of their load in rounding are summed in twice the precision.
-LOST: Final = 2.0**-20
 
 
 @kernel(inline=True)
@@ -60,34 +62,82 @@ def reach(M: Floats, i: int, way: float, bound: float, noise: Floats, terms: Flo
     return most if way > 0.0 else -most
 
 
-@kernel
-def backward_error(
-    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
-) -> float:
-    """The backward error of z for lo <= z <= hi, and w = M z + q filled; infinite where something is not finite.
+@kernel(inner=True)
+def all_heard(M: Floats, z: Floats, terms: Floats, loads: Floats, k: int) -> bool:
+    """Whether each unknown with a say in row k has one in a row whose load has one, too: z has not run away."""
+    n = z.shape[0]
+    for j in range(n):
+        if abs(M[k, j] * z[j]) > HEARD * terms[k]:
+            found = False
+            for i in range(n):
+                found = found or min(loads[i], abs(M[i, j] * z[j])) > HEARD * terms[i]
+            if not found:
+                return False
+    return True
 
-    Rows between infinite bounds are equations; ``work`` has length 2 n.
+
+@kernel(inner=True)
+def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads: Floats, kept: Floats) -> bool:
+    """Fill ``kept`` with z without its dust; whether there was any.
+
+    Dust is an unknown that is dust in some row, and in all others but those that have no load and hold nothing else: a
+    contact that carries nothing leaves 1e-30 in the row of its cone, where all terms are as small.
     """
+    n = z.shape[0]
+    for j in range(n):
+        kept[j] = z[j]
+        if lo[j] <= 0.0 <= hi[j]:
+            for k in range(n):
+                x = abs(M[k, j] * z[j])
+                if 0.0 < x <= min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf):
+                    kept[j] = 0.0
+    changed = True
+    while changed:
+        changed = False
+        for k in range(n):
+            empty = loads[k] == 0.0
+            for j in range(n):
+                empty = empty and (kept[j] == 0.0 or M[k, j] == 0.0)
+            if not empty:
+                for j in range(n):
+                    x = abs(M[k, j] * z[j])
+                    limit = min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf)
+                    if kept[j] != z[j] and x > limit:
+                        kept[j] = z[j]
+                        changed = True
+    for j in range(n):
+        if kept[j] != z[j]:
+            return True
+    return False
+
+
+@kernel(inner=True)
+def error_of(
+    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats
+) -> float:
+    """The backward error of z as it is; w, terms and loads of the rows filled."""
     n = q.shape[0]
-    terms = work[:n]
-    loads = work[n : 2 * n]
     for k in range(n):
         source = M[k]
         total = q[k] + dot(source, z, n)
         terms[k] = terms_size(source, z, q[k])
-        # A load that may be rounding alone is none.
+        # A load that may be rounding alone is none; unknowns at bounds of their own are loads too.
         loads[k] = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
         for j in range(n):
             if z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]):
                 loads[k] += abs(source[j] * z[j])
-        if 0.0 < LOST * loads[k] < n * EPS * terms[k]:
+        # A load that could drown in the rounding of the sum asks for twice the precision.
+        if 0.0 < HEARD * loads[k] < n * EPS * terms[k]:
             total = sum_twice(source, z, q[k])
         w[k] = total
         if not (np.isfinite(terms[k]) and np.isfinite(total)):
             return np.inf
     worst = 0.0
     for i in range(n):
-        row = share(max(0.0, abs(w[i]) - noise[i]), terms[i], loads[i])
+        miss = max(0.0, abs(w[i]) - noise[i])
+        row = share(miss, terms[i], loads[i])
+        if row > worst and miss <= ROUNDED * terms[i] and row > ROUNDED and all_heard(M, z, terms, loads, i):
+            row = miss / terms[i]
         above = z[i] - lo[i]
         below = z[i] - hi[i]
         if row > worst or above < 0.0 or below > 0.0:
@@ -96,3 +146,21 @@ def backward_error(
             high = reach(M, i, below, hi[i], noise, terms, loads)
             worst = max(worst, abs(max(high, min(low, row))))
     return worst
+
+
+@kernel
+def backward_error(
+    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
+) -> float:
+    """The backward error of z for lo <= z <= hi, and w = M z + q filled; infinite where something is not finite.
+
+    Rows between infinite bounds are equations; ``work`` has length 3 n.
+    """
+    n = q.shape[0]
+    terms = work[:n]
+    loads = work[n : 2 * n]
+    kept = work[2 * n : 3 * n]
+    error = error_of(M, q, noise, lo, hi, z, w, terms, loads)
+    if DUST < error < np.inf and drop_dust(M, lo, hi, z, terms, loads, kept):
+        error = min(error, max(DUST, error_of(M, q, noise, lo, hi, kept, w, terms, loads)))
+    return error

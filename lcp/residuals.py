@@ -142,7 +142,7 @@ def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:
 
     # Writable copies: read-only arrays are another type to the kernels.
     M = problem._K if isinstance(problem, MLCP) else problem._M
-    return float(kernel(M, q, noise, lo.copy(), hi.copy(), z.copy(), np.empty(size), np.empty(3 * size)))
+    return float(kernel(M, q, noise, lo.copy(), hi.copy(), z.copy(), np.empty(size), np.empty(4 * size)))
 
 
 def verified(problem: Problem, z: NDArray[np.float64], tolerance: float) -> bool:

@@ -61,14 +61,15 @@ class _Measured:
 
     def error(self, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
         """The backward error of z as it is."""
-        from lcp.kernels.backward_error import EXCUSABLE, ROUNDED, reach
+        from lcp.kernels.backward_error import EXCUSABLE, LOADLESS, ROUNDED, reach
 
         w, terms, loads = self.w, self.terms, self.loads
         miss = np.maximum(np.abs(w) - noise, 0.0)
         part = np.divide(miss, terms, out=np.zeros_like(miss), where=miss > 0.0)
-        spoilt = (loads > 0.0) & (miss > EXCUSABLE * loads)
-        spoilt[spoilt] = (part[spoilt] > ROUNDED) | ~self._all_heard()[spoilt]
+        run_away = ~self._all_heard()
+        spoilt = (loads > 0.0) & (miss > EXCUSABLE * loads) & (run_away | (part > ROUNDED))
         part[spoilt] = np.maximum(part[spoilt], miss[spoilt] / loads[spoilt])
+        part[(loads == 0.0) & run_away] *= LOADLESS
         above, below = z - lo, z - hi
         columns = None
         worst = 0.0
@@ -88,15 +89,20 @@ class _Measured:
         return float(worst)
 
     def _all_heard(self) -> NDArray[np.bool_]:
-        """Rows each of whose unknowns with a say has one in a row whose load has one, too."""
+        """Rows in which every unknown with a say is of a size that loads determine."""
         from lcp.kernels.backward_error import HEARD
 
         has_say = self.size > HEARD * self.terms[self.row]
-        known = np.zeros(self.w.shape[0], dtype=bool)
-        known[self.column[has_say & (self.loads > HEARD * self.terms)[self.row]]] = True
-        heard = np.ones(self.w.shape[0], dtype=bool)
-        heard[self.row[has_say & ~known[self.column]]] = False
-        return heard
+        row, column = self.row[has_say], self.column[has_say]
+        known, heard = self.loads > HEARD * self.terms, np.zeros(self.w.shape[0], dtype=bool)
+        count = -1
+        while count < np.count_nonzero(heard):
+            count = int(np.count_nonzero(heard))
+            heard[column[known[row]]] = True
+            known[row[heard[column]]] = True
+        whole = np.ones(self.w.shape[0], dtype=bool)
+        whole[row[~heard[column]]] = False
+        return whole
 
     def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> Vector:
         """z with its dust put to zero."""

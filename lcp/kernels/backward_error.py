@@ -18,10 +18,12 @@ from lcp.kernels.reductions import dot
 EPS: Final = 2.0**-52
 # Part of its load |q_k| that a row may miss, or an unknown taken for zero may bear, whatever the size of other terms.
 EXCUSABLE: Final = 1e-3
-# Part of its terms that a row may miss of its load by rounding, where other loads determine these terms.
+# Part of its terms that a row may miss of its load by rounding, where loads determine how large these terms are.
 ROUNDED: Final = 64.0 * EPS
 # Part of a row's terms above which a load or an unknown has a say in it.
 HEARD: Final = 2.0**-20
+# What an unknown taken for zero counts for in a row without load, and a miss there of unknowns that may have run away.
+LOADLESS: Final = 2.0**10
 # Part of the terms of a row below which one of them is dust.
 DUST: Final = 2.0**-40
 
@@ -51,10 +53,7 @@ def reach(M: Floats, i: int, way: float, bound: float, noise: Floats, terms: Flo
         if x > 0.0:
             known = True
             x = max(0.0, x - noise[k])
-            if loads[k] == 0.0 and x > DUST * terms[k]:
-                most = max(most, 1.0)
-            else:
-                most = max(most, share(x, terms[k], loads[k]))
+            most = max(most, share(x, terms[k], loads[k]) * (1.0 if loads[k] > 0.0 else LOADLESS))
     if not known:
         most = np.inf
     if bound != 0.0:
@@ -63,16 +62,39 @@ def reach(M: Floats, i: int, way: float, bound: float, noise: Floats, terms: Flo
 
 
 @kernel(inner=True)
-def all_heard(M: Floats, z: Floats, terms: Floats, loads: Floats, k: int) -> bool:
-    """Whether each unknown with a say in row k has one in a row whose load has one, too: z has not run away."""
+def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> None:
+    """Mark the unknowns whose size comes from a load: with a say in a row where it has one, or beside one that is."""
     n = z.shape[0]
     for j in range(n):
-        if abs(M[k, j] * z[j]) > HEARD * terms[k]:
-            found = False
-            for i in range(n):
-                found = found or min(loads[i], abs(M[i, j] * z[j])) > HEARD * terms[i]
-            if not found:
-                return False
+        heard[j] = 1.0 if z[j] == 0.0 else 0.0
+    first = True
+    changed = True
+    while changed:
+        changed = False
+        for k in range(n):
+            least = HEARD * terms[k]
+            known = loads[k] > least
+            missing = False
+            if known or not first:
+                for j in range(n):
+                    say = abs(M[k, j] * z[j]) > least
+                    known = known or (say and heard[j] != 0.0)
+                    missing = missing or (say and heard[j] == 0.0)
+            if known and missing:
+                changed = True
+                for j in range(n):
+                    if abs(M[k, j] * z[j]) > least:
+                        heard[j] = 1.0
+        changed = changed or first
+        first = False
+
+
+@kernel(inner=True)
+def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
+    """Whether every unknown with a say in a row is marked: z has not run away along a direction that no load knows."""
+    for j in range(z.shape[0]):
+        if heard[j] == 0.0 and abs(source[j] * z[j]) > HEARD * terms:
+            return False
     return True
 
 
@@ -113,19 +135,24 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
 
 @kernel(inner=True)
 def error_of(
-    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats
-) -> float:
+    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats,
+    heard: Floats,
+) -> float:  # fmt: skip
     """The backward error of z as it is; w, terms and loads of the rows filled."""
     n = q.shape[0]
+    bounded = False
+    for j in range(n):
+        bounded = bounded or (z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]))
     for k in range(n):
         source = M[k]
         total = q[k] + dot(source, z, n)
         terms[k] = terms_size(source, z, q[k])
         # A load that may be rounding alone is none; unknowns at bounds of their own are loads too.
         loads[k] = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
-        for j in range(n):
-            if z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]):
-                loads[k] += abs(source[j] * z[j])
+        if bounded:
+            for j in range(n):
+                if z[j] == lo[j] or z[j] == hi[j]:
+                    loads[k] += abs(source[j] * z[j])
         # A load that could drown in the rounding of the sum asks for twice the precision.
         if 0.0 < HEARD * loads[k] < n * EPS * terms[k]:
             total = sum_twice(source, z, q[k])
@@ -133,11 +160,20 @@ def error_of(
         if not (np.isfinite(terms[k]) and np.isfinite(total)):
             return np.inf
     worst = 0.0
+    asked = False
     for i in range(n):
         miss = max(0.0, abs(w[i]) - noise[i])
         row = share(miss, terms[i], loads[i])
-        if row > worst and miss <= ROUNDED * terms[i] and row > ROUNDED and all_heard(M, z, terms, loads, i):
-            row = miss / terms[i]
+        # Rounding excuses that a row misses its load where z is of a size that loads determine; where it is not, a row
+        # without load has to be met more closely.
+        if miss > 0.0 and (loads[i] == 0.0 or row > ROUNDED >= miss / terms[i]):
+            if not asked:
+                hear(M, z, terms, loads, heard)
+                asked = True
+            if all_heard(M[i], z, terms[i], heard):
+                row = miss / terms[i]
+            elif loads[i] == 0.0:
+                row *= LOADLESS
         above = z[i] - lo[i]
         below = z[i] - hi[i]
         if row > worst or above < 0.0 or below > 0.0:
@@ -154,13 +190,14 @@ def backward_error(
 ) -> float:
     """The backward error of z for lo <= z <= hi, and w = M z + q filled; infinite where something is not finite.
 
-    Rows between infinite bounds are equations; ``work`` has length 3 n.
+    Rows between infinite bounds are equations; ``work`` has length 4 n.
     """
     n = q.shape[0]
     terms = work[:n]
     loads = work[n : 2 * n]
     kept = work[2 * n : 3 * n]
-    error = error_of(M, q, noise, lo, hi, z, w, terms, loads)
+    heard = work[3 * n : 4 * n]
+    error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
     if DUST < error < np.inf and drop_dust(M, lo, hi, z, terms, loads, kept):
-        error = min(error, max(DUST, error_of(M, q, noise, lo, hi, kept, w, terms, loads)))
+        error = min(error, max(DUST, error_of(M, q, noise, lo, hi, kept, w, terms, loads, heard)))
     return error

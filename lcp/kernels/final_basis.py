@@ -34,14 +34,14 @@ class FinalBasis(NamedTuple):
     best_z: Floats  # the candidate with the smallest scaled residual so far
     measures: Floats  # of `lcp.kernels.residuals`; where units are free, the backward error in place of SCALED
     best_scaled: Floats  # (1,)
-    judge: Floats  # 5 n: what the backward error takes
+    judge: Floats  # 6 n: what the backward error takes
     free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged in its units
 
 
 @kernel(inline=True)
 def final_floats(n: int) -> int:
     """Length of the workspace of a `FinalBasis`."""
-    return 9 * n + SIZE + 1
+    return 10 * n + SIZE + 1
 
 
 @kernel(inline=True)
@@ -53,7 +53,7 @@ def final_basis(
     n = q.shape[0]
     size = 4 * n + SIZE
     views = work[: 3 * n], work[3 * n : 4 * n], work[4 * n : size], work[size : size + 1]
-    judge = work[size + 1 : size + 1 + 5 * n]
+    judge = work[size + 1 : size + 1 + 6 * n]
     return FinalBasis(
         M, q, row, column, active, A, perm, z, w, views[0], views[1], views[2], views[3], judge, free_of_units
     )
@@ -86,7 +86,7 @@ def meets(t: FinalBasis, tolerance: float) -> bool:
 
 @kernel(inner=True)
 def plain_error(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats) -> float:
-    """The backward error where bounds are 0 and infinity and every digit of q is meant; ``work`` has length 5 n."""
+    """The backward error where bounds are 0 and infinity and every digit of q is meant; ``work`` has length 6 n."""
     n = q.shape[0]
     for i in range(n):
         work[i] = 0.0

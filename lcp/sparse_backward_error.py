@@ -13,7 +13,7 @@ from lcp.arrays import Vector
 
 def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vector, z: Vector) -> float:
     """As the kernel, for M in CSR."""
-    from lcp.kernels.backward_error import DUST
+    from lcp.kernels.backward_error import TINY
 
     if not z.shape[0]:
         return 0.0
@@ -22,10 +22,10 @@ def sparse_backward_error(M: Any, q: Vector, noise: Vector, lo: Vector, hi: Vect
         if not (np.isfinite(measured.w).all() and np.isfinite(measured.terms).all()):
             return float(np.inf)
         error = measured.error(noise, lo, hi, z)
-        kept = measured.without_dust(lo, hi, z) if error > DUST else z
-        if (kept == z).all():
+        kept, dropped = measured.without_dust(lo, hi, z) if error > TINY else (z, -1.0)
+        if dropped < 0.0:
             return error
-        return min(error, max(DUST, _Measured.of(M, q, noise, lo, hi, kept).error(noise, lo, hi, kept)))
+        return min(error, max(dropped, _Measured.of(M, q, noise, lo, hi, kept).error(noise, lo, hi, kept)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class _Measured:
             column = np.ascontiguousarray(columns.data[place])[:, None]
             low, high = (
                 reach(column, 0, *pair, noise[rows], terms[rows], loads[rows])
-                for pair in ((above[i], lo[i]), (below[i], hi[i]))
+                for pair in ((above[i], lo[i], hi[i] - lo[i]), (below[i], hi[i], hi[i] - lo[i]))
             )
             worst = max(worst, abs(max(high, min(low, np.copysign(part[i], w[i])))))
         return float(worst)
@@ -104,8 +104,8 @@ class _Measured:
         whole[row[~heard[column]]] = False
         return whole
 
-    def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> Vector:
-        """z with its dust put to zero."""
+    def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> tuple[Vector, float]:
+        """z with its dust put to zero, and the largest part of a row that this was; negative where there was none."""
         from lcp.kernels.backward_error import DUST, EXCUSABLE
 
         load = self.loads[self.row]
@@ -120,5 +120,6 @@ class _Measured:
             kept = dust.copy()
             kept[self.column[~small & full[self.row]]] = False
             if (kept == dust).all():
-                return np.where(dust, 0.0, z)
+                parts = (self.size / self.terms[self.row])[dust[self.column] & full[self.row]]
+                return np.where(dust, 0.0, z), float(parts.max(initial=-1.0))
             dust = kept

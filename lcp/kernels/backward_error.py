@@ -25,7 +25,9 @@ HEARD: Final = 2.0**-20
 # What an unknown taken for zero counts for in a row without load, and a miss there of unknowns that may have run away.
 LOADLESS: Final = 2.0**10
 # Part of the terms of a row below which one of them is dust.
-DUST: Final = 2.0**-40
+DUST: Final = 2.0**-34
+# Error from which on it is worth while to look for dust.
+TINY: Final = 1e-14
 
 
 @kernel(inline=True)
@@ -38,8 +40,12 @@ def share(x: float, terms: float, load: float) -> float:
 
 
 @kernel
-def reach(M: Floats, i: int, way: float, bound: float, noise: Floats, terms: Floats, loads: Floats) -> float:
+def reach(
+    M: Floats, i: int, way: float, bound: float, room: float, noise: Floats, terms: Floats, loads: Floats
+) -> float:
     """What moving unknown i by ``way``, onto a bound, does to the rows or, if less, to the bound; with its sign.
+
+    Where there are two bounds, the room between them is a measure as well, and must not be spoilt.
 
     An unknown that no row knows is never negligible.
     """
@@ -58,6 +64,8 @@ def reach(M: Floats, i: int, way: float, bound: float, noise: Floats, terms: Flo
         most = np.inf
     if bound != 0.0:
         most = min(most, size / abs(bound))
+    if 0.0 < room < np.inf:
+        most = min(most, size / room) if size <= EXCUSABLE * room else max(most, size / room)
     return most if way > 0.0 else -most
 
 
@@ -99,8 +107,8 @@ def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
 
 
 @kernel(inner=True)
-def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads: Floats, kept: Floats) -> bool:
-    """Fill ``kept`` with z without its dust; whether there was any.
+def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads: Floats, kept: Floats) -> float:
+    """Fill ``kept`` with z without its dust; the largest part of a row that this was, negative where there was none.
 
     Dust is an unknown that is dust in some row, and in all others but those that have no load and hold nothing else: a
     contact that carries nothing leaves 1e-30 in the row of its cone, where all terms are as small.
@@ -114,8 +122,10 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
                 if 0.0 < x <= min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf):
                     kept[j] = 0.0
     changed = True
+    most = -1.0
     while changed:
         changed = False
+        most = -1.0
         for k in range(n):
             empty = loads[k] == 0.0
             for j in range(n):
@@ -127,10 +137,9 @@ def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads
                     if kept[j] != z[j] and x > limit:
                         kept[j] = z[j]
                         changed = True
-    for j in range(n):
-        if kept[j] != z[j]:
-            return True
-    return False
+                    elif kept[j] != z[j] and x > 0.0:
+                        most = max(most, x / terms[k])
+    return most
 
 
 @kernel(inner=True)
@@ -178,8 +187,9 @@ def error_of(
         below = z[i] - hi[i]
         if row > worst or above < 0.0 or below > 0.0:
             row = row if w[i] > 0.0 else -row
-            low = reach(M, i, above, lo[i], noise, terms, loads)
-            high = reach(M, i, below, hi[i], noise, terms, loads)
+            room = hi[i] - lo[i]
+            low = reach(M, i, above, lo[i], room, noise, terms, loads)
+            high = reach(M, i, below, hi[i], room, noise, terms, loads)
             worst = max(worst, abs(max(high, min(low, row))))
     return worst
 
@@ -198,6 +208,8 @@ def backward_error(
     kept = work[2 * n : 3 * n]
     heard = work[3 * n : 4 * n]
     error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
-    if DUST < error < np.inf and drop_dust(M, lo, hi, z, terms, loads, kept):
-        error = min(error, max(DUST, error_of(M, q, noise, lo, hi, kept, w, terms, loads, heard)))
+    if TINY < error < np.inf:
+        dropped = drop_dust(M, lo, hi, z, terms, loads, kept)
+        if dropped >= 0.0:
+            error = min(error, max(dropped, error_of(M, q, noise, lo, hi, kept, w, terms, loads, heard)))
     return error

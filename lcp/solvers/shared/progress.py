@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, row_sizes
 from lcp.box import BoxLCP, bounds_of
 from lcp.method import Method, Request
 from lcp.problem import LCP
@@ -38,6 +39,9 @@ class Progress:
     z: Vector = field(init=False)
     # The choice of active bounds whose basic point was tried last.
     tried: bytes = field(default=b"", init=False)
+    # Unknowns in no row: the bound that the sign of w admits is right, and what is left short of it has no size to be
+    # judged by.
+    _unseen: NDArray[np.intp] = field(init=False)
     _solved: bool = field(default=False, init=False)
     _solved_at: int = field(default=0, init=False)
     _accurate: bool = field(default=False, init=False)
@@ -50,6 +54,7 @@ class Progress:
         self.z = self.box.original(self.box.start(None))
         if not np.isfinite(self.z).all():
             self.z = np.clip(np.zeros(self.problem.n), *bounds_of(self.problem))
+        self._unseen = np.flatnonzero(row_sizes(self.problem._M.T) == 0.0)
         self._recorder = TraceRecorder(self.trace)
         self._deadline = time.monotonic() + self.time_limit
 
@@ -95,6 +100,10 @@ class Progress:
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False
+        if self._unseen.shape[0]:
+            w = self.problem._M[self._unseen] @ z + self.problem._q[self._unseen]
+            bound = np.where(w > 0.0, *(bound[self._unseen] for bound in bounds_of(self.problem)))
+            z[self._unseen] = np.where((w != 0.0) & np.isfinite(bound), bound, z[self._unseen])
         residual = measure(self.problem, z)[0]
         if record:
             self._recorder.add(self.iterations, residual.natural_map)

@@ -232,7 +232,10 @@ class Search:
             return z
         refined = refine(self._problem, z, self._tolerance, rounds=1)
         K, k, _ = stacked(self._problem)
-        if refined is None and (K @ z + k >= -_WRONG * (np.abs(K) @ np.abs(z) + np.abs(k)))[z.shape[0] - self._n :].all():
+        if (
+            refined is None
+            and (K @ z + k >= -_WRONG * (np.abs(K) @ np.abs(z) + np.abs(k)))[z.shape[0] - self._n :].all()
+        ):
             # Its signs are right to rounding, its residual is not: whether it is a solution stays open, and with it any
             # proof that there is none.
             self._complete = False

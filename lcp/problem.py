@@ -87,7 +87,7 @@ class LCP(AffineRows):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.
-        return type(self), (self._M, self._q, self._noise)
+        return type(self), (self._M, self._q, *(() if self._noise is None else (self._noise,)))
 
     def __repr__(self) -> str:
         return f"LCP(n={self.n}, {'sparse' if self.sparse else 'dense'})"

@@ -1,4 +1,4 @@
-"""The backward error of `lcp.kernels.backward_error` for a matrix in compressed rows: the same rules, entry by entry."""
+"""The backward error of `lcp.kernels.backward_error` for compressed rows: the same rules, entry by entry."""
 
 from __future__ import annotations
 

@@ -43,15 +43,16 @@ from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
 
-
-# What a rate is not known better than to, of the largest rate of the problem: both are sums over the same velocities.
-_NOISE = 64.0 * float(np.finfo(np.float64).eps)
+# What a rate is not known better than to, of the largest rate of the problem. Rates are sums over the same velocities,
+# which loses a few roundings, and gaps over h, which loses many more: positions of 1 m over a step of 1 ms leave 1e-13
+# m/s, and where contacts are redundant these contradict one another.
+_NOISE = 2.0**-30
 
 
 def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray) -> lcp.LCP:
     """The LCP with what its q is known to; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
 
-    A tangential rate of 1e-16 beside velocities of one stands for zero. Rows of friction cones have no rate; where a
+    A tangential rate of 1e-16 beside falls of 1e-2 stands for zero. Rows of friction cones have no rate; where a
     row holds the room between two bounds of a force, the noise of a rate is no more than a formality.
     """
     from contactlab.formulation.kernels.boxed_rows import boxed_variables

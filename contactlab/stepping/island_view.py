@@ -116,7 +116,9 @@ class IslandView:
             return self._cones().solve(stepper.lcp_solver, stepper.tolerance)
         nbox = int(self.control.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
-        return lcp.solve(stated_lcp(M, q, lo, hi), stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
+        return lcp.solve(
+            stated_lcp(M, q, lo, hi), stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance
+        )
 
     def write(self, result: lcp.Result | lcp.FrictionResult) -> None:
         """Write a solution where the loop goes on from."""

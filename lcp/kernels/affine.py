@@ -6,8 +6,6 @@ is empty. One type serves both, so that every method is compiled once.
 
 from __future__ import annotations
 
-import numpy as np
-
 from lcp.kernels import Floats, Ints, kernel
 
 Matrix = tuple[Floats, Ints, Ints, Floats]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import SOLVED, STALLED
-from lcp.kernels.lemke import PIVOTS, lemke
 from lcp.kernels.final_basis import plain_error
+from lcp.kernels.lemke import PIVOTS, lemke
 from lcp.kernels.residuals import GAP, lcp_residuals
 
 

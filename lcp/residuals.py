@@ -127,7 +127,8 @@ def measure(problem: Problem, z: NDArray[np.float64]) -> tuple[Residuals, NDArra
     w = np.empty(problem.n)
     out = np.empty(SIZE)
     lcp_residuals(matrix, q, z, w, out)
-    return Residuals(*out[: GAP + 1].tolist(), backward_error(problem, z)), w
+    measures: list[float] = [*out[: GAP + 1].tolist(), backward_error(problem, z)]
+    return Residuals(*measures), w
 
 
 def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:

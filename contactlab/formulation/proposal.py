@@ -90,8 +90,8 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     if found == 0:
         return None
     # The kernel has judged in the step's own units; the backward error is told beside.
-    error = lcp.residuals(formed.problem, z).backward_error
-    residual = lcp.Residuals(*out[: GAP + 1].tolist(), error)
+    measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(formed.problem, z).backward_error]
+    residual = lcp.Residuals(*measures)
     kind = "forces selected" if selected else "forces near z0"
     detail = "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
     z.flags.writeable = False

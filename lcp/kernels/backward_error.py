@@ -100,10 +100,10 @@ def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> N
 @kernel(inner=True)
 def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
     """Whether every unknown with a say in a row is marked: z has not run away along a direction that no load knows."""
+    whole = True
     for j in range(z.shape[0]):
-        if heard[j] == 0.0 and abs(source[j] * z[j]) > HEARD * terms:
-            return False
-    return True
+        whole = whole and (heard[j] != 0.0 or abs(source[j] * z[j]) <= HEARD * terms)
+    return whole
 
 
 @kernel(inner=True)

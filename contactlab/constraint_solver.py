@@ -66,7 +66,7 @@ class ConstraintSolver(ForceHelpers):
         `lcp.default_friction_solver()` if not given.
 
     tolerance : float, optional
-        Bound on the scaled residual of the LCP, or on the residuals of the cone's problem; a friction backend has its
+        Bound on the backward error of the LCP, or on the residuals of the cone's problem; a friction backend has its
         own.
 
     friction : str, optional

@@ -76,7 +76,7 @@ def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float =
     max_n
         Limit on n: 2^n bases are tried.
     tolerance
-        Bound on the scaled residual of what is called a solution.
+        Bound on the backward error of what is called a solution.
 
     Raises
     ------

@@ -71,6 +71,8 @@ class _Measured:
         part[spoilt] = np.maximum(part[spoilt], miss[spoilt] / loads[spoilt])
         part[(loads == 0.0) & run_away] *= LOADLESS
         above, below = z - lo, z - hi
+        # What rests on the bound that the sign of its row asks for has nothing to answer for.
+        part[((above == 0.0) & (w > 0.0)) | ((below == 0.0) & (w < 0.0))] = 0.0
         columns = None
         worst = 0.0
         # From the largest on: most others cannot be worse than what is found then.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,8 @@ def test_the_noise_of_a_load_is_not_held_against_an_answer() -> None:
     assert lcp.residuals(lcp.LCP(M, q, [0.0, 1e-11]), z).backward_error == 0.0
     # A miss beyond the noise counts as ever.
     assert lcp.residuals(lcp.LCP(M, q, [0.0, 1e-11]), [1.0, 0.5]).backward_error > 0.3
+    kept = pickle.loads(pickle.dumps(lcp.LCP(M, q, [0.0, 1e-11])))
+    np.testing.assert_array_equal(kept.noise, [0.0, 1e-11])
     with pytest.raises(lcp.ProblemError, match=r"noise\[1\] = -1.0 is negative"):
         lcp.LCP(M, q, [0.0, -1.0])
     with pytest.raises(lcp.ProblemError, match="noise must have length 2"):

@@ -1,6 +1,6 @@
 """How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
 
-Always on the original data; the kernel that measures a plain LCP also judges inside the compiled loops.
+Always on the original data, by the backward error; compiled steps accept by measures in their own units.
 """
 
 from __future__ import annotations

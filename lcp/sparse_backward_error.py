@@ -92,18 +92,21 @@ class _Measured:
 
     def _all_heard(self) -> NDArray[np.bool_]:
         """Rows in which every unknown with a say is of a size that loads determine."""
+        from scipy import sparse
+        from scipy.sparse.csgraph import connected_components
+
         from lcp.kernels.backward_error import HEARD
 
         has_say = self.size > HEARD * self.terms[self.row]
         row, column = self.row[has_say], self.column[has_say]
-        known, heard = self.loads > HEARD * self.terms, np.zeros(self.w.shape[0], dtype=bool)
-        count = -1
-        while count < np.count_nonzero(heard):
-            count = int(np.count_nonzero(heard))
-            heard[column[known[row]]] = True
-            known[row[heard[column]]] = True
-        whole = np.ones(self.w.shape[0], dtype=bool)
-        whole[row[~heard[column]]] = False
+        n = self.w.shape[0]
+        # Rows and unknowns, joined where one has a say in the other: a load reaches all that hang together.
+        joined = sparse.coo_array((np.ones(row.shape[0]), (row, n + column)), shape=(2 * n, 2 * n))
+        part = connected_components(joined, directed=False)[1]
+        reached = np.zeros(2 * n, dtype=bool)
+        reached[part[:n][self.loads > HEARD * self.terms]] = True
+        whole = np.ones(n, dtype=bool)
+        whole[row[~reached[part[n + column]]]] = False
         return whole
 
     def without_dust(self, lo: Vector, hi: Vector, z: Vector) -> tuple[Vector, float]:

@@ -77,9 +77,13 @@ def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> N
         heard[j] = 1.0 if z[j] == 0.0 else 0.0
     first = True
     changed = True
+    forward = False
     while changed:
         changed = False
-        for k in range(n):
+        forward = not forward
+        for step in range(n):
+            # To and fro: along a chain of rows one sweep goes all the way.
+            k = step if forward else n - 1 - step
             least = HEARD * terms[k]
             known = loads[k] > least
             missing = False

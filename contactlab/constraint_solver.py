@@ -66,7 +66,7 @@ class ConstraintSolver(ForceHelpers):
         `lcp.default_friction_solver()` if not given.
 
     tolerance : float, optional
-        Bound on the scaled residual of the LCP, or on the residuals of the cone's problem; a friction backend has its
+        Bound on the backward error of the LCP, or on the residuals of the cone's problem; a friction backend has its
         own.
 
     friction : str, optional
@@ -140,7 +140,7 @@ class ConstraintSolver(ForceHelpers):
         result: lcp.Result | LinearResult
         if data.use_complementarity_problem_solver:
             formed = form_acceleration_lcp(data)
-            problem = lcp.LCP(formed.MM, formed.qq)
+            problem = formed.problem
             start = None if z0 is None else _start(z0, problem.n, "nc + 2 nr + nns + nl")
             solver: Any = self.lcp_solver
             if isinstance(solver, FrictionBackend):
@@ -251,7 +251,7 @@ class ConstraintSolver(ForceHelpers):
                 answer = solver.solve_contacts(formed, z0=start)
                 what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
             else:
-                problem = lcp.LCP(formed.MM, formed.qq)
+                problem = formed.problem
                 tries = selects or h is not None
                 result = proposed(formed, start, self.tolerance, selects) if tries else None
                 if result is None:

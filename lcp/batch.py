@@ -80,8 +80,7 @@ class BatchResult:
         i %= len(self)
         if i in self._singles:
             return self._singles[i]
-        a, b, c, d, e, f, g, h = self._measures[i].tolist()
-        residual = Residuals(a, b, c, d, e, f, g, bool(h))
+        residual = Residuals(*self._measures[i].tolist())
         status, pivots = self.status[i], int(self.iterations[i])
         attempt = Attempt(self.solver, status, pivots, residual)
         return Result(
@@ -160,7 +159,7 @@ def solve_batch(
         status = table[codes]
     else:
         z, w = np.zeros((B, n)), np.zeros((B, n))
-        iterations, measures = np.zeros(B, dtype=np.int64), np.zeros((B, 8))
+        iterations, measures = np.zeros(B, dtype=np.int64), np.zeros((B, 7))
         status, left = np.empty(B, dtype=object), np.arange(B)
     method = default_solver() if solver is None else solver
 
@@ -176,8 +175,7 @@ def solve_batch(
             singles[b] = single
             z[b], w[b], status[b], iterations[b] = single.z, single.w, single.status, single.iterations
             r = single.residual
-            limits = (r.natural_limit, float(r.rounding_decided))
-            measures[b] = (r.natural_map, r.scaled, r.fischer_burmeister, r.min_z, r.min_w, r.gap, *limits)
+            measures[b] = (r.natural_map, r.scaled, r.fischer_burmeister, r.min_z, r.min_w, r.gap, r.backward_error)
     z.flags.writeable = False
     w.flags.writeable = False
     used = method if solver is not None else Lemke()
@@ -213,13 +211,14 @@ def _run_lemke(
     """All problems through the compiled batch: z, w, codes, pivots, measures."""
     from lcp.kernels import lemke as k
     from lcp.kernels.batch import lemke_batch
-    from lcp.kernels.residuals import SIZE
+    from lcp.kernels.residuals import GAP, SIZE
 
     B, n = q.shape
     z, w = np.zeros((B, n)), np.zeros((B, n))
     codes, pivots = np.zeros(B, dtype=np.int64), np.zeros(B, dtype=np.int64)
     measures = np.zeros((B, SIZE))
     options = solver.kernel_options(tolerance)
+    options[k.FREE_OF_UNITS] = 1.0
     starts = q if z0 is None else z0
 
     def portion(start: int, stop: int) -> None:
@@ -229,7 +228,7 @@ def _run_lemke(
         lemke_batch(M, q, starts, has_z0, options, tolerance, start, stop, wf, wi, info, z, w, codes, pivots, measures)
 
     _in_portions(portion, B, workers, _PORTION)
-    return z, w, codes, pivots, measures
+    return z, w, codes, pivots, np.ascontiguousarray(measures[:, : GAP + 2])
 
 
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:

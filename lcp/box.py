@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, bare_vector, read_only
 from lcp.errors import ProblemError
+from lcp.mixed import MLCP
 from lcp.problem import LCP, AffineRows
 
 
@@ -70,8 +71,10 @@ def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:
     return bare_vector(name, value, n)
 
 
-def bounds_of(problem: LCP | BoxLCP) -> tuple[Vector, Vector]:
-    """Lower and upper bounds of z: 0 and infinity of an `LCP`."""
+def bounds_of(problem: LCP | MLCP | BoxLCP) -> tuple[Vector, Vector]:
+    """Lower and upper bounds of z: 0 and infinity of an `LCP`; of an `MLCP` those of (u, y), u having none."""
     if isinstance(problem, BoxLCP):
         return problem.lo, problem.hi
+    if isinstance(problem, MLCP):
+        return np.repeat([-np.inf, 0.0], [problem.n_free, problem.n]), np.full(problem.n_free + problem.n, np.inf)
     return np.zeros(problem.n), np.full(problem.n, np.inf)

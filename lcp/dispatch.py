@@ -74,7 +74,11 @@ def _densified(problem: LCP | BoxLCP, solver: Any, request: Request) -> Claim:
         )
         return Claim(np.zeros(problem.n), Status.UNSUITABLE, 0, detail)
     M = problem._M.toarray()
-    dense = LCP(M, problem._q) if isinstance(problem, LCP) else BoxLCP(M, problem._q, problem.lo, problem.hi)
+    dense: LCP | BoxLCP
+    if isinstance(problem, LCP):
+        dense = LCP(M, problem._q, problem._noise)
+    else:
+        dense = BoxLCP(M, problem._q, problem.lo, problem.hi)
     claim = claim_of(dense, solver, request)
     return replace(claim, detail=_joined_words(claim.detail, f"M made dense ({size / 2**20:.1f} MiB)"))
 

@@ -24,6 +24,8 @@ from lcp.scaling import balanced_scales
 
 _CHUNK = 4096
 _RANK_TOLERANCE = 1e-11
+# Part of its terms by which a row that is negative is so beyond doubt.
+_WRONG = 1e-6
 # Linear programs spent on singular bases of two or more directions, and singular bases looked at.
 _PROGRAMS = 2000
 _SINGULAR = 20000
@@ -74,7 +76,7 @@ def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float =
     max_n
         Limit on n: 2^n bases are tried.
     tolerance
-        Bound on the scaled residual of what is called a solution.
+        Bound on the backward error of what is called a solution.
 
     Raises
     ------
@@ -229,7 +231,11 @@ class Search:
         if verified(self._problem, z, self._tolerance):
             return z
         refined = refine(self._problem, z, self._tolerance, rounds=1)
-        if refined is None:
+        K, k, _ = stacked(self._problem)
+        if (
+            refined is None
+            and (K @ z + k >= -_WRONG * (np.abs(K) @ np.abs(z) + np.abs(k)))[z.shape[0] - self._n :].all()
+        ):
             # Its signs are right to rounding, its residual is not: whether it is a solution stays open, and with it any
             # proof that there is none.
             self._complete = False

@@ -59,6 +59,9 @@ class LCP(AffineRows):
         Matrix (n, n), dense or scipy.sparse. Copied; integer and float32 input become float64.
     q
         Vector (n,). Copied.
+    noise
+        How far each entry of q may be from what it stands for, (n,) and >= 0, where its maker knows: a verdict takes
+        no notice of less. None where every digit of q is meant.
 
     Raises
     ------
@@ -70,12 +73,21 @@ class LCP(AffineRows):
     R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), definition 1.1.1.
     """
 
-    def __init__(self, M: Any, q: ArrayLike) -> None:
+    noise: Vector | None
+    _noise: Vector | None = field(repr=False)
+
+    def __init__(self, M: Any, q: ArrayLike, noise: ArrayLike | None = None) -> None:
         self._set_rows(M, q)
+        known = None if noise is None else checked_vector("noise", noise, self.n)
+        if known is not None and (known < 0.0).any():
+            i = int(np.argmax(known < 0.0))
+            raise ProblemError(f"noise[{i}] = {known[i]} is negative")
+        object.__setattr__(self, "_noise", known)
+        object.__setattr__(self, "noise", None if known is None else read_only(known))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies are made anew: field by field, M and _M would be two arrays and the first of them writable.
-        return type(self), (self._M, self._q)
+        return type(self), (self._M, self._q, *(() if self._noise is None else (self._noise,)))
 
     def __repr__(self) -> str:
         return f"LCP(n={self.n}, {'sparse' if self.sparse else 'dense'})"

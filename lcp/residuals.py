@@ -1,6 +1,6 @@
 """How well a vector solves a problem, plain, mixed or boxed: the one place where "solved" is decided.
 
-Always on the original data; the kernel that measures a plain LCP also judges inside the compiled loops.
+Always on the original data, by the backward error; compiled steps accept by measures in their own units.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import checked_vector, row_sizes
-from lcp.box import BoxLCP
+from lcp.box import BoxLCP, bounds_of
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.problem import LCP, kernel_arrays
-from lcp.rounding import summed_map
+from lcp.sparse_backward_error import sparse_backward_error
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
@@ -30,6 +30,11 @@ class Residuals:
 
     Attributes
     ----------
+    backward_error
+        The one that decides: by what part of themselves M, q (beyond its ``noise``) and bounds have to change for z,
+        its negligible entries put onto their bounds, to be exact. Other units of rows or unknowns leave it as it is.
+        With s = |M| |z| + |q|, of each pair the lesser counts of |w_i| / s_i and max_k |M_ki z_i| / s_k; see
+        ``docs/theory/certificates.md``.
     natural_map
         max_i |min(z_i, w_i)|.
     scaled
@@ -40,19 +45,10 @@ class Residuals:
         Smallest entries (boxed: ``min_z`` is the smallest distance to a bound, negative outside).
     gap
         |z . w| (boxed: sum of |w_i| times the distance to the bound that admits its sign, or 1 where there is none).
-    natural_limit
-        What ``natural_map`` must not exceed: 1e-8 max(1, |q|), which a row that misses it may exceed by rounding, up to
-        64 eps (|q_i| + sum_j |M_ij z_j|), but not by more than |q_i| / 1000 of a load of its own; where all loads are
-        small a row may miss 1e-6 |q| at most. The limit given is the largest that was needed or, if one was missed, the
-        smallest of those. See `lcp.rounding`.
-    rounding_decided
-        Whether only rounding admits this natural map.
     equations
         max |A u + X1 y + a|; 0 where there are no equations.
     equations_scaled
         The same with row i in units of |a_i| + max_j |A_ij| max_j |u_j| + max_j |X1_ij| max_j |y_j|.
-    equations_limit
-        What ``equations`` must not exceed, formed as ``natural_limit``.
     """
 
     natural_map: float
@@ -61,16 +57,13 @@ class Residuals:
     min_z: float
     min_w: float
     gap: float
-    natural_limit: float
-    rounding_decided: bool
+    backward_error: float
     equations: float = 0.0
     equations_scaled: float = 0.0
-    equations_limit: float = 1e-8
 
     def solved(self, tolerance: float = DEFAULT_TOLERANCE) -> bool:
-        """Whether these measures make a solution: every scaled one <= tolerance, every other <= its limit."""
-        pairs = self.scaled <= tolerance and self.natural_map <= self.natural_limit
-        return pairs and self.equations_scaled <= tolerance and self.equations <= self.equations_limit
+        """Whether these measures make a solution: the backward error is within the tolerance."""
+        return self.backward_error <= tolerance
 
     @property
     def finite(self) -> bool:
@@ -78,10 +71,10 @@ class Residuals:
         return bool(np.isfinite(self.natural_map) and np.isfinite(self.equations))
 
     def text(self, tolerance: float) -> str:
-        """The measures beside their bounds; equations only where there are any to speak of."""
+        """The measures beside the bound; equations only where there are any to speak of."""
         text = (
-            f"scaled residual {self.scaled:.1e} (bound {tolerance:.0e}), natural map {self.natural_map:.1e} (bound "
-            f"{self.natural_limit:.1e})"
+            f"backward error {self.backward_error:.1e} (bound {tolerance:.0e}), scaled residual {self.scaled:.1e}, "
+            f"natural map {self.natural_map:.1e}"
         )
         if self.equations == 0.0:
             return text
@@ -89,8 +82,8 @@ class Residuals:
 
     @property
     def brief(self) -> str:
-        """The scaled residual and the natural map."""
-        return f"scaled={self.scaled:.1e}, natural_map={self.natural_map:.1e}"
+        """The backward error and the natural map."""
+        return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
 
 
 def residuals(problem: Problem, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
@@ -128,14 +121,29 @@ def measure(problem: Problem, z: NDArray[np.float64]) -> tuple[Residuals, NDArra
         return _measure_box(problem, z)
     if problem.sparse:
         return _measure_sparse(problem, z)
-    from lcp.kernels.residuals import SIZE, lcp_residuals
+    from lcp.kernels.residuals import GAP, SIZE, lcp_residuals
 
     matrix, q = kernel_arrays(problem)
     w = np.empty(problem.n)
     out = np.empty(SIZE)
     lcp_residuals(matrix, q, z, w, out)
-    a, b, c, d, e, f, g, h = out.tolist()
-    return Residuals(a, b, c, d, e, f, g, bool(h)), w
+    measures: list[float] = [*out[: GAP + 1].tolist(), backward_error(problem, z)]
+    return Residuals(*measures), w
+
+
+def backward_error(problem: Problem, z: NDArray[np.float64]) -> float:
+    """The backward error of a z of the right length, of an `MLCP` (u, y) in one vector."""
+    lo, hi = bounds_of(problem)
+    q, size = (problem._k if isinstance(problem, MLCP) else problem._q), z.shape[0]
+    noise = getattr(problem, "_noise", None)
+    noise = np.zeros(size) if noise is None else noise
+    if not isinstance(problem, MLCP) and problem.sparse:
+        return sparse_backward_error(problem._M, q, noise, lo, hi, z)
+    from lcp.kernels.backward_error import backward_error as kernel
+
+    # Writable copies: read-only arrays are another type to the kernels.
+    M = problem._K if isinstance(problem, MLCP) else problem._M
+    return float(kernel(M, q, noise, lo.copy(), hi.copy(), z.copy(), np.empty(size), np.empty(4 * size)))
 
 
 def verified(problem: Problem, z: NDArray[np.float64], tolerance: float) -> bool:
@@ -161,39 +169,25 @@ def _measure_mixed(problem: MLCP, x: NDArray[np.float64]) -> tuple[Residuals, ND
     w = rows[m:].copy()
     if not (np.isfinite(rows).all() and np.isfinite(x).all()):
         bad = np.inf
-        return Residuals(bad, bad, bad, -bad, -bad, bad, 1e-8, False, bad, bad, 1e-8), w
+        return Residuals(bad, bad, bad, -bad, -bad, bad, bad, bad, bad), w
     u_size, y_size = _largest(u), _largest(y)
-    in_u, in_y = row_sizes(problem._K[:, :m]) * u_size, row_sizes(problem._K[:, m:]) * y_size
-    size, largest = np.maximum(in_u, in_y), _largest(problem._k)
-    equations, missed, equations_limit, _ = summed_map(
-        problem._K[:m], problem.a, x, rows[:m], size[:m], largest, _equations
-    )
-    w, natural, natural_limit, decided = summed_map(
-        problem._K[m:], problem.x4, x, w, size[m:], largest, lambda w: (np.minimum(y, w), w <= y)
-    )
-    part = _relative(np.concatenate([equations, w]), np.abs(problem._k) + in_u + in_y)
+    unit = np.abs(problem._k) + row_sizes(problem._K[:, :m]) * u_size + row_sizes(problem._K[:, m:]) * y_size
+    part = _relative(rows, unit)
     y_part = y / y_size if y_size > 0.0 else np.zeros_like(y)
     with np.errstate(over="ignore"):
         gap = abs(float(y @ w))
     residual = Residuals(
-        natural_map=natural,
+        natural_map=_largest(np.minimum(y, w)),
         scaled=_largest(np.minimum(y_part, part[m:])),
         fischer_burmeister=_largest(y + w - np.hypot(y, w)),
         min_z=float(y.min()) if y.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=gap,
-        natural_limit=natural_limit,
-        rounding_decided=decided,
-        equations=missed,
+        backward_error=backward_error(problem, x),
+        equations=_largest(rows[:m]),
         equations_scaled=_largest(part[:m]),
-        equations_limit=equations_limit,
     )
     return residual, w
-
-
-def _equations(rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Of equations every row counts as it is."""
-    return rows, np.ones(rows.shape, dtype=bool)
 
 
 def _middle(low: NDArray[np.float64], w: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -207,36 +201,25 @@ def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
         w: NDArray[np.float64] = np.asarray(problem._M @ z + problem._q)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
         bad = np.inf
-        return Residuals(bad, bad, bad, -bad, -bad, bad, 1e-8, False), w
+        return Residuals(bad, bad, bad, -bad, -bad, bad, bad), w
     above, below = z - problem.lo, z - problem.hi
     z_size = _largest(z)
-    row_size = problem._row_size
-
-    def parts(w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        middle = _middle(above, w, below)
-        return middle, middle == w
-
-    # A bound that is not zero loads the rows too.
-    bounds = np.concatenate([problem.lo, problem.hi])
-    load = max(_largest(problem._q), _largest(row_size) * _largest(bounds[np.isfinite(bounds)]))
-    w, natural, natural_limit, decided = summed_map(problem._M, problem._q, z, w, row_size * z_size, load, parts)
     # A z of nothing but zeros has no size: the way to its nearest bound then is the unit.
     nearest = np.minimum(np.abs(above), np.abs(below))
     z_unit = np.maximum(z_size, np.where(np.isfinite(nearest), nearest, 0.0))
     safe = np.where(z_unit > 0.0, z_unit, 1.0)
-    w_part = _relative(w, np.abs(problem._q) + row_size * z_size)
+    w_part = _relative(w, np.abs(problem._q) + problem._row_size * z_size)
     room = np.where(w > 0.0, np.abs(above), np.abs(below))
     products = np.where(w == 0.0, 0.0, np.abs(w) * np.where(np.isfinite(room), room, 1.0))
     fischer = _fischer(above, _fischer(-below, -w) * -1.0)
     residual = Residuals(
-        natural_map=natural,
+        natural_map=_largest(_middle(above, w, below)),
         scaled=_largest(_middle(above / safe, w_part, below / safe)),
         fischer_burmeister=_largest(fischer),
         min_z=float(np.minimum(above, -below).min()) if z.size else 0.0,
         min_w=float(w.min()) if w.size else 0.0,
         gap=float(products.sum()),
-        natural_limit=natural_limit,
-        rounding_decided=decided,
+        backward_error=backward_error(problem, z),
     )
     return residual, w
 
@@ -253,30 +236,19 @@ def _measure_sparse(problem: LCP, z: NDArray[np.float64]) -> tuple[Residuals, ND
     M, q = problem._M, problem._q
     with np.errstate(invalid="ignore", over="ignore"):
         w: NDArray[np.float64] = M @ z + q
-    if problem.n == 0:
-        return Residuals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-8, False), w
-    row_size = problem._row_size
-    z_size = float(np.abs(z).max())
-    natural = natural_limit = np.inf
-    decided = False
-    if np.isfinite(w).all() and np.isfinite(z).all():
-        size = row_size * z_size
-        w, natural, natural_limit, decided = summed_map(
-            M, q, z, w, size, _largest(q), lambda w: (np.minimum(z, w), w <= z)
-        )
-    w_unit = np.abs(q) + row_size * z_size
-    z_part = z / z_size if z_size > 0.0 else np.zeros_like(z)
-    w_part = np.divide(w, w_unit, out=np.zeros_like(w), where=w_unit > 0.0)
-    with np.errstate(over="ignore", invalid="ignore"):
+        z_size = _largest(z)
+        scaled = np.minimum(z / z_size if z_size > 0.0 else z, _relative(w, np.abs(q) + problem._row_size * z_size))
         gap = abs(float(z @ w))
+    if not (np.isfinite(w).all() and np.isfinite(z).all()):
+        bad = np.inf
+        return Residuals(bad, bad, bad, -bad, -bad, bad, bad), w
     residual = Residuals(
-        natural_map=natural,
-        scaled=float(np.abs(np.minimum(z_part, w_part)).max()) if np.isfinite(natural) else np.inf,
-        fischer_burmeister=float(np.abs(z + w - np.hypot(z, w)).max()) if np.isfinite(natural) else np.inf,
-        min_z=float(z.min()),
-        min_w=float(w.min()),
+        natural_map=_largest(np.minimum(z, w)),
+        scaled=_largest(scaled),
+        fischer_burmeister=_largest(z + w - np.hypot(z, w)),
+        min_z=float(z.min()) if z.size else 0.0,
+        min_w=float(w.min()) if w.size else 0.0,
         gap=gap,
-        natural_limit=natural_limit,
-        rounding_decided=decided,
+        backward_error=backward_error(problem, z),
     )
     return residual, w

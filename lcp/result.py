@@ -167,7 +167,7 @@ class Result(Outcome[Residuals]):
     evidence
         What supports a failure: a `Ray`, a `Farkas` vector, an `Enumerated` list of bases.
     tolerance
-        The bound on the scaled residual that decided ``status``.
+        The bound on the backward error that decided ``status``.
     trace
         The `Trace` where ``trace=True`` was asked for and the solver keeps one.
     """

@@ -116,7 +116,7 @@ def solve(
         Start (n,), e.g. the solution of a neighbouring problem (the y of an `MLCP`), or the previous result, whose z
         y or r it then is (one that is not finite is no start). Solvers without warm start ignore it.
     tolerance
-        Bound on the scaled residual under which the result is called solved; 1e-9 if not given. Of friction problems
+        Bound on the backward error under which the result is called solved; 1e-9 if not given. Of friction problems
         that on both of their measures (`lcp.friction.residuals`); 1e-8 if not given.
     trace
         Keep one number per iteration where the solver can.

@@ -207,3 +207,16 @@ def test_a_step_that_is_no_positive_number_is_refused(h: Any) -> None:
     with pytest.raises(ProblemDataError) as caught:
         form_discretized_lcp(random_problem(0), h)
     assert caught.value.field == "h"
+
+
+def test_a_step_says_how_well_its_rates_are_known() -> None:
+    """Rows of rates by the largest of them, rows of cones not at all; the public path solves with what is said."""
+    data = random_problem(3)
+    formed = form_discretized_lcp(data, H)
+    problem = formed.problem
+    assert problem.noise is not None
+    rates = formed.qq != 0.0
+    np.testing.assert_array_equal(problem.noise[rates], 2.0**-30 * np.abs(formed.qq).max())
+    assert not problem.noise[~rates].any()
+    result = ConstraintSolver().solve_discretized_problem(data, H).result
+    assert result.residual.solved()

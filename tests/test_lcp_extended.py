@@ -235,9 +235,11 @@ def test_settling_moves_only_last_digits() -> None:
     problem = lcp.LCP(M, [-0.0001, -3.1234567012345, -3.1234567013])
     exactly = solve_basis_extended(problem, np.ones(3, dtype=bool))
     assert exactly is not None
-    assert not lcp.residuals(problem, exactly).solved()
+    rounded = lcp.residuals(problem, exactly).natural_map
+    assert rounded > 1e-3 * 0.0001
     found = settle(problem, exactly, 1e-9)
     assert found is not None
     assert lcp.residuals(problem, found).solved()
+    assert lcp.residuals(problem, found).natural_map < 0.1 * rounded
     assert abs(found - exactly).max() <= 1e-6
     assert settle(problem, np.zeros(3), 1e-9) is None

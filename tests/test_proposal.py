@@ -50,7 +50,7 @@ def test_a_proposal_solves_the_lcp_by_the_dense_measures_too(name, selected):
         if result is None:
             continue
         met += 1
-        dense = lcp.residuals(lcp.LCP(formed.MM, formed.qq), result.z)
+        dense = lcp.residuals(formed.problem, result.z)
         size = np.abs(formed.qq) + np.abs(formed.MM) @ np.abs(result.z)
         np.testing.assert_allclose(result.w, formed.MM @ result.z + formed.qq, rtol=0, atol=1e-14 * (1.0 + size.max()))
         assert dense.natural_map == pytest.approx(result.residual.natural_map, abs=1e-14 * (1.0 + size.max()))

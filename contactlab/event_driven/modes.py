@@ -128,7 +128,7 @@ def _solve(
     contacts = tuple(name for name, jam in zip(names, jammed, strict=True) if jam)
     count = -1
     if contacts and len(formed.qq) <= _ENUMERABLE:
-        enumerated = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq), max_n=_ENUMERABLE)
+        enumerated = lcp.enumerate_solutions(formed.problem, max_n=_ENUMERABLE)
         if enumerated.complete and not enumerated.continuum:
             count = len(enumerated.solutions)
     try:

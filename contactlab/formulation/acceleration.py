@@ -28,8 +28,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import lcp
 from contactlab.formulation.blocks import UnilateralRows, unilateral_rows
-from contactlab.formulation.discretized import recover_forces
+from contactlab.formulation.discretized import recover_forces, stated_lcp
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData
 
@@ -54,6 +55,11 @@ class AccelerationLCP:
     qq: FloatArray
     rows: UnilateralRows
     data: ConstraintAccelProblemData
+
+    @property
+    def problem(self) -> lcp.LCP:
+        """MM and qq as a problem that states how well qq is known."""
+        return stated_lcp(self.MM, self.qq, np.zeros(0), np.zeros(0))
 
     def unpack(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) of an LCP vector (n,)."""

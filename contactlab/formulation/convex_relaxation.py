@@ -61,7 +61,7 @@ class ConvexRelaxation:
         at = ContactLayout.of(formed)
         MM = formed.MM.copy()
         MM[at.normals, at.slacks] = -MM[at.slacks, at.normals].T
-        problem = lcp.LCP(MM, formed.qq)
+        problem = lcp.LCP(MM, formed.qq, formed.problem.noise)
         result = verified(problem, self, partial(self._claim, problem, at, z0))
         relaxed = bool((_Cone.of(formed.MM, at).slope > 0.0).any())
         return FrictionAnswer(problem, result, relaxed, ("normal_complementarity",) if relaxed else ())

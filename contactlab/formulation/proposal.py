@@ -112,13 +112,16 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
 
     The kernels, and with them every bit, are those of the compiled step.
     """
+    from lcp.kernels.residuals import GAP
+
     clock = time.perf_counter()
     found = _found(formed, z0, tolerance, selected, False)
     if found is None:
         return None
     z, w, out, detail = found
-    natural, scaled, fischer, min_z, min_w, gap, limit, rounding = out.tolist()
-    residual = lcp.Residuals(natural, scaled, fischer, min_z, min_w, gap, limit, bool(rounding))
+    # The kernel has judged in the step's own units; the backward error is told beside.
+    measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(formed.problem, z).backward_error]
+    residual = lcp.Residuals(*measures)
     z.flags.writeable = False
     w.flags.writeable = False
     solver = Proposal()

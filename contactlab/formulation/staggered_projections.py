@@ -75,12 +75,12 @@ class StaggeredProjections:
     def solve_contacts(self, formed: DiscretizedLCP, *, z0: FloatArray | None = None) -> FrictionAnswer:
         """Forces at the end of the rounds, verified on Coulomb's LCP, or as relaxed ones on the nearby problem."""
         at = ContactLayout.of(formed)
-        problem = lcp.LCP(formed.MM, formed.qq)
+        problem = formed.problem
         clock = time.perf_counter()
         claim, lag = self._alternate(problem, at, z0)
         result, relaxed = verified(problem, self, lambda: claim), False
         if claim.status is lcp.Status.SOLVED and not result.solved:
-            problem, relaxed = lcp.LCP(formed.MM, formed.qq + lag), True
+            problem, relaxed = lcp.LCP(formed.MM, formed.qq + lag, problem.noise), True
             result = verified(problem, self, lambda: claim)
         result = replace(result, solve_time=time.perf_counter() - clock)
         return FrictionAnswer(problem, result, relaxed, _LAGGING if relaxed else ())

@@ -148,7 +148,7 @@ def uniqueness(
     formed = form_impact_lcp(data)
     if len(formed.qq) > max_n:
         return None, None
-    listed = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq), max_n=max_n)
+    listed = lcp.enumerate_solutions(formed.problem, max_n=max_n)
     if not listed.complete:
         return None, None
     velocities = [recover_forces(1.0, formed.rows, data.blocks(), z.copy())[1] for z in listed.solutions]

@@ -99,7 +99,7 @@ def painleve_scan(
     for i, angle in enumerate(theta):
         for j, mu in enumerate(friction):
             formed = form_acceleration_lcp(_sliding_rod(angle, mu, kappa, spin, gravity, half_length))
-            listed = lcp.enumerate_solutions(lcp.LCP(formed.MM, formed.qq))
+            listed = lcp.enumerate_solutions(formed.problem)
             counts[i, j] = -1 if listed.continuum or not listed.complete else len(listed.solutions)
     return PainleveMap(theta, friction, counts, kappa, spin, gravity, half_length)
 

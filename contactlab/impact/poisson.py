@@ -85,7 +85,7 @@ class Poisson(OrderedLaw):
         qq = formed.qq.copy()
         cones = slice(b.nc + 2 * b.nr, 2 * b.nc + 2 * b.nr)
         qq[cones] += b.mu * push[: b.nc]
-        restitution = lcp.LCP(formed.MM, qq)
+        restitution = lcp.LCP(formed.MM, qq, formed.problem.noise)
         result = lcp.solve(restitution, self.solver)
         packed, v_plus = recover_forces(1.0, formed.rows, second.blocks(), result.z.copy())
         if not result.solved:

@@ -163,7 +163,7 @@ def _solved_again(
     """Solve a problem again."""
     assert base.h is not None
     formed = form_discretized_lcp(problem, base.h)
-    contact_problem: Any = form_cone_problem(formed).problem if friction == "cone" else lcp.LCP(formed.MM, formed.qq)
+    contact_problem: Any = form_cone_problem(formed).problem if friction == "cone" else formed.problem
     return _explained(base, problem, lcp.solve(contact_problem, solver))
 
 

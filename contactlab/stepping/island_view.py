@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import lcp
 from contactlab.formulation.cone import ConeProblem, cone_problem
+from contactlab.formulation.discretized import stated_lcp
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.joint_layout import Joints
@@ -116,8 +117,11 @@ class IslandView:
             cones, z0 = self._cones(), self.warm_start()
             start = None if z0 is None else cones.start(z0)
             return lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance)
-        problem = lcp.LCP(M.copy(), q.copy())
-        return lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
+        nbox = int(self.control.nbox)
+        lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
+        return lcp.solve(
+            stated_lcp(M, q, lo, hi), stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance
+        )
 
     def write(self, result: lcp.Result | lcp.FrictionResult) -> None:
         """Write a solution where the loop goes on from."""

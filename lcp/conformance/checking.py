@@ -37,7 +37,7 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     solver
         An object with ``solve(problem, *, z0, tolerance, trace) -> lcp.Claim``. See `lcp.Solver`.
     tolerance
-        Bound on the scaled residual under which an answer counts as solved.
+        Bound on the backward error under which an answer counts as solved.
     problems, seed
         Random problems per class, and what they are drawn from.
 
@@ -83,7 +83,7 @@ def _solved(solver: Any, problem: Any, tolerance: float, z0: Any = None) -> tupl
         return None, f"raised {type(error).__name__}: {error}"
     plain = isinstance(problem, LCP)
     if plain and witness.claim is not None and witness.claim.status is Status.SOLVED and not result.solved:
-        return result, f"claimed to be solved, scaled residual {result.residual.scaled:.1e}"
+        return result, f"claimed to be solved, backward error {result.residual.backward_error:.1e}"
     return result, ""
 
 

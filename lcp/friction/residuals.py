@@ -10,7 +10,11 @@ and a force that is wrong altogether leaves next to nothing.
 w r - P_K(w r - u_hat) by ||q||, all of it velocities. Other units of force, velocity or time leave it as it is. Both
 are summed in `lcp.kernels.cone_measures`, to which a compiled step gives its own rows.
 
-SOLVED asks both to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
+``contact`` asks each contact by itself, free of units, what a difference r - u_hat loses where r is large: -u_N and the
+power |r . u_hat| / |r| in units of the terms |W| |r| + |q| of its own rows; of a force that is small beside what would
+stop the contact, no more than that.
+
+SOLVED asks all to be within the tolerance, or within what rounding leaves: of ``fclib``, rounding of W r + q and of r
 itself (where r is large against q, u is lost in r - u); of ``scaled``, rounding of W r + q and w r, but never above
 `ROUGHEST`: forces that grow without bound must not pass as rounded ones.
 """
@@ -22,6 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.friction.cone import de_saxce
 from lcp.friction.problem import FrictionProblem
 
 #: Bound on both measures where none is given.
@@ -47,6 +52,8 @@ class FrictionResiduals:
         Largest |r_T| - mu r_N, in units of max |r|; 0 inside the cones.
     penetration
         Largest -u_N, in units of max |q|; 0 where no contact penetrates.
+    contact
+        Largest of -u_N and the power |r . u_hat| / |r| at a contact, in units of |W| |r| + |q| in its own rows.
     fclib_rounding, scaled_rounding
         What rounding may leave of ``fclib`` and ``scaled``.
     equations
@@ -59,10 +66,11 @@ class FrictionResiduals:
     penetration: float
     fclib_rounding: float
     scaled_rounding: float
+    contact: float
     equations: float = 0.0
 
     def solved(self, tolerance: float) -> bool:
-        """Whether both measures, and the equations, are within the tolerance or rounding."""
+        """Whether all measures, and the equations, are within the tolerance or rounding."""
         return self.excess(tolerance) <= 1.0
 
     def excess(self, tolerance: float) -> float:
@@ -70,6 +78,7 @@ class FrictionResiduals:
         return max(
             self.fclib / max(tolerance, self.fclib_rounding),
             self.scaled / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
+            self.contact / tolerance,
             self.equations / max(tolerance, 1e-9),
         )
 
@@ -108,9 +117,9 @@ def measure(
         if u is None:
             u = problem._W @ r + q
         if problem.m == 0:
-            return FrictionResiduals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, equations), u
+            return FrictionResiduals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, equations), u
         if not (np.isfinite(r).all() and np.isfinite(u).all()):
-            return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, equations), u
+            return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations), u
         # In units of the largest entry: squares of tiny or huge data must neither vanish nor overflow.
         unit = float(np.abs(q).max()) or 1.0
         load = float(np.linalg.norm(q / unit)) or 1.0
@@ -129,8 +138,17 @@ def measure(
             penetration=max(0.0, float(-motion[:, 0].min())),
             fclib_rounding=rounding * plain_size,
             scaled_rounding=rounding * weighted_size,
+            contact=_worst_contact(rows, motion, mu, sizes, problem._block_size),
             equations=equations,
         )
     if not np.isfinite([fclib, scaled, residual.fclib_rounding, residual.scaled_rounding]).all():
-        return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, equations), u
+        return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations), u
     return residual, u
+
+
+def _worst_contact(r: Vector, u: Vector, mu: Vector, sizes: Vector, weight: Vector) -> float:
+    """The measure ``contact`` of rows (nc, 3); a contact whose rows have no terms at all has nothing to miss."""
+    unit, force = np.linalg.norm(sizes, axis=1), np.linalg.norm(r, axis=1)
+    power = np.divide(np.abs((r * de_saxce(u, mu)).sum(axis=1)), force, out=np.zeros_like(force), where=force > 0.0)
+    missed = np.maximum(-u[:, 0], np.minimum(power, weight * force))
+    return float(np.divide(missed, unit, out=np.zeros_like(unit), where=unit > 0.0).max(initial=0.0))

@@ -56,10 +56,22 @@ def sum_twice(a: Floats, x: Floats, start: float) -> float:
 @kernel(inner=True)
 def terms_size(a: Floats, x: Floats, start: float) -> float:
     """|start| + sum_j |a_j x_j|: what the rounding of the sum, and of x itself, is a multiple of."""
-    total = abs(start)
-    for j in range(a.shape[0]):
-        total += abs(a[j] * x[j])
-    return total
+    n = a.shape[0]
+    s0 = abs(start)
+    s1 = 0.0
+    s2 = 0.0
+    s3 = 0.0
+    j = 0
+    while j + 4 <= n:
+        s0 += abs(a[j] * x[j])
+        s1 += abs(a[j + 1] * x[j + 1])
+        s2 += abs(a[j + 2] * x[j + 2])
+        s3 += abs(a[j + 3] * x[j + 3])
+        j += 4
+    while j < n:
+        s0 += abs(a[j] * x[j])
+        j += 1
+    return (s0 + s1) + (s2 + s3)
 
 
 @kernel

@@ -53,6 +53,7 @@ from lcp.kernels.final_basis import (
     polish,
     take_best,
 )
+from lcp.kernels.residuals import SCALED
 
 __all__ = ["INFO_SIZE", "PIVOTS", "ROUNDS", "RULE", "START", "WARM", "active_set_drive", "active_set_pivoting"]
 
@@ -60,6 +61,7 @@ __all__ = ["INFO_SIZE", "PIVOTS", "ROUNDS", "RULE", "START", "WARM", "active_set
 MAX_PIVOTS: Final = 0
 ZERO_TOLERANCE: Final = 1
 TOLERANCE: Final = 2
+FREE_OF_UNITS: Final = 3
 OPTIONS_SIZE: Final = 4
 
 # How often the zero tolerance may be sharpened, hundredfold, when what it calls feasible is not yet a solution.
@@ -94,7 +96,10 @@ def active_set_drive(
     basis = wi[3 * n + MEMORY : 4 * n + MEMORY]
     perm = wi[4 * n + MEMORY : 5 * n + MEMORY]
     # The factors have done their part when the final basis is solved anew.
-    end = final_basis(M, q, wf[at : at + n], wf[at + n : at + 2 * n], basis, t.L, perm, z, t.w, wf[at + 2 * n :])
+    end = final_basis(
+        M, q, wf[at : at + n], wf[at + n : at + 2 * n], basis, t.L, perm, z, t.w, wf[at + 2 * n :],
+        options[FREE_OF_UNITS] != 0.0,
+    )  # fmt: skip
 
     limit = max(1000, 50 * n)
     if not np.isnan(options[MAX_PIVOTS]):
@@ -188,7 +193,7 @@ def settled(t: ActiveSet, end: FinalBasis, strict: float) -> bool:
             value = -value
         if not (value >= t.floor[i] and value >= -limit):
             passed = False
-    return passed or meets(end, strict)
+    return (passed and not end.free_of_units) or meets(end, strict)
 
 
 @kernel(inner=True)
@@ -206,7 +211,7 @@ def last_resort(t: ActiveSet, end: FinalBasis, tolerance: float, verdict: int) -
         end.active[s] = t.active[s]
     if accept(end, k, strict):
         return SOLVED
-    if k > 0 and end.measures[0] < np.inf:
+    if k > 0 and end.measures[SCALED] < np.inf:
         keep_best(end)
     take_best(end)
     if polish(end, strict):

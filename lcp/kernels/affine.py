@@ -6,8 +6,6 @@ is empty. One type serves both, so that every method is compiled once.
 
 from __future__ import annotations
 
-import numpy as np
-
 from lcp.kernels import Floats, Ints, kernel
 
 Matrix = tuple[Floats, Ints, Ints, Floats]
@@ -59,38 +57,3 @@ def affine(matrix: Matrix, q: Floats, z: Floats, w: Floats) -> None:
         columns_product(matrix[0], q, z, w)
     else:
         rows_product(matrix, q, z, w)
-
-
-@kernel
-def merits(
-    matrix: Matrix, q: Floats, lo: Floats, hi: Floats, row_size: Floats, z: Floats, w: Floats, out: Floats
-) -> None:
-    """Fill w = M z + q and out[:3] with natural map, scaled residual and largest |z_i|; ``row_size`` is max_j |M_ij|.
-
-    The measures of `lcp.residuals` at the cost of one product, by which an iteration decides when it is worth while to
-    ask there; a bound at zero and another at infinity make the plain problem.
-    """
-    affine(matrix, q, z, w)
-    n = q.shape[0]
-    z_size = 0.0
-    for i in range(n):
-        z_size = max(z_size, abs(z[i]))
-    natural = 0.0
-    scaled = 0.0
-    finite = True
-    for i in range(n):
-        finite = finite and np.isfinite(z[i]) and np.isfinite(w[i])
-        above = z[i] - lo[i]
-        below = z[i] - hi[i]
-        unit = z_size
-        if unit == 0.0:
-            unit = min(abs(above), abs(below))
-        if not (np.isfinite(unit) and unit > 0.0):
-            unit = 1.0
-        w_unit = abs(q[i]) + row_size[i] * z_size
-        part = w[i] / w_unit if w_unit > 0.0 else 0.0
-        natural = max(natural, abs(max(below, min(above, w[i]))))
-        scaled = max(scaled, abs(max(below / unit, min(above / unit, part))))
-    out[0] = natural if finite else np.inf
-    out[1] = scaled if finite else np.inf
-    out[2] = z_size

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lcp.kernels import Floats, Ints, kernel
 from lcp.kernels.codes import SOLVED, STALLED
+from lcp.kernels.final_basis import plain_error
 from lcp.kernels.lemke import PIVOTS, lemke
-from lcp.kernels.residuals import is_solved, lcp_residuals
+from lcp.kernels.residuals import GAP, lcp_residuals
 
 
 @kernel
@@ -29,6 +30,7 @@ def lemke_batch(
 ) -> None:
     """Solve problems ``start`` to ``stop`` of M (B or 1, n, n), q (B, n), each measured on its data.
 
+    A row of measures is that of `lcp.Residuals`: those of `lcp_residuals` up to the gap, and the backward error.
     ``wf``, ``wi`` and ``info`` are the workspaces of `lcp.kernels.lemke`; the other arrays have one row per problem.
     """
     shared = M.shape[0] == 1
@@ -37,7 +39,8 @@ def lemke_batch(
         code = lemke(matrix, q[b], z0[b] if has_z0 else z[b], has_z0, options, wf, wi, z[b], info)
         lcp_residuals(matrix, q[b], z[b], w[b], measures[b])
         # The verdict is that of the residuals, in both directions.
-        if is_solved(measures[b], tolerance):
+        measures[b, GAP + 1] = plain_error(matrix, q[b], z[b], w[b], wf)
+        if measures[b, GAP + 1] <= tolerance:
             code = SOLVED
         elif code == SOLVED:
             code = STALLED

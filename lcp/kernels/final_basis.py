@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.backward_error import backward_error
 from lcp.kernels.basis_solve import solve_active
 from lcp.kernels.residuals import SCALED, SIZE, is_solved, lcp_residuals
 
@@ -31,26 +32,31 @@ class FinalBasis(NamedTuple):
     w: Floats
     work: Floats  # 3 n
     best_z: Floats  # the candidate with the smallest scaled residual so far
-    measures: Floats  # of `lcp.kernels.residuals`
+    measures: Floats  # of `lcp.kernels.residuals`; where units are free, the backward error in place of SCALED
     best_scaled: Floats  # (1,)
+    judge: Floats  # 6 n: what the backward error takes
+    free_of_units: bool  # whether the backward error judges, as of every digit of q; a step is judged in its units
 
 
 @kernel(inline=True)
 def final_floats(n: int) -> int:
     """Length of the workspace of a `FinalBasis`."""
-    return 4 * n + SIZE + 1
+    return 10 * n + SIZE + 1
 
 
 @kernel(inline=True)
 def final_basis(
     M: Floats, q: Floats, row: Floats, column: Floats, active: Ints, A: Floats, perm: Ints, z: Floats, w: Floats,
-    work: Floats,
+    work: Floats, free_of_units: bool,
 ) -> FinalBasis:  # fmt: skip
     """The views; ``work`` has length `final_floats`."""
     n = q.shape[0]
     size = 4 * n + SIZE
     views = work[: 3 * n], work[3 * n : 4 * n], work[4 * n : size], work[size : size + 1]
-    return FinalBasis(M, q, row, column, active, A, perm, z, w, views[0], views[1], views[2], views[3])
+    judge = work[size + 1 : size + 1 + 6 * n]
+    return FinalBasis(
+        M, q, row, column, active, A, perm, z, w, views[0], views[1], views[2], views[3], judge, free_of_units
+    )
 
 
 @kernel(inner=True)
@@ -71,8 +77,22 @@ def passes(t: FinalBasis, tolerance: float) -> bool:
 @kernel(inner=True)
 def meets(t: FinalBasis, tolerance: float) -> bool:
     """Measure z on the original data; whether it is a solution."""
-    lcp_residuals(t.M, t.q, t.z, t.w, t.measures)
-    return is_solved(t.measures, tolerance)
+    if not t.free_of_units:
+        lcp_residuals(t.M, t.q, t.z, t.w, t.measures)
+        return is_solved(t.measures, tolerance)
+    t.measures[SCALED] = plain_error(t.M, t.q, t.z, t.w, t.judge)
+    return t.measures[SCALED] <= tolerance
+
+
+@kernel(inner=True)
+def plain_error(M: Floats, q: Floats, z: Floats, w: Floats, work: Floats) -> float:
+    """The backward error where bounds are 0 and infinity and every digit of q is meant; ``work`` has length 6 n."""
+    n = q.shape[0]
+    for i in range(n):
+        work[i] = 0.0
+        work[n + i] = np.inf
+    zero = work[:n]
+    return backward_error(M, q, zero, zero, work[n : 2 * n], z, w, work[2 * n :])
 
 
 @kernel(inner=True)

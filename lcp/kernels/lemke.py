@@ -3,7 +3,7 @@
 Lemke (1965); Cottle, Pang and Stone (1992), algorithm 4.4.5. The augmented system w = q + M z + d t starts at t large;
 t is driven down along the almost complementary path until it leaves (a solution) or a ray is met. Every claim is
 checked on the original data before it is returned: the final basis is solved anew, refined once, and measured by
-the rule that the public `lcp.solve` applies; a ray is believed only after the dictionary has been formed anew.
+the backward error or by the rule of a step; a ray is believed only after the dictionary has been formed anew.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ TIE_TOLERANCE: Final = 2
 TOLERANCE: Final = 3
 RESTARTS: Final = 4
 COVERED: Final = 5
+FREE_OF_UNITS: Final = 6  # judged by the backward error, every digit of q being meant; otherwise by the rule of a step
 OPTIONS_SIZE: Final = 8
 
 # Places in the vector of information.
@@ -109,7 +110,10 @@ def lemke_drive(
     # Rounding leaves a right basis far below the tolerance.
     strict = STRICTNESS * tolerance
     at = tableau_floats(n)
-    end = final_basis(M, q, t.row, t.column, t.active, t.A, t.perm, z, wf[at : at + n], wf[at + n :])
+    end = final_basis(
+        M, q, t.row, t.column, t.active, t.A, t.perm, z, wf[at : at + n], wf[at + n :],
+        options[FREE_OF_UNITS] != 0.0,
+    )  # fmt: skip
     # The covering vector handed in, kept at the very end so that callers need not know the layout.
     given = wf[wf.shape[0] - n :]
     at = tableau_ints(n)

@@ -1,4 +1,4 @@
-"""The measures of how well a vector z solves an LCP, and the one rule that decides "solved".
+"""The measures of how well a vector z solves an LCP, and the rule by which a compiled step accepts one.
 
 Everything is evaluated on the data handed in, with w = M z + q formed anew; never with the w of a solver.
 """

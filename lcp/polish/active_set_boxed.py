@@ -25,7 +25,7 @@ def refine_boxed(problem: LCP | BoxLCP, z: Vector, tolerance: float, rounds: int
         return z
     M, q = problem._M, problem._q
     lo, hi = bounds_of(problem)
-    row, column = _units(M)
+    row, column = equilibrating_units(M)
     seen: set[bytes] = set()
     for _ in range(rounds):
         pull = (M @ z + q) * row
@@ -70,7 +70,7 @@ def at_bounds(problem: BoxLCP, z: Vector, tolerance: float) -> Vector:
     return snapped if measure(problem, snapped)[0].solved(tolerance) else z
 
 
-def _units(M: Any) -> tuple[Vector, Vector]:
+def equilibrating_units(M: Any) -> tuple[Vector, Vector]:
     """Powers of two (row, column) that bring the largest entries of the rows and columns of M near one."""
     from scipy import sparse
 

@@ -66,12 +66,10 @@ def _settled(problem: LCP, z: Vector, unit: Vector, tolerance: float) -> Vector 
 
 
 def _admitted(M: NDArray[np.float64], q: Vector, z: Vector) -> Vector:
-    """What the natural map may be in each row, by the rule of `lcp.residuals`: rows without load may miss the most."""
-    usual = 1e-8 * max(1.0, float(np.abs(q).max()))
-    rounding = 64.0 * np.finfo(np.float64).eps * float(np.abs(M).max()) * float(z.max())
-    cap = np.where(q == 0.0, np.inf, 1e-6 * np.abs(q))
-    admitted: Vector = np.maximum(usual, np.minimum(rounding, cap))
-    return admitted
+    """What each row may miss, by the rule of `lcp.residuals`: rows without load the most."""
+    terms = np.abs(M) @ z + np.abs(q)
+    admitted: Vector = np.where(q == 0.0, 1e-9 * terms, np.minimum(1e-9 * terms, 1e-3 * np.abs(q)))
+    return np.where(admitted > 0.0, admitted, 1.0)
 
 
 def _nearest_plane(block: NDArray[np.float64], wrong: Vector, z: Vector) -> Vector:

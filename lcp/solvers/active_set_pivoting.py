@@ -85,6 +85,7 @@ class ActiveSetPivoting(Method[LCP]):
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
+        options[k.FREE_OF_UNITS] = problem._noise is None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace)
         deadline = time.monotonic() + self.time_limit

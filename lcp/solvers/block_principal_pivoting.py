@@ -13,6 +13,7 @@ from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
 from lcp.method import Method, Request
 from lcp.options import positive, real, whole
+from lcp.polish.active_set_boxed import equilibrating_units
 from lcp.problem import LCP
 from lcp.residuals import measure
 from lcp.result import Claim
@@ -79,10 +80,10 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         recorder.add(0, residual.natural_map)
         if residual.solved(tolerance):
             return Claim(best, Status.SOLVED, 0, trace=recorder.trace())
-        best_scaled = residual.scaled
+        best_error = residual.backward_error
         free = np.isinf(lo) & np.isinf(hi)
         state = _first_state(lo, hi, free, z0)
-        blocks = ActiveBlocks(M)
+        blocks, units = ActiveBlocks(M), equilibrating_units(M)
         backups = 10 + 2 * int(n).bit_length() if self.backups is None else self.backups
         least, patience, level = n + 1, backups, 0
         front, seen = _Front(problem), set[int]()
@@ -96,7 +97,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
                 return Claim(best, Status.SINGULAR_BASIS, iteration, "an active block is singular: M is no P matrix",
                              trace=recorder.trace())  # fmt: skip
             w = M @ z + q
-            infeasible = _infeasible(z, w, state, lo, hi, self.zero_tolerance * _SHARPER**level, blocks.row_size, q)
+            infeasible = _infeasible(z, w, state, lo, hi, self.zero_tolerance * _SHARPER**level, units, q)
             count = int(np.count_nonzero(infeasible))
             if count == 0 or trace:
                 candidate = np.clip(z, lo, hi)
@@ -105,8 +106,8 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
                 if residual.solved(tolerance):
                     detail = "warm basis accepted" if z0 is not None and iteration == 1 else ""
                     return Claim(candidate, Status.SOLVED, iteration, detail, trace=recorder.trace())
-                if residual.scaled < best_scaled:
-                    best, best_scaled = candidate, residual.scaled
+                if residual.backward_error < best_error:
+                    best, best_error = candidate, residual.backward_error
             if count == 0:
                 if level == _LEVELS:
                     return Claim(best, Status.STALLED, iteration, "the final basis is no solution of the original data",
@@ -151,12 +152,13 @@ def _infeasible(
     lo: Vector,
     hi: Vector,
     tolerance: float,
-    row_size: Vector,
+    units: tuple[Vector, Vector],
     q: Vector,
 ) -> NDArray[np.bool_]:
     """The pairs that are not complementary; of a given z_i (lo = hi) any w_i will do."""
-    size = float(np.abs(z).max(initial=0.0))
-    z_zero, w_zero = tolerance * size, tolerance * (np.abs(q) + row_size * size)
+    row, column = units
+    size = float(np.abs(z / column).max(initial=0.0))
+    z_zero, w_zero = tolerance * size * column, tolerance * (np.abs(q) + size / row)
     between = (state == 0) & ((z < lo - z_zero) | (z > hi + z_zero))
     below = (state < 0) & (w < -w_zero)
     above = (state > 0) & (w > w_zero)

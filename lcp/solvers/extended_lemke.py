@@ -134,7 +134,7 @@ class _Search:
         self.limit = max(1000, 100 * n) if options.max_pivots is None else options.max_pivots
         self.restarts = options.restarts
         self.deadline = time.monotonic() + options.time_limit
-        self.best, self.rank = np.zeros(n), (True, math.inf)
+        self.best, self.rank = np.zeros(n), (True, math.inf, math.inf)
         self.spent = 0
         self.rounded = 0
 
@@ -219,8 +219,8 @@ class _Search:
             if better is not None:
                 z, residual = better, measure(self.problem, better)[0]
         self.rounded += not residual.solved(self.tolerance) and self.is_rounded(z)
-        # Any solution before any other candidate, then by the scaled residual.
-        rank = (not residual.solved(self.tolerance), residual.scaled)
+        # Any solution before any other candidate, then by the residuals.
+        rank = (not residual.solved(self.tolerance), residual.backward_error, residual.scaled)
         if rank < self.rank:
             self.best, self.rank = z, rank
         return residual.solved(_STRICTNESS * self.tolerance)

@@ -117,6 +117,7 @@ class Lemke(Method[LCP | MLCP]):
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         options = self.kernel_options(tolerance)
+        options[k.FREE_OF_UNITS] = problem._noise is None
         warm = z0 is not None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace, "artificial variable") if trace else None

@@ -135,5 +135,5 @@ def _shifted(problem: LCP, shift: float) -> LCP:
     if problem.sparse:
         from scipy import sparse
 
-        return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q)
-    return LCP(problem._M + shift * np.eye(problem.n), problem._q)
+        return LCP(problem._M + shift * sparse.eye_array(problem.n, format="csr"), problem._q, problem._noise)
+    return LCP(problem._M + shift * np.eye(problem.n), problem._q, problem._noise)

@@ -37,9 +37,9 @@ def captured_problem(
     """
     if isinstance(data, problem_data.ConstraintAccelProblemData):
         instant = form_acceleration_lcp(data)
-        return lcp.LCP(instant.MM, instant.qq)
+        return instant.problem
     step = form_discretized_lcp(data, h)
-    return lcp.LCP(step.MM, step.qq)
+    return step.problem
 
 
 def load_problem_data(path: Path, h: float = DEFAULT_H) -> lcp.LCP:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lcp.arrays import Vector, row_sizes
+from lcp.arrays import Vector
 
 Solve = Callable[[Vector], Vector]
 
@@ -20,11 +20,10 @@ class ActiveBlocks:
     """Solves the active block of M, dense or sparse, of each set it is asked for."""
 
     def __init__(self, M: Any) -> None:
-        """Look at M once: its row sizes, and whether it is symmetric."""
+        """Look at M once: whether it is symmetric."""
         self._dense = isinstance(M, np.ndarray)
         self._columns = M if self._dense else M.tocsc()
         self._rows = M
-        self.row_size = row_sizes(M)
         if self._dense:
             scale = np.sqrt(np.abs(np.diag(M)))
             self._symmetric = bool((np.abs(M - M.T) <= 1e-12 * scale[:, None] * scale).all())

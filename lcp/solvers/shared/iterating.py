@@ -84,7 +84,6 @@ def _iterate(
     advance, work, note = motion
     _, tolerance, trace = request
     max_iterations = limits.max_iterations
-    look = _Look(rows, tolerance)
     recorder = TraceRecorder(trace)
     deadline = time.monotonic() + limits.time_limit
     portion = max(1, _PORTION // max(1, work))
@@ -94,15 +93,15 @@ def _iterate(
     status = Status.ITERATION_LIMIT
     reason = ""
     while True:
-        merit, natural = look(z)
+        residual = measure(problem, z)[0]
+        merit, natural = residual.backward_error, residual.natural_map
         recorder.add(iteration, natural)
         if not np.isfinite(natural):
             status, reason = Status.NOT_FINITE, f"overflow within {iteration} iterations"
             break
         if merit < best_merit or iteration == 0:
             best[:], best_merit, best_at = z, merit, iteration
-        # Asked of the one place that decides, on the original data.
-        if merit <= 1.0 and measure(problem, z)[0].solved(tolerance):
+        if residual.solved(tolerance):
             return Claim(z, Status.SOLVED, iteration, note(), trace=recorder.trace())
         if iteration - still_at >= _STILL:
             if (np.abs(z - still) <= 4.0 * _EPS * np.abs(z)).all():
@@ -122,25 +121,3 @@ def _iterate(
             break
     detail = "; ".join(part for part in (reason, note(), f"best iterate: {best_at} of {iteration}") if part)
     return Claim(best, status, iteration, detail, trace=recorder.trace())
-
-
-class _Look:
-    """How far z is from a solution, in units of what the rule admits: solved, as far as this can tell, at 1."""
-
-    def __init__(self, rows: BoxedRows, tolerance: float) -> None:
-        from lcp.kernels.affine import merits
-
-        self.measure, self.tolerance = merits, tolerance
-        self.data = rows.matrix, rows.q, rows.lo, rows.hi, rows.row_size
-        self.w, self.out = np.empty(rows.n), np.empty(3)
-        self.load = 1e-8 * max(1.0, float(np.abs(rows.q).max(initial=0.0)))
-        self.rounding = 64.0 * _EPS * float(rows.row_size.max(initial=0.0))
-
-    def __call__(self, z: Vector) -> tuple[float, float]:
-        """(merit, natural map)."""
-        self.measure(*self.data, z, self.w, self.out)
-        natural, scaled, size = self.out.tolist()
-        if not np.isfinite(natural):
-            return np.inf, np.inf
-        limit = max(self.load, self.rounding * size)
-        return max(scaled / self.tolerance, natural / limit), natural

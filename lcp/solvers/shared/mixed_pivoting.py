@@ -143,7 +143,7 @@ def _settled(problem: MLCP, pivoted: Pivoted, z: Vector, tolerance: float) -> Ve
         if candidate is None or not np.isfinite(candidate).all():
             continue
         residual = measure(problem, candidate)[0]
-        size = max(residual.scaled, residual.equations_scaled)
+        size = residual.backward_error
         if residual.solved(tolerance) and size < least:
             best, least = candidate, size
             if size <= _STRICTNESS * tolerance:

@@ -36,7 +36,7 @@ class PrincipalRun:
         # Writable copies: read-only arrays are another type to the kernels.
         self.lo, self.hi = (bound.copy() for bound in bounds_of(problem))
         self.best: Vector = np.clip(np.zeros(n), self.lo, self.hi)
-        self.best_scaled, self.warm = np.inf, False
+        self.least, self.warm = np.inf, False
         self.row, self.column = np.empty(n), np.empty(n)
         self.work = np.empty(3 * n)
         equilibrate(self.M, self.row, self.column, 4, self.work)
@@ -58,7 +58,7 @@ class PrincipalRun:
 
     def choose(self, start: Vector | None) -> None:
         """The basis of a start: unknowns between their bounds, and always those without bounds."""
-        self.best, self.best_scaled = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
+        self.best, self.least = np.clip(np.zeros(self.problem.n), self.lo, self.hi), np.inf
         self.warm = start is not None
         free = np.isinf(self.lo) & np.isinf(self.hi)
         self.rest[:] = np.where(np.isfinite(self.low), self.low, np.where(np.isfinite(self.high), self.high, 0.0))
@@ -100,8 +100,8 @@ class PrincipalRun:
         if residual.solved(self.tolerance):
             detail = "warm basis accepted" if self.warm and pivots == 0 else ""
             return Claim(z, Status.SOLVED, pivots, detail, trace=self.recorder.trace())
-        if residual.scaled < self.best_scaled:
-            self.best, self.best_scaled = z, residual.scaled
+        if residual.backward_error < self.least:
+            self.best, self.least = z, residual.backward_error
         return None
 
     def claim(self, status: Status, pivots: int, detail: str = "", evidence: Farkas | None = None) -> Claim:

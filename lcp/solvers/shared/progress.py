@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, row_sizes
 from lcp.box import BoxLCP, bounds_of
 from lcp.method import Method, Request
 from lcp.problem import LCP
@@ -19,7 +20,7 @@ from lcp.solvers.shared.scaled_box import ScaledBox, scaled_box
 from lcp.status import Status
 from lcp.trace import TraceRecorder
 
-# What counts as accurate in equilibrated units, as a fraction of the tolerance or at the latest, and the iterations
+# What counts as accurate, as a fraction of the tolerance or at the latest, and the iterations
 # after the first solution in which it may become so.
 _ACCURATE, _ROUNDING, _EXTRA = 1e-3, 1e-13, 60
 
@@ -38,6 +39,9 @@ class Progress:
     z: Vector = field(init=False)
     # The choice of active bounds whose basic point was tried last.
     tried: bytes = field(default=b"", init=False)
+    # Unknowns in no row: the bound that the sign of w admits is right, and what is left short of it has no size to be
+    # judged by.
+    _unseen: NDArray[np.intp] = field(init=False)
     _solved: bool = field(default=False, init=False)
     _solved_at: int = field(default=0, init=False)
     _accurate: bool = field(default=False, init=False)
@@ -50,20 +54,19 @@ class Progress:
         self.z = self.box.original(self.box.start(None))
         if not np.isfinite(self.z).all():
             self.z = np.clip(np.zeros(self.problem.n), *bounds_of(self.problem))
+        self._unseen = np.flatnonzero(row_sizes(self.problem._M.T) == 0.0)
         self._recorder = TraceRecorder(self.trace)
         self._deadline = time.monotonic() + self.time_limit
 
     def done(self) -> bool:
-        """Whether to stop: a candidate solves, and is accurate in equilibrated units too or has had time to become so.
+        """Whether to stop: a candidate solves, and is accurate or has had time to become so.
 
-        The rule for what solves measures unknowns against the largest one and rows against their largest terms. Where
-        units differ by many decades, or a few loads dwarf the others, it lets errors pass that the last, quadratic
-        steps take out.
+        The last, quadratic steps take out errors that the tolerance lets pass.
         """
         return self._accurate or (self._solved and self.iterations >= self._solved_at + _EXTRA)
 
     def accurate(self) -> bool:
-        """Whether a candidate solves and is accurate in equilibrated units."""
+        """Whether a candidate solves far within the tolerance."""
         return self._accurate
 
     def begin_phase(self) -> None:
@@ -97,24 +100,21 @@ class Progress:
         z = self.box.original(x)
         if not np.isfinite(z).all():
             return False
+        if self._unseen.shape[0]:
+            w = self.problem._M[self._unseen] @ z + self.problem._q[self._unseen]
+            bound = np.where(w > 0.0, *(bound[self._unseen] for bound in bounds_of(self.problem)))
+            z[self._unseen] = np.where((w != 0.0) & np.isfinite(bound), bound, z[self._unseen])
         residual = measure(self.problem, z)[0]
         if record:
             self._recorder.add(self.iterations, residual.natural_map)
         solved = residual.solved(self.tolerance)
-        equilibrated = self._equilibrated(x) / max(_ACCURATE * self.tolerance, _ROUNDING)
-        worst = max(residual.scaled / self.tolerance, residual.natural_map / residual.natural_limit, equilibrated)
+        worst = residual.backward_error / max(_ACCURATE * self.tolerance, _ROUNDING)
         if solved >= self._solved and (solved > self._solved or worst < self._worst):
             if not self._solved:
                 self._solved_at = self.iterations
             self._solved, self._worst, self.z = solved, worst, z
             self._accurate = solved and worst <= 1.0
         return self.done()
-
-    def _equilibrated(self, x: Vector) -> float:
-        """The largest entry of the natural map of the scaled problem, in units of |q_i| + max |x_j|."""
-        part = np.abs(self.box.natural(x, self.box.rows(x)))
-        unit = np.abs(self.box.q) + float(np.abs(x).max(initial=0.0))
-        return float(np.divide(part, unit, out=np.zeros_like(part), where=unit > 0.0).max(initial=0.0))
 
     @property
     def exhausted(self) -> bool:

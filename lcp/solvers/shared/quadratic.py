@@ -117,6 +117,6 @@ def _proof(problem: LCP | BoxLCP) -> Farkas | None:
 
 def _sharpened(problem: LCP | BoxLCP, z: Vector) -> Vector:
     """z with its active rows met to rounding where that can be had: the QP stops at the tolerance."""
-    before = measure(problem, z)[0].scaled
+    before = measure(problem, z)[0].backward_error
     better = refine(problem, z, max(1e-3 * before, 1e-15))
     return z if better is None else better

@@ -15,8 +15,8 @@ def limitations(report: RaceReport) -> list[str]:
     """Sentences, plain text."""
     bounds = " and ".join(f"{field.tolerance:.0e} ({field.league})" for field in report.fields)
     return [
-        f"Solved means: scaled residual at most {bounds} on the problem's own data, and a natural map "
-        "within its bound, both measured after the solve, not by the solver. At another tolerance the order may "
+        f"Solved means: backward error (of friction: residuals) at most {bounds} on the problem's own data, "
+        "measured after the solve, not by the solver. At another tolerance the order may "
         "differ: methods that end in a basis gain little from a looser one, first-order methods much.",
         f"Every solver had {seconds_text(report.time_limit)} per problem. A failure counts as that in the means, so "
         "their order depends on it. Those that take no time limit were ended from outside, later; what they would have "

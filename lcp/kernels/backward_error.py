@@ -1,0 +1,219 @@
+"""The backward error of z in a complementarity problem: by what part of themselves M, q and bounds are not its own.
+
+W. Oettli, W. Prager, Compatibility of approximate solution of linear equations with given error bounds for coefficients
+and right-hand sides, Numerische Mathematik 6 (1964). Rows are measured by their own terms and unknowns by what they do
+in rows, so that units of rows and unknowns drop out; powers of two change no bit. ``docs/theory/certificates.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from lcp.kernels import Floats, kernel
+from lcp.kernels.accurate_residual import sum_twice, terms_size
+from lcp.kernels.reductions import dot
+
+EPS: Final = 2.0**-52
+# Part of its load |q_k| that a row may miss, or an unknown taken for zero may bear, whatever the size of other terms.
+EXCUSABLE: Final = 1e-3
+# Part of its terms that a row may miss of its load by rounding, where loads determine how large these terms are.
+ROUNDED: Final = 64.0 * EPS
+# Part of a row's terms above which a load or an unknown has a say in it.
+HEARD: Final = 2.0**-20
+# What an unknown taken for zero counts for in a row without load, and a miss there of unknowns that may have run away.
+LOADLESS: Final = 2.0**10
+# Part of the terms of a row below which one of them is dust.
+DUST: Final = 2.0**-34
+# Error from which on it is worth while to look for dust.
+TINY: Final = 1e-14
+
+
+@kernel(inline=True)
+def share(x: float, terms: float, load: float) -> float:
+    """What x is of a row: of its terms, and of its load where that would be spoilt."""
+    if x == 0.0:
+        return 0.0
+    part = x / terms if terms > 0.0 else np.inf
+    return max(part, x / load) if load > 0.0 and x > EXCUSABLE * load else part
+
+
+@kernel
+def reach(
+    M: Floats, i: int, way: float, bound: float, room: float, noise: Floats, terms: Floats, loads: Floats
+) -> float:
+    """What moving unknown i by ``way``, onto a bound, does to the rows or, if less, to the bound; with its sign.
+
+    Where there are two bounds, the room between them is a measure as well, and must not be spoilt.
+
+    An unknown that no row knows is never negligible.
+    """
+    if way == 0.0 or not np.isfinite(way):
+        return way
+    size = abs(way)
+    most = 0.0
+    known = False
+    for k in range(loads.shape[0]):
+        x = abs(M[k, i] * size)
+        if x > 0.0:
+            known = True
+            x = max(0.0, x - noise[k])
+            most = max(most, share(x, terms[k], loads[k]) * (1.0 if loads[k] > 0.0 else LOADLESS))
+    if not known:
+        most = np.inf
+    if bound != 0.0:
+        most = min(most, size / abs(bound))
+    if 0.0 < room < np.inf:
+        most = min(most, size / room) if size <= EXCUSABLE * room else max(most, size / room)
+    return most if way > 0.0 else -most
+
+
+@kernel(inner=True)
+def hear(M: Floats, z: Floats, terms: Floats, loads: Floats, heard: Floats) -> None:
+    """Mark the unknowns whose size comes from a load: with a say in a row where it has one, or beside one that is."""
+    n = z.shape[0]
+    for j in range(n):
+        heard[j] = 1.0 if z[j] == 0.0 else 0.0
+    first = True
+    changed = True
+    forward = False
+    while changed:
+        changed = False
+        forward = not forward
+        for step in range(n):
+            # To and fro: along a chain of rows one sweep goes all the way.
+            k = step if forward else n - 1 - step
+            least = HEARD * terms[k]
+            known = loads[k] > least
+            missing = False
+            if known or not first:
+                for j in range(n):
+                    say = abs(M[k, j] * z[j]) > least
+                    known = known or (say and heard[j] != 0.0)
+                    missing = missing or (say and heard[j] == 0.0)
+            if known and missing:
+                changed = True
+                for j in range(n):
+                    if abs(M[k, j] * z[j]) > least:
+                        heard[j] = 1.0
+        changed = changed or first
+        first = False
+
+
+@kernel(inner=True)
+def all_heard(source: Floats, z: Floats, terms: float, heard: Floats) -> bool:
+    """Whether every unknown with a say in a row is marked: z has not run away along a direction that no load knows."""
+    whole = True
+    for j in range(z.shape[0]):
+        whole = whole and (heard[j] != 0.0 or abs(source[j] * z[j]) <= HEARD * terms)
+    return whole
+
+
+@kernel(inner=True)
+def drop_dust(M: Floats, lo: Floats, hi: Floats, z: Floats, terms: Floats, loads: Floats, kept: Floats) -> float:
+    """Fill ``kept`` with z without its dust; the largest part of a row that this was, negative where there was none.
+
+    Dust is an unknown that is dust in some row, and in all others but those that have no load and hold nothing else: a
+    contact that carries nothing leaves 1e-30 in the row of its cone, where all terms are as small.
+    """
+    n = z.shape[0]
+    for j in range(n):
+        kept[j] = z[j]
+        if lo[j] <= 0.0 <= hi[j]:
+            for k in range(n):
+                x = abs(M[k, j] * z[j])
+                if 0.0 < x <= min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf):
+                    kept[j] = 0.0
+    changed = True
+    most = -1.0
+    while changed:
+        changed = False
+        most = -1.0
+        for k in range(n):
+            empty = loads[k] == 0.0
+            for j in range(n):
+                empty = empty and (kept[j] == 0.0 or M[k, j] == 0.0)
+            if not empty:
+                for j in range(n):
+                    x = abs(M[k, j] * z[j])
+                    limit = min(DUST * terms[k], EXCUSABLE * loads[k] if loads[k] > 0.0 else np.inf)
+                    if kept[j] != z[j] and x > limit:
+                        kept[j] = z[j]
+                        changed = True
+                    elif kept[j] != z[j] and x > 0.0:
+                        most = max(most, x / terms[k])
+    return most
+
+
+@kernel(inner=True)
+def error_of(
+    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, terms: Floats, loads: Floats,
+    heard: Floats,
+) -> float:  # fmt: skip
+    """The backward error of z as it is; w, terms and loads of the rows filled."""
+    n = q.shape[0]
+    bounded = False
+    for j in range(n):
+        bounded = bounded or (z[j] != 0.0 and (z[j] == lo[j] or z[j] == hi[j]))
+    for k in range(n):
+        source = M[k]
+        total = q[k] + dot(source, z, n)
+        terms[k] = terms_size(source, z, q[k])
+        # A load that may be rounding alone is none; unknowns at bounds of their own are loads too.
+        loads[k] = abs(q[k]) if abs(q[k]) > noise[k] else 0.0
+        if bounded:
+            for j in range(n):
+                if z[j] == lo[j] or z[j] == hi[j]:
+                    loads[k] += abs(source[j] * z[j])
+        # A load that could drown in the rounding of the sum asks for twice the precision.
+        if 0.0 < HEARD * loads[k] < n * EPS * terms[k]:
+            total = sum_twice(source, z, q[k])
+        w[k] = total
+        if not (np.isfinite(terms[k]) and np.isfinite(total)):
+            return np.inf
+    worst = 0.0
+    asked = False
+    for i in range(n):
+        miss = max(0.0, abs(w[i]) - noise[i])
+        row = share(miss, terms[i], loads[i])
+        # Rounding excuses that a row misses its load where z is of a size that loads determine; where it is not, a row
+        # without load has to be met more closely.
+        if miss > 0.0 and (loads[i] == 0.0 or row > ROUNDED >= miss / terms[i]):
+            if not asked:
+                hear(M, z, terms, loads, heard)
+                asked = True
+            if all_heard(M[i], z, terms[i], heard):
+                row = miss / terms[i]
+            elif loads[i] == 0.0:
+                row *= LOADLESS
+        above = z[i] - lo[i]
+        below = z[i] - hi[i]
+        if row > worst or above < 0.0 or below > 0.0:
+            row = row if w[i] > 0.0 else -row
+            room = hi[i] - lo[i]
+            low = reach(M, i, above, lo[i], room, noise, terms, loads)
+            high = reach(M, i, below, hi[i], room, noise, terms, loads)
+            worst = max(worst, abs(max(high, min(low, row))))
+    return worst
+
+
+@kernel
+def backward_error(
+    M: Floats, q: Floats, noise: Floats, lo: Floats, hi: Floats, z: Floats, w: Floats, work: Floats
+) -> float:
+    """The backward error of z for lo <= z <= hi, and w = M z + q filled; infinite where something is not finite.
+
+    Rows between infinite bounds are equations; ``work`` has length 4 n.
+    """
+    n = q.shape[0]
+    terms = work[:n]
+    loads = work[n : 2 * n]
+    kept = work[2 * n : 3 * n]
+    heard = work[3 * n : 4 * n]
+    error = error_of(M, q, noise, lo, hi, z, w, terms, loads, heard)
+    if TINY < error < np.inf:
+        dropped = drop_dust(M, lo, hi, z, terms, loads, kept)
+        if dropped >= 0.0:
+            error = min(error, max(dropped, error_of(M, q, noise, lo, hi, kept, w, terms, loads, heard)))
+    return error

@@ -1,0 +1,148 @@
+"""The backward error: what "solved" asks, whatever the units of rows and unknowns."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from small_integers import problems, solution, worst
+
+import lcp
+
+TWO_ISLANDS = lcp.LCP(np.eye(2), [-1e10, -1.0])
+
+
+def power_of_two(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
+    """Factors between 2^-40 and 2^40."""
+    return np.asarray(np.exp2(rng.integers(-40, 41, n).astype(np.float64)))
+
+
+def test_the_small_island_beside_a_large_one_has_to_be_solved() -> None:
+    """Its row is measured by its own terms: q = -1 beside -1e10 is no rounding."""
+    for problem in (TWO_ISLANDS, lcp.LCP(sp.eye_array(2, format="csr"), TWO_ISLANDS.q)):
+        assert lcp.residuals(problem, [1e10, 0.0]).backward_error == 1.0
+        assert not lcp.residuals(problem, [1e10, 0.0]).solved(1e-9)
+        assert lcp.residuals(problem, [1e10, 1.0]).backward_error == 0.0
+
+
+@pytest.mark.parametrize("solver", [*(cls() for cls in lcp.ALL_SOLVERS), lcp.default_solver()], ids=repr)
+@pytest.mark.parametrize("size", [1e-10, 1e10])
+def test_every_solver_solves_both_islands_or_says_that_it_did_not(solver: Any, size: float) -> None:
+    """Two decoupled pairs of contacts, one with loads 1e10 times the other's: no certified answer leaves one out."""
+    block = np.array([[2.0, 1.0], [1.0, 2.0]])
+    M = np.block([[block, np.zeros((2, 2))], [np.zeros((2, 2)), block]])
+    result = lcp.solve(lcp.LCP(M, [-5.0, -6.0, -5.0 * size, -6.0 * size]), solver)
+    assert result.solved
+    np.testing.assert_allclose(result.z, [4 / 3, 7 / 3, 4 / 3 * size, 7 / 3 * size], rtol=1e-8)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 8), st.booleans(), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_units_change_no_bit(seed: int, n: int, noisy: bool, boxed: bool) -> None:
+    """Rows and unknowns in other units, powers of two: the same backward error to the last bit, dense and sparse."""
+    rng = np.random.default_rng(seed)
+    M, q = rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.7), rng.standard_normal(n)
+    z = np.where(rng.random(n) < 0.4, 0.0, rng.standard_normal(n) * 10.0 ** rng.integers(-14, 3, n))
+    noise = 1e-3 * rng.random(n)
+    R, C = power_of_two(rng, n), power_of_two(rng, n)
+
+    def measured(M: Any, q: Any, z: Any, unit: Any, noise: Any) -> float:
+        if boxed:
+            return lcp.residuals(lcp.BoxLCP(M, q, -0.5 * unit, 2.0 * unit), z).backward_error
+        return lcp.residuals(lcp.LCP(M, q, noise if noisy else None), z).backward_error
+
+    for form in (np.asarray, sp.csr_array):
+        plain = measured(form(M), q, z, np.ones(n), noise)
+        assert plain == measured(form(R[:, None] * M * C), R * q, z / C, 1.0 / C, R * noise)
+    assert plain == pytest.approx(measured(M, q, z, np.ones(n), noise), rel=1e-9, abs=1e-14)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_small_integer_problems_in_any_units(seed: int) -> None:
+    """No false word in rationals: what is solved is so, what is refused has no solution, and units lose nothing."""
+    for M, q, R, C in problems(seed, 40):
+        exists = solution(M, q) is not None
+        plain = lcp.solve(lcp.LCP(M, q))
+        other = lcp.solve(lcp.LCP(R[:, None] * M * C, R * q))
+        assert other.solved or not plain.solved
+        for result, unit in ((plain, np.ones(len(q))), (other, C)):
+            if result.solved:
+                assert exists
+                assert worst(M, q, result.z * unit) < 1e-6 * max(1.0, (result.z * unit).max())
+            assert not (exists and result.status in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE))
+
+
+def test_the_noise_of_a_load_is_not_held_against_an_answer() -> None:
+    """A load of -1e-12 is answered exactly, unless its maker says that it stands for zero."""
+    M, q, z = [[1.0, 0.0], [-1.0, 1.0]], [-1.0, -1e-12], [1.0, 1.0]
+    exact = lcp.residuals(lcp.LCP(M, q), z)
+    assert exact.backward_error == pytest.approx(1.0)
+    assert lcp.solve(lcp.LCP(M, q)).z[1] == 1.0 + 1e-12
+    assert lcp.solve(lcp.LCP(np.eye(2), [-1.0, -1e-16])).z[1] == 1e-16
+    assert lcp.residuals(lcp.LCP(M, q, [0.0, 1e-11]), z).backward_error == 0.0
+    # A miss beyond the noise counts as ever.
+    assert lcp.residuals(lcp.LCP(M, q, [0.0, 1e-11]), [1.0, 0.5]).backward_error > 0.3
+    kept = pickle.loads(pickle.dumps(lcp.LCP(M, q, [0.0, 1e-11])))
+    np.testing.assert_array_equal(kept.noise, [0.0, 1e-11])
+    with pytest.raises(lcp.ProblemError, match=r"noise\[1\] = -1.0 is negative"):
+        lcp.LCP(M, q, [0.0, -1.0])
+    with pytest.raises(lcp.ProblemError, match="noise must have length 2"):
+        lcp.LCP(M, q, [0.0])
+
+
+def test_a_load_counts_however_large_the_terms_beside_it() -> None:
+    """Along a null direction terms of 1e14 cancel: beside them a load of one is nothing, and still not met."""
+    problem = lcp.LCP([[1.0, -1.0], [-1.0, 1.0]], [-1.0, -1.0])
+    assert lcp.residuals(problem, [1e14, 1e14]).backward_error == pytest.approx(1.0)
+
+
+def test_dust() -> None:
+    """An unknown is left out where no row feels it, and nothing is asked of a row that holds nothing else.
+
+    In rows without load it counts 1024-fold; one that no row knows at all is never left out.
+    """
+
+    def error(M: Any, q: Any, z: Any) -> float:
+        return lcp.residuals(lcp.LCP(M, q), z).backward_error
+
+    with_load = [[1.0, 1.0], [0.0, 1.0]], [-1.0, 1.0]
+    assert error(*with_load, [1.0, 1e-12]) == pytest.approx(1e-12, rel=1e-3)
+    assert error(*with_load, [1.0, -1e-12]) == pytest.approx(1e-12, rel=1e-3)
+    without = [[1.0, 0.0, 0.0], [-1.0, 1.0, 1.0], [0.0, 0.0, 1.0]], [-1.0, 0.0, 1.0]
+    assert error(*without, [1.0, 1.0, 1e-11]) == pytest.approx(1e-11, rel=1e-2)
+    assert error(*without, [1.0, 1.0, 1e-9]) == pytest.approx(512e-9, rel=1e-2)
+    cone = [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [0.0, -1.0, 0.0]], [-1.0, 1.0, 0.0]
+    assert error(*cone, [1.0, 1e-30, 0.0]) == pytest.approx(1e-30)
+    assert error([[1.0, 0.0], [1.0, 0.0]], [-1.0, 0.0], [1.0, 1e-300]) == 1.0
+    assert error([[1.0, 0.0], [1.0, 0.0]], [-1.0, -1.0], [1.0, 7.0]) == 0.0
+
+
+def test_mixed_problems_measure_every_equation_by_its_own_terms() -> None:
+    """The equation of the small island counts, and a free unknown is never negligible."""
+    problem = lcp.MLCP(np.eye(2), np.zeros((2, 1)), np.zeros((1, 2)), [[1.0]], [-1e10, -1.0], [-1e-5])
+    assert lcp.residuals(problem, [1e-5], [1e10, 0.0]).backward_error == 1.0
+    assert lcp.residuals(problem, [0.0], [1e10, 1.0]).backward_error == 1.0
+    assert lcp.residuals(problem, [1e-5], [1e10, 1.0]).backward_error == 0.0
+
+
+def test_boxed_problems_measure_the_way_to_a_bound_by_what_it_does() -> None:
+    """On a bound up to rounding of the bound; a row between bounds by its terms; outside by the way back."""
+    problem = lcp.BoxLCP(np.eye(2), [-3e10, -0.5], 0.0, [1e10, 1.0])
+    assert lcp.residuals(problem, [1e10, 0.5]).backward_error == 0.0
+    assert lcp.residuals(problem, [1e10 * (1 - 1e-13), 0.5]).backward_error == pytest.approx(1e-13, rel=1e-2)
+    assert lcp.residuals(problem, [1e10 * (1 + 1e-13), 0.5]).backward_error == pytest.approx(1e-13, rel=1e-2)
+    assert lcp.residuals(problem, [1e10, 0.0]).backward_error == 1.0
+    assert lcp.residuals(problem, [1e10, 1.0]).backward_error > 0.3
+
+
+@pytest.mark.parametrize("solver", lcp.ALL_FRICTION_SOLVERS)
+def test_forces_that_drown_the_motion_solve_no_friction_problem(solver: Any) -> None:
+    """W = 0 and a contact that closes: no force helps, and r = 3e14 in which u is lost is no solution."""
+    problem = lcp.FrictionProblem(np.zeros((3, 3)), [-0.026, 0.872, 0.989], [0.1])
+    assert not lcp.solve(problem, solver()).solved

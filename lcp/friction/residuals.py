@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.cone import de_saxce
 from lcp.friction.problem import FrictionProblem
 
 #: Bound on both measures where none is given.
@@ -149,6 +148,8 @@ def measure(
 def _worst_contact(r: Vector, u: Vector, mu: Vector, sizes: Vector, weight: Vector) -> float:
     """The measure ``contact`` of rows (nc, 3); a contact whose rows have no terms at all has nothing to miss."""
     unit, force = np.linalg.norm(sizes, axis=1), np.linalg.norm(r, axis=1)
-    power = np.divide(np.abs((r * de_saxce(u, mu)).sum(axis=1)), force, out=np.zeros_like(force), where=force > 0.0)
+    # De Saxce's u_hat has mu |u_T| more along the normal.
+    product = (r * u).sum(axis=1) + r[:, 0] * mu * np.hypot(u[:, 1], u[:, 2])
+    power = np.divide(np.abs(product), force, out=np.zeros_like(force), where=force > 0.0)
     missed = np.maximum(-u[:, 0], np.minimum(power, weight * force))
     return float(np.divide(missed, unit, out=np.zeros_like(unit), where=unit > 0.0).max(initial=0.0))

@@ -103,7 +103,13 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         else:
             problem = view.problem()
             saved, note = _save(problem, step, path)
-            if failure == layout.FAILURE_INCONSISTENT:
+            if failure == layout.FAILURE_LARGE:
+                detail = (
+                    f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "
+                    "too large for a pivoting method to answer soon. Try a smaller h, adaptive=True or fewer edges; a "
+                    f"solver that is named is asked whatever the size. {note}"
+                )
+            elif failure == layout.FAILURE_INCONSISTENT:
                 result = view.solve()
                 detail = (
                     f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "

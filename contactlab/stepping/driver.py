@@ -99,6 +99,9 @@ class Driver:
         self._edges = edges
         self._tau = tau
         self._external = external
+        # The projection of positions poses LCPs of its own in the same place.
+        selects = stepper.solver is None and stepper.friction == "pyramid"
+        self._selects = selects and not (external or stepper.projection)
         self._supply = supply
         self._motions = prepared.motions if motions is None else motions
         self._chunk_steps = chunk_steps
@@ -119,12 +122,14 @@ class Driver:
         options, _ = stepper.kernel_options
         trees = self.work.parent.size
         first_contacts, first_nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
-        self.island = new_island(first_contacts, first_nv, min(first_nv, trees), edges, options, moments=resists)
+        self.island = new_island(
+            first_contacts, first_nv, min(first_nv, trees), edges, options, moments=resists, selects=self._selects
+        )
         self.moments = None if arrays.moments is None else new_moments(arrays.moments, first_contacts, edges)
         self.control, self.parameters = new_settings(stepper, edges, moments=resists)
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
-            self.control.solver, self.control.propose = layout.SOLVER_EXTERNAL, False
+            self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
         self._target = np.iinfo(np.int64).max if steps is None else steps
         self.control.target = self._target
         self.control.step = first
@@ -341,7 +346,15 @@ class Driver:
         )
         resists, trees = self.moments is not None, self.work.parent.size
         self.island = new_island(
-            contacts, nv, min(nv, trees), self._edges, self.island.options, rows, variables, moments=resists
+            contacts,
+            nv,
+            min(nv, trees),
+            self._edges,
+            self.island.options,
+            rows,
+            variables,
+            moments=resists,
+            selects=self._selects,
         )
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)

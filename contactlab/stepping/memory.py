@@ -135,11 +135,13 @@ def new_island(
     variables: int = 0,
     *,
     moments: bool = False,
+    selects: bool = False,
 ) -> Island:
     """Arrays of an island in progress: ``contacts`` contacts at most, on ``trees`` trees of ``nv`` velocities in all.
 
     ``rows`` and ``variables``, where larger, are what rows of joints need besides: all rows, all variables of the LCP.
-    With ``moments`` every contact may have torsional and rolling friction.
+    With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
+    LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
     """
     from contactlab.formulation.kernels.proposal import proposal_floats
     from contactlab.formulation.kernels.search import search_ints
@@ -148,6 +150,7 @@ def new_island(
 
     m = max(rows, contacts * (1 + edges // 2) * (2 if moments else 1))
     n = max(variables, contacts * lcp_width(edges, moments))
+    dense = min(n, layout.MOST_UNKNOWNS) if selects else n
     cones = contacts * (CONES if moments else 1)
     return Island(
         r=np.zeros(cones, dtype=np.int64),
@@ -164,7 +167,7 @@ def new_island(
         gammaE=np.zeros(cones),
         Mv=np.zeros(nv),
         v_free=np.zeros(nv),
-        M=np.zeros(n * n),
+        M=np.zeros(dense * dense),
         q=np.zeros(n),
         z0=np.zeros(n),
         z=np.zeros(n),
@@ -177,8 +180,8 @@ def new_island(
         proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, m, nv))),
         proposal_ints=np.zeros(int(search_ints(contacts, trees)), dtype=np.int64),
         options=options,
-        float_work=np.zeros(int(lemke_float_size(n))),
-        int_work=np.zeros(int(lemke_int_size(n)), dtype=np.int64),
+        float_work=np.zeros(int(lemke_float_size(dense))),
+        int_work=np.zeros(int(lemke_int_size(dense)), dtype=np.int64),
         info=np.zeros(INFO_SIZE, dtype=np.int64),
     )
 

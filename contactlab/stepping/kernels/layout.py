@@ -66,6 +66,9 @@ FAILURE_NOT_FINITE: Final = 2
 FAILURE_SINGULAR: Final = 3  # singular_dof says where
 FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
+FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
+#: Unknowns of an LCP up to which Lemke's method is asked where no forces were selected: seconds.
+MOST_UNKNOWNS: Final = 4000
 
 # Marks of trees.
 AWAKE: Final = 0

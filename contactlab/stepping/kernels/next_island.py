@@ -16,8 +16,10 @@ from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    FAILURE_LARGE,
     FINISH,
     GO_ON,
+    MOST_UNKNOWNS,
     NEED_SOLVE,
     NEED_SPACE,
     SOLVE,
@@ -31,6 +33,7 @@ from contactlab.stepping.kernels.layout import (
     Work,
 )
 from contactlab.stepping.kernels.moments import add_moments, count_moments, exchange_moments
+from contactlab.stepping.kernels.outcome import failed
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -90,11 +93,15 @@ def next_island(
             control.pivots = 0
             control.place = VERDICT
             return GO_ON
+    if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
+        return failed(control, FAILURE_LARGE)
     complete_rows(island, nc + nr, control.nv)
     if joints is not None:
         control.n = add_joint_rows(world, work, joints, rows, i, parameters)
         if control.warm_start != 0 and warm_joints(island, joints, rows, i, parameters.cfm):
             control.has_z0 = 1
+        if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
+            return failed(control, FAILURE_LARGE)
         if rows.nb > 0:
             eliminate(rows, joints)
     M = rows_at(island.M, 0, control.n, control.n)

@@ -62,8 +62,12 @@ def states_coulomb_rows(source: str) -> bool:
 
 
 def test_only_one_file_states_the_rows_of_friction() -> None:
-    """No source file but the assembly kernel writes mu, E and gammaE into a matrix."""
-    found = [str(file) for file in sources() if states_coulomb_rows(file.read_text())]
+    """No source file but the assembly kernel writes mu, E and gammaE into a matrix.
+
+    Verification has arithmetic of its own, so that it can find this one wrong.
+    """
+    own = [file for file in sources() if "verification" not in file.parts]
+    found = [str(file) for file in own if states_coulomb_rows(file.read_text())]
     assert len(found) == 1, found
     assert found[0].endswith(HOME)
 

@@ -118,7 +118,7 @@ def give_way(gamma: float, eps: float, D: FloatArray, g: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def fill_rows(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
+def spread_slope(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
     """Fill B of a contact's three rows from the slope D along normal and axes."""
     skew = polygon.skew
     stretch = polygon.stretch
@@ -163,7 +163,7 @@ def move(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, f
         give_way(rows.gamma[c], eps, work.D[c], work.g[c])
         push(rows, polygon, c, work.g[c], dv)
         if form:
-            fill_rows(polygon, work.D[c], contacts.B[c])
+            spread_slope(polygon, work.D[c], contacts.B[c])
     if form:
         form_system(rows, polygon, contacts, search.joined.slope, search.trees, search.W, search.K)
         if not factor_panels(search.trees, search.K, search.W[0]):

@@ -39,6 +39,8 @@ from lcp.kernels.pyramid_interior_point import (
 MEANS: Final = (1e-11, 1e-14)
 PATH_STEPS: Final = 40
 MODE_STEPS: Final = 8
+# Power of the corrector on the way to modes.
+POWER: Final = 3.0
 # A force tells from a rate by this share of its row's own response.
 SHARE: Final = 1e-5
 # Without any friction a pyramid has no inside.
@@ -184,7 +186,7 @@ def move(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, f
 
 
 @kernel(inner=True)
-def start_path(rows: Rows, polygon: Polygon, search: Search, path: Path, start: float) -> float:
+def start_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> float:
     """Fill z and w of a start, in units of the problem; the product z w in these units is returned."""
     contacts = search.contacts
     place_rates(rows, polygon, rows.v_free, 1.0, contacts.s)
@@ -200,10 +202,10 @@ def start_path(rows: Rows, polygon: Polygon, search: Search, path: Path, start: 
         path.mu[c] = max(rows.mu[c], LEAST_MU)
         last = path.z.shape[1] - 1
         for i in range(last):
-            path.z[c, i] = start * speed / own
-            path.w[c, i] = start * speed
-        path.z[c, last] = start * speed
-        path.w[c, last] = start * speed / own
+            path.z[c, i] = speed / own
+            path.w[c, i] = speed
+        path.z[c, last] = speed
+        path.w[c, last] = speed / own
         total += speed * speed / own
     return total / rows.nc
 
@@ -255,13 +257,13 @@ def follow_path(
 
 
 @kernel(inner=True)
-def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, start: float, power: float) -> int:
-    """Find the forces at `end_of_branch` from the path of a start; the systems solved, 0 where that failed."""
+def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> int:
+    """Find the forces at `end_of_branch` by the path; the systems solved, 0 where that failed."""
     eps = end_of_branch(search)
-    unit = start_path(rows, polygon, search, path, start)
+    unit = start_path(rows, polygon, search, path)
     solved = 0
     for share in MEANS:
-        steps, mean = follow_path(rows, polygon, search, path, eps, power, share * unit, PATH_STEPS)
+        steps, mean = follow_path(rows, polygon, search, path, eps, POWER, share * unit, PATH_STEPS)
         solved += steps
         if mean > share * unit:
             return 0
@@ -273,8 +275,8 @@ def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, sta
 
 
 @kernel(inner=True)
-def near_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> int:
+def near_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, power: float) -> int:
     """Find forces near some of the rigid problem, inside the set of all where it has many; the systems solved."""
-    unit = start_path(rows, polygon, search, path, 1.0)
-    solved, _ = follow_path(rows, polygon, search, path, 0.0, 1.0, MEANS[-1] * unit, PATH_STEPS)
+    unit = start_path(rows, polygon, search, path)
+    solved, _ = follow_path(rows, polygon, search, path, eps, power, MEANS[-1] * unit, PATH_STEPS)
     return solved

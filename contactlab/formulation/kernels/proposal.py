@@ -54,14 +54,14 @@ SOFT: Final = 1e-4
 KEPT: Final = 1e-5
 # From the end of the branch to where it is followed closer.
 CLOSER: Final = 1e-3
-# Attempts: selected along the branch, and closer; by a central path; not selected, from a path of the rigid problem and
-# again after sweeps; selected by the path of another start.
+# Attempts: selected along the branch, and closer; by a central path; not selected, from a path of the rigid problem, or
+# another one, and again after sweeps.
 BRANCH: Final = 0
 FOLLOW: Final = 1
 PATH: Final = 2
 RIGID: Final = 3
-AGAIN: Final = 4
-ATTEMPTS: Final = 6
+OTHER: Final = 8
+ATTEMPTS: Final = 13
 MANY_SWEEPS: Final = 300
 
 
@@ -132,7 +132,7 @@ def contact_forces(
     elif attempt > FOLLOW:
         if polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0:
             solved = without_branch(rows, polygon, search, attempt, wf)
-        if attempt in (RIGID, AGAIN):
+        if attempt >= RIGID:
             give_forces(rows, polygon, search, z)
             return 1 + solved if solved > 0 else 0
         eps = end_of_branch(search)
@@ -168,17 +168,17 @@ def without_branch(rows: Rows, polygon: Polygon, search: Search, attempt: int, w
     end = at + path_floats(rows.nc, rows.nr)
     path = lay_out_path(polygon, search, wf[at:end])
     if attempt == PATH:
-        return select_by_path(rows, polygon, search, path, 1.0, 3.0)
+        return select_by_path(rows, polygon, search, path)
     memory = lay_out_approach(rows.nc, nv, wf[end : end + approach_floats(rows.nc, nv)])
     solved = 0
     if attempt == RIGID:
-        solved = near_by_path(rows, polygon, search, path)
-    elif attempt == AGAIN:
+        solved = near_by_path(rows, polygon, search, path, 0.0, 1.0)
+    elif attempt == OTHER:
+        solved = near_by_path(rows, polygon, search, path, end_of_branch(search), 0.5)
+    else:
         recover_velocity(rows, polygon, search)
         for _ in range(MANY_SWEEPS):
             sweep(rows, polygon, search, 0.0)
-    else:
-        return select_by_path(rows, polygon, search, path, 10.0, 1.0)
     more = approach(rows, polygon, search, memory)
     return solved + more if more > 0 else 0
 

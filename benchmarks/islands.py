@@ -78,6 +78,7 @@ class Island:
             kF=self.bias[tangents],
             mu=self.mu,
             r=np.full(self.mu.size, 2),
+            tree_starts=np.arange(0, self.y_free.size + 1, 6),
         )
 
 

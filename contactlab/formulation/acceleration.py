@@ -59,7 +59,8 @@ class AccelerationLCP:
     @property
     def problem(self) -> lcp.LCP:
         """MM and qq as a problem that states how well qq is known."""
-        return stated_lcp(self.MM, self.qq, np.zeros(0), np.zeros(0))
+        blocks, none = self.data.blocks(), np.zeros(0)
+        return stated_lcp(self.MM, self.qq, none, none, blocks.nc + 2 * blocks.nr, blocks.nns)
 
     def unpack(self, z: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Packed forces [fN | fF | fL | fG] [N, N m] and acceleration (nv,) of an LCP vector (n,)."""

@@ -49,17 +49,20 @@ from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemData
 _NOISE = 2.0**-30
 
 
-def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray) -> lcp.LCP:
+def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, first_cone: int, ncone: int) -> lcp.LCP:
     """The LCP with what its q is known to; ``lo`` and ``hi`` (nbox,) are the bounds of boxed rows.
 
-    A tangential rate of 1e-16 beside falls of 1e-2 stands for zero. Rows of friction cones have no rate; where a
-    row holds the room between two bounds of a force, the noise of a rate is no more than a formality.
+    A tangential rate of 1e-16 beside falls of 1e-2 stands for zero, and one of zero is no better known where the
+    entries of its row are what is left of sums that cancel. Rows of friction cones, from ``first_cone`` on, have no
+    rate; where a row holds the room between two bounds of a force, the noise of a rate is no more than a formality.
     """
     from contactlab.formulation.kernels.boxed_rows import boxed_variables
 
     rooms = boxed_variables(lo, hi)[1] if lo.size else 0
     largest = float(np.abs(qq[: len(qq) - rooms]).max(initial=0.0))
-    return lcp.LCP(MM, qq, np.where(qq != 0.0, _NOISE * largest, 0.0))
+    noise = np.full(len(qq), _NOISE * largest)
+    noise[first_cone : first_cone + ncone] = 0.0
+    return lcp.LCP(MM, qq, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +93,7 @@ class BaseLCP:
     def problem(self) -> lcp.LCP:
         """MM and qq as a problem that states how well qq is known."""
         blocks = self.data.blocks()
-        return stated_lcp(self.MM, self.qq, blocks.lo, blocks.hi)
+        return stated_lcp(self.MM, self.qq, blocks.lo, blocks.hi, blocks.nc + 2 * blocks.nr, blocks.ncone)
 
     def solve(self, B: ArrayLike) -> FloatArray:
         """Solve A X = B for B (nv + nb,) or (nv + nb, m), with A = [[M, -G'], [G, 0]]."""

@@ -119,9 +119,9 @@ class IslandView:
             return lcp.solve(cones.problem, stepper.lcp_solver, z0=start, tolerance=stepper.tolerance)
         nbox = int(self.control.nbox)
         lo, hi = (q[:0], q[:0]) if self.joints is None else (self.joints.lo[:nbox], self.joints.hi[:nbox])
-        return lcp.solve(
-            stated_lcp(M, q, lo, hi), stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance
-        )
+        first_cone = int(self.control.nc) + 2 * int(self.control.nr)
+        problem = stated_lcp(M, q, lo, hi, first_cone, int(self.control.ncone))
+        return lcp.solve(problem, stepper.lcp_solver, z0=self.warm_start(), tolerance=stepper.tolerance)
 
     def write(self, result: lcp.Result | lcp.FrictionResult) -> None:
         """Write a solution where the loop goes on from."""

@@ -102,6 +102,8 @@ class Worker:
             return Answer("timeout", {}, f"no answer within {time_limit:g} s", time.monotonic() - started)
         if end in FOREIGN:
             return f"{end}, which came from outside or for want of memory"
+        # What else was loaded is listed in an order that differs from one process to the next.
+        output = output.partition("\n\nExtension modules:")[0]
         return Answer("failed", {}, "\n".join(filter(None, [f"the worker process ended in the task: {end}", output])))
 
     def _fresh(self) -> _Process | None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from contactlab.formulation.kernels.active_set import descend
 from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.katzenelson import Shifted
 from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.proximal_points import choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search
-from contactlab.formulation.kernels.selection import descend, end_of_branch
+from contactlab.formulation.kernels.selection import along_branch, end_of_branch
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -41,6 +43,8 @@ PATH_STEPS: Final = 40
 MODE_STEPS: Final = 8
 # Power of the corrector on the way to modes.
 POWER: Final = 3.0
+# From one compliance to the next, from where modes were found on the way to the end of the branch.
+SHRINK: Final = 0.1
 # A force tells from a rate by this share of its row's own response.
 SHARE: Final = 1e-5
 # Without any friction a pyramid has no inside.
@@ -257,9 +261,13 @@ def follow_path(
 
 
 @kernel(inner=True)
-def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> int:
-    """Find the forces at `end_of_branch` by the path; the systems solved, 0 where that failed."""
-    eps = end_of_branch(search)
+def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, shifted: Shifted, softer: float) -> int:
+    """Find the forces at `end_of_branch` by the path of contacts that give way ``softer`` times as much.
+
+    Returns the systems solved, 0 where that failed.
+    """
+    end = end_of_branch(search)
+    eps = softer * end
     unit = start_path(rows, polygon, search, path)
     solved = 0
     for share in MEANS:
@@ -270,13 +278,9 @@ def select_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path) -> 
         choose(rows, polygon, search, eps, SHARE)
         steps = descend(rows, polygon, search, eps, MODE_STEPS)
         if steps > 0:
-            return solved + steps
+            solved += steps
+            if eps == end:
+                return solved
+            more = along_branch(rows, polygon, search, shifted, eps, SHRINK * eps, end, SHRINK)
+            return solved + more if more > 0 else 0
     return 0
-
-
-@kernel(inner=True)
-def near_by_path(rows: Rows, polygon: Polygon, search: Search, path: Path, eps: float, power: float) -> int:
-    """Find forces near some of the rigid problem, inside the set of all where it has many; the systems solved."""
-    unit = start_path(rows, polygon, search, path)
-    solved, _ = follow_path(rows, polygon, search, path, eps, power, MEANS[-1] * unit, PATH_STEPS)
-    return solved

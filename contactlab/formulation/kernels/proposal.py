@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.formulation.kernels.block_gauss_seidel import sweep
-from contactlab.formulation.kernels.central_path import lay_out_path, near_by_path, path_floats, select_by_path
+from contactlab.formulation.kernels.active_set import descend, keep_joints
+from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
 from contactlab.formulation.kernels.cone_measures import judge_cones
 from contactlab.formulation.kernels.contact_response import Polygon
 from contactlab.formulation.kernels.elimination import order_elimination
+from contactlab.formulation.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
 from contactlab.formulation.kernels.proximal_newton import approach, approach_floats, lay_out_approach
-from contactlab.formulation.kernels.proximal_points import harden
+from contactlab.formulation.kernels.proximal_points import choose, harden
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import (
@@ -33,11 +34,12 @@ from contactlab.formulation.kernels.search import (
     search_own,
     take_forces,
 )
-from contactlab.formulation.kernels.selection import end_of_branch, follow, select
+from contactlab.formulation.kernels.selection import SHRINK, STEPS, along_branch, end_of_branch, select
 from contactlab.formulation.kernels.spans import columns, dot_within
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
+from lcp.kernels.body_blocks import copy_rows
 from lcp.kernels.residuals import is_solved, lcp_residuals, row_residuals
 
 # Part of the tolerance that a proposal must meet: so far below it that what is left over adds up to nothing.
@@ -46,7 +48,7 @@ STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 # The same of forces selected: what a solver finds instead is nearer to the letter, and further from the physics.
 SELECTED: Final = 0.3
-# And of exact cones, whose solvers come no nearer.
+# And of exact cones, and of large islands, whose solvers come no nearer.
 ALL: Final = 1.0
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
@@ -54,23 +56,19 @@ SOFT: Final = 1e-4
 KEPT: Final = 1e-5
 # From the end of the branch to where it is followed closer.
 CLOSER: Final = 1e-3
-# Attempts: selected along the branch, and closer; by a central path; not selected, from a path of the rigid problem, or
-# another one, and again after sweeps.
+# Attempts: along the branch, and closer where the forces at its end do not solve the rigid problem; then by central
+# paths of contacts that give way so many times as much as at the end, each followed by one more way to that problem.
 BRANCH: Final = 0
-FOLLOW: Final = 1
-PATH: Final = 2
-RIGID: Final = 3
-OTHER: Final = 8
-ATTEMPTS: Final = 13
-MANY_SWEEPS: Final = 300
+CLOSE: Final = 1
+SOFTER: Final = (10.0, 1e4, 1e5, 1.0)
+ATTEMPTS: Final = 2 + 2 * len(SOFTER)
 
 
 @kernel
 def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
-    return (
-        search_floats(nc, nr, nj, nv) + path_floats(nc, nr) + approach_floats(nc, nv) + 3 * (nc + nr) + 2 * (2 * nr + 1)
-    )
+    later = max(path_floats(nc, nr), approach_floats(nc, nv))
+    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
 
 
 @kernel
@@ -98,9 +96,9 @@ def contact_forces(
     selected, warm
         Whether the forces selected are asked for; whether z0 (n,) may be read.
     attempt
-        To select forces: 0 for the first; in the next one the workspaces hold forces selected that do not solve the
-        rigid problem: their contacts contradict one another by more than they give way. The branch is followed further,
-        to where the contradiction opens some. Later ones follow central paths.
+        To select forces: 0 for the first. In odd ones the workspaces hold forces selected that do not solve the rigid
+        problem: their contacts contradict one another by more than they give way. The branch is followed further, to
+        where the contradiction opens some; later, proximal points are approached by Newton's method.
     keep
         z0 solves the LCP, and is to be kept where it is the forces selected: 1 is returned then, and z not written.
     exact
@@ -124,25 +122,37 @@ def contact_forces(
             return 0
     if attempt == BRANCH:
         order_elimination(search.trees, rows.spans)
+    nv = rows.v_free.shape[0]
+    at = search_floats(nc, rows.nr, search.joined.p.shape[0], nv)
+    shifted = lay_out_shifted(nc, nv, wf[at:])
+    memory = wf[at + shifted_floats(nc, nv) :]
     solved = 0
-    eps = 0.0
-    if attempt == FOLLOW:
-        eps = CLOSER * end_of_branch(search)
-        solved = follow(rows, polygon, search, eps)
-    elif attempt > FOLLOW:
-        if polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0:
-            solved = without_branch(rows, polygon, search, attempt, wf)
-        if attempt >= RIGID:
-            give_forces(rows, polygon, search, z)
-            return 1 + solved if solved > 0 else 0
-        eps = end_of_branch(search)
-    else:
+    eps = end_of_branch(search) if selected else 0.0
+    if attempt == BRANCH:
         if warm:
             take_forces(rows, polygon, search, z0)
         if selected:
-            eps = end_of_branch(search)
-            solved = select(rows, polygon, search, warm, z0)
+            solved = select(rows, polygon, search, shifted, warm, z0)
+    elif attempt == CLOSE:
+        solved = go_closer(rows, polygon, search, shifted, eps)
+        eps *= CLOSER
+    elif polygon.r == 0 or polygon.exact or search.joined.p.shape[0] > 0:
+        return 0
+    elif attempt % 2 == 0:
+        path = lay_out_path(polygon, search, memory)
+        solved = select_by_path(rows, polygon, search, path, shifted, SOFTER[attempt // 2 - 1])
+    else:
+        near = lay_out_approach(nc, nv, memory)
+        copy_rows(search.contacts.p, near.best)
+        solved = go_closer(rows, polygon, search, shifted, eps)
+        if solved == 0:
+            copy_rows(near.best, search.contacts.p)
+        more = approach(rows, polygon, search, near)
+        give_forces(rows, polygon, search, z)
+        return 1 + solved + more if more >= 0 else 0
     if selected:
+        for c in range(nc):
+            search.before[c] = search.contacts.mode[c]
         if solved == 0:
             if not (exact and warm) or attempt != BRANCH:
                 return 0
@@ -155,32 +165,50 @@ def contact_forces(
         for c in range(nc):
             if eps > SOFT * search.contacts.own[c]:
                 eps = 0.0
-    formed = harden(rows, polygon, search, eps)
+    formed = 0
+    if attempt <= CLOSE:
+        formed = harden(rows, polygon, search, eps)
+    else:
+        formed = harden_or_keep(rows, polygon, search, shifted, eps)
     give_forces(rows, polygon, search, z)
     return 1 + solved + formed
 
 
 @kernel(inner=True)
-def without_branch(rows: Rows, polygon: Polygon, search: Search, attempt: int, wf: FloatArray) -> int:
-    """Later attempts, on contacts alone; the systems solved, 0 where that failed."""
-    nv = rows.v_free.shape[0]
-    at = search_floats(rows.nc, rows.nr, 0, nv)
-    end = at + path_floats(rows.nc, rows.nr)
-    path = lay_out_path(polygon, search, wf[at:end])
-    if attempt == PATH:
-        return select_by_path(rows, polygon, search, path)
-    memory = lay_out_approach(rows.nc, nv, wf[end : end + approach_floats(rows.nc, nv)])
-    solved = 0
-    if attempt == RIGID:
-        solved = near_by_path(rows, polygon, search, path, 0.0, 1.0)
-    elif attempt == OTHER:
-        solved = near_by_path(rows, polygon, search, path, end_of_branch(search), 0.5)
-    else:
-        recover_velocity(rows, polygon, search)
-        for _ in range(MANY_SWEEPS):
-            sweep(rows, polygon, search, 0.0)
-    more = approach(rows, polygon, search, memory)
-    return solved + more if more > 0 else 0
+def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
+    """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
+    contacts = search.contacts
+    copy_rows(contacts.p, shifted.fixed)
+    recover_velocity(rows, polygon, search)
+    _, _, before = choose(rows, polygon, search, 0.0, 1.0)
+    copy_rows(shifted.fixed, contacts.p)
+    for c in range(rows.nc):
+        contacts.mode[c] = search.before[c]
+    formed = harden(rows, polygon, search, eps)
+    copy_rows(contacts.p, shifted.moving)
+    recover_velocity(rows, polygon, search)
+    _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
+    copy_rows(shifted.moving if misfit <= before else shifted.fixed, contacts.p)
+    recover_velocity(rows, polygon, search)
+    return formed
+
+
+@kernel(inner=True)
+def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, end: float) -> int:
+    """Follow the branch from its end, of modes before, to contacts that give way less; 0 where that failed."""
+    joined = search.joined
+    for c in range(0 if polygon.exact else rows.nc):
+        search.contacts.mode[c] = search.before[c]
+    for i in range(joined.p.shape[0]):
+        joined.base[i] = joined.p[i]
+    solved = descend(rows, polygon, search, end, STEPS)
+    if solved < 0:
+        return 0
+    more = along_branch(rows, polygon, search, shifted, end, CLOSER * end, CLOSER * end, SHRINK)
+    if more > 0:
+        more = solved + more
+        solved = keep_joints(rows, polygon, search, CLOSER * end)
+    return solved + more if solved >= 0 and more > 0 else 0
 
 
 @kernel(inner=True)
@@ -316,7 +344,7 @@ def propose(
     share = (ALL if exact else SELECTED) if selected else FLOOR
     found = 0
     for attempt in range(ATTEMPTS if selected else 1):
-        if attempt == FOLLOW and found == 0:
+        if attempt % 2 == 1 and found == 0:
             continue
         keep = keep and attempt == BRANCH
         found = contact_forces(rows, starts, selected, warm, attempt, keep, exact, z0, wf, wi, z)
@@ -325,7 +353,7 @@ def propose(
         if found == 1 and keep:
             return found
         judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
-        if is_solved(measures, share * tolerance):
+        if is_solved(measures, (share if attempt <= CLOSE else ALL) * tolerance):
             return found
     return 0
 
@@ -381,7 +409,7 @@ def select_with_joints(
         judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
         # The rates y of boxed rows, which cones are not judged by, are those of the step before.
         keep = is_solved(measures, STRICTNESS * tolerance) and not (exact and rows.lo.shape[0] > 0)
-    for attempt in range(FOLLOW + 1):
+    for attempt in range(CLOSE + 1):
         keep = keep and attempt == BRANCH
         found = contact_forces(rows, starts, True, warm, attempt, keep, exact, z0, wf, wi, z)
         if found == 0 or (found == 1 and keep):

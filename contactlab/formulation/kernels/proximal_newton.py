@@ -32,9 +32,9 @@ from lcp.kernels.proximal_contacts import HALVINGS, INNER, LEAST, LOWER, MOST, R
 # rho at first, by the misfit in parts of the speed; a misfit that is not near; systems in all.
 FIRST: Final = 0.05
 NEAR: Final = 1e-2
-SYSTEMS: Final = 60
+SYSTEMS: Final = 80
 # Misfits, in parts of the speed, at which it ends, and which are worth a verdict.
-ENOUGH: Final = 1e-15
+ENOUGH: Final = 1e-12
 WORTH: Final = 1e-8
 
 
@@ -126,13 +126,13 @@ def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Approach, 
 
 @kernel(inner=True)
 def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach) -> int:
-    """Move forces that are near to ones of the rigid problem; the systems solved, 0 where they do not get there."""
+    """Move forces that are near to ones of the rigid problem; the systems solved, -1 where they do not get there."""
     contacts, v, trial = search.contacts, search.v, memory.v
     nv = v.shape[0]
     before, best = memory.before, memory.best
     least = natural_misfit(rows, polygon, search)
     if not least <= NEAR * search.speed:
-        return 0
+        return -1
     copy_rows(contacts.p, before)
     copy_rows(contacts.p, best)
     last = least
@@ -185,4 +185,4 @@ def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach) -> 
             last = least
             slow = 0
     copy_rows(best, contacts.p)
-    return spent if least <= WORTH * search.speed else 0
+    return spent if least <= WORTH * search.speed else -1

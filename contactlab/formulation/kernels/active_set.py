@@ -1,0 +1,127 @@
+"""An active set method for contacts that give way by eps, rows of joints being rigid.
+
+With a compliance eps of every contact, in every direction, rates s are answered by P(-s / eps) (`contact_response`),
+and the velocities solve an equation without redundancy: modes give forces and rates, which give modes. Forces of rows
+of joints are kept from one eps to the next.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contactlab.formulation.kernels.contact_response import Contacts, Polygon, fill_slope, force_of, place_rates
+from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, ROUNDING, choose
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import Joined, Search
+from contactlab.formulation.kernels.spans import add_within, dot_within
+from lcp.kernels import kernel
+
+# Newton's steps from given modes.
+STEPS_AT_ONCE: Final = 6
+# So few modes may change at any time.
+FEW: Final = 8
+# Of discs: this many times as many, since corners turn, and the misfit in parts of the speeds that ends them.
+TURNING: Final = 2
+SETTLED: Final = 1e-8
+# Rounds in which the forces of rows of joints are kept.
+JOINT_ROUNDS: Final = 3
+
+
+@kernel(inner=True)
+def answer(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
+    """Fill velocities and forces of contacts that give way by eps in given modes, and of rows of joints likewise."""
+    contacts, joined, v = search.contacts, search.joined, search.v
+    nv = v.shape[0]
+    first = rows.nc + rows.nr
+    # In given modes forces are linear in the rates: of no velocity, those of the known terms.
+    for p in range(nv):
+        search.trial[p] = 0.0
+        v[p] = rows.v_free[p]
+    place_rates(rows, polygon, search.trial, 1.0, contacts.s)
+    for c in range(rows.nc):
+        soft_force(rows, polygon, contacts, c, eps)
+        push(rows, polygon, c, contacts.p[c], v)
+    for i in range(joined.p.shape[0]):
+        joined.s[i] = rows.k[first + i]
+        stiff_force(joined, i)
+        add_within(0, nv, nv, nv, rows.h * joined.p[i], rows.Y[first + i], v)
+
+
+@kernel(inner=True)
+def soft_force(rows: Rows, polygon: Polygon, contacts: Contacts, c: int, eps: float) -> None:
+    """Fill the force of a contact that gives way by eps in its mode, for its rates."""
+    s = contacts.s[c]
+    x = -s[0] / (rows.gamma[c] + eps)
+    force_of(polygon, rows.mu[c], contacts.mode[c], x, -s[1] / eps, -s[2] / eps, contacts.p[c])
+
+
+@kernel(inner=True)
+def stiff_force(joined: Joined, i: int) -> None:
+    """Fill the force of a row of joints for its rate: at its bound, or between."""
+    if joined.slope[i] > 0.0:
+        joined.p[i] = (JOINT_COMPLIANCE * joined.own[i] * joined.base[i] - joined.s[i]) * joined.slope[i]
+
+
+@kernel(inner=True)
+def descend(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+    """From the modes in the search to those of contacts that give way by eps; systems solved, -1 where they go on.
+
+    A primal-dual active set method: modes give forces and rates, which give modes. Where many of these change at once,
+    they are not about to settle.
+    """
+    contacts, joined, v = search.contacts, search.joined, search.v
+    nv = v.shape[0]
+    first = rows.nc + rows.nr
+    # Of a contact that hardly carries the corner of a disc is rounding, and goes on turning.
+    settled = (SETTLED if polygon.exact else ROUNDING) * search.speed
+    found = False
+    for step in range(TURNING * most if polygon.exact else most):
+        for c in range(rows.nc):
+            fill_slope(polygon, rows.mu[c], contacts.mode[c], 1.0 / (rows.gamma[c] + eps), 1.0 / eps, contacts.B[c])
+        form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
+        if not factor_panels(search.trees, search.K, search.W[0]):
+            return -1
+        if found:
+            return step
+        answer(rows, polygon, search, eps)
+        solve_panels(search.trees, search.K, v)
+        place_rates(rows, polygon, v, 1.0, contacts.s)
+        for c in range(rows.nc):
+            soft_force(rows, polygon, contacts, c, eps)
+        for i in range(joined.p.shape[0]):
+            joined.s[i] = dot_within(0, nv, nv, nv, rows.J[first + i], v) + rows.k[first + i]
+            stiff_force(joined, i)
+        changed, turned, misfit = choose(rows, polygon, search, eps, 1.0)
+        if not turned or (misfit <= settled and not polygon.exact):
+            return step + 1
+        if step > 0 and changed > max(FEW, rows.nc // 4) and not polygon.exact:
+            return -1
+        found = misfit <= settled
+    return -1
+
+
+@kernel(inner=True)
+def keep_joints(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
+    """Make the rows of joints rigid while contacts give way by eps; steps made, or -1."""
+    joined = search.joined
+    steps = 0
+    for _ in range(JOINT_ROUNDS if joined.p.shape[0] > 0 else 0):
+        for i in range(joined.p.shape[0]):
+            joined.base[i] = joined.p[i]
+        more = descend(rows, polygon, search, eps, STEPS_AT_ONCE)
+        if more < 0:
+            return -1
+        steps += more
+    return steps
+
+
+@kernel(inner=True)
+def settle(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+    """From the modes in the search to forces at eps, rows of joints rigid; the systems solved, or 0."""
+    solved = descend(rows, polygon, search, eps, most)
+    if solved < 0:
+        return 0
+    more = keep_joints(rows, polygon, search, eps)
+    return 0 if more < 0 else solved + more

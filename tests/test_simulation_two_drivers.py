@@ -44,6 +44,7 @@ def check_public_path(recording, every):
             row = (recording.certificates.step == i) & (recording.certificates.island == j)
             assert recording.certificates.scaled[row] == solution.result.residual.scaled
             assert recording.certificates.mechanical[row] == solution.certificate.worst
+            assert recording.certificates.choice[row] == solution.choice
             compared += 1
     return compared
 

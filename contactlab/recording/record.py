@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
@@ -117,6 +118,11 @@ class Record:
     def warm_hits(self) -> IntArray:
         """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
         return self._per_step("island_warm")
+
+    def chosen(self, choice: Choice) -> IntArray:
+        """Return the number of islands per step whose forces are of this choice (n_steps,)."""
+        own = self.rows["island_choice"] == choice
+        return np.bincount(self.rows["island_step"][own], minlength=self.n_steps)
 
     @property
     def islands(self) -> IntArray:

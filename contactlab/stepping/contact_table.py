@@ -259,6 +259,8 @@ class CertificateTable:
         Which problem, its contacts and rows of joints, and the solver's iterations.
     warm_hit
         True where the solution took no pivot and the previous step's contacts were at hand.
+    choice
+        Which of the forces that solve it they are: numbers of `contactlab.Choice`.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
     violation, scale
@@ -271,6 +273,7 @@ class CertificateTable:
     n_joints: IntArray
     pivots: IntArray
     warm_hit: NDArray[np.bool_]
+    choice: IntArray
     natural_map: FloatArray
     scaled: FloatArray
     violation: FloatArray
@@ -288,6 +291,7 @@ class CertificateTable:
             n_joints=rows["island_joints"],
             pivots=rows["island_pivots"],
             warm_hit=rows["island_warm"] != 0,
+            choice=rows["island_choice"],
             natural_map=rows["island_measures"][:, NATURAL_MAP],
             scaled=rows["island_measures"][:, SCALED],
             violation=rows["island_certificate"][:, 0::2],

@@ -89,6 +89,8 @@ def contact_forces(
 ) -> int:
     """Look for forces, near z0 or selected, and write them as variables of the LCP; the systems solved, 0 without any.
 
+    Less than 0, and as many, where forces selected were asked for and these are others.
+
     Parameters
     ----------
     rows
@@ -134,7 +136,7 @@ def contact_forces(
             solved = without_branch(rows, polygon, search, attempt, wf)
         if attempt >= RIGID:
             give_forces(rows, polygon, search, z)
-            return 1 + solved if solved > 0 else 0
+            return -1 - solved if solved > 0 else 0
         eps = end_of_branch(search)
     else:
         if warm:
@@ -142,6 +144,7 @@ def contact_forces(
         if selected:
             eps = end_of_branch(search)
             solved = select(rows, polygon, search, warm, z0)
+    sign = 1
     if selected:
         if solved == 0:
             if not (exact and warm) or attempt != BRANCH:
@@ -150,6 +153,7 @@ def contact_forces(
             take_forces(rows, polygon, search, z0)
             keep = False
             eps = 0.0
+            sign = -1
         if keep and as_before(rows, polygon, search, z0, KEPT):
             return 1
         for c in range(nc):
@@ -157,7 +161,7 @@ def contact_forces(
                 eps = 0.0
     formed = harden(rows, polygon, search, eps)
     give_forces(rows, polygon, search, z)
-    return 1 + solved + formed
+    return sign * (1 + solved + formed)
 
 
 @kernel(inner=True)
@@ -282,6 +286,8 @@ def propose(
     measures: FloatArray,
 ) -> int:
     """Look for a solution of a problem of contacts alone; 0 where none is found, 1 for z0 itself, else 1 and systems.
+
+    With a minus where forces selected were asked for and these are others.
 
     Parameters
     ----------

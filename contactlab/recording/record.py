@@ -103,7 +103,16 @@ class Record:
     @cached_property
     def certificates(self) -> CertificateTable:
         """How well each island of each step was solved."""
-        return CertificateTable.from_rows(self.rows)
+        return CertificateTable.from_rows(self.rows, self.selection)
+
+    def selection(self, i: int, island: int = 0) -> float:
+        """Return how far the contact forces of an island of step ``i`` are from those selected, of the largest.
+
+        0 where no other forces make the same velocities, infinite where none are selected.
+        """
+        from contactlab.recording.island import distance_of
+
+        return distance_of(self, i, island)
 
     def worst_certificate(self) -> WorstCertificate:
         """Return the largest residuals and mechanical violations of the run."""

@@ -80,7 +80,7 @@ class Uniqueness:
 
 
 def motion_is_unique(
-    data: ConstraintVelProblemData, h: float | None = None, *, max_n: int = 16, tolerance: float = 1e-9
+    data: ConstraintVelProblemData, h: float | None = None, *, max_n: int = 12, tolerance: float = 1e-9
 ) -> Uniqueness:
     """Return whether a step, or an impact, has one velocity after it.
 
@@ -91,11 +91,13 @@ def motion_is_unique(
     Parameters
     ----------
     data : ConstraintVelProblemData
-        The problem, with a pyramid for friction; ``recording.problem(i)`` is that of a recorded step.
+        The problem, with a pyramid for friction (not the exact cone); ``recording.problem(i)`` is that of a recorded
+        step.
     h : float, optional
         Step [s], ``recording.h[i]`` of a recorded one; without, the problem is an impact.
     max_n : int
-        Largest LCP of which all 2^n bases are tried.
+        Largest LCP of which all 2^n bases are tried: seconds for the default, which is two contacts in space with four
+        edges each; of more the many singular ones soon leave some undecided.
     tolerance : float
         Bound on the backward error of what is called a solution.
 

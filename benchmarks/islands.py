@@ -33,7 +33,7 @@ from simulation_ours import world
 from simulation_scenes import Scene, bin_walls, dropped
 
 import lcp
-from contactlab import ConstraintSolveError, ConstraintSolver, EqualCompliance
+from contactlab import Choice, ConstraintSolveError, ConstraintSolver, EqualCompliance
 from contactlab.lab.racing.entrant import limited
 from contactlab.lab.racing.peers import PinADMM, PinPGS, SiconosLCP, installed
 from contactlab.lab.racing.trial import measured
@@ -144,13 +144,16 @@ def by_pyramid(solver: Any) -> Callable[[Island, float, float], Answer]:
     """A solver of complementarity problems, or the step's own selection, on an island."""
 
     def solve(island: Island, tolerance: float, limit: float) -> Answer:
+        said = ""
         try:
-            result = ConstraintSolver(limited(solver, LOADED * limit), tolerance).solve_discretized_problem(
+            solution = ConstraintSolver(limited(solver, LOADED * limit), tolerance).solve_discretized_problem(
                 island.pyramid(), island.h
-            ).result  # fmt: skip
+            )  # fmt: skip
+            result = solution.result
+            said = ", not selected" if solution.choice is Choice.NOT_SELECTED else ""
         except ConstraintSolveError as error:
             result = error.result
-        return result.residual.scaled, result.status is lcp.Status.SOLVED, result.status.name
+        return result.residual.scaled, result.status is lcp.Status.SOLVED, result.status.name + said
 
     return solve
 

@@ -11,12 +11,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from contactlab.certificate import Choice
     from contactlab.constraint_solver import ConstraintSolveError, ConstraintSolver
     from contactlab.formulation.convex_relaxation import ConvexRelaxation
     from contactlab.formulation.proposal import EqualCompliance
     from contactlab.formulation.staggered_projections import StaggeredProjections
 
 __all__ = [
+    "Choice",
     "ConstraintSolveError",
     "ConstraintSolver",
     "ConvexRelaxation",
@@ -28,6 +30,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 _HOME = {
+    "Choice": "contactlab.certificate",
     "ConstraintSolveError": "contactlab.constraint_solver",
     "ConstraintSolver": "contactlab.constraint_solver",
     "ConvexRelaxation": "contactlab.formulation.convex_relaxation",

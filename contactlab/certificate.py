@@ -6,6 +6,7 @@ velocity after the step obey mechanics; it is evaluated on the problem data, not
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -65,6 +66,19 @@ ACCELERATION_FORMULAS = {
     "force_sign": "fN, fF+, fF-, fL >= 0",
     "bilateral": "G a + kG = 0",
 }
+
+
+class Choice(enum.IntEnum):
+    """Which of the forces that solve a problem of contacts an answer is; where they are unique, all are the same."""
+
+    #: of a record older than the question
+    UNKNOWN = 0
+    #: any that solves it: a solver was named, or there is no contact
+    ANY = 1
+    #: the forces selected (`contactlab.EqualCompliance`), or unique ones
+    SELECTED = 2
+    #: those selected were asked for and not found: another solution, as certified
+    NOT_SELECTED = 3
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import lcp
-from contactlab.certificate import Certificate
+from contactlab.certificate import Certificate, Choice
 from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
@@ -22,7 +22,7 @@ from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.proposal import EqualCompliance, proposed, proposed_cones
+from contactlab.formulation.proposal import EqualCompliance, Proposal, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
     AccelerationSolution,
@@ -267,9 +267,12 @@ class ConstraintSolver(ForceHelpers):
             certificate = certify_forces(data, formed.h, z, packed, v_plus)
         certificate = replace(certificate, not_enforced=answer.not_enforced)
         _require(what, data, answer.problem, answer.result, h, certificate)
+        by: Any = answer.result.solver
+        choice = Choice.NOT_SELECTED if selects and blocks.nc > 0 else Choice.ANY
         return kind(
             forces=ConstraintForces.from_packed(data, packed),
             result=answer.result,
+            choice=by.choice if isinstance(by, Proposal) else choice,
             relaxed=answer.relaxed,
             certificate=certificate,
             generalized_force=packed @ blocks.J,

@@ -44,6 +44,7 @@ def check_public_path(recording, every):
             row = (recording.certificates.step == i) & (recording.certificates.island == j)
             assert recording.certificates.scaled[row] == solution.result.residual.scaled
             assert recording.certificates.mechanical[row] == solution.certificate.worst
+            assert recording.certificates.choice[row] == solution.choice
             compared += 1
     return compared
 
@@ -116,5 +117,5 @@ def test_compiler_off_agrees(tmp_path):
     for name in ("q", "v", "kinetic", "potential", "contact_z", "contact_impulse", "contact_gap"):
         ours, theirs = compiled.rows[name], plain.rows[name]
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * max(1.0, np.abs(ours).max()), err_msg=name)
-    for name in ("contact_id", "contact_mode", "island_pivots"):
+    for name in ("contact_id", "contact_mode", "island_pivots", "island_choice"):
         np.testing.assert_array_equal(compiled.rows[name], plain.rows[name], err_msg=name)

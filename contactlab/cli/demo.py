@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def print_account(recording: Recording) -> None:
-    """Print the energy, and the worst certificate since the line before, each simulated second; then the ledger."""
+    """Print energy and worst certificate since the line before, each simulated second; then the ledger, what solved."""
     print("  time  kinetic  potential   total [J]  contacts  worst scaled residual")
     ends = np.unique(np.append(np.arange(0.0, recording.time[-1], 1.0), recording.time[-1]))
     steps = np.searchsorted(recording.time, ends - 1e-9)
@@ -73,6 +73,7 @@ def print_account(recording: Recording) -> None:
         f"mechanical condition {worst_step.mechanical:.1e}"
     )
     print(f"ledger: {recording.ledger}")
+    print(recording.statistics)
 
 
 def _write(recording: Recording, folder: Path) -> None:

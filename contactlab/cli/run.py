@@ -65,7 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
         # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
         raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
     print_account(recording)
-    print(recording.statistics)
     print(f"{recording.n_steps} steps in {time.perf_counter() - started:.1f} s, any compiling included")
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")
     return status

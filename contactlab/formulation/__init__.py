@@ -2,8 +2,9 @@
 
 `bilateral` eliminates the equations; `acceleration` and `discretized` state one problem each and unpack its
 solution; `linear_path` solves the first without inequalities; `convex_relaxation` and `staggered_projections` take the
-others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `kernels` holds the
-arithmetic that the compiled step shares. `bridge` states problem data from a model.
+others apart into quadratic programs; `softening` turns springs and dampers into terms of rows; `uniqueness` asks how
+many velocities solve a problem; `kernels` holds the arithmetic that the compiled step shares. `bridge` states problem
+data from a model.
 """
 
 from contactlab.formulation.bridge import (
@@ -33,6 +34,7 @@ from contactlab.formulation.softening import (
     spring_damper,
     spring_damper_from_impulse,
 )
+from contactlab.formulation.uniqueness import Uniqueness, Velocities, motion_is_unique
 
 __all__ = [
     "BodyLoad",
@@ -49,9 +51,12 @@ __all__ = [
     "SpringDamper",
     "Stabilisation",
     "Thresholds",
+    "Uniqueness",
+    "Velocities",
     "VelocityDrive",
     "delassus",
     "impulse_softening",
+    "motion_is_unique",
     "problem_data_from",
     "softening",
     "spring_damper",

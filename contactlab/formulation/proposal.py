@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import lcp
+from contactlab.certificate import Choice
 from contactlab.formulation.blocks import ALL_COLUMNS
 from contactlab.formulation.cone import ConeProblem
 from contactlab.formulation.discretized import DiscretizedLCP
@@ -22,7 +23,14 @@ class Proposal:
 
     It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
     `contactlab.formulation.kernels.proposal`.
+
+    Parameters
+    ----------
+    choice
+        What it is.
     """
+
+    choice: Choice = Choice.ANY
 
 
 @dataclass(frozen=True)
@@ -88,12 +96,13 @@ class _Claimant:
     """Forces found as a solver's answer, so that `lcp.solve` verifies them."""
 
     r: FloatArray
+    solver: Proposal
     detail: str
 
     def solve(
         self, problem: lcp.FrictionProblem, *, z0: FloatArray | None, tolerance: float, trace: bool
     ) -> lcp.FrictionClaim:
-        return lcp.FrictionClaim(self.r, lcp.Status.SOLVED, 0, self.detail, solver=Proposal())
+        return lcp.FrictionClaim(self.r, lcp.Status.SOLVED, 0, self.detail, solver=self.solver)
 
 
 def proposed_cones(
@@ -103,8 +112,8 @@ def proposed_cones(
     found = _found(formed, z0, tolerance, True, True)
     if found is None:
         return None
-    z, _, _, detail = found
-    return lcp.solve(cone.problem, _Claimant(cone.start(z), detail), tolerance=tolerance)
+    z, _, _, solver, detail = found
+    return lcp.solve(cone.problem, _Claimant(cone.start(z), solver, detail), tolerance=tolerance)
 
 
 def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:
@@ -118,13 +127,12 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     found = _found(formed, z0, tolerance, selected, False)
     if found is None:
         return None
-    z, w, out, detail = found
+    z, w, out, solver, detail = found
     # The kernel has judged in the step's own units; the backward error is told beside.
     measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(formed.problem, z).backward_error]
     residual = lcp.Residuals(*measures)
     z.flags.writeable = False
     w.flags.writeable = False
-    solver = Proposal()
     return lcp.Result(
         z=z,
         w=w,
@@ -143,7 +151,7 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
 
 def _found(
     formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool, exact: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, str] | None:
+) -> tuple[FloatArray, FloatArray, FloatArray, Proposal, str] | None:
     """Return z, w and the measures of a proposal that was taken, and what it was."""
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
@@ -172,4 +180,7 @@ def _found(
     if found == 0:
         return None
     kind = "forces selected" if selected else "forces near z0"
-    return z, w, out, "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
+    if found < 0:
+        kind = "forces that are not those selected"
+    taken = Proposal((Choice.SELECTED if found > 0 else Choice.NOT_SELECTED) if selected else Choice.ANY)
+    return z, w, out, taken, "the forces of z0" if found == 1 else f"{kind}, {abs(found) - 1} linear systems"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import lcp
-from contactlab.certificate import Certificate
+from contactlab.certificate import Certificate, Choice
 from contactlab.formulation.linear_path import LinearResult
 from contactlab.spatial.arrays import FloatArray
 from problem_data import ConstraintAccelProblemData, ConstraintForces, ConstraintVelProblemData
@@ -48,6 +48,8 @@ class Solution:
     relaxed : bool
         Whether ``result`` solves another problem than Coulomb's, as a friction backend may; ``certificate`` is one of
         Coulomb's conditions all the same, and lists as ``not_enforced`` those the other problem does not impose.
+    choice : Choice
+        Which of the forces that solve the problem these are.
     """
 
     forces: ConstraintForces
@@ -55,6 +57,7 @@ class Solution:
     certificate: Certificate
     generalized_force: FloatArray
     relaxed: bool = field(default=False, kw_only=True)
+    choice: Choice = field(default=Choice.ANY, kw_only=True)
 
     @property
     def coulomb_error(self) -> CoulombError:

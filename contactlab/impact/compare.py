@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-import lcp
-from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError
+from contactlab.formulation.uniqueness import Uniqueness, motion_is_unique
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import ImpactLaw, with_newtons_terms
@@ -44,18 +41,15 @@ class Comparison:
         `ImpactOutcome` by the name of the law.
     failures : dict
         What the solver said, by the name of the law that has no outcome.
-    solutions : int or None
-        Number of solutions of the simultaneous Newton problem, by enumeration; None where it is too large to
-        enumerate or softened. More than one velocity among them is what `unique` denies.
-    unique : bool or None
-        Whether all of them give the same velocity; impulses need not be unique where contacts are redundant.
+    uniqueness : Uniqueness
+        Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
+        redundant.
     """
 
     data: ConstraintVelProblemData
     outcomes: Mapping[str, ImpactOutcome]
     failures: Mapping[str, str]
-    solutions: int | None
-    unique: bool | None
+    uniqueness: Uniqueness
 
     def __getitem__(self, law: str) -> ImpactOutcome:
         """Return the outcome of one law."""
@@ -65,6 +59,16 @@ class Comparison:
     def gains(self) -> tuple[str, ...]:
         """Names of the laws that gave the bodies energy."""
         return tuple(name for name, outcome in self.outcomes.items() if outcome.gains_energy)
+
+    @property
+    def unique(self) -> bool | None:
+        """Whether the simultaneous Newton problem has exactly one velocity; None where that is not known."""
+        return self.uniqueness.unique
+
+    @property
+    def solutions(self) -> int | None:
+        """How many solutions enumeration lists, None where it was not needed or the problem is too large for it."""
+        return self.uniqueness.enumerated
 
     def __str__(self) -> str:
         width = max(len(name) for name in (*self.outcomes, *self.failures, "law"))
@@ -83,9 +87,7 @@ class Comparison:
             )
         lines += [f"{name:<{width}}  not solved: {reason}" for name, reason in self.failures.items()]
         lines.append("energy: after / before; normal, friction: work [J]")
-        if self.solutions is not None:
-            what = "one velocity" if self.unique else "SEVERAL VELOCITIES"
-            lines.append(f"the simultaneous Newton problem has {self.solutions} solution(s) by enumeration, {what}")
+        lines.append(f"the simultaneous Newton problem: {self.uniqueness}")
         return "\n".join(lines)
 
 
@@ -130,28 +132,16 @@ def compare(
             outcomes[name] = law.solve(data)
         except ConstraintSolveError as error:
             failures[name] = str(error)
-    solutions, unique = uniqueness(data, restitution, max_n=max_n)
-    return Comparison(data, outcomes, failures, solutions, unique)
+    return Comparison(data, outcomes, failures, uniqueness(data, restitution, max_n=max_n))
 
 
 def uniqueness(
     data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12
-) -> tuple[int | None, bool | None]:
-    """Return the number of solutions of Newton's simultaneous problem, and whether they share one velocity.
+) -> Uniqueness:
+    """Return whether Newton's simultaneous problem has one velocity, several or none; see `motion_is_unique`.
 
-    Without restitution the data's kN is taken. A continuum of solutions counts by the points enumeration names of it.
-    (None, None) where the LCP has more than ``max_n`` variables or enumeration could not decide every basis.
+    Without restitution the data's kN is taken.
     """
-    problem = ImpactProblem(data, "enumeration")
     if restitution is not None:
-        data = with_newtons_terms(problem, restitution)
-    formed = form_impact_lcp(data)
-    if len(formed.qq) > max_n:
-        return None, None
-    listed = lcp.enumerate_solutions(formed.problem, max_n=max_n)
-    if not listed.complete:
-        return None, None
-    velocities = [recover_forces(1.0, formed.rows, data.blocks(), z.copy())[1] for z in listed.solutions]
-    size = max((float(np.abs(v).max(initial=0.0)) for v in velocities), default=0.0)
-    same = all(np.abs(v - velocities[0]).max(initial=0.0) <= 1e-8 * size for v in velocities)
-    return len(velocities), bool(same)
+        data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)
+    return motion_is_unique(data, max_n=max_n)

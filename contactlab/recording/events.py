@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import OPEN, SLIDE
 
@@ -47,6 +48,8 @@ class SolverStatistics:
     ----------
     pivots, warm_hits, islands, contacts
         Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
+    selected, not_selected
+        Islands whose forces are those selected, and those in which they were to be and are not (`contactlab.Choice`).
     portions, seconds
         (m,) The run by portions: the step each ended before, and its time [s]. Empty where the record has none. They
         are no part of what is the same in every run.
@@ -56,15 +59,19 @@ class SolverStatistics:
     warm_hits: np.ndarray
     islands: np.ndarray
     contacts: np.ndarray
+    selected: np.ndarray
+    not_selected: np.ndarray
     portions: np.ndarray
     seconds: FloatArray
 
     def __str__(self) -> str:
         steps, total = self.pivots.size, float(self.seconds.sum())
         rate = f", {steps / total:.0f} steps/s" if total > 0.0 and steps else ""
+        asked, missed = self.selected.sum() + self.not_selected.sum(), self.not_selected.sum()
+        selection = f", {missed} of {asked} islands not selected" if asked else ""
         return (
             f"{steps} steps, {self.islands.sum()} islands ({self.warm_hits.sum()} solved by the previous contacts), "
-            f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{rate}"
+            f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{selection}{rate}"
         )
 
 
@@ -107,6 +114,8 @@ def solver_statistics(recording: Record) -> SolverStatistics:
         recording.warm_hits,
         recording.islands,
         contacts,
+        recording.chosen(Choice.SELECTED),
+        recording.chosen(Choice.NOT_SELECTED),
         recording.timings.get("timing_step", empty.astype(np.int64)),
         recording.timings.get("timing_seconds", empty),
     )

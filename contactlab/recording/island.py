@@ -62,6 +62,16 @@ def forces_of(recording: Record, i: int, island: int) -> ConstraintForces:
     return ConstraintForces(fN, plus - minus, *(force[classes == one] for one in "LGB"))
 
 
+def distance_of(recording: Record, i: int, island: int) -> float:
+    """Return how far the contact forces of an island are from those selected, of the largest."""
+    from contactlab.formulation.load_sharing import distance_from_selected
+
+    (data, z0), stepper = formed(recording, i, island), recording.stepper
+    forces, h = forces_of(recording, i, island), float(recording.h[i])
+    kind, tolerance = stepper.friction, stepper.tolerance
+    return distance_from_selected(data, h, forces, z0=z0, friction=kind, tolerance=tolerance)
+
+
 def trees_of(recording: Record, i: int, island: int) -> IntArray:
     """Ascending, as the islands list them."""
     names = ("contact_body_a", "contact_body_b")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from contactlab.certificate import Choice
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
@@ -102,7 +103,16 @@ class Record:
     @cached_property
     def certificates(self) -> CertificateTable:
         """How well each island of each step was solved."""
-        return CertificateTable.from_rows(self.rows)
+        return CertificateTable.from_rows(self.rows, self.selection)
+
+    def selection(self, i: int, island: int = 0) -> float:
+        """Return how far the contact forces of an island of step ``i`` are from those selected, of the largest.
+
+        0 where no other forces make the same velocities, infinite where none are selected.
+        """
+        from contactlab.recording.island import distance_of
+
+        return distance_of(self, i, island)
 
     def worst_certificate(self) -> WorstCertificate:
         """Return the largest residuals and mechanical violations of the run."""
@@ -117,6 +127,11 @@ class Record:
     def warm_hits(self) -> IntArray:
         """Islands per step solved without a pivot, with the previous step's contacts at hand (n_steps,)."""
         return self._per_step("island_warm")
+
+    def chosen(self, choice: Choice) -> IntArray:
+        """Return the number of islands per step whose forces are of this choice (n_steps,)."""
+        own = self.rows["island_choice"] == choice
+        return np.bincount(self.rows["island_step"][own], minlength=self.n_steps)
 
     @property
     def islands(self) -> IntArray:

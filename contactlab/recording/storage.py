@@ -167,12 +167,12 @@ def _join(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> ND
 
 
 def _row_count(file: NpzFile, name: str) -> int:
-    own = "contact_step" if name in LATER and name not in file.members else name
+    own = f"{FIELDS[name].axis[:-1]}_step" if name in LATER and name not in file.members else name
     return file.members[own].shape[0] if own in file.members else 0
 
 
 def _parts(files: Sequence[NpzFile], name: str, lengths: Mapping[str, int]) -> Iterator[NDArray[Any]]:
-    """Yield a field of all files; where a file is older than the field, zeros for its contacts."""
+    """Yield a field of all files; where a file is older than the field, zeros for its rows."""
     for file in files:
         if name in file.members:
             yield from file.parts(name)

@@ -134,13 +134,18 @@ def simulate(
         chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
     )
 
+    before = start
+
     def report(rows: Rows) -> None:
+        nonlocal before
         if progress is not None:
             # Where the number of steps is not known: if every one from here on has the full size.
             left = 0.0 if end is None else max(0.0, end - driver.time)
             progress(driver.step, driver.step + math.ceil(left / stepper.h) if total is None else total)
         if watch is not None and rows["time"].size:
-            watch(StepResult.of_rows(world, rows, driver.state(), driver.step - 1))
+            now = driver.state()
+            watch(StepResult.of_rows(world, stepper, before, rows, now, driver.step - 1))
+            before = now
 
     if target is None:
         pieces: list[Rows] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -259,10 +260,14 @@ class CertificateTable:
         Which problem, its contacts and rows of joints, and the solver's iterations.
     warm_hit
         True where the solution took no pivot and the previous step's contacts were at hand.
+    choice
+        Which of the forces that solve it they are: numbers of `contactlab.Choice`.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
     violation, scale
         (n, 12) of the mechanical conditions: `contactlab.certificate.CONDITIONS`, its `BOXED_CONDITIONS`, bilateral.
+    distance
+        What computes `selection`, of the numbers of step and island.
     """
 
     step: IntArray
@@ -271,13 +276,15 @@ class CertificateTable:
     n_joints: IntArray
     pivots: IntArray
     warm_hit: NDArray[np.bool_]
+    choice: IntArray
     natural_map: FloatArray
     scaled: FloatArray
     violation: FloatArray
     scale: FloatArray
+    distance: Callable[[int, int], float]
 
     @classmethod
-    def from_rows(cls, rows: Rows) -> CertificateTable:
+    def from_rows(cls, rows: Rows, distance: Callable[[int, int], float]) -> CertificateTable:
         """Take the columns of the islands of a record's arrays."""
         from lcp.kernels.residuals import NATURAL_MAP, SCALED
 
@@ -288,10 +295,12 @@ class CertificateTable:
             n_joints=rows["island_joints"],
             pivots=rows["island_pivots"],
             warm_hit=rows["island_warm"] != 0,
+            choice=rows["island_choice"],
             natural_map=rows["island_measures"][:, NATURAL_MAP],
             scaled=rows["island_measures"][:, SCALED],
             violation=rows["island_certificate"][:, 0::2],
             scale=rows["island_certificate"][:, 1::2],
+            distance=distance,
         )
 
     def __len__(self) -> int:
@@ -299,7 +308,20 @@ class CertificateTable:
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
         """Return the table of some rows."""
-        return CertificateTable(**{field.name: getattr(self, field.name)[selection] for field in fields(self)})
+        columns = {one.name: getattr(self, one.name) for one in fields(self)}
+        distance = columns.pop("distance")
+        return CertificateTable(**{name: column[selection] for name, column in columns.items()}, distance=distance)
+
+    @functools.cached_property
+    def selection(self) -> FloatArray:
+        """How far contact forces are from the selected ones, of the largest force, (n,); computed when asked for.
+
+        0 where no other forces make the same velocities, infinite where none are selected. Each problem is formed again
+        and its forces selected by the step's kernels, which takes as long as some steps: ask it of the `rows` that
+        matter. `verify` measures the same by another method.
+        """
+        pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
+        return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
 
     @property
     def mechanical(self) -> FloatArray:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-SCHEMA = 6
+SCHEMA = 7
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, SCHEMA)
-LATER = ("contact_moment",)
+READABLE = (5, 6, SCHEMA)
+LATER = ("contact_moment", "island_choice")
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -74,7 +74,7 @@ _TABLES: dict[str, _Columns] = {
         "z": _floats(2),
     },
     "island": {
-        **dict.fromkeys(("step", "index", "contacts", "joints", "pivots", "warm"), _INT),
+        **dict.fromkeys(("step", "index", "contacts", "joints", "pivots", "warm", "choice"), _INT),
         "measures": _floats(layout.MEASURES),
         "certificate": _floats(layout.CERTIFICATE),
     },

@@ -32,6 +32,26 @@ CONE_EDGES = 4
 
 
 @dataclass(frozen=True, eq=False)
+class _Steps:
+    """Steps just made, of which more may be asked."""
+
+    world: World
+    stepper: TimeStepping
+    start: StepperState
+    rows: Rows
+    first: int  # number of the first
+
+    def selection(self, step: int, island: int) -> float:
+        """Return how far the forces of an island are from those selected."""
+        # Against the order of rooms, as where a step fails: the question is one to a record.
+        from contactlab.recording import Recording
+
+        numbers = {name: steps - self.first for name, steps in self.rows.items() if name.endswith("_step")}
+        recording = Recording.of_run(self.world, self.stepper, self.start, [{**self.rows, **numbers}])
+        return recording.selection(step - self.first, island)
+
+
+@dataclass(frozen=True, eq=False)
 class StepResult:
     """One step.
 
@@ -57,10 +77,13 @@ class StepResult:
     potential: float
 
     @classmethod
-    def of_rows(cls, world: World, rows: Rows, state: StepperState, step: int) -> StepResult:
-        """Return what the last of some steps, the one of this number, left in the rows of a chunk."""
+    def of_rows(
+        cls, world: World, stepper: TimeStepping, start: StepperState, rows: Rows, state: StepperState, step: int
+    ) -> StepResult:
+        """Return what the last of the steps from ``start``, the one of this number, left in the rows of a chunk."""
         contacts = ContactTable.from_rows(rows, ContactScope.of(world, rows["h"][-1:], step))
-        joint_rows, certificate = JointTable.from_rows(rows), CertificateTable.from_rows(rows)
+        steps = _Steps(world, stepper, start, rows, step + 1 - rows["h"].size)
+        joint_rows, certificate = JointTable.from_rows(rows), CertificateTable.from_rows(rows, steps.selection)
         return cls(
             state=state,
             contacts=contacts.rows(contacts.step == step),
@@ -293,7 +316,7 @@ class TimeStepping:
             from contactlab.recording import Recording, simulation_error
 
             raise simulation_error(driver, Recording.of_run(world, self, state, [rows]))
-        return StepResult.of_rows(world, rows, driver.state(), driver.step - 1)
+        return StepResult.of_rows(world, self, state, rows, driver.state(), driver.step - 1)
 
     def check_world(self, world: World) -> None:
         """Refuse a world with rows that ``friction="cone"`` has no place for."""

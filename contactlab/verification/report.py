@@ -34,7 +34,8 @@ CONDITIONS = {
 #: What a record holds that is not compared.
 UNCHECKED = (
     "not compared: places, normals and gaps of contacts between shapes, their numbers, variables of rows of joints, "
-    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, times of the run"
+    "residuals of islands beside the scaled one, their certificates, pivots, warm starts, whether forces are "
+    "said to be selected, times of the run"
 )
 
 

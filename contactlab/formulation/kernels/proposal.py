@@ -87,6 +87,8 @@ def contact_forces(
 ) -> int:
     """Look for forces, near z0 or selected, and write them as variables of the LCP; the systems solved, 0 without any.
 
+    Less than 0, and as many, where forces selected were asked for and these are others.
+
     Parameters
     ----------
     rows
@@ -149,7 +151,11 @@ def contact_forces(
             copy_rows(near.best, search.contacts.p)
         more = approach(rows, polygon, search, near)
         give_forces(rows, polygon, search, z)
-        return 1 + solved + more if more >= 0 else 0
+        if more < 0:
+            return 0
+        # From the end of the branch alone forces may have gone to others.
+        return 1 + solved + more if solved > 0 else -1 - more
+    sign = 1
     if selected:
         for c in range(nc):
             search.before[c] = search.contacts.mode[c]
@@ -160,6 +166,7 @@ def contact_forces(
             take_forces(rows, polygon, search, z0)
             keep = False
             eps = 0.0
+            sign = -1
         if keep and as_before(rows, polygon, search, z0, KEPT):
             return 1
         for c in range(nc):
@@ -171,7 +178,7 @@ def contact_forces(
     else:
         formed = harden_or_keep(rows, polygon, search, shifted, eps)
     give_forces(rows, polygon, search, z)
-    return 1 + solved + formed
+    return sign * (1 + solved + formed)
 
 
 @kernel(inner=True)
@@ -310,6 +317,8 @@ def propose(
     measures: FloatArray,
 ) -> int:
     """Look for a solution of a problem of contacts alone; 0 where none is found, 1 for z0 itself, else 1 and systems.
+
+    With a minus where forces selected were asked for and these are others.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from contactlab.certificate import Choice
 from contactlab.lab.errors import SweepError
 from contactlab.lab.sweeps.functions import FunctionName, load_function, name_of
 from contactlab.lab.sweeps.result import SweepResult
@@ -66,9 +67,9 @@ def scene_sweep(
     -------
     SweepResult
         Rows with the parameters, ``seed``, and of the run's end: ``steps``, ``time`` [s], ``kinetic`` and ``potential``
-        [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` (number over all steps), the
-        worst certificates ``worst_scaled``, ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is
-        ``failed``.
+        [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and
+        islands ``not_selected`` (numbers over all steps; `contactlab.Choice`), the worst certificates ``worst_scaled``,
+        ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is ``failed``.
 
     Raises
     ------
@@ -144,6 +145,7 @@ def run_scene(task: dict[str, Any]) -> dict[str, Any]:
         "energy_change": energy[-1] - energy[0],
         "pivots": recording.pivots.sum(),
         "contacts": len(recording.contacts),
+        "not_selected": recording.chosen(Choice.NOT_SELECTED).sum(),
         "worst_scaled": worst.scaled,
         "worst_natural_map": worst.natural_map,
         "worst_mechanical": worst.mechanical,

@@ -70,6 +70,11 @@ FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many un
 #: Unknowns of an LCP up to which Lemke's method is asked where no forces were selected: seconds.
 MOST_UNKNOWNS: Final = 3000
 
+# Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
+CHOICE_ANY: Final = 1
+CHOICE_SELECTED: Final = 2
+CHOICE_NOT_SELECTED: Final = 3
+
 # Marks of trees.
 AWAKE: Final = 0
 ASLEEP: Final = 1
@@ -154,7 +159,8 @@ class Control:
     has_z0: int
     pivots: int
     warm_hit: int
-    proposed: int  # linear systems of a proposal of contacts alone that was taken and 1; otherwise 0
+    proposed: int  # what `propose` returned of a proposal of contacts alone that was taken; otherwise 0
+    choice: int
     cone_solved: int  # the verdict on an answer with exact cones
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int

@@ -16,6 +16,9 @@ from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    CHOICE_ANY,
+    CHOICE_NOT_SELECTED,
+    CHOICE_SELECTED,
     FAILURE_LARGE,
     FINISH,
     GO_ON,
@@ -69,6 +72,7 @@ def next_island(
     rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
     control.proposed = 0
+    control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
     contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
     if contacts_alone and nc > 0 and control.propose != 0:
         control.proposed = propose(
@@ -89,6 +93,8 @@ def next_island(
             island.measures,
         )
         if control.proposed != 0:
+            if control.select != 0 and control.proposed > 0:
+                control.choice = CHOICE_SELECTED
             control.cone_solved = 1
             control.pivots = 0
             control.place = VERDICT
@@ -140,6 +146,8 @@ def propose_with_joints(
     w, wf, wi = island.w[: control.n], island.proposal_floats, island.proposal_ints
     f, v_plus = island.f[: rows.k.shape[0]], island.v_plus[: control.nv]
     found = select_with_joints(rows, starts, warm, exact, z0, tolerance, wf, wi, M, q, z, w, f, v_plus, island.measures)
+    if found > 0:
+        control.choice = CHOICE_SELECTED
     return found != 0
 
 

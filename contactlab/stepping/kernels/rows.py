@@ -127,6 +127,7 @@ def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int)
     row.joints = of_joints
     row.pivots = control.pivots
     row.warm = control.warm_hit
+    row.choice = control.choice
     for j in range(MEASURES):
         row.measures[j] = island.measures[j]
     for j in range(CERTIFICATE):

@@ -1,0 +1,282 @@
+"""Whether the motion of a contact problem is unique, whatever its forces are.
+
+Forces of redundant contacts are many, and the motion may still be one. It need not be: with friction, and where bodies
+hit several places at once, one state may have several velocities after it, each a solution of the same LCP. Two
+solutions z differ in the velocity by |v1 - v2|_M = |R (z1 - z2)|, with R' R the response of the rows along z: that
+distance is asked here, in units of |v|_M before and of what the forces do to it, never of what is left after it.
+
+References
+----------
+M. Halm, M. Posa, "Set-valued rigid-body dynamics for simultaneous, inelastic, frictional impacts", Int. J. Robotics
+Research 43 (2024); "Modeling and analysis of non-unique behaviors in multiple frictional impacts", RSS (2019).
+R. W. Cottle, J.-S. Pang, R. E. Stone, The Linear Complementarity Problem (1992), theorem 3.1.7 (monotone problems).
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+import lcp
+from contactlab.formulation.discretized import form_discretized_lcp, form_impact_lcp, recover_forces
+from contactlab.spatial.arrays import FloatArray
+from problem_data import ConstraintVelProblemData
+
+# Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
+DISTINCT = 1e-6
+# Of the terms of a row: below it is zero. Of the largest singular value: none.
+ZERO, SINGULAR = 1e-8, 1e-10
+# Variables that are zero on both sides whose choices are all tried, and answers asked of larger problems.
+MOST_DEGENERATE, ANSWERS = 12, 8
+
+
+class Velocities(enum.Enum):
+    """Verdict on the velocities that solve a problem."""
+
+    ONE = "one velocity"
+    SEVERAL = "several velocities"
+    NONE = "no solution"
+    NOT_SEARCHED = "not searched to the end"
+
+
+@dataclass(frozen=True, eq=False)
+class Uniqueness:
+    """What is known of the velocities that solve a problem.
+
+    Attributes
+    ----------
+    verdict
+        ``ONE`` and ``NONE`` are proven; ``SEVERAL`` are shown; ``NOT_SEARCHED`` is neither.
+    reason
+        By what.
+    velocities
+        Distinct v+ (nv,) that were found: those of ``SEVERAL`` are two or more.
+    solutions
+        For each of them a z (n,) of the LCP (`contactlab.formulation.discretized`) that makes it.
+    enumerated
+        How many solutions of the LCP enumeration lists, None where it was not asked.
+    """
+
+    verdict: Velocities
+    reason: str
+    velocities: tuple[FloatArray, ...] = ()
+    solutions: tuple[FloatArray, ...] = ()
+    enumerated: int | None = None
+
+    @property
+    def unique(self) -> bool | None:
+        """Whether there is exactly one velocity; None where that is not known."""
+        return None if self.verdict is Velocities.NOT_SEARCHED else self.verdict is Velocities.ONE
+
+    def __str__(self) -> str:
+        found = [" ".join(f"{x:.6g}" for x in v) for v in self.velocities]
+        shown = f": {'; '.join(found)}" if self.verdict is Velocities.SEVERAL else ""
+        return f"{self.verdict.value} ({self.reason}){shown}"
+
+
+def motion_is_unique(
+    data: ConstraintVelProblemData, h: float | None = None, *, max_n: int = 12, tolerance: float = 1e-9
+) -> Uniqueness:
+    """Return whether a step, or an impact, has one velocity after it.
+
+    Without friction, and wherever the LCP is monotone, at most one: a convex program. Otherwise every basis of a small
+    LCP is tried, and where solutions are a continuum, whether the velocity changes along any piece of it. Of larger
+    ones answers are asked from several directions: they may show several velocities, and prove nothing.
+
+    Parameters
+    ----------
+    data : ConstraintVelProblemData
+        The problem, with a pyramid for friction (not the exact cone); ``recording.problem(i)`` is that of a recorded
+        step.
+    h : float, optional
+        Step [s], ``recording.h[i]`` of a recorded one; without, the problem is an impact.
+    max_n : int
+        Largest LCP of which all 2^n bases are tried: seconds for the default, which is two contacts in space with four
+        edges each; of more the many singular ones soon leave some undecided.
+    tolerance : float
+        Bound on the backward error of what is called a solution.
+
+    Examples
+    --------
+    A rod falls flat onto both of its ends, without friction:
+
+    >>> import problem_data
+    >>> data = problem_data.ConstraintVelProblemData(
+    ...     M=[[1, 0, 0], [0, 1, 0], [0, 0, 1 / 3]], Mv=[0, -1, 0], N=[[0, 1, -1], [0, 1, 1]]
+    ... )
+    >>> motion_is_unique(data).verdict.value
+    'one velocity'
+    """
+    formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
+    blocks, n = data.blocks(), len(formed.qq)
+    nu = blocks.nc + blocks.nr + blocks.nl
+
+    def recovered(z: FloatArray) -> tuple[FloatArray, FloatArray]:
+        f, v_plus = recover_forces(formed.h, formed.rows, blocks, z.copy())
+        return np.concatenate((f[:nu], f[f.size - blocks.nbox :])), v_plus
+
+    at_zero = recovered(np.zeros(n))[0]
+    forces = np.stack([recovered(unit)[0] for unit in np.eye(n)], axis=1) - at_zero[:, None] if n else np.zeros((0, 0))
+    W = formed.rows.J @ formed.rows.Y.T
+    values, vectors = np.linalg.eigh(0.5 * (W + W.T))
+    R = formed.h * np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ forces)
+    search = _Search(formed.problem, R, max(0.0, float(blocks.Mv @ blocks.v_free)) ** 0.5, tolerance)
+    verdict, reason, enumerated = search.monotone() or search.enumerated(max_n) or search.asked(max_n)
+    solutions = tuple(search.distinct)
+    return Uniqueness(verdict, reason, tuple(recovered(z)[1] for z in solutions), solutions, enumerated)
+
+
+_Verdict = tuple[Velocities, str, int | None]
+
+
+@dataclass(eq=False)
+class _Search:
+    """One search: the problem, what z does to the velocity, and solutions of distinct velocities so far."""
+
+    problem: lcp.LCP
+    R: FloatArray  # (m, n)
+    speed: float  # |v|_M before
+    tolerance: float
+    distinct: list[FloatArray] = field(default_factory=list)
+    status: str = ""  # of the solver that was asked
+
+    def monotone(self) -> _Verdict | None:
+        """Decide where z' M z >= 0 for all z, and = 0 for none that changes the velocity."""
+        M = self.problem.M
+        S = 0.5 * (M + M.T)
+        sizes = np.diagonal(S)
+        felt = sizes > 0.0
+        if (sizes < 0.0).any() or S[~felt].any() or self.R[:, ~felt].any():
+            return None
+        unit = 1.0 / np.sqrt(sizes[felt])
+        values, vectors = np.linalg.eigh(unit[:, None] * S[np.ix_(felt, felt)] * unit)
+        small = values <= SINGULAR
+        change = np.linalg.norm(self.R[:, felt] @ (unit[:, None] * vectors[:, small]), axis=0)
+        largest = np.linalg.norm(self.R[:, felt] * unit, axis=0).max(initial=0.0)
+        if (values < -SINGULAR).any() or (change > np.sqrt(10.0 * SINGULAR) * largest).any():
+            return None
+        return self._solved("monotone: at most one") or (
+            Velocities.NOT_SEARCHED,
+            f"monotone: at most one, but none was found ({self.status})",
+            None,
+        )
+
+    def enumerated(self, max_n: int) -> _Verdict | None:
+        """Decide by all bases; None where there are too many."""
+        if self.problem.n > max_n:
+            return None
+        listed = lcp.enumerate_solutions(self.problem, max_n=max_n, tolerance=self.tolerance)
+        for z in listed.solutions:
+            self.enter(z)
+        # Solutions at other points of a continuum may move differently.
+        followed = all([self.follow(z) for z in listed.solutions]) if listed.continuum else True
+        count, how = len(listed.solutions), f"all {listed.bases} bases tried"
+        if len(self.distinct) > 1:
+            return Velocities.SEVERAL, f"{how}, {count} solutions listed", count
+        if not (listed.complete and followed):
+            return Velocities.NOT_SEARCHED, f"{how}, but rounding or degeneracy leaves some undecided", count
+        return (Velocities.ONE if count else Velocities.NONE), how, count
+
+    def asked(self, max_n: int) -> _Verdict:
+        """Look for velocities among the answers of Lemke's method along several directions."""
+        n = self.problem.n
+        none = self._solved("")
+        if none is not None and none[0] is Velocities.NONE:
+            return none
+        random = np.random.default_rng(n)
+        for _ in range(ANSWERS):
+            solver = lcp.Lemke(covering_vector=tuple(random.uniform(0.1, 1.0, n)))
+            result = lcp.solve(self.problem, solver, tolerance=self.tolerance)
+            if result.status is lcp.Status.SOLVED:
+                self.enter(result.z)
+        for z in tuple(self.distinct):
+            self.follow(z)
+        if len(self.distinct) > 1:
+            return Velocities.SEVERAL, f"answers of one problem of {n} variables", None
+        found = "one velocity in all answers" if self.distinct else "no answer"
+        return Velocities.NOT_SEARCHED, f"{n} variables, more than max_n = {max_n}: bases not tried; {found}", None
+
+    def enter(self, z: FloatArray) -> bool:
+        """Keep a solution if its velocity is new."""
+        effect = np.linalg.norm(self.R, axis=0)
+        for other in self.distinct:
+            scale = self.speed + max(float(effect @ np.abs(z)), float(effect @ np.abs(other)))
+            if float(np.linalg.norm(self.R @ (z - other))) <= DISTINCT * scale:
+                return False
+        self.distinct.append(z)
+        return True
+
+    def follow(self, z: FloatArray) -> bool:
+        """Enter what solutions connected with z move differently; whether all pieces that z lies on were looked at."""
+        M, q = self.problem.M, self.problem.q
+        w = M @ z + q
+        sizes = np.abs(M) @ np.abs(z) + np.abs(q)
+        noise = 0.0 if self.problem.noise is None else self.problem.noise
+        tight = np.abs(w) <= np.maximum(ZERO * sizes, noise)
+        matters = np.abs(M) * np.abs(z) > ZERO * np.where(sizes > 0.0, sizes, 1.0)[:, None]
+        positive = matters.any(axis=0)
+        either = np.flatnonzero(tight & ~positive)
+        if (positive & ~tight).any() or either.size > MOST_DEGENERATE:
+            return False
+        for choice in itertools.product((False, True), repeat=either.size):
+            basic = positive.copy()
+            basic[either[list(choice)]] = True
+            for d in self._directions(basic, either):
+                self._walk(z, w, d, positive, tight)
+        return True
+
+    def _directions(self, basic: NDArray[np.bool_], either: NDArray[np.intp]) -> Iterator[FloatArray]:
+        """Yield directions (n,) along the piece of a basis in which the velocity changes, one for each way it does."""
+        from scipy.optimize import linprog
+
+        M, inside = self.problem.M, np.flatnonzero(basic)
+        if not inside.size:
+            return
+        block = M[np.ix_(inside, inside)]
+        rows, columns = (1.0 / np.maximum(np.abs(block).max(axis=k), np.finfo(float).tiny) for k in (1, 0))
+        _, values, Vt = np.linalg.svd(rows[:, None] * block * columns)
+        null = columns[:, None] * Vt[values <= SINGULAR * values[0]].T if values[0] > 0.0 else np.diag(columns)
+        U, moved, _ = np.linalg.svd(self.R[:, inside] @ null, full_matrices=False)
+        unit = np.linalg.norm(self.R[:, inside] * columns, axis=0).max(initial=0.0)
+        kept = np.flatnonzero(basic[either])
+        others = either[~basic[either]]
+        signs = np.concatenate((null[np.searchsorted(inside, either[kept])], M[np.ix_(others, inside)] @ null))
+        lengths = np.abs(signs).max(axis=1, initial=0.0, keepdims=True)
+        signs = np.divide(signs, lengths, out=np.zeros_like(signs), where=lengths > 0.0)
+        for along in U[:, moved > DISTINCT * unit].T:
+            gain = along @ self.R[:, inside] @ null
+            for sense in (1.0, -1.0):
+                found = linprog(-sense * gain / np.abs(gain).max(), -signs, np.zeros(len(signs)), bounds=(-1.0, 1.0))
+                if found.fun is not None and found.fun < -DISTINCT:
+                    d = np.zeros(self.problem.n)
+                    d[inside] = null @ found.x
+                    yield d
+
+    def _walk(
+        self, z: FloatArray, w: FloatArray, d: FloatArray, positive: NDArray[np.bool_], tight: NDArray[np.bool_]
+    ) -> None:
+        """Enter the solution at the end of a piece, or as far as forces have changed the motion by all its speed."""
+        rate = self.problem.M @ d
+        ends = [z[i] / -d[i] for i in np.flatnonzero(positive & (d < 0.0))]
+        ends += [w[i] / -rate[i] for i in np.flatnonzero(~tight & (rate < 0.0))]
+        size = self.speed + float(np.linalg.norm(self.R @ z))
+        far = (size if size > 0.0 else 1.0) / float(np.linalg.norm(self.R @ d))
+        end = np.maximum(z + min([far, *ends]) * d, 0.0)
+        if lcp.residuals(self.problem, end).solved(self.tolerance):
+            self.enter(end)
+
+    def _solved(self, how: str) -> _Verdict | None:
+        """ONE of a problem known to have at most one, NONE where the solver proves it; None where it does neither."""
+        result = lcp.solve(self.problem, tolerance=self.tolerance)
+        self.status = result.status.name
+        if result.status is lcp.Status.SOLVED:
+            self.enter(result.z)
+            return Velocities.ONE, how, None
+        if result.status in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
+            return Velocities.NONE, result.status.value, None
+        return None

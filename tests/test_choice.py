@@ -1,0 +1,130 @@
+"""What records and solutions say of their forces: selected, certified but not selected, or any that solve."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+from scene_texts import CUBE, write
+from test_large_islands import bin_of
+from test_moments import rolling_world
+from test_selection import grasp
+
+import lcp
+from contactlab import Choice, ConstraintSolver, EqualCompliance
+from contactlab.cli.main import main
+from contactlab.contact import Material
+from contactlab.simulation import Recording, TimeStepping, simulate
+from contactlab.stepping.kernels import layout
+from problem_data import ConstraintVelProblemData
+
+
+def check_public_path(recording: Recording, every: int = 1) -> None:
+    """The same choice from the problem's own solution, beside the same bits."""
+    solver, h = recording.stepper.constraint_solver, recording.stepper.h
+    table = recording.certificates
+    for n in range(0, len(table), every):
+        i, j = int(table.step[n]), int(table.island[n])
+        found = solver.solve_discretized_problem(recording.problem(i, j), h, z0=recording.warm_start(i, j))
+        assert found.choice == table.choice[n]
+        np.testing.assert_array_equal(found.v_plus, recording.v_plus(i, j))
+
+
+def test_kernels_and_names_have_the_same_numbers():
+    assert [layout.CHOICE_ANY, layout.CHOICE_SELECTED, layout.CHOICE_NOT_SELECTED] == [
+        Choice.ANY,
+        Choice.SELECTED,
+        Choice.NOT_SELECTED,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("world", "stepper", "choice"),
+    [
+        (scenes.cube_at_rest(), TimeStepping(1e-3), Choice.SELECTED),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone"), Choice.SELECTED),
+        (grasp(1, 10.0), TimeStepping(2e-3), Choice.SELECTED),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, solver=lcp.Lemke()), Choice.ANY),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, solver=scenes.Outside()), Choice.ANY),
+        (scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone", solver=lcp.NSGS()), Choice.ANY),
+        (rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0)), TimeStepping(1e-3), Choice.NOT_SELECTED),
+    ],
+    ids=["default", "cone", "joints", "Lemke", "outside", "cone solver", "rolling"],
+)
+def test_each_way_to_an_answer_has_its_word(world, stepper, choice):
+    """In the record, in the step's own table, and of the problem solved in public."""
+    recording = simulate(world, stepper, steps=6)
+    assert np.all(recording.certificates.choice == choice)
+    assert np.all(stepper.step(world, recording.state(5)).certificate.choice == choice)
+    check_public_path(recording)
+    counts = {one: recording.chosen(one).sum() for one in Choice}
+    assert counts == {one: len(recording.certificates) * (one == choice) for one in Choice}
+    missed = recording.statistics.not_selected.sum()
+    asked = missed + recording.statistics.selected.sum()
+    assert asked == (0 if choice is Choice.ANY else len(recording.certificates))
+    assert (f"{missed} of {asked} islands not selected" in str(recording.statistics)) == (asked > 0)
+
+
+def test_drives_alone_leave_nothing_to_select():
+    """An island without a contact."""
+    world = grasp(1, 0.5)
+    start = world.initial_state().q.copy()
+    start[2] += 1.0
+    recording = simulate(world, TimeStepping(2e-3), steps=3, state=world.initial_state(q=start))
+    assert np.all(recording.certificates.n_contacts == 0)
+    assert np.all(recording.certificates.choice == Choice.ANY)
+    check_public_path(recording)
+
+
+def test_a_pile_tells_its_fall_backs():
+    """Forces of the rigid problem's own path are not selected, nor are Lemke's; both are told, without a pivot too."""
+    recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
+    table = recording.certificates
+    missed = table.choice == Choice.NOT_SELECTED
+    assert 0 < missed.sum() < 0.2 * len(table)
+    assert np.all(missed[table.pivots > 0])
+    assert np.any(table.pivots[missed] == 0)
+    np.testing.assert_array_equal(recording.statistics.not_selected, np.bincount(table.step[missed], minlength=100))
+    first = int(table.step[missed][0])
+    check_public_path(recording.first(first + 1), every=7)
+    i, j = first, int(table.island[missed][0])
+    solver = recording.stepper.constraint_solver
+    found = solver.solve_discretized_problem(recording.problem(i, j), 2e-3, z0=recording.warm_start(i, j))
+    assert found.choice is Choice.NOT_SELECTED
+    assert "not those selected" in found.result.attempts[-1].detail
+
+
+def test_public_problems_without_a_step():
+    """A named solver, softness of friction, accelerations never."""
+    data = ConstraintVelProblemData(M=np.eye(2), Mv=[0.03, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1])
+    assert ConstraintSolver().solve_impact_problem(data).choice is Choice.ANY
+    assert ConstraintSolver(EqualCompliance()).solve_impact_problem(data).choice is Choice.SELECTED
+    soft = ConstraintVelProblemData(
+        M=np.eye(2), Mv=[0.03, -0.1], N=[[0, 1]], F=[[1, 0]], mu=[0.5], r=[1], gammaF=[1e-3]
+    )
+    assert ConstraintSolver(EqualCompliance()).solve_discretized_problem(soft, 0.01).choice is Choice.NOT_SELECTED
+
+
+def test_an_older_record_does_not_know(tmp_path):
+    """Schema 6 has no such column: it opens, everything else as it is, and nothing is claimed."""
+    recording = simulate(scenes.cube_at_rest(), TimeStepping(1e-3), steps=5)
+    recording.save(tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as members:
+        arrays = {name: members[name] for name in members.files if name != "island_choice"}
+    arrays["meta"] = np.array(json.dumps(json.loads(str(arrays["meta"])) | {"schema": 6}))
+    np.savez(tmp_path / "old.npz", **arrays)
+    opened = Recording.open(tmp_path / "old.npz")
+    assert np.all(opened.certificates.choice == Choice.UNKNOWN)
+    assert opened.certificates.choice.size == recording.certificates.choice.size == 5
+    np.testing.assert_array_equal(opened.v, recording.v)
+    assert "not selected" not in str(opened.statistics)
+
+
+def test_the_command_line_counts_them(tmp_path, capsys):
+    assert main(["run", str(write(tmp_path, CUBE)), "--out", str(tmp_path / "run.npz")]) == 0
+    opened = Recording.open(tmp_path / "run.npz")
+    asked = opened.chosen(Choice.SELECTED).sum() + opened.chosen(Choice.NOT_SELECTED).sum()
+    assert asked > 0
+    assert f"{opened.chosen(Choice.NOT_SELECTED).sum()} of {asked} islands not selected" in capsys.readouterr().out

@@ -1,0 +1,105 @@
+"""How far the forces of a step are from those selected: asked of its table, beside verification's own method."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+from test_large_islands import bin_of
+from test_moments import rolling_world
+from test_selection import grasp
+from test_verify_selection import balls, claimed, stack
+
+import lcp
+from contactlab import Choice
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.simulation import TimeStepping, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia
+
+WORLDS = {
+    "four corners": scenes.cube_at_rest,
+    "sliding": lambda: scenes.block(0.3, 1.0),
+    "stack": lambda: stack(2),
+    "grasp": lambda: grasp(1, 10.0),
+    "two in a grasp": lambda: grasp(2, 1.5),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_it_agrees_with_verification(world):
+    """Selected forces are 1e-6 near by both methods; those of Lemke's method as far by the one as by the other."""
+    recording = simulate(WORLDS[world](), TimeStepping(2e-3), steps=6)
+    assert np.all(recording.certificates.choice == Choice.SELECTED)
+    assert recording.certificates.selection.max() < 1e-6
+    assert verify(recording).selection.distance < 1e-6
+    vertex = simulate(WORLDS[world](), TimeStepping(2e-3, solver=lcp.Lemke(), warm_start=False), steps=3)
+    far = vertex.certificates.selection
+    assert np.all((far > 0.1) & (far < 10.0))
+    report = verify(claimed(vertex)).selection
+    assert report.distance == pytest.approx(far[report.step], rel=1e-6)
+    assert report.distance == pytest.approx(far.max(), rel=1e-6)
+
+
+def test_where_no_other_forces_make_the_motion_it_is_zero():
+    """Balls of one contact each, at rest, rolling and in the air, whoever answers; drives without a contact."""
+    for stepper in (TimeStepping(2e-3), TimeStepping(2e-3, solver=lcp.Lemke()), TimeStepping(2e-3, friction="cone")):
+        recording = simulate(balls(4), stepper, steps=10)
+        assert len(recording.certificates) == 20
+        assert not recording.certificates.selection.any()
+    world = grasp(1, 0.5)
+    start = world.initial_state().q.copy()
+    start[2] += 1.0
+    free = simulate(world, TimeStepping(2e-3), steps=2, state=world.initial_state(q=start))
+    assert len(free.certificates) > 0
+    assert not free.certificates.selection.any()
+
+
+def test_exact_cones_have_their_own_selection():
+    recording = simulate(grasp(1, 10.0), TimeStepping(2e-3, friction="cone"), steps=4)
+    assert recording.certificates.selection.max() < 1e-6
+    named = simulate(scenes.cube_at_rest(), TimeStepping(2e-3, friction="cone", solver=lcp.NSGS()), steps=2)
+    assert np.all(named.certificates.choice == Choice.ANY)
+    assert np.all(np.isfinite(named.certificates.selection))
+
+
+def test_where_nothing_is_selected_it_is_infinite():
+    """A box whose four corners resist rolling has no branch to follow; nor has a ball, whose forces are unique."""
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5, rolling=0.01))
+    inertia, rough = RigidInertia.solid_box(1.0, (0.1,) * 3), Material(0.5, rolling=0.01)
+    builder.add_free_body("box", inertia, Box.cube(0.1), rough, (0, 0, 0.1, 1, 0, 0, 0))
+    ball = rolling_world(Material(0.8, rolling=0.01), (0.3, 0.0, 0.0))
+    for world, distance in ((builder.build(), np.inf), (ball, 0.0)):
+        recording = simulate(world, TimeStepping(1e-3), steps=1)
+        assert recording.certificates.choice[0] == Choice.NOT_SELECTED
+        assert recording.certificates.selection[0] == distance
+
+
+def test_a_pile_says_where_its_forces_are_others():
+    """Islands told as not selected are far, or none are found; the others are near."""
+    recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
+    table = recording.certificates
+    missed = table.rows(table.choice == Choice.NOT_SELECTED)
+    assert np.all(missed.selection > 1e-5)
+    some = table.rows(np.flatnonzero(table.choice == Choice.SELECTED)[-5:])
+    assert np.median(some.selection) < 1e-5
+
+
+def test_steps_can_be_asked_as_records_are():
+    """The result of a step, the results that a run is watched with, and both after pickling."""
+    world, stepper = grasp(1, 10.0), TimeStepping(2e-3, solver=lcp.Lemke())
+    seen = []
+    recording = simulate(world, stepper, steps=6, chunk_steps=3, watch=seen.append)
+    assert [one.certificate.step[0] for one in seen] == [2, 5]
+    for one in (*seen, pickle.loads(pickle.dumps(seen[1]))):
+        i = int(one.certificate.step[0])
+        np.testing.assert_array_equal(one.certificate.selection, [recording.selection(i)])
+    one = stepper.step(world, recording.state(4))
+    np.testing.assert_array_equal(one.certificate.selection, [recording.selection(4)])
+    pushed = stepper.step(world, recording.state(4), np.full(world.nv, 0.1))
+    tau = simulate(world, stepper, steps=1, state=recording.state(4), tau=np.full(world.nv, 0.1))
+    np.testing.assert_array_equal(pushed.certificate.selection, tau.certificates.selection)
+    again = pickle.loads(pickle.dumps(recording))
+    np.testing.assert_array_equal(again.certificates.selection, recording.certificates.selection)

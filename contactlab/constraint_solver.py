@@ -246,14 +246,15 @@ class ConstraintSolver(ForceHelpers):
         if exact:
             answer, z = self._cone_answer(formed, z0)
         else:
-            start = None if z0 is None else _start(z0, len(formed.qq), lcp_size_text(blocks))
+            start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
             if isinstance(solver, FrictionBackend):
                 answer = solver.solve_contacts(formed, z0=start)
                 what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
             else:
-                problem = formed.problem
                 tries = selects or h is not None
                 result = proposed(formed, start, self.tolerance, selects) if tries else None
+                # No error will name the problem of forces proposed for contacts alone.
+                problem = None if result is not None and blocks.nb == 0 else formed.problem
                 if result is None:
                     behind = solver.lcp_solver if selects else solver
                     result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
@@ -280,8 +281,8 @@ class ConstraintSolver(ForceHelpers):
         """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""
         solver: Any = self.lcp_solver
         cone = form_cone_problem(formed)
-        if z0 is not None and np.shape(z0) == formed.qq.shape:
-            z0 = cone.start(_start(z0, len(formed.qq), lcp_size_text(formed.data.blocks())))
+        if z0 is not None and np.shape(z0) == (formed.n,):
+            z0 = cone.start(_start(z0, formed.n, lcp_size_text(formed.data.blocks())))
         start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
         result = None
         if isinstance(solver, EqualCompliance):

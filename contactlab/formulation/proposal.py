@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,8 +13,13 @@ from contactlab.formulation.blocks import ALL_COLUMNS
 from contactlab.formulation.cone import ConeProblem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import VelocityBlocks
+
+# Unknowns from which on a sparse matrix is thought of, and how many times more entries the dense one must have.
+LARGE = 0
+DENSE = 0
 
 
 @dataclass(frozen=True)
@@ -103,8 +109,7 @@ def proposed_cones(
     found = _found(formed, z0, tolerance, True, True)
     if found is None:
         return None
-    z, _, _, detail = found
-    return lcp.solve(cone.problem, _Claimant(cone.start(z), detail), tolerance=tolerance)
+    return lcp.solve(cone.problem, _Claimant(cone.start(found.z), found.detail), tolerance=tolerance)
 
 
 def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:
@@ -118,10 +123,10 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     found = _found(formed, z0, tolerance, selected, False)
     if found is None:
         return None
-    z, w, out, detail = found
+    z, w, out, detail, rows, starts = found
     # The kernel has judged in the step's own units; the backward error is told beside.
-    measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(formed.problem, z).backward_error]
-    residual = lcp.Residuals(*measures)
+    problem = formed.stated(_matrix(formed, rows, starts))
+    residual = lcp.Residuals(*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error)
     z.flags.writeable = False
     w.flags.writeable = False
     solver = Proposal()
@@ -141,10 +146,20 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     )
 
 
+class _Found(NamedTuple):
+    """A proposal that was taken: its variables, measures, what it was, and the rows it is of, with their trees."""
+
+    z: FloatArray
+    w: FloatArray
+    out: FloatArray
+    detail: str
+    rows: Rows
+    starts: IntArray
+
+
 def _found(
     formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool, exact: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, str] | None:
-    """Return z, w and the measures of a proposal that was taken, and what it was."""
+) -> _Found | None:
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
@@ -154,11 +169,10 @@ def _found(
     from contactlab.formulation.kernels.search import search_ints
     from lcp.kernels.residuals import SIZE
 
-    n, joined = len(formed.qq), blocks.nl + blocks.nbox
+    n, joined = formed.n, blocks.nl + blocks.nbox
     start, z, w, out = np.zeros(n) if z0 is None else z0, np.zeros(n), np.zeros(n), np.zeros(SIZE)
-    rows = formed.rows.problem(formed.h, blocks)
     starts, spans = _trees(blocks)
-    rows = rows._replace(spans=spans)
+    rows = formed.posed._replace(spans=spans)
     wf = np.zeros(int(proposal_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
     wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
     warm = z0 is not None
@@ -172,4 +186,31 @@ def _found(
     if found == 0:
         return None
     kind = "forces selected" if selected else "forces near z0"
-    return z, w, out, "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
+    detail = "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
+    return _Found(z, w, out, detail, rows, starts)
+
+
+def _matrix(formed: DiscretizedLCP, rows: Rows, starts: IntArray) -> Any:
+    """M of the LCP, sparse where that costs less: its entries are those of rows that share a tree."""
+    m = rows.nc + rows.nr
+    if starts.size <= 2 or formed.n < LARGE:
+        return formed.MM
+    from scipy import sparse
+
+    from contactlab.formulation.kernels.discretized_lcp import assemble_sparse_lcp
+
+    ends = np.searchsorted(starts, rows.spans[:, ::2])
+    on, tree = np.nonzero(rows.spans[:, ::2] < rows.spans[:, 1::2])
+    trees = sparse.csr_array((np.ones(on.size), (on, ends[on, tree])), shape=(m, starts.size - 1))
+    shared = (trees @ trees.T).tocsr()
+    friction = np.arange(m) >= rows.nc
+    # A row F stands in the LCP twice, as itself and negated, and meets its lambda.
+    width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction
+    widths = np.concatenate((width, width[rows.nc :], 2 + 2 * rows.r))
+    indptr = np.concatenate(([0], np.cumsum(widths)))
+    if DENSE * indptr[-1] > formed.n**2:
+        return formed.MM
+    indices, data = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
+    first, near = shared.indptr.astype(np.int64), shared.indices.astype(np.int64)
+    assemble_sparse_lcp(rows, first, near, indptr[:-1].copy(), indices, data)
+    return sparse.csr_array((data, indices, indptr), shape=(formed.n, formed.n))

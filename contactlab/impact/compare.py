@@ -146,7 +146,7 @@ def uniqueness(
     if restitution is not None:
         data = with_newtons_terms(problem, restitution)
     formed = form_impact_lcp(data)
-    if len(formed.qq) > max_n:
+    if formed.n > max_n:
         return None, None
     listed = lcp.enumerate_solutions(formed.problem, max_n=max_n)
     if not listed.complete:

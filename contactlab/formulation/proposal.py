@@ -17,9 +17,9 @@ from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import VelocityBlocks
 
-# Unknowns from which on a sparse matrix is thought of, and how many times more entries the dense one must have.
-LARGE = 0
-DENSE = 0
+# Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
+_LARGE = 150
+_SPARSE = 0.25
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _found(
 def _matrix(formed: DiscretizedLCP, rows: Rows, starts: IntArray) -> Any:
     """M of the LCP, sparse where that costs less: its entries are those of rows that share a tree."""
     m = rows.nc + rows.nr
-    if starts.size <= 2 or formed.n < LARGE:
+    if starts.size <= 2 or formed.n < _LARGE:
         return formed.MM
     from scipy import sparse
 
@@ -208,7 +208,7 @@ def _matrix(formed: DiscretizedLCP, rows: Rows, starts: IntArray) -> Any:
     width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction
     widths = np.concatenate((width, width[rows.nc :], 2 + 2 * rows.r))
     indptr = np.concatenate(([0], np.cumsum(widths)))
-    if DENSE * indptr[-1] > formed.n**2:
+    if indptr[-1] > _SPARSE * formed.n**2:
         return formed.MM
     indices, data = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
     first, near = shared.indptr.astype(np.int64), shared.indices.astype(np.int64)

@@ -239,28 +239,12 @@ class ConstraintSolver(ForceHelpers):
     ) -> S:
         """Solution of the given kind: solved, unpacked and certified; the error carries h."""
         blocks = data.blocks()
-        solver: Any = self.lcp_solver
-        selects = isinstance(solver, EqualCompliance)
-        # Without contacts there is no cone: an LCP, as the compiled step has it.
-        exact = self.friction == "cone" and not (selects and blocks.nc == 0)
-        if exact:
-            answer, z = self._cone_answer(formed, z0)
-        else:
-            start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
-            if isinstance(solver, FrictionBackend):
-                answer = solver.solve_contacts(formed, z0=start)
-                what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
-            else:
-                tries = selects or h is not None
-                result = proposed(formed, start, self.tolerance, selects) if tries else None
-                # No error will name the problem of forces proposed for contacts alone.
-                problem = None if result is not None and blocks.nb == 0 else formed.problem
-                if result is None:
-                    behind = solver.lcp_solver if selects else solver
-                    result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
-                answer = FrictionAnswer(problem, result, relaxed=False)
-            # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
-            z = answer.result.z.copy()
+        try:
+            answer, z = self._answer(formed, h, z0)
+        except MemoryError as error:
+            raise formed.too_large() from error
+        if isinstance(self.lcp_solver, FrictionBackend):
+            what += f" by {type(self.lcp_solver).__name__} ({answer.result.attempts[-1].detail})"
         packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
         if self.friction == "cone":
             certificate = certify_cone_forces(data, formed.h, packed, v_plus)
@@ -276,6 +260,32 @@ class ConstraintSolver(ForceHelpers):
             generalized_force=packed @ blocks.J,
             v_plus=v_plus,
         )
+
+    def _answer(
+        self, formed: DiscretizedLCP, h: float | None, z0: ArrayLike | None
+    ) -> tuple[FrictionAnswer, FloatArray]:
+        """Forces, and as a vector of the LCP; h is None for impacts."""
+        blocks = formed.data.blocks()
+        solver: Any = self.lcp_solver
+        selects = isinstance(solver, EqualCompliance)
+        # Without contacts there is no cone: an LCP, as the compiled step has it.
+        if self.friction == "cone" and not (selects and blocks.nc == 0):
+            return self._cone_answer(formed, z0)
+        start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
+        if isinstance(solver, FrictionBackend):
+            answer = solver.solve_contacts(formed, z0=start)
+        else:
+            tries = selects or h is not None
+            result = proposed(formed, start, self.tolerance, selects) if tries else None
+            # No error will name the problem of forces proposed without bilateral rows.
+            problem = formed.problem if result is None or blocks.nb > 0 else None
+            if result is None:
+                assert problem is not None
+                behind = solver.lcp_solver if selects else solver
+                result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(problem, result, relaxed=False)
+        # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
+        return answer, answer.result.z.copy()
 
     def _cone_answer(self, formed: DiscretizedLCP, z0: ArrayLike | None) -> tuple[FrictionAnswer, FloatArray]:
         """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""

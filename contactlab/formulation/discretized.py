@@ -151,9 +151,9 @@ class BaseLCP:
     def too_large(self) -> ProblemDataError:
         """What to raise where there is no room for the dense matrix."""
         detail = (
-            f"{self.data!r} make an LCP of n = {self.n} variables, whose dense matrix takes {8 * self.n**2 / 2**30:.3g} "
-            f"GiB, and more of them are needed to solve it. EqualCompliance() finds forces of contacts without it, and "
-            "is fast where tree_starts is given; lcp.GlobalFrictionProblem poses contacts to sparse solvers"
+            f"{self.data!r} make an LCP of n = {self.n} variables: {8 * self.n**2 / 2**30:.3g} GiB as a dense matrix, "
+            "and more of them to solve it. EqualCompliance() finds forces of contacts without it (give tree_starts); "
+            "lcp.GlobalFrictionProblem poses contacts with the exact cone to solvers that stay sparse"
         )
         return ProblemDataError("data", detail)
 

@@ -70,20 +70,29 @@ class EqualCompliance:
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.otherwise is None else self.otherwise
 
 
+def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:
+    """Rows, and the columns that each of them acts on."""
+    row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
+    return row, column
+
+
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """First velocities of the trees that contacts join, and the spans of the rows; one tree where rows of joints do."""
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts
     if blocks.nl + blocks.nb + blocks.nbox > 0 or starts.size == 2:
         return one
-    of_rows = np.logical_or.reduceat((blocks.J != 0.0) | (blocks.Y != 0.0), starts[:-1], axis=1)
     contacts = np.arange(blocks.nc)
-    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r[: blocks.nc])))
-    touched = np.zeros((blocks.nc, starts.size - 1), dtype=np.bool_)
-    np.logical_or.at(touched, contact, of_rows)
-    if (touched.sum(axis=1) > 2).any():
+    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r)))
+    row, column = _acting(blocks)
+    on, tree = contact[row], np.searchsorted(starts, column, side="right") - 1
+    first, last = np.full(blocks.nc, starts.size - 2), np.zeros(blocks.nc, dtype=np.int64)
+    np.minimum.at(first, on, tree)
+    np.maximum.at(last, on, tree)
+    if ((tree != first[on]) & (tree != last[on])).any():
         return one
-    lower, upper = touched.argmax(axis=1), starts.size - 2 - touched[:, ::-1].argmax(axis=1)
+    # A contact that acts on nothing has found neither.
+    lower, upper = np.minimum(first, last), np.maximum(first, last)
     spans = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
     spans[lower == upper, 2] = spans[lower == upper, 3]
     return starts, spans[contact]
@@ -123,10 +132,11 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     found = _found(formed, z0, tolerance, selected, False)
     if found is None:
         return None
-    z, w, out, detail, rows, starts = found
+    z, w, out, detail, rows = found
     # The kernel has judged in the step's own units; the backward error is told beside.
-    problem = formed.stated(_matrix(formed, rows, starts))
-    residual = lcp.Residuals(*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error)
+    problem = formed.stated(_matrix(formed, rows))
+    measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
+    residual = lcp.Residuals(*measures)
     z.flags.writeable = False
     w.flags.writeable = False
     solver = Proposal()
@@ -147,14 +157,13 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
 
 
 class _Found(NamedTuple):
-    """A proposal that was taken: its variables, measures, what it was, and the rows it is of, with their trees."""
+    """A proposal that was taken: its variables, measures, what it was, and the rows it is of."""
 
     z: FloatArray
     w: FloatArray
     out: FloatArray
     detail: str
     rows: Rows
-    starts: IntArray
 
 
 def _found(
@@ -187,22 +196,24 @@ def _found(
         return None
     kind = "forces selected" if selected else "forces near z0"
     detail = "the forces of z0" if found == 1 else f"{kind}, {found - 1} linear systems"
-    return _Found(z, w, out, detail, rows, starts)
+    return _Found(z, w, out, detail, rows)
 
 
-def _matrix(formed: DiscretizedLCP, rows: Rows, starts: IntArray) -> Any:
-    """M of the LCP, sparse where that costs less: its entries are those of rows that share a tree."""
+def _matrix(formed: DiscretizedLCP, rows: Rows) -> Any:
+    """M of the LCP, sparse where that costs less: its entries are those of rows that act on the same velocities."""
     m = rows.nc + rows.nr
-    if starts.size <= 2 or formed.n < _LARGE:
+    if rows.J.shape[0] > m or formed.n < _LARGE:
+        return formed.MM
+    row, column = _acting(rows)
+    if row.size > _SPARSE * rows.J.size:
         return formed.MM
     from scipy import sparse
 
     from contactlab.formulation.kernels.discretized_lcp import assemble_sparse_lcp
 
-    ends = np.searchsorted(starts, rows.spans[:, ::2])
-    on, tree = np.nonzero(rows.spans[:, ::2] < rows.spans[:, 1::2])
-    trees = sparse.csr_array((np.ones(on.size), (on, ends[on, tree])), shape=(m, starts.size - 1))
-    shared = (trees @ trees.T).tocsr()
+    acting = sparse.csr_array((np.ones(row.size), (row, column)), shape=rows.J.shape)
+    # Softness is on the diagonal, whatever a row acts on.
+    shared = (acting @ acting.T + sparse.eye_array(m)).tocsr()
     friction = np.arange(m) >= rows.nc
     # A row F stands in the LCP twice, as itself and negated, and meets its lambda.
     width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction

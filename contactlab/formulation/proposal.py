@@ -134,7 +134,7 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
         return None
     z, w, out, detail, rows = found
     # The kernel has judged in the step's own units; the backward error is told beside.
-    problem = formed.stated(_matrix(formed, rows))
+    problem = formed.stated(lcp_matrix(formed, rows))
     measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
     residual = lcp.Residuals(*measures)
     z.flags.writeable = False
@@ -199,7 +199,7 @@ def _found(
     return _Found(z, w, out, detail, rows)
 
 
-def _matrix(formed: DiscretizedLCP, rows: Rows) -> Any:
+def lcp_matrix(formed: DiscretizedLCP, rows: Rows) -> Any:
     """M of the LCP, sparse where that costs less: its entries are those of rows that act on the same velocities."""
     m = rows.nc + rows.nr
     if rows.J.shape[0] > m or formed.n < _LARGE:

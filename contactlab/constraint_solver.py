@@ -17,7 +17,7 @@ from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
-from contactlab.formulation.cone import form_cone_problem
+from contactlab.formulation.cone import ConeUnknowns, check_cone_data, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
@@ -290,16 +290,21 @@ class ConstraintSolver(ForceHelpers):
     def _cone_answer(self, formed: DiscretizedLCP, z0: ArrayLike | None) -> tuple[FrictionAnswer, FloatArray]:
         """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""
         solver: Any = self.lcp_solver
-        cone = form_cone_problem(formed)
+        blocks = formed.data.blocks()
+        check_cone_data(formed.data)
+        unknowns = ConeUnknowns.of(formed.n, blocks.r)
         if z0 is not None and np.shape(z0) == (formed.n,):
-            z0 = cone.start(_start(z0, formed.n, lcp_size_text(formed.data.blocks())))
-        start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
-        result = None
+            z0 = unknowns.start(_start(z0, formed.n, lcp_size_text(blocks)))
+        m = len(unknowns.places)
+        start = None if z0 is None else _start(z0, m, "1 + r per contact, then nl, x and y")
+        found = None
         if isinstance(solver, EqualCompliance):
-            before = None if start is None else cone.vector(start, np.zeros(cone.problem.m))
-            result, solver = proposed_cones(formed, cone, before, self.tolerance), None
-        if result is None:
-            result = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+            before = None if start is None else unknowns.vector(start, np.zeros(m))
+            found, solver = proposed_cones(formed, before, self.tolerance), None
+        if found is None:
+            cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
+            found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+        cone, result = found
         return FrictionAnswer(cone.problem, result, relaxed=False), cone.vector(result.r, result.u)
 
 

@@ -184,3 +184,15 @@ def test_a_matrix_that_the_system_refuses_is_the_same_error(monkeypatch):
     with pytest.raises(ProblemDataError, match="n = 12 variables") as caught:
         ConstraintSolver(lcp.Lemke()).solve_discretized_problem(tower(2), H)
     assert isinstance(caught.value.__cause__, MemoryError)
+
+
+def test_cones_selected_need_no_dense_matrix_either(matrices):
+    """Sticking, Coulomb's cone bears what the pyramid does."""
+    data = tower(60)
+    solver = ConstraintSolver(EqualCompliance(), friction="cone")
+    cold = solver.solve_discretized_problem(data, H)
+    warm = solver.solve_discretized_problem(data, H, z0=cold.result.z)
+    for solution in (cold, warm):
+        np.testing.assert_allclose(solution.forces.fN, (60 - np.arange(60)) * M * G, rtol=1e-9)
+        assert solution.certificate.holds(1e-9)
+    assert not matrices

@@ -132,16 +132,20 @@ class BaseLCP:
 
     @property
     def problem(self) -> lcp.LCP:
-        """MM and qq as a problem that states how well qq is known.
+        """MM and qq as a problem that states how well qq is known; raises as `to_solve`."""
+        return self.stated(self.to_solve())
+
+    def to_solve(self) -> FloatArray:
+        """MM, unless it, a copy and what a solver makes of it need more memory than this machine has.
 
         Raises
         ------
         ProblemDataError
-            The matrix, a copy of it and that of a solver need more memory than this machine has.
+            They do; the text names n and what needs no matrix.
         """
         if _MATRICES * 8 * self.n**2 > _memory():
             raise self.too_large()
-        return self.stated(self.MM)
+        return self.MM
 
     def stated(self, MM: Any) -> lcp.LCP:
         """The same with the matrix given, dense or sparse."""

@@ -10,7 +10,7 @@ import numpy as np
 
 import lcp
 from contactlab.formulation.blocks import ALL_COLUMNS
-from contactlab.formulation.cone import ConeProblem
+from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
 from contactlab.formulation.kernels.rows import Rows
@@ -112,13 +112,15 @@ class _Claimant:
 
 
 def proposed_cones(
-    formed: DiscretizedLCP, cone: ConeProblem, z0: FloatArray | None, tolerance: float
-) -> lcp.FrictionResult | None:
-    """Return the forces selected of contacts with the exact cone; z0 (n,) and the rest as of `proposed`."""
+    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float
+) -> tuple[ConeProblem, lcp.FrictionResult] | None:
+    """Return the forces selected of contacts with the exact cone, and their problem; z0 (n,) as of `proposed`."""
     found = _found(formed, z0, tolerance, True, True)
     if found is None:
         return None
-    return lcp.solve(cone.problem, _Claimant(cone.start(found.z), found.detail), tolerance=tolerance)
+    blocks = formed.data.blocks()
+    cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
+    return cone, lcp.solve(cone.problem, _Claimant(cone.start(found.z), found.detail), tolerance=tolerance)
 
 
 def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:

@@ -17,7 +17,7 @@ from contactlab.formulation.acceleration import form_acceleration_lcp
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
-from contactlab.formulation.cone import form_cone_problem
+from contactlab.formulation.cone import ConeUnknowns, check_cone_data, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
@@ -239,27 +239,12 @@ class ConstraintSolver(ForceHelpers):
     ) -> S:
         """Solution of the given kind: solved, unpacked and certified; the error carries h."""
         blocks = data.blocks()
-        solver: Any = self.lcp_solver
-        selects = isinstance(solver, EqualCompliance)
-        # Without contacts there is no cone: an LCP, as the compiled step has it.
-        exact = self.friction == "cone" and not (selects and blocks.nc == 0)
-        if exact:
-            answer, z = self._cone_answer(formed, z0)
-        else:
-            start = None if z0 is None else _start(z0, len(formed.qq), lcp_size_text(blocks))
-            if isinstance(solver, FrictionBackend):
-                answer = solver.solve_contacts(formed, z0=start)
-                what += f" by {type(solver).__name__} ({answer.result.attempts[-1].detail})"
-            else:
-                problem = formed.problem
-                tries = selects or h is not None
-                result = proposed(formed, start, self.tolerance, selects) if tries else None
-                if result is None:
-                    behind = solver.lcp_solver if selects else solver
-                    result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
-                answer = FrictionAnswer(problem, result, relaxed=False)
-            # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
-            z = answer.result.z.copy()
+        try:
+            answer, z = self._answer(formed, h, z0)
+        except MemoryError as error:
+            raise formed.too_large() from error
+        if isinstance(self.lcp_solver, FrictionBackend):
+            what += f" by {type(self.lcp_solver).__name__} ({answer.result.attempts[-1].detail})"
         packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
         if self.friction == "cone":
             certificate = certify_cone_forces(data, formed.h, packed, v_plus)
@@ -279,19 +264,50 @@ class ConstraintSolver(ForceHelpers):
             v_plus=v_plus,
         )
 
+    def _answer(
+        self, formed: DiscretizedLCP, h: float | None, z0: ArrayLike | None
+    ) -> tuple[FrictionAnswer, FloatArray]:
+        """Forces, and as a vector of the LCP; h is None for impacts."""
+        blocks = formed.data.blocks()
+        solver: Any = self.lcp_solver
+        selects = isinstance(solver, EqualCompliance)
+        # Without contacts there is no cone: an LCP, as the compiled step has it.
+        if self.friction == "cone" and not (selects and blocks.nc == 0):
+            return self._cone_answer(formed, z0)
+        start = None if z0 is None else _start(z0, formed.n, lcp_size_text(blocks))
+        if isinstance(solver, FrictionBackend):
+            answer = solver.solve_contacts(formed, z0=start)
+        else:
+            tries = selects or h is not None
+            result = proposed(formed, start, self.tolerance, selects) if tries else None
+            # No error will name the problem of forces proposed without bilateral rows.
+            problem = formed.problem if result is None or blocks.nb > 0 else None
+            if result is None:
+                assert problem is not None
+                behind = solver.lcp_solver if selects else solver
+                result = lcp.solve(problem, behind, z0=start, tolerance=self.tolerance)
+            answer = FrictionAnswer(problem, result, relaxed=False)
+        # A copy: the result's z is read-only, which to the kernels is another type and another compilation.
+        return answer, answer.result.z.copy()
+
     def _cone_answer(self, formed: DiscretizedLCP, z0: ArrayLike | None) -> tuple[FrictionAnswer, FloatArray]:
         """Forces with the exact cone, and as a vector of the LCP; z0 is one of these or of the cone's problem."""
         solver: Any = self.lcp_solver
-        cone = form_cone_problem(formed)
-        if z0 is not None and np.shape(z0) == formed.qq.shape:
-            z0 = cone.start(_start(z0, len(formed.qq), lcp_size_text(formed.data.blocks())))
-        start = None if z0 is None else _start(z0, cone.problem.m, "1 + r per contact, then nl, x and y")
-        result = None
+        blocks = formed.data.blocks()
+        check_cone_data(formed.data)
+        unknowns = ConeUnknowns.of(formed.n, blocks.r)
+        if z0 is not None and np.shape(z0) == (formed.n,):
+            z0 = unknowns.start(_start(z0, formed.n, lcp_size_text(blocks)))
+        m = len(unknowns.places)
+        start = None if z0 is None else _start(z0, m, "1 + r per contact, then nl, x and y")
+        found = None
         if isinstance(solver, EqualCompliance):
-            before = None if start is None else cone.vector(start, np.zeros(cone.problem.m))
-            result, solver = proposed_cones(formed, cone, before, self.tolerance), None
-        if result is None:
-            result = lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+            before = None if start is None else unknowns.vector(start, np.zeros(m))
+            found, solver = proposed_cones(formed, before, self.tolerance), None
+        if found is None:
+            cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
+            found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)
+        cone, result = found
         return FrictionAnswer(cone.problem, result, relaxed=False), cone.vector(result.r, result.u)
 
 

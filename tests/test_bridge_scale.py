@@ -10,7 +10,9 @@ import pytest
 from trees import random_tree
 
 import lcp
+from contactlab import ConstraintSolver, EqualCompliance
 from contactlab.formulation import BridgeError, ContactPoint, JointLimit, delassus, problem_data_from
+from contactlab.formulation.kernels import discretized_lcp
 from contactlab.multibody import (
     Model,
     ModelBuilder,
@@ -140,6 +142,42 @@ def test_a_frictionless_pile_of_a_thousand_boxes_is_stated_and_solved() -> None:
     np.testing.assert_allclose(carried, np.tile(G * np.arange(10, 0, -1), (100, 1)), rtol=1e-7)
     v_plus = data.solve_inertia(data.Mv + h * (data.N.T @ result.z))
     np.testing.assert_allclose(v_plus, 0.0, atol=1e-9)
+
+
+def test_a_pile_with_friction_is_solved_without_a_dense_matrix(monkeypatch) -> None:
+    """200 boxes, 800 contacts that give way alike: each corner of a face carries a quarter of what is above."""
+    model, q, contacts = pile(200)
+    rubbing = [ContactPoint(c.body_b, c.point, c.normal, body_a=c.body_a, mu=0.5) for c in contacts]
+    problem = problem_data_from(model, q, np.zeros(model.nv), contacts=rubbing, h=1e-2)
+    np.testing.assert_array_equal(problem.velocity.tree_starts, np.arange(0, 1201, 6))
+    monkeypatch.setattr(discretized_lcp, "assemble_lcp", None)
+    solution = ConstraintSolver(EqualCompliance()).solve_discretized_problem(problem.velocity, 1e-2)
+    carried = solution.forces.fN.reshape(20, 10, 4)
+    np.testing.assert_allclose(carried, np.tile(0.25 * G * np.arange(10, 0, -1)[:, None], (20, 1, 4)), rtol=1e-6)
+    assert solution.certificate.holds(1e-9)
+
+
+def test_trees_are_told_where_their_velocities_stand_together() -> None:
+    """An arm, a box, and two arms whose links were added in turn, which are one stretch of v."""
+    builder = ModelBuilder()
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1)).moved(Transform(p=(0, 0, -0.5)))
+    hinge = joints.Revolute([0, 1, 0])
+    for name, parent, joint in (
+        ("arm", "world", hinge),
+        ("hand", "arm", hinge),
+        ("box", "world", joints.FloatingBase()),
+        ("left", "world", hinge),
+        ("right", "world", hinge),
+        ("left hand", "left", hinge),
+        ("right hand", "right", hinge),
+    ):
+        builder.add_body(name, parent=parent, joint=joint, inertia=inertia)
+    model = builder.build()
+    q = random_configuration(model, np.random.default_rng(3))
+    data = problem_data_from(model, q, np.zeros(model.nv), h=1e-2).velocity
+    M, starts = mass_matrix(model, q), data.tree_starts
+    assert {start for start in range(1, model.nv) if not M[:start, start:].any()} >= set(starts[1:-1].tolist())
+    assert starts.tolist() == [0, 2, 8, 12]
 
 
 def test_the_rows_of_a_thousand_bodies_cost_their_branches_only() -> None:

@@ -180,6 +180,8 @@ def test_every_caller_uses_the_same_kernels() -> None:
     """Code that solves contact problems inside the compiled step holds the very kernels of the formulation."""
     kernels = {
         "assemble_lcp": "discretized_lcp",
+        "assemble_sparse_lcp": "discretized_lcp",
+        "fill_rates": "discretized_lcp",
         "fill_rows": "discretized_lcp",
         "fill_cone": "discretized_lcp",
         "assemble_acceleration_lcp": "acceleration_lcp",

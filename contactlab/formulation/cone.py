@@ -15,6 +15,7 @@ fF+.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,12 +29,19 @@ _PARALLEL = 1.0 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class ConeProblem:
-    """A friction problem, and the way back to the vector of the LCP that it came from."""
+class ConeUnknowns:
+    """Unknowns of a friction problem, and the way back to the vector of the LCP that it comes from."""
 
-    problem: lcp.FrictionProblem  # contacts in their order, then limits, then the variables of boxed rows
-    places: IntArray  # (m,) place of each of its unknowns in [fN | fF+ | fF- | lambda | fL, boxed rows]
+    places: IntArray  # (m,) place of each of them in [fN | fF+ | fF- | lambda | fL, boxed rows]
     r: IntArray  # (nc,) tangents of each contact
+
+    @classmethod
+    def of(cls, n: int, r: IntArray) -> Self:
+        """Contacts with r (nc,) tangents in their order, then limits and variables of boxed rows, of n in the LCP."""
+        nc, nr = len(r), int(r.sum())
+        first = nc + np.cumsum(r) - r
+        parts = [np.concatenate(([c], first[c] + np.arange(r[c]))) for c in range(nc)]
+        return cls(np.concatenate([*parts, np.arange(2 * nc + 2 * nr, n)]).astype(np.int64), r)
 
     def start(self, z0: FloatArray) -> FloatArray:
         """The start (m,) that an LCP's z0 stands for."""
@@ -94,17 +102,21 @@ def check_cone_data(data: ConstraintVelProblemData) -> None:
         first += int(r)
 
 
-def cone_problem(MM: FloatArray, qq: FloatArray, r: IntArray, mu: FloatArray) -> ConeProblem:
-    """The cone problem of an LCP (MM, qq) of contacts with r (nc,) tangents."""
-    nc, nr = len(r), int(r.sum())
-    first = nc + np.cumsum(r) - r
-    parts = [np.concatenate(([c], first[c] + np.arange(r[c]))) for c in range(nc)]
-    rest = np.arange(2 * nc + 2 * nr, len(qq))
-    places = np.concatenate([*parts, rest]).astype(np.int64)
-    friction = np.concatenate((np.where(r > 0, mu, 0.0), np.zeros(len(rest))))
-    dims = np.concatenate((1 + r, np.ones(len(rest), dtype=np.int64)))
+@dataclass(frozen=True, eq=False)
+class ConeProblem(ConeUnknowns):
+    """A friction problem with its unknowns."""
+
+    problem: lcp.FrictionProblem
+
+
+def cone_problem(MM: Any, qq: FloatArray, r: IntArray, mu: FloatArray) -> ConeProblem:
+    """The cone problem of an LCP (MM, qq), dense or sparse, of contacts with r (nc,) tangents."""
+    unknowns = ConeUnknowns.of(len(qq), r)
+    places, rest = unknowns.places, len(unknowns.places) - len(r) - int(r.sum())
+    friction = np.concatenate((np.where(r > 0, mu, 0.0), np.zeros(rest)))
+    dims = np.concatenate((1 + r, np.ones(rest, dtype=np.int64)))
     problem = lcp.FrictionProblem(MM[np.ix_(places, places)], qq[places], friction, dims)
-    return ConeProblem(problem, places, r)
+    return ConeProblem(places, r, problem)
 
 
 def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
@@ -113,8 +125,8 @@ def form_cone_problem(formed: DiscretizedLCP) -> ConeProblem:
     Raises
     ------
     ProblemDataError
-        The data do not fit a cone: see `check_cone_data`.
+        The data do not fit a cone (`check_cone_data`), or the matrix not into memory.
     """
     check_cone_data(formed.data)
     blocks = formed.data.blocks()
-    return cone_problem(formed.MM, formed.qq, blocks.r, blocks.mu)
+    return cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)

@@ -21,7 +21,11 @@ All is assembled in one place, `kernels.discretized_lcp`, for every h and for th
 
 from __future__ import annotations
 
+import math
+import os
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,12 +45,14 @@ from contactlab.formulation.boxed import lcp_size, lcp_size_text, zero_force_vec
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.step import check_step
 from contactlab.spatial.arrays import FloatArray
-from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError, VelocityBlocks
+from problem_data import ConstraintForces, ConstraintVelProblemData, ProblemDataError
 
 # What a rate is not known better than to, of the largest rate of the problem. Rates are sums over the same velocities,
 # which loses a few roundings, and gaps over h, which loses many more: positions of 1 m over a step of 1 ms leave 1e-13
 # m/s, and where contacts are redundant these contradict one another.
 _NOISE = 2.0**-30
+# Dense matrices that a solve of the LCP holds: this module's, the problem's own, and what the solver makes of it.
+_MATRICES = 3
 
 
 def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, first_cone: int, ncone: int) -> lcp.LCP:
@@ -69,31 +75,91 @@ def stated_lcp(MM: FloatArray, qq: FloatArray, lo: FloatArray, hi: FloatArray, f
 class BaseLCP:
     """The LCP at h = 1 without softening, and what is needed to state it for any h.
 
+    MM and qq are assembled when they are first read, and kept: forces of contacts are found without any matrix, which
+    takes 8 n^2 bytes.
+
     Parameters
     ----------
-    MM : ndarray, shape (n, n)
-        Matrix of the LCP, n = nc + 2 nr + ncone + nl and the variables of boxed rows.
-    qq : ndarray, shape (n,)
-        Vector of the LCP.
-    a : ndarray, shape (nv + nb,)
-        (-Mv; kG), the constant of the equations A (v+, fG) + a = 0 without unilateral forces.
     rows : UnilateralRows
         Rows and responses with the bilateral rows eliminated.
     data : ConstraintVelProblemData
         The problem the operators came from.
     """
 
-    MM: FloatArray
-    qq: FloatArray
-    a: FloatArray
     rows: UnilateralRows
     data: ConstraintVelProblemData
 
     @property
-    def problem(self) -> lcp.LCP:
-        """MM and qq as a problem that states how well qq is known."""
+    def posed(self) -> Rows:
+        """The rows as kernels take them."""
+        problem = self.rows.problem(1.0, self.data.blocks())
+        return problem._replace(gamma=np.zeros_like(problem.gamma), gammaE=np.zeros_like(problem.gammaE))
+
+    @property
+    def n(self) -> int:
+        """Number of variables, nc + 2 nr + ncone + nl and those of boxed rows."""
+        return lcp_size(self.data.blocks())
+
+    @property
+    def a(self) -> FloatArray:
+        """(-Mv; kG) (nv + nb,), the constant of the equations A (v+, fG) + a = 0 without unilateral forces."""
         blocks = self.data.blocks()
-        return stated_lcp(self.MM, self.qq, blocks.lo, blocks.hi, blocks.nc + 2 * blocks.nr, blocks.ncone)
+        return np.concatenate((-blocks.Mv, blocks.k[bilateral_part(blocks)]))
+
+    @property
+    def MM(self) -> FloatArray:
+        """Matrix (n, n) of the LCP, dense."""
+        return self._assembled[0]
+
+    @cached_property
+    def qq(self) -> FloatArray:
+        """Vector (n,) of the LCP."""
+        from contactlab.formulation.kernels.discretized_lcp import fill_rates
+
+        if self.data.nbox > 0:
+            return self._assembled[1]
+        qq = np.empty(self.n)
+        fill_rates(self.posed, qq)
+        return qq
+
+    @cached_property
+    def _assembled(self) -> tuple[FloatArray, FloatArray]:
+        from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
+
+        MM, qq = np.empty((self.n, self.n)), np.empty(self.n)
+        assemble_lcp(self.posed, MM, qq)
+        return MM, qq
+
+    @property
+    def problem(self) -> lcp.LCP:
+        """MM and qq as a problem that states how well qq is known; raises as `to_solve`."""
+        return self.stated(self.to_solve())
+
+    def to_solve(self) -> FloatArray:
+        """MM, unless it, a copy and what a solver makes of it need more memory than this machine has.
+
+        Raises
+        ------
+        ProblemDataError
+            They do; the text names n and what needs no matrix.
+        """
+        if _MATRICES * 8 * self.n**2 > _memory():
+            raise self.too_large()
+        return self.MM
+
+    def stated(self, MM: Any) -> lcp.LCP:
+        """The same with the matrix given, dense or sparse."""
+        blocks = self.data.blocks()
+        return stated_lcp(MM, self.qq, blocks.lo, blocks.hi, blocks.nc + 2 * blocks.nr, blocks.ncone)
+
+    def too_large(self) -> ProblemDataError:
+        """What to raise where there is no room for the dense matrix."""
+        detail = (
+            f"{self.data!r} make an LCP of n = {self.n} variables: {8 * self.n**2 / 2**30:.3g} GiB as a dense matrix, "
+            "and more of them to solve it. EqualCompliance() finds forces of contacts without it (give tree_starts); "
+            "lcp.GlobalFrictionProblem poses contacts with the exact cone to solvers that stay sparse"
+        )
+        return ProblemDataError("data", detail)
 
     def solve(self, B: ArrayLike) -> FloatArray:
         """Solve A X = B for B (nv + nb,) or (nv + nb, m), with A = [[M, -G'], [G, 0]]."""
@@ -117,18 +183,18 @@ class DiscretizedLCP(BaseLCP):
 
     h: float
 
+    @property
+    def posed(self) -> Rows:
+        """The rows as kernels take them."""
+        return self.rows.problem(self.h, self.data.blocks())
+
 
 def construct_base_discretized_time_lcp(data: ConstraintVelProblemData) -> BaseLCP:
     """State the LCP at h = 1 without softening: the part that every step size shares.
 
     It always has full size, also where the free velocity violates nothing.
     """
-    blocks = data.blocks()
-    rows = unilateral_rows(blocks)
-    problem = rows.problem(1.0, blocks)
-    rigid = problem._replace(gamma=np.zeros_like(problem.gamma), gammaE=np.zeros_like(problem.gammaE))
-    MM, qq = _assemble(rigid, blocks)
-    return BaseLCP(MM=MM, qq=qq, a=_constant(blocks), rows=rows, data=data)
+    return BaseLCP(rows=unilateral_rows(data.blocks()), data=data)
 
 
 def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
@@ -147,13 +213,13 @@ def update_discretized_time_lcp(base: BaseLCP, data: ConstraintVelProblemData, h
         wanted, met = getattr(base.data, name), getattr(data, name)
         if wanted != met:
             raise ProblemDataError("data", f"{name} = {met}, wanted {wanted} as in the base problem")
-    return _discretized(step, base.rows, data)
+    return DiscretizedLCP(rows=base.rows, data=data, h=step)
 
 
 def form_discretized_lcp(data: ConstraintVelProblemData, h: float) -> DiscretizedLCP:
     """State the LCP of a step h [s]: what `update_discretized_time_lcp` gives, without a base to keep."""
     step = check_step(h)
-    return _discretized(step, unilateral_rows(data.blocks()), data)
+    return DiscretizedLCP(rows=unilateral_rows(data.blocks()), data=data, h=step)
 
 
 def form_impact_lcp(data: ConstraintVelProblemData) -> DiscretizedLCP:
@@ -192,8 +258,8 @@ def populate_packed_constraint_forces_from_lcp_solution(
     z = np.array(zz, dtype=np.float64, order="C")
     blocks = data.blocks()
     n = lcp_size(blocks)
-    if discretized.qq.shape != (n,):
-        raise ProblemDataError("discretized", f"of size {len(discretized.qq)}, wanted {n}: {lcp_size_text(blocks)}")
+    if discretized.n != n:
+        raise ProblemDataError("discretized", f"of size {discretized.n}, wanted {n}: {lcp_size_text(blocks)}")
     if z.shape == (0,):
         z = zero_force_vector(blocks)
     if z.shape != (n,):
@@ -238,20 +304,9 @@ def add_bilateral_forces(
     return impulse / h, v_plus
 
 
-def _discretized(h: float, rows: UnilateralRows, data: ConstraintVelProblemData) -> DiscretizedLCP:
-    blocks = data.blocks()
-    MM, qq = _assemble(rows.problem(h, blocks), blocks)
-    return DiscretizedLCP(MM=MM, qq=qq, a=_constant(blocks), rows=rows, data=data, h=h)
-
-
-def _constant(blocks: VelocityBlocks) -> FloatArray:
-    return np.concatenate((-blocks.Mv, blocks.k[bilateral_part(blocks)]))
-
-
-def _assemble(problem: Rows, blocks: VelocityBlocks) -> tuple[FloatArray, FloatArray]:
-    from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
-
-    n = lcp_size(blocks)
-    MM, qq = np.empty((n, n)), np.empty(n)
-    assemble_lcp(problem, MM, qq)
-    return MM, qq
+def _memory() -> float:
+    """Memory [bytes] of this machine; inf where the system does not tell."""
+    names = ("SC_PHYS_PAGES", "SC_PAGE_SIZE")
+    if not hasattr(os, "sysconf") or not set(names) <= set(os.sysconf_names):
+        return math.inf
+    return float(math.prod(os.sysconf(name) for name in names))

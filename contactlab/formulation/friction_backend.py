@@ -29,8 +29,8 @@ class FrictionAnswer:
 
     Parameters
     ----------
-    problem : lcp.LCP or lcp.FrictionProblem
-        The problem that was solved; Coulomb's unless ``relaxed``.
+    problem : lcp.LCP, lcp.FrictionProblem or None
+        The problem that was solved; Coulomb's unless ``relaxed``. None where it was solved without being formed.
     result : lcp.Result or lcp.FrictionResult
         Verified on ``problem``, which has the unknowns of Coulomb's.
     relaxed : bool
@@ -39,7 +39,7 @@ class FrictionAnswer:
         Conditions of the certificate that ``problem`` does not impose.
     """
 
-    problem: lcp.LCP | lcp.FrictionProblem
+    problem: lcp.LCP | lcp.FrictionProblem | None
     result: lcp.Result | lcp.FrictionResult
     relaxed: bool
     not_enforced: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class ContactLayout:
             detail = "further cones, of moments, have no place in it; take an LCP solver"
             raise ProblemDataError("cone_contacts", f"{formed.data.ncone - nc} {detail}")
         edges, slacks = nc + 2 * nr, 2 * nc + 2 * nr
-        return cls(slice(0, nc), slice(nc, edges), slice(edges, slacks), slice(slacks, len(formed.qq)))
+        return cls(slice(0, nc), slice(nc, edges), slice(edges, slacks), slice(slacks, formed.n))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import lcp
 from contactlab.certificate import Choice
 from contactlab.formulation.blocks import ALL_COLUMNS
-from contactlab.formulation.cone import ConeProblem
+from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP
 from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray, IntArray
 from problem_data import VelocityBlocks
+
+# Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
+_LARGE = 150
+_SPARSE = 0.25
 
 
 @dataclass(frozen=True)
@@ -72,20 +78,29 @@ class EqualCompliance:
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.otherwise is None else self.otherwise
 
 
+def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:
+    """Rows, and the columns that each of them acts on."""
+    row, column = np.nonzero((rows.J != 0.0) | (rows.Y != 0.0))
+    return row, column
+
+
 def _trees(blocks: VelocityBlocks) -> tuple[IntArray, IntArray]:
     """First velocities of the trees that contacts join, and the spans of the rows; one tree where rows of joints do."""
     one = np.array([0, blocks.nv], dtype=np.int64), ALL_COLUMNS
     starts = blocks.tree_starts
     if blocks.nl + blocks.nb + blocks.nbox > 0 or starts.size == 2:
         return one
-    of_rows = np.logical_or.reduceat((blocks.J != 0.0) | (blocks.Y != 0.0), starts[:-1], axis=1)
     contacts = np.arange(blocks.nc)
-    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r[: blocks.nc])))
-    touched = np.zeros((blocks.nc, starts.size - 1), dtype=np.bool_)
-    np.logical_or.at(touched, contact, of_rows)
-    if (touched.sum(axis=1) > 2).any():
+    contact = np.concatenate((contacts, np.repeat(contacts, blocks.r)))
+    row, column = _acting(blocks)
+    on, tree = contact[row], np.searchsorted(starts, column, side="right") - 1
+    first, last = np.full(blocks.nc, starts.size - 2), np.zeros(blocks.nc, dtype=np.int64)
+    np.minimum.at(first, on, tree)
+    np.maximum.at(last, on, tree)
+    if ((tree != first[on]) & (tree != last[on])).any():
         return one
-    lower, upper = touched.argmax(axis=1), starts.size - 2 - touched[:, ::-1].argmax(axis=1)
+    # A contact that acts on nothing has found neither.
+    lower, upper = np.minimum(first, last), np.maximum(first, last)
     spans = np.stack((starts[lower], starts[lower + 1], starts[upper], starts[upper + 1]), axis=1)
     spans[lower == upper, 2] = spans[lower == upper, 3]
     return starts, spans[contact]
@@ -106,14 +121,17 @@ class _Claimant:
 
 
 def proposed_cones(
-    formed: DiscretizedLCP, cone: ConeProblem, z0: FloatArray | None, tolerance: float
-) -> lcp.FrictionResult | None:
-    """Return the forces selected of contacts with the exact cone; z0 (n,) and the rest as of `proposed`."""
+    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float
+) -> tuple[ConeProblem, lcp.FrictionResult] | None:
+    """Return the forces selected of contacts with the exact cone, and their problem; z0 (n,) as of `proposed`."""
     found = _found(formed, z0, tolerance, True, True)
     if found is None:
         return None
-    z, _, _, solver, detail = found
-    return lcp.solve(cone.problem, _Claimant(cone.start(z), solver, detail), tolerance=tolerance)
+    blocks = formed.data.blocks()
+    cone = cone_problem(lcp_matrix(formed, found.rows), formed.qq, blocks.r, blocks.mu)
+    return cone, lcp.solve(
+        cone.problem, _Claimant(cone.start(found.z), found.solver, found.detail), tolerance=tolerance
+    )
 
 
 def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:
@@ -127,9 +145,10 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     found = _found(formed, z0, tolerance, selected, False)
     if found is None:
         return None
-    z, w, out, solver, detail = found
+    z, w, out, solver, detail, rows = found
     # The kernel has judged in the step's own units; the backward error is told beside.
-    measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(formed.problem, z).backward_error]
+    problem = formed.stated(lcp_matrix(formed, rows))
+    measures: list[float] = [*out[: GAP + 1].tolist(), lcp.residuals(problem, z).backward_error]
     residual = lcp.Residuals(*measures)
     z.flags.writeable = False
     w.flags.writeable = False
@@ -149,10 +168,20 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     )
 
 
+class _Found(NamedTuple):
+    """A proposal that was taken: its variables, measures, what it was, and the rows it is of."""
+
+    z: FloatArray
+    w: FloatArray
+    out: FloatArray
+    solver: Proposal
+    detail: str
+    rows: Rows
+
+
 def _found(
     formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool, exact: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, Proposal, str] | None:
-    """Return z, w and the measures of a proposal that was taken, and what it was."""
+) -> _Found | None:
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
@@ -162,11 +191,10 @@ def _found(
     from contactlab.formulation.kernels.search import search_ints
     from lcp.kernels.residuals import SIZE
 
-    n, joined = len(formed.qq), blocks.nl + blocks.nbox
+    n, joined = formed.n, blocks.nl + blocks.nbox
     start, z, w, out = np.zeros(n) if z0 is None else z0, np.zeros(n), np.zeros(n), np.zeros(SIZE)
-    rows = formed.rows.problem(formed.h, blocks)
     starts, spans = _trees(blocks)
-    rows = rows._replace(spans=spans)
+    rows = formed.posed._replace(spans=spans)
     wf = np.zeros(int(proposal_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
     wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
     warm = z0 is not None
@@ -183,4 +211,33 @@ def _found(
     if found < 0:
         kind = "forces that are not those selected"
     taken = Proposal((Choice.SELECTED if found > 0 else Choice.NOT_SELECTED) if selected else Choice.ANY)
-    return z, w, out, taken, "the forces of z0" if found == 1 else f"{kind}, {abs(found) - 1} linear systems"
+    detail = "the forces of z0" if found == 1 else f"{kind}, {abs(found) - 1} linear systems"
+    return _Found(z, w, out, taken, detail, rows)
+
+
+def lcp_matrix(formed: DiscretizedLCP, rows: Rows) -> Any:
+    """M of the LCP, sparse where that costs less: its entries are those of rows that act on the same velocities."""
+    m = rows.nc + rows.nr
+    if rows.J.shape[0] > m or formed.n < _LARGE:
+        return formed.MM
+    row, column = _acting(rows)
+    if row.size > _SPARSE * rows.J.size:
+        return formed.MM
+    from scipy import sparse
+
+    from contactlab.formulation.kernels.discretized_lcp import assemble_sparse_lcp
+
+    acting = sparse.csr_array((np.ones(row.size), (row, column)), shape=rows.J.shape)
+    # Softness is on the diagonal, whatever a row acts on.
+    shared = (acting @ acting.T + sparse.eye_array(m)).tocsr()
+    friction = np.arange(m) >= rows.nc
+    # A row F stands in the LCP twice, as itself and negated, and meets its lambda.
+    width = np.add.reduceat((1 + friction)[shared.indices], shared.indptr[:-1]) + friction
+    widths = np.concatenate((width, width[rows.nc :], 2 + 2 * rows.r))
+    indptr = np.concatenate(([0], np.cumsum(widths)))
+    if indptr[-1] > _SPARSE * formed.n**2:
+        return formed.MM
+    indices, data = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
+    first, near = shared.indptr.astype(np.int64), shared.indices.astype(np.int64)
+    assemble_sparse_lcp(rows, first, near, indptr[:-1].copy(), indices, data)
+    return sparse.csr_array((data, indices, indptr), shape=(formed.n, formed.n))

@@ -39,6 +39,14 @@ class Branches:
             self._paths[link] = path
         return path
 
+    def tree_starts(self) -> IntArray:
+        """First velocity of each tree, then nv; trees whose velocities alternate are one."""
+        parent = self.tree.dof_parent
+        own = np.arange(parent.size)
+        # The earliest velocity that one of these or of those behind them hangs on.
+        earliest = np.minimum.accumulate(np.where(parent < 0, own, parent)[::-1])[::-1]
+        return np.append(own[earliest == own], parent.size)
+
     def up_from(self, dof: int) -> IntArray:
         """A degree of freedom with all below it, ascending."""
         path: list[int] = []

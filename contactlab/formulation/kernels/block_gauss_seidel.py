@@ -12,13 +12,14 @@ from contactlab.formulation.kernels.contact_response import (
     Polygon,
     force_of,
     mode_of,
+    rates_of,
     slide_to,
     tangential_response,
 )
 from contactlab.formulation.kernels.mode_system import push
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search
-from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.formulation.kernels.spans import add_within, dot_within
 from lcp.kernels import kernel
 
 
@@ -29,22 +30,12 @@ def sweep(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
     nv = v.shape[0]
     change = search.change
     for c in range(rows.nc):
-        a, b, d, e = columns(rows.spans, c, nv)
         p = contacts.p[c]
-        x = dot_within(a, b, d, e, rows.J[c], v) + rows.k[c]
-        y = 0.0
-        z = 0.0
-        if polygon.r > 0:
-            first = rows.nc + c * polygon.r
-            y = dot_within(a, b, d, e, rows.J[first], v) + rows.k[first]
-            if polygon.r > 1:
-                across = first + polygon.across
-                rate = dot_within(a, b, d, e, rows.J[across], v) + rows.k[across]
-                z = polygon.skew * y + polygon.stretch * rate
+        rates_of(rows, polygon, c, v, 1.0, change)
         soft = tangential_response(rows, polygon, contacts, c) + eps
-        x = p[0] - (x + (rows.gamma[c] + eps) * p[0]) / (contacts.own[c] + eps)
-        y = p[1] - (y + eps * p[1]) / soft
-        z = p[2] - (z + eps * p[2]) / soft
+        x = p[0] - (change[0] + (rows.gamma[c] + eps) * p[0]) / (contacts.own[c] + eps)
+        y = p[1] - (change[1] + eps * p[1]) / soft
+        z = p[2] - (change[2] + eps * p[2]) / soft
         mode = mode_of(polygon, rows.mu[c], c, x, y, z)
         if polygon.exact and mode >= ALONG:
             slide_to(polygon, rows.mu[c], c, False, soft, x, y, z, search.shift)

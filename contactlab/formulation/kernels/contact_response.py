@@ -69,21 +69,26 @@ class Contacts(NamedTuple):
 
 
 @kernel(inner=True)
+def rates_of(rows: Rows, polygon: Polygon, c: int, v: FloatArray, known: float, s: FloatArray) -> None:
+    """Fill the rates s (3,) of one contact."""
+    a, b, d, e = columns(rows.spans, c, v.shape[0])
+    s[0] = dot_within(a, b, d, e, rows.J[c], v) + known * rows.k[c]
+    s[1] = 0.0
+    s[2] = 0.0
+    if polygon.r > 0:
+        first = rows.nc + c * polygon.r
+        s[1] = dot_within(a, b, d, e, rows.J[first], v) + known * rows.k[first]
+        if polygon.r > 1:
+            across = first + polygon.across
+            rate = dot_within(a, b, d, e, rows.J[across], v) + known * rows.k[across]
+            s[2] = polygon.skew * s[1] + polygon.stretch * rate
+
+
+@kernel(inner=True)
 def place_rates(rows: Rows, polygon: Polygon, v: FloatArray, known: float, s: FloatArray) -> None:
     """Fill the rates s (nc, 3) of velocities v, the rows' known terms times ``known``, softness not included."""
-    nc = rows.nc
-    for c in range(nc):
-        a, b, d, e = columns(rows.spans, c, v.shape[0])
-        s[c, 0] = dot_within(a, b, d, e, rows.J[c], v) + known * rows.k[c]
-        s[c, 1] = 0.0
-        s[c, 2] = 0.0
-        if polygon.r > 0:
-            first = nc + c * polygon.r
-            s[c, 1] = dot_within(a, b, d, e, rows.J[first], v) + known * rows.k[first]
-            if polygon.r > 1:
-                across = first + polygon.across
-                rate = dot_within(a, b, d, e, rows.J[across], v) + known * rows.k[across]
-                s[c, 2] = polygon.skew * s[c, 1] + polygon.stretch * rate
+    for c in range(rows.nc):
+        rates_of(rows, polygon, c, v, known, s[c])
 
 
 @kernel(inner=True)

@@ -14,15 +14,35 @@ column of the contact that its cone leans on: torsional and rolling friction are
 rows F are angular velocities and whose mu are lengths. The impact problem is h = 1. Boxed rows follow as [x | y] behind
 fL: see `boxed_rows`.
 
-`fill_rows` states the rows with an h, `fill_cones` those of friction; `acceleration_lcp` calls them too.
+`fill_rows` states the rows with an h, `fill_cones` those of friction; `acceleration_lcp` calls them too. Of contacts
+between many bodies most entries are zero: `assemble_sparse_lcp` states the others alone, with the same bits.
 """
 
 from __future__ import annotations
 
 from contactlab.formulation.kernels.boxed_rows import fill_boxed_rows, first_limit
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.spatial.arrays import FloatArray
+from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
+
+
+@kernel
+def fill_rates(rows: Rows, q: FloatArray) -> None:
+    """Fill q (n,) with the rates of the rows [N; F; L] without forces; all other entries become zero."""
+    nc = rows.nc
+    nr = rows.nr
+    limit = first_limit(rows)
+    for i in range(q.shape[0]):
+        q[i] = 0.0
+    for i in range(nc + nr + rows.nl):
+        rate = 0.0
+        for p in range(rows.v_free.shape[0]):
+            rate += rows.J[i, p] * rows.v_free[p]
+        rate += rows.k[i]
+        q[i if i < nc + nr else limit + i - nc - nr] = rate
+        if nc <= i < nc + nr:
+            q[i + nr] = -rate
 
 
 @kernel
@@ -38,29 +58,19 @@ def fill_rows(rows: Rows, M: FloatArray, q: FloatArray) -> None:
     nu = nc + nr + rows.nl
     J = rows.J
     Y = rows.Y
-    v_free = rows.v_free
-    nv = v_free.shape[0]
+    nv = rows.v_free.shape[0]
     limit = first_limit(rows)
     n = q.shape[0]
 
+    fill_rates(rows, q)
     for i in range(n):
         for j in range(n):
             M[i, j] = 0.0
-        q[i] = 0.0
 
     # Rows N and L sit once in the LCP, rows F twice: as themselves and negated.
     for i in range(nu):
         friction_i = nc <= i < nc + nr
         a = i if i < nc + nr else limit + i - nc - nr
-
-        rate = 0.0
-        for p in range(nv):
-            rate += J[i, p] * v_free[p]
-        rate += rows.k[i]
-        q[a] = rate
-        if friction_i:
-            q[a + nr] = -rate
-
         for j in range(i, nu):
             friction_j = nc <= j < nc + nr
             b = j if j < nc + nr else limit + j - nc - nr
@@ -110,3 +120,57 @@ def assemble_lcp(rows: Rows, M: FloatArray, q: FloatArray) -> None:
     fill_cones(rows, M)
     if rows.lo.shape[0] > 0:
         fill_boxed_rows(rows, M, q)
+
+
+@kernel(inner=True)
+def put(a: int, b: int, entry: float, at: IntArray, indices: IntArray, data: FloatArray) -> None:
+    """Add M[a, b] behind the entries that row a has so far."""
+    indices[at[a]] = b
+    data[at[a]] = entry
+    at[a] += 1
+
+
+@kernel
+def assemble_sparse_lcp(
+    rows: Rows, first: IntArray, near: IntArray, at: IntArray, indices: IntArray, data: FloatArray
+) -> None:
+    """Fill M in compressed rows, of contacts alone: the entries of `assemble_lcp` that can differ from zero.
+
+    Parameters
+    ----------
+    rows
+        The problem, without limits, boxed rows and further cones, with spans.
+    first, near
+        (nc + nr + 1,) and (first[-1],): row i of [N; F] answers to the rows near[first[i] : first[i + 1]].
+    at
+        (n,) place of the first entry of each row of M; on return that behind its last.
+    indices, data
+        Output: columns and entries, in no order within a row.
+    """
+    nc = rows.nc
+    nr = rows.nr
+    nv = rows.v_free.shape[0]
+    for i in range(nc + nr):
+        for place in range(first[i], first[i + 1]):
+            j = near[place]
+            low = min(i, j)
+            a, b, c, d = columns(rows.spans, low, nv)
+            w = dot_within(a, b, c, d, rows.J[low], rows.Y[max(i, j)]) * rows.h
+            own = w + rows.gamma[i] if i == j else w
+            put(i, j, own, at, indices, data)
+            if j >= nc:
+                put(i, j + nr, 0.0 - w, at, indices, data)
+            if i >= nc:
+                put(i + nr, j, 0.0 - w, at, indices, data)
+                if j >= nc:
+                    put(i + nr, j + nr, own, at, indices, data)
+    edge = nc
+    for cone in range(nc + 2 * nr, 2 * nc + 2 * nr):
+        contact = cone - nc - 2 * nr
+        put(cone, contact, rows.mu[contact], at, indices, data)
+        put(cone, cone, rows.gammaE[contact], at, indices, data)
+        for i in range(edge, edge + rows.r[contact]):
+            for side in range(i, i + nr + 1, nr):
+                put(side, cone, 1.0, at, indices, data)
+                put(cone, side, -1.0, at, indices, data)
+        edge += rows.r[contact]

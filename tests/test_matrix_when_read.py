@@ -1,0 +1,228 @@
+"""The matrix of a step's LCP is formed when it is read: large islands of contacts are solved without it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import lcp
+from contactlab import ConstraintSolver, ConvexRelaxation, EqualCompliance
+from contactlab.formulation import discretized
+from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.kernels import discretized_lcp
+from contactlab.formulation.proposal import Proposal, lcp_matrix, proposed
+from problem_data import ConstraintVelProblemData, ProblemDataError
+
+pytestmark = pytest.mark.nojit
+
+H, M, G = 0.01, 2.0, 9.81
+
+
+def tower(count: int, pull: float = 0.3, *, trees: bool = True, **fields: object) -> ConstraintVelProblemData:
+    """Particles upon one another on the ground, each pulled sideways [N] along x."""
+    above = sparse.eye_array(count) - sparse.eye_array(count, k=-1)
+    along = [sparse.kron(above, np.eye(3)[[i]]) for i in range(3)]
+    tangents = sparse.vstack(along[:2]).tocsr()[np.arange(2 * count).reshape(2, count).T.ravel()]
+    return ConstraintVelProblemData(
+        solve_inertia=lambda B: B / M,
+        Mv=np.tile([H * pull, 0.0, -H * M * G], count),
+        N=along[2],
+        F=tangents,
+        mu=np.full(count, 0.5),
+        r=np.full(count, 2),
+        tree_starts=np.arange(0, 3 * count + 1, 3) if trees else None,
+        **fields,
+    )
+
+
+@pytest.fixture
+def matrices(monkeypatch):
+    """Sizes of the dense matrices that are assembled."""
+    sizes, assemble = [], discretized_lcp.assemble_lcp
+
+    def counting(rows, MM, qq):
+        sizes.append(len(MM))
+        assemble(rows, MM, qq)
+
+    monkeypatch.setattr(discretized_lcp, "assemble_lcp", counting)
+    return sizes
+
+
+@pytest.mark.parametrize("trees", [True, False])
+def test_a_large_island_is_solved_without_a_dense_matrix(matrices, trees):
+    """Every contact bears what is above it, and its friction all pulls above: known, and no matrix was formed."""
+    count = 60
+    data = tower(count, trees=trees)
+    solution = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, H)
+    assert isinstance(solution.result.solver, Proposal)
+    above = count - np.arange(count)
+    np.testing.assert_allclose(solution.forces.fN, above * M * G, rtol=1e-9)
+    np.testing.assert_allclose(solution.forces.fF.reshape(count, 2)[:, 0], -0.3 * above, rtol=1e-9)
+    assert solution.certificate.holds(1e-9)
+    assert solution.result.residual.backward_error < 1e-9
+    # Started at its own forces, under a named solver, it is the answer as well.
+    again = ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, H, z0=solution.result.z)
+    assert isinstance(again.result.solver, Proposal)
+    assert not matrices
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("NUMBA_DISABLE_JIT" in os.environ, reason="millions of operations")
+def test_a_pile_of_three_hundred_boxes_is_solved_without_its_dense_matrix(shared, matrices):
+    """1 873 contacts, a matrix of 0.94 GiB: not formed, and the mechanics hold."""
+    with np.load(shared / "problems" / "islands" / "boxes300_04.npz") as file:
+        bodies, h, nc = int(file["nb"]), float(file["h"]), file["mu"].size
+        J = np.zeros((nc, 3, bodies, 6))
+        for on, rows in ((file["a"], file["Ja"]), (file["b"], file["Jb"])):
+            own = np.flatnonzero(on >= 0)
+            J[own, :, on[own]] = rows[own]
+        J = J.reshape(nc, 3, -1)
+        data = ConstraintVelProblemData(
+            solve_inertia=lambda B: B,
+            Mv=file["y_free"].ravel(),
+            N=J[:, 0],
+            F=J[:, 1:].reshape(2 * nc, -1),
+            kN=file["bias"][:, 0],
+            kF=file["bias"][:, 1:].ravel(),
+            mu=file["mu"],
+            r=np.full(nc, 2),
+            tree_starts=np.arange(0, 6 * bodies + 1, 6),
+        )
+    solution = ConstraintSolver(EqualCompliance(), 1e-8).solve_discretized_problem(data, h)
+    assert isinstance(solution.result.solver, Proposal)
+    assert solution.result.residual.scaled < 1e-8
+    assert solution.certificate.holds(1e-8)
+    assert not matrices
+
+
+def test_a_named_solver_asks_for_the_matrix_once(matrices):
+    """It is the array of the problem that the solver gets, and what is read afterwards."""
+    data = tower(4)
+    ConstraintSolver(lcp.Lemke()).solve_discretized_problem(data, H)
+    assert matrices == [24]
+    formed = form_discretized_lcp(data, H)
+    assert formed.MM is formed.MM
+    np.testing.assert_array_equal(formed.problem.M, formed.MM)
+    assert matrices == [24, 24]
+
+
+def test_the_vector_needs_no_matrix(matrices):
+    """Rates without forces: falls along the normals, pulls along the tangents."""
+    formed = form_discretized_lcp(tower(1), H)
+    fall, pull = -H * G, H * 0.3 / M
+    np.testing.assert_allclose(formed.qq, [fall, pull, 0.0, -pull, 0.0, 0.0])
+    np.testing.assert_array_equal(formed.a, [-H * 0.3, 0.0, H * M * G])
+    assert not matrices
+
+
+@pytest.mark.parametrize("field", ["MM", "qq", "a", "problem", "rows", "h", "n"])
+def test_what_was_formed_stays_as_it_is(field):
+    """No attribute can be set, read before or not."""
+    formed = form_discretized_lcp(tower(2), H)
+    for _ in range(2):
+        with pytest.raises(FrozenInstanceError):
+            setattr(formed, field, None)
+        getattr(formed, field)
+
+
+def mixed(count: int, seed: int) -> tuple[ConstraintVelProblemData, np.ndarray]:
+    """Contacts with 0 to 3 directions between random bodies of six velocities, one that acts on nothing, softened.
+
+    And the spans of their rows.
+    """
+    random = np.random.default_rng(seed)
+    r = random.integers(0, 4, count)
+    contact = np.concatenate((np.arange(count), np.repeat(np.arange(count), r)))
+    bodies, nv = np.sort(random.integers(0, count, (count, 2)), axis=1), 6 * count
+    rows, root = np.zeros((contact.size, count, 6)), random.normal(size=(count, 6, 6))
+    for side in range(2):
+        rows[np.arange(contact.size), bodies[contact, side]] = random.normal(size=(contact.size, 6))
+    rows[0] = 0.0
+    rows = rows.reshape(contact.size, nv)
+    data = ConstraintVelProblemData(
+        M=sparse.block_diag(root @ root.transpose(0, 2, 1) + np.eye(6)).toarray(),
+        Mv=random.normal(size=nv),
+        N=rows[:count],
+        F=rows[count:],
+        kN=random.normal(size=count),
+        mu=np.where(r > 0, random.uniform(0.0, 1.0, count), 0.0),
+        r=r,
+        gammaN=random.uniform(0.0, 1.0, count),
+        gammaF=random.uniform(0.0, 1.0, r.sum()),
+        gammaE=random.uniform(0.0, 1.0, count),
+        tree_starts=np.arange(0, nv + 1, 6),
+    )
+    lower, upper = bodies.T
+    second = np.where(lower == upper, upper + 1, upper)
+    return data, 6 * np.stack((lower, lower + 1, second, upper + 1), axis=1)[contact]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_sparse_matrix_is_the_dense_one(seed):
+    """Every bit of it, whatever contacts join and however soft they are, with spans and without."""
+    data, spans = mixed(40, seed)
+    formed = form_discretized_lcp(data, H)
+    for rows in (formed.posed, formed.posed._replace(spans=spans)):
+        found = lcp_matrix(formed, rows)
+        assert sparse.issparse(found)
+        np.testing.assert_array_equal(found.toarray(), formed.MM)
+
+
+def test_rows_that_all_meet_have_no_sparse_matrix():
+    """Forty contacts of one body: what is full is dense."""
+    random = np.random.default_rng(0)
+    data = ConstraintVelProblemData(
+        M=np.eye(6), Mv=-np.ones(6), N=random.normal(size=(40, 6)), F=random.normal(size=(80, 6)), mu=np.ones(40),
+        r=np.full(40, 2),
+    )  # fmt: skip
+    formed = form_discretized_lcp(data, H)
+    assert lcp_matrix(formed, formed.posed) is formed.MM
+
+
+def test_the_backward_error_is_that_of_the_dense_matrix():
+    """Forces near the solution, to which both measures give the same error."""
+    formed = form_discretized_lcp(tower(40), H)
+    result = proposed(formed, None, 1e-9, True)
+    assert result is not None
+    dense = lcp.residuals(formed.problem, result.z)
+    assert dense.backward_error == pytest.approx(result.residual.backward_error, abs=1e-14)
+    np.testing.assert_allclose(result.w, formed.MM @ result.z + formed.qq, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [lcp.Lemke(), None, ConvexRelaxation(), EqualCompliance(otherwise=lcp.Lemke())])
+def test_a_matrix_that_memory_cannot_hold_is_refused_in_words(monkeypatch, solver):
+    """The size, and what to use in its place; forces that need no matrix are found all the same."""
+    monkeypatch.setattr(discretized, "_memory", lambda: 1e3)
+    # No forces are selected where the slack of friction is soft.
+    with pytest.raises(ProblemDataError, match=r"n = 18 variables: .* GiB .*EqualCompliance\(\)") as caught:
+        ConstraintSolver(solver).solve_discretized_problem(tower(3, gammaE=np.full(3, 1e-3)), H)
+    assert caught.value.field == "data"
+    assert ConstraintSolver(EqualCompliance()).solve_discretized_problem(tower(60), H).result.solved
+
+
+def test_a_matrix_that_the_system_refuses_is_the_same_error(monkeypatch):
+    """No bare MemoryError from the depths."""
+
+    def full(rows, MM, qq):
+        raise MemoryError
+
+    monkeypatch.setattr(discretized_lcp, "assemble_lcp", full)
+    with pytest.raises(ProblemDataError, match="n = 12 variables") as caught:
+        ConstraintSolver(lcp.Lemke()).solve_discretized_problem(tower(2), H)
+    assert isinstance(caught.value.__cause__, MemoryError)
+
+
+def test_cones_selected_need_no_dense_matrix_either(matrices):
+    """Sticking, Coulomb's cone bears what the pyramid does."""
+    data = tower(60)
+    solver = ConstraintSolver(EqualCompliance(), friction="cone")
+    cold = solver.solve_discretized_problem(data, H)
+    warm = solver.solve_discretized_problem(data, H, z0=cold.result.z)
+    for solution in (cold, warm):
+        np.testing.assert_allclose(solution.forces.fN, (60 - np.arange(60)) * M * G, rtol=1e-9)
+        assert solution.certificate.holds(1e-9)
+    assert not matrices

@@ -134,7 +134,7 @@ def _near(z: NDArray[np.float64], solutions: Any, tolerance: float) -> bool:
 
 def _promises(solver: Any, tolerance: float, problems: int, seed: int) -> Iterator[Check]:
     traits = getattr(solver, "traits", Traits(0))
-    for trait in (*CLASSES, Traits.COPOSITIVE):
+    for trait in (*CLASSES, Traits.COPOSITIVE, Traits.BIMATRIX_GAME, Traits.FINITE_BOX):
         if not trait & traits:
             continue
         missed = []

@@ -18,6 +18,7 @@ from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.extended_lemke import ExtendedLemke
@@ -26,6 +27,7 @@ from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
+from lcp.solvers.lemke_howson import LemkeHowson, sides
 from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
@@ -66,17 +68,19 @@ class Cascade(Method[Problem]):
 
 
 def structure(problem: Problem) -> str:
-    """What a look at the data tells: "plain", "resting", "boxed", "sparse ..." or "huge sparse ..."."""
+    """What a look at the data tells: "plain", "game", "resting", "boxed", "sparse ..." or "huge sparse ..."."""
     if isinstance(problem, MLCP):
         return "plain"
-    n, boxed = problem.n, isinstance(problem, BoxLCP)
+    n = problem.n
     if problem.sparse:
         regular = "regular" if (problem._M.diagonal() > 0.0).all() else "irregular"
         return f"sparse {regular}" if dense_bytes(problem) <= DENSE_LIMIT else f"huge sparse {regular}"
-    if not boxed and n < _SMALL:
-        return "plain"
-    if boxed:
+    if isinstance(problem, BoxLCP):
         return "boxed regular" if (np.diag(problem._M) > 0.0).all() else "boxed"
+    if sides(problem) is not None:
+        return "game"
+    if n < _SMALL:
+        return "plain"
     # Bodies at rest: few rows are violated at z = 0, and few unknowns will be positive.
     if 8 * int(np.count_nonzero(problem._q < 0.0)) <= n:
         return "resting"
@@ -89,8 +93,9 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     before: tuple[Any, ...] = {
         "plain": (),
         "resting": (ActiveSetPivoting(),),
-        "boxed": (CottleDantzig(),),
-        "boxed regular": (BlockPrincipalPivoting(), CottleDantzig()),
+        "game": (LemkeHowson(),),
+        "boxed": (CottleDantzig(), BoxLemke()),
+        "boxed regular": (BlockPrincipalPivoting(), CottleDantzig(), BoxLemke()),
         "sparse regular": (BlockPrincipalPivoting(), Refined(InteriorPoint()), FischerNewton()),
         "sparse irregular": (FischerNewton(),),
     }[kind.removeprefix("huge ")]

@@ -9,8 +9,9 @@ class Traits(enum.Flag):
     """Classes of problems a solver is proven for, and abilities.
 
     BIMATRIX_GAME is M = [[0, A], [B^T, 0]] with A, B > 0 and q < 0, FINITE_BOX a `BoxLCP` with finite bounds and any M,
-    which both have solutions always; the other classes are of M alone. A solver proven for a class finds a solution of every solvable problem with such an M (of copositive ones where q
-    lies in the dual range, as in frictional contact), rounding and iteration limits apart.
+    which both have solutions always; the other classes are of M alone. A solver proven for a class finds a solution of
+    every solvable problem with such an M (of copositive ones where q lies in the dual range, as in frictional contact),
+    rounding and iteration limits apart.
     """
 
     POSITIVE_DEFINITE = enum.auto()

@@ -10,10 +10,11 @@ import numpy as np
 
 from lcp.box import BoxLCP
 from lcp.dispatch import DENSE_LIMIT
+from lcp.farkas import row_proof
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
 from lcp.options import positive
-from lcp.problem import dense_bytes
+from lcp.problem import LCP, dense_bytes
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
@@ -31,6 +32,7 @@ from lcp.solvers.lemke_howson import LemkeHowson, sides
 from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
+from lcp.status import Status
 from lcp.traits import Traits
 
 # Below, Lemke's kernel has solved the problem before its structure has been looked at.
@@ -64,6 +66,11 @@ class Cascade(Method[Problem]):
         return _solvers(structure(problem), size)
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
+        if isinstance(problem, LCP) and (problem.sparse or problem.n >= _SMALL):
+            proof = row_proof(problem)
+            if proof is not None:
+                detail = f"row {int(np.argmax(proof.y))} has q < 0 and no positive entry"
+                return Claim(np.zeros(problem.n), Status.INFEASIBLE, 0, detail, evidence=proof)
         return Fallback(*self.line_up(problem), time_limit=self.time_limit)._claim(problem, request)
 
 

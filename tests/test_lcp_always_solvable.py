@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import lcp
@@ -193,3 +194,13 @@ def test_unknowns_without_bounds_that_have_no_pivot() -> None:
     assert result.status is lcp.Status.UNSUITABLE
     assert "without bounds is singular" in result.describe()
     assert lcp.solve(problem).solved
+
+
+def test_a_sparse_box_reaches_the_same_method() -> None:
+    """Made dense where the sparse methods, which promise nothing here, have not solved it."""
+    rng = np.random.default_rng(10)
+    for _ in range(5):
+        problem = box(rng, "normal", 15)
+        sparse = lcp.BoxLCP(sp.csr_array(problem.M), problem.q, -1.0, 1.0)
+        assert any(isinstance(solver, lcp.BoxLemke) for solver in lcp.Cascade().line_up(sparse))
+        assert lcp.solve(sparse).solved

@@ -39,7 +39,9 @@ from lcp.traits import Traits
 _SMALL = 24
 # Pairs up to which all bases are tried early.
 _FEW = 12
-# Pairs up to which pivoting in double-double arithmetic is worth waiting for.
+# Unknowns up to which a game's pivots, of n^2 operations each and now and then n^3, are worth waiting for.
+_GAME = 2000
+# Unknowns up to which pivoting along a box, or in double-double arithmetic, is worth waiting for.
 _EXTENDED = 400
 
 
@@ -81,10 +83,11 @@ def structure(problem: Problem) -> str:
     n = problem.n
     if problem.sparse:
         regular = "regular" if (problem._M.diagonal() > 0.0).all() else "irregular"
-        return f"sparse {regular}" if dense_bytes(problem) <= DENSE_LIMIT else f"huge sparse {regular}"
+        kind = f"sparse {regular}{', boxed' if isinstance(problem, BoxLCP) else ''}"
+        return kind if dense_bytes(problem) <= DENSE_LIMIT else f"huge {kind}"
     if isinstance(problem, BoxLCP):
         return "boxed regular" if (np.diag(problem._M) > 0.0).all() else "boxed"
-    if sides(problem) is not None:
+    if n <= _GAME and sides(problem) is not None:
         return "game"
     if n < _SMALL:
         return "plain"
@@ -100,14 +103,16 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     before: tuple[Any, ...] = {
         "plain": (),
         "resting": (ActiveSetPivoting(),),
-        "game": (LemkeHowson(),),
-        "boxed": (CottleDantzig(), BoxLemke()),
-        "boxed regular": (BlockPrincipalPivoting(), CottleDantzig(), BoxLemke()),
+        "game": (LemkeHowson(time_limit=60.0),),
+        "boxed": (CottleDantzig(),),
+        "boxed regular": (BlockPrincipalPivoting(), CottleDantzig()),
         "sparse regular": (BlockPrincipalPivoting(), Refined(InteriorPoint()), FischerNewton()),
         "sparse irregular": (FischerNewton(),),
-    }[kind.removeprefix("huge ")]
+    }[kind.removeprefix("huge ").removesuffix(", boxed")]
     if kind.startswith("huge "):
         return (*before, Feasibility())
+    if "boxed" in kind and n <= _EXTENDED:
+        before = (*before, BoxLemke(time_limit=60.0))
     last: tuple[Any, ...] = (
         *((ExtendedLemke(),) if n <= _EXTENDED else ()),
         Regularized(Lemke(restarts=1), plain_first=False),

@@ -93,6 +93,17 @@ def test_nothing_false_is_called_solved() -> None:
     assert solved > 100
 
 
+def test_forces_that_hide_a_velocity() -> None:
+    """W singular, forces of 1e15 in which a penetration of 1786 is lost: the measure of zero is no answer."""
+    rng = np.random.default_rng(1)
+    problem = [draw(rng) for _ in range(4)][3]
+    result = lcp.solve(problem, lcp.ProximalPoint())
+    assert not result.solved or natural_map(problem, result.r) < 1e-6
+    r = np.array([3035729128411224.5, -900106101296344.2, 2101329462948128.5])
+    assert natural_map(problem, r) > 0.3
+    assert not lcp.friction_residuals(problem, r)[0].solved(1e-8)
+
+
 @pytest.mark.parametrize("solver", [None, *SOLVERS], ids=lambda s: type(s).__name__)
 def test_forces_that_grow_without_bound(solver: Any) -> None:
     """Nothing stops a contact that no force moves, nor two that push each other: not solved, and no exception."""

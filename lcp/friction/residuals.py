@@ -36,6 +36,8 @@ DEFAULT_FRICTION_TOLERANCE = 1e-8
 ROUGHEST = 1e-6
 
 _EPS = float(np.finfo(np.float64).eps)
+# Roundings that the sums may take.
+_ROUNDINGS = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ class FrictionResiduals:
         """The largest measure in units of what is admitted: solved at 1 and below."""
         return max(
             self.fclib / max(tolerance, self.fclib_rounding),
-            self.scaled / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
+            # Where w r is that large, u is lost in w r - u_hat, and a ``scaled`` of zero says nothing.
+            max(self.scaled, self.scaled_rounding / _ROUNDINGS) / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
             self.contact / tolerance,
             self.equations / max(tolerance, 1e-9),
         )
@@ -132,7 +135,7 @@ def _measured(problem: FrictionProblem, r: Vector, u: Vector, equations: float) 
     sums = np.empty(SUMS)
     cone_sums(mu, problem._block_size, rows, motion, sizes, sums)
     fclib, scaled, plain_size, weighted_size = (np.sqrt(sums) / load).tolist()
-    rounding = 64.0 * _EPS
+    rounding = _ROUNDINGS * _EPS
     cone = np.hypot(rows[:, 1], rows[:, 2]) - mu * rows[:, 0]
     largest = float(np.abs(rows).max()) or 1.0
     residual = FrictionResiduals(

@@ -1,7 +1,7 @@
 """Linear complementarity problems: find z with w = M z + q, 0 <= z, 0 <= w, z . w = 0.
 
-Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`); and Coulomb friction with its
-exact cone (`FrictionProblem`, `GlobalFrictionProblem`).
+Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`); nonlinear (`NCP`, `MCP`); and
+Coulomb friction with its exact cone (`FrictionProblem`, `GlobalFrictionProblem`).
 
 >>> import lcp
 >>> result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]))
@@ -16,7 +16,7 @@ from lcp.box import BoxLCP
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
 from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
-from lcp.errors import ProblemError, SolveError
+from lcp.errors import DomainError, ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
@@ -34,6 +34,9 @@ from lcp.friction.solvers import (
 )
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
+from lcp.nonlinear.josephy_newton import JosephyNewton
+from lcp.nonlinear.problem import MCP, NCP
+from lcp.nonlinear.result import MCPClaim, MCPResult, Step
 from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
@@ -78,7 +81,9 @@ __all__ = [
     "CVXPY",
     "DEFAULT_FRICTION_TOLERANCE",
     "LCP",
+    "MCP",
     "MLCP",
+    "NCP",
     "NSGS",
     "OPTIONAL_SOLVERS",
     "OSQP",
@@ -94,6 +99,7 @@ __all__ = [
     "ContactInteriorPoint",
     "Conversion",
     "CottleDantzig",
+    "DomainError",
     "Enumerated",
     "Enumeration",
     "ErrorBound",
@@ -112,7 +118,10 @@ __all__ = [
     "FrictionSolver",
     "GlobalFrictionProblem",
     "InteriorPoint",
+    "JosephyNewton",
     "Lemke",
+    "MCPClaim",
+    "MCPResult",
     "MLCPResult",
     "MatrixClasses",
     "MinMapNewton",
@@ -134,6 +143,7 @@ __all__ = [
     "SolveError",
     "Solver",
     "Status",
+    "Step",
     "Trace",
     "TraceRecorder",
     "Traits",

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector
-from lcp.errors import ProblemError
+from lcp.errors import DomainError, ProblemError
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure as measure_friction
 from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.mixed import MLCP
-from lcp.residuals import Problem, Residuals, measure
+from lcp.nonlinear.problem import MCP
+from lcp.nonlinear.result import MCPResult
+from lcp.residuals import Problem, Residuals, measure, measure_nonlinear
 from lcp.result import Attempt, Claim, Measures, MLCPResult, Result
 from lcp.status import Status
 
@@ -54,6 +56,25 @@ def result_of(problem: Problem, solver: Any, claim: Claim, tolerance: float, clo
         m = problem.n_free
         return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
     return Result(z=z, w=w, regularization=claim.regularization, **account)
+
+
+def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> MCPResult:
+    """The result of a claim on a nonlinear problem, by its own functions; ``clock`` is when the solve began."""
+    z = _checked(solver, "z", claim.z, problem.n)
+    w, bad = np.zeros(0), np.inf
+    residual = Residuals(bad, bad, bad, -bad, -bad, bad, bad)
+    try:
+        if np.isfinite(z).all():
+            w = problem.value(z)
+            residual = measure_nonlinear(problem, z, w, problem.derivative(z, w))
+    except DomainError:
+        pass  # the residual says so
+    status = status_of(claim.status, residual, tolerance)
+    z.flags.writeable = False
+    w.flags.writeable = False
+    attempts = (Attempt(solver, status, claim.iterations, residual, claim.detail),)
+    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
+    return MCPResult(z=z, w=w, steps=getattr(claim, "steps", ()), **account)
 
 
 def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim, tolerance: float) -> FrictionAttempt:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.catalog import Entry, MixedEntry, entries, mixed_entries
+from lcp.conformance.nonlinear import nonlinear_checks
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
 from lcp.options import check_solver
@@ -30,7 +31,8 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
       a `Claim` whose z has the right length.
 
-    A solver without ``traits`` promises nothing, and is held to the rest.
+    A solver without ``traits`` promises nothing, and is held to the rest. One whose traits say NONLINEAR meets the
+    catalog of nonlinear problems, each from several starts, instead.
 
     Parameters
     ----------
@@ -49,6 +51,9 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     check_solver("solver", solver)
     checks: list[Check] = []
     solved: list[str] = []
+    if getattr(solver, "traits", Traits(0)) & Traits.NONLINEAR:
+        checks += nonlinear_checks(solver, tolerance, solved)
+        return ConformanceReport(solver, tuple(checks), tuple(solved))
     for entry in entries():
         _catalog(solver, entry, tolerance, checks, solved)
     for mixed in mixed_entries():

@@ -37,6 +37,7 @@ from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP, NCP
 from lcp.nonlinear.result import MCPClaim, MCPResult, Step
+from lcp.parametric import ParametricPath, parametric
 from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
@@ -128,6 +129,7 @@ __all__ = [
     "MixedSolution",
     "Murty",
     "NonsmoothNonlinearCG",
+    "ParametricPath",
     "ProblemError",
     "ProjectedGaussSeidel",
     "ProxQP",
@@ -160,6 +162,7 @@ __all__ = [
     "infeasibility_proof",
     "lcp_to_mlcp",
     "mlcp_to_lcp",
+    "parametric",
     "reduce",
     "residuals",
     "sensitivity",

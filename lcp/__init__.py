@@ -14,6 +14,7 @@ from lcp.analysis.sensitivity import Sensitivity, sensitivity
 from lcp.batch import BatchResult, solve_batch
 from lcp.box import BoxLCP
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
+from lcp.coupled import CoupledBoxLCP, coupled_to_box
 from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
 from lcp.errors import DomainError, ProblemError, SolveError
@@ -32,6 +33,7 @@ from lcp.friction.solvers import (
     ProximalPoint,
     SemismoothNewton,
 )
+from lcp.horizontal import HorizontalLCP, horizontal_to_lcp, horizontal_to_mlcp
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
@@ -100,6 +102,7 @@ __all__ = [
     "ContactInteriorPoint",
     "Conversion",
     "CottleDantzig",
+    "CoupledBoxLCP",
     "DomainError",
     "Enumerated",
     "Enumeration",
@@ -118,6 +121,7 @@ __all__ = [
     "FrictionResult",
     "FrictionSolver",
     "GlobalFrictionProblem",
+    "HorizontalLCP",
     "InteriorPoint",
     "JosephyNewton",
     "Lemke",
@@ -154,11 +158,14 @@ __all__ = [
     "box_to_lcp",
     "box_to_mlcp",
     "classify",
+    "coupled_to_box",
     "default_friction_solver",
     "default_solver",
     "enumerate_solutions",
     "error_bound",
     "friction_residuals",
+    "horizontal_to_lcp",
+    "horizontal_to_mlcp",
     "infeasibility_proof",
     "lcp_to_mlcp",
     "mlcp_to_lcp",

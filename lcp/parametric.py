@@ -155,11 +155,10 @@ def parametric(
         raise ProblemError(f"to must be a finite number, got {to!r}")
     k = stacked(problem)[1]
     change = checked_vector("direction", direction, k.shape[0])
-    sign = -1.0 if to < 0.0 else 1.0
     with np.errstate(all="ignore"):
-        walk = _Walk(problem, sign * change, abs(float(to)), follow_turns, max_pivots)
+        walk = _Walk(problem, change, float(to), follow_turns, max_pivots)
         status, detail, evidence = walk.run(tolerance)
-    t, z = sign * np.array(walk.t), np.array(walk.z).reshape((-1, k.shape[0]))
+    t, z = float(to) * np.array(walk.t), np.array(walk.z).reshape((-1, k.shape[0]))
     errors = np.array([
         measure(_moved(problem, change, s), x)[0].backward_error for s, x in zip(t, z, strict=True)
     ])  # fmt: skip
@@ -186,15 +185,17 @@ def _moved(problem: LCP | MLCP, direction: Vector, t: float) -> LCP | MLCP:
 
 
 class _Walk:
-    """One path in progress, in units near one. Variables: x_j is j, w_i of row i is size + i, t is 2 size."""
+    """One path in progress, in units near one, t in parts of the way. Variables: x_j is j, w_i size + i, t 2 size."""
 
     def __init__(self, problem: LCP | MLCP, direction: Vector, to: float, follow: bool, max_pivots: int) -> None:
         self._problem, self._to, self._follow, self._limit = problem, to, follow, max_pivots
         K, k, self._m = stacked(problem)
         self._size = k.shape[0]
         row, self._column = scales(K)
-        self._columns = np.hstack([-row[:, None] * K * self._column, np.eye(self._size), -(row * direction)[:, None]])
+        change = to * row * direction
+        self._columns = np.hstack([-row[:, None] * K * self._column, np.eye(self._size), -change[:, None]])
         self._k = row * k
+        self._load = float(np.maximum(np.abs(self._k), np.abs(change)).max(initial=0.0))
         self._T = 2 * self._size
         self.t: list[float] = []
         self.z: list[Vector] = []
@@ -208,12 +209,15 @@ class _Walk:
         if basis is None:
             status = Status.SINGULAR_BASIS if first.solved else first.status
             return status, f"at t = 0: {first.describe()}", first
+        if self._to == 0.0:
+            self._keep(basis, self._values(basis, 0.0), 0.0, ())
+            return Status.SOLVED, "", None
         start, entering, x, now = self._columns[:, basis], self._T, self._values(basis, 0.0), 0.0
         self._keep(basis, x, 0.0, ())
-        while now < self._to:
+        while True:
             u = self._solved(basis, self._columns[:, entering])
             if not (np.isfinite(u).all() and np.isfinite(x).all()):
-                return Status.SINGULAR_BASIS, f"a basis became singular at t = {now:.6g}", None
+                return Status.SINGULAR_BASIS, f"a basis became singular at t = {self._to * now:.6g}", None
             at = None if entering == self._T else basis.index(self._T)
             rate = 1.0 if at is None else -float(u[at])
             if abs(rate) <= _PIVOT * float(np.abs(u).max(initial=0.0)):
@@ -221,36 +225,32 @@ class _Walk:
             leaving = self._leaving(basis, x, u, start)
             length = np.inf if leaving is None else max(float(x[leaving]), 0.0) / float(u[leaving])
             active = tuple(sorted(j - self._m for j in {*basis, entering} if self._m <= j < self._size))
-            target = self._to if rate > 0.0 else 0.0
-            # At t = 0 itself, where it began in ties, it may go round for a while without moving.
-            blur = _SAME * self._to if now > _SAME * self._to else -_SAME * self._to
-            if rate and (target - now) / rate <= length + (blur / -rate if rate < 0.0 else 0.0):
-                now = target
+            arrived = rate > 0.0 and (1.0 - now) / rate <= length + _SAME / rate
+            if arrived or (leaving is not None and leaving == at):
+                end = 1.0 if arrived else 0.0
                 ended = [entering if j == self._T else j for j in basis]
-                turned = self._keep(ended, self._values(ended, now), now, active)
-                if rate > 0.0 and not (turned and not self._follow):
-                    return Status.SOLVED, "", None
-                return Status.TURNED_BACK, self._turned(turned, "the path came back to t = 0"), None
+                if self._keep(ended, self._values(ended, end), end, active) and not self._follow:
+                    return Status.TURNED_BACK, self._first_turn(), None
+                return (
+                    (Status.SOLVED, "", None) if arrived else (Status.TURNED_BACK, "the path came back to t = 0", None)
+                )
             if leaving is None:
-                return Status.RAY_TERMINATION, f"z grows for ever at t = {now:.6g}", None
+                return Status.RAY_TERMINATION, f"z grows for ever at t = {self._to * now:.6g}", None
             if self.pivots >= self._limit:
-                return Status.ITERATION_LIMIT, f"{self.pivots} pivots, at t = {now:.6g}", None
+                return Status.ITERATION_LIMIT, f"{self.pivots} pivots, at t = {self._to * now:.6g}", None
             self.pivots += 1
             left, basis[leaving] = basis[leaving], entering
             entering = left + self._size if left < self._size else left - self._size
             x = self._values(basis, None)
             now = float(x[basis.index(self._T)])
             if np.isfinite(x).all() and self._keep(basis, x, now, active) and not self._follow:
-                return Status.TURNED_BACK, self._turned(True, ""), None
-        return Status.SOLVED, "", None
+                return Status.TURNED_BACK, self._first_turn(), None
 
-    def _turned(self, turned: bool, otherwise: str) -> str:
-        """Words for a turn; where turns are not followed, what came behind it is dropped."""
-        if self._follow or not turned:
-            return otherwise
+    def _first_turn(self) -> str:
+        """Drop what came behind the turn; words for it."""
         end = self.turns[-1] + 1
         del self.t[end:], self.z[end:], self.bases[end - 1 :]
-        return f"t turns back at {self.t[-1]:.6g}"
+        return f"t turns back at {self._to * self.t[-1]:.6g}"
 
     def _solved(self, basis: list[int], right: NDArray[np.float64]) -> NDArray[np.float64]:
         """B^-1 times one or more columns, with one refinement; NaN where B is singular."""
@@ -292,11 +292,12 @@ class _Walk:
 
     def _leaving(self, basis: list[int], x: Vector, u: Vector, start: NDArray[np.float64]) -> int | None:
         """Row of the variable that reaches zero first as the entering one grows, ties broken lexicographically."""
-        bounded = np.array([self._m <= j < self._T for j in basis])
+        # t as well: below zero the path is not followed.
+        bounded = np.array([self._m <= j for j in basis])
         rows = np.flatnonzero(bounded & (u > _PIVOT * float(np.abs(u).max(initial=0.0))))
         if rows.shape[0] == 0:
             return None
-        blur = _TIE * max(float(np.abs(x[bounded]).max(initial=0.0)), float(np.abs(self._k).max()))
+        blur = _TIE * max(float(np.abs(x[bounded]).max(initial=0.0)), self._load)
         rows = _least(np.maximum(x[rows], 0.0), u[rows], rows, blur)
         if rows.shape[0] > 1:
             inverse = self._solved(basis, start)
@@ -313,9 +314,10 @@ class _Walk:
             if j < self._size:
                 z[j] = value if j < self._m else max(value, 0.0)
         z *= self._column
+        t = next((end for end in (0.0, 1.0) if abs(t - end) <= _SAME), t)
         if self.t:
             size = np.maximum(np.abs(z), np.abs(self.z[-1])).max(initial=0.0)
-            still = abs(t - self.t[-1]) <= _SAME * self._to
+            still = abs(t - self.t[-1]) <= _SAME
             if still and (np.abs(z - self.z[-1]) <= _SAME * size).all():
                 return False
             if still:

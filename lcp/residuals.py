@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector, row_sizes
 from lcp.box import BoxLCP, bounds_of
+from lcp.coupled import CoupledBoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.nonlinear.problem import MCP
@@ -21,6 +22,7 @@ from lcp.sparse_backward_error import sparse_backward_error
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
+Judged = Problem | CoupledBoxLCP
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Residuals:
     For an `MLCP` z is y, w = X2 u + X3 y + x4, and the equations are measured beside them. For a `BoxLCP` the two-sided
     measures take the middle one of z - lo, w and z - hi in place of min(z, w).
 
+    For a `CoupledBoxLCP` the bounds are those that z sets.
     For an `MCP` w = F(z) in the two-sided measures, and the backward error is that of the problem linearised at z.
 
     Attributes
@@ -90,7 +93,7 @@ class Residuals:
         return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
 
 
-def residuals(problem: Problem | MCP, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
+def residuals(problem: Judged | MCP, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
     """Measure a candidate on the data of ``problem``.
 
     Parameters
@@ -128,10 +131,13 @@ def measure_nonlinear(problem: MCP, z: Vector, w: Vector, J: Any) -> Residuals:
     return _measure_box(problem.linearised(z, w, J), z, w)[0]
 
 
-def measure(problem: Problem, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
+def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
     """The measures of a checked z, of an `MLCP` (u, y) in one vector, and w."""
     if isinstance(problem, MLCP):
         return _measure_mixed(problem, z)
+    if isinstance(problem, CoupledBoxLCP):
+        # A z that is no number has no bounds; it is measured, as infinite, by those of zero.
+        return _measure_box(problem.at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
     if isinstance(problem, BoxLCP):
         return _measure_box(problem, z)
     if problem.sparse:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import time
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, Protocol, cast, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import checked_vector
 from lcp.box import BoxLCP
 from lcp.conversions import check_kind
+from lcp.coupled import CoupledBoxLCP
 from lcp.dispatch import Solver, claim_of
 from lcp.errors import ProblemError
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
@@ -19,7 +20,8 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import FrictionCascade
-from lcp.judge import friction_result, nonlinear_result, result_of
+from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
+from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
 from lcp.method import Request
 from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
@@ -27,7 +29,7 @@ from lcp.nonlinear.problem import MCP
 from lcp.nonlinear.result import MCPResult
 from lcp.options import check_solver
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.residuals import DEFAULT_TOLERANCE, Judged
 from lcp.result import MLCPResult, Result
 from lcp.solvers import Cascade
 from lcp.status import Status
@@ -71,7 +73,7 @@ def check_tolerance(tolerance: float) -> None:
 
 @overload
 def solve(
-    problem: LCP | BoxLCP,
+    problem: LCP | BoxLCP | CoupledBoxLCP | HorizontalLCP,
     solver: Solver | None = ...,
     *,
     z0: ArrayLike | Result | MLCPResult | None = ...,
@@ -106,7 +108,7 @@ def solve(
     trace: bool = ...,
 ) -> MCPResult: ...
 def solve(
-    problem: Problem | FrictionProblem | GlobalFrictionProblem | MCP,
+    problem: Judged | HorizontalLCP | FrictionProblem | GlobalFrictionProblem | MCP,
     solver: Solver | FrictionSolver | None = None,
     *,
     z0: ArrayLike | Result | MLCPResult | FrictionResult | MCPResult | None = None,
@@ -119,7 +121,8 @@ def solve(
     ----------
     problem
         The `LCP`, `MLCP` or `BoxLCP`. A solver of plain problems meets a mixed one reduced (`reduce`; where a singular
-        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`). Or a
+        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`). A
+        `CoupledBoxLCP` is put to it by `coupled_to_box`, a `HorizontalLCP` by `horizontal_to_mlcp`. Or a
         `FrictionProblem` or `GlobalFrictionProblem`, whose exact cones ask for solvers of their own
         (`ALL_FRICTION_SOLVERS`); they meet a global one reduced. Or an `NCP` or `MCP`, for `JosephyNewton`.
     solver
@@ -151,7 +154,13 @@ def solve(
         return _solve_friction(problem, solver, z0, tolerance, trace)
     if isinstance(problem, MCP):
         return _solve_nonlinear(problem, solver, z0, tolerance, trace)
-    check_kind(problem)
+    if isinstance(problem, HorizontalLCP):
+        clock = time.perf_counter()
+        linear, start = cast(Any, solver), cast(Any, z0)
+        mixed = solve(horizontal_to_mlcp(problem).problem, linear, z0=start, tolerance=tolerance, trace=trace)
+        return horizontal_result(mixed, clock)
+    if not isinstance(problem, CoupledBoxLCP):
+        check_kind(problem)
     if isinstance(z0, FrictionResult):
         raise ProblemError("z0 is a FrictionResult; a complementarity problem starts from z or a result of its own")
     solver = default_solver() if solver is None else solver

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.catalog import Entry, MixedEntry, entries, mixed_entries
+from lcp.conformance.converted import converted_checks
 from lcp.conformance.nonlinear import nonlinear_checks
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
@@ -24,8 +25,8 @@ from lcp.traits import Traits
 def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 20, seed: int = 0) -> ConformanceReport:
     """Hold a solver to what the solvers of `lcp` are held to.
 
-    - Catalog: every named problem of `lcp.catalog`, plain and mixed. One of a class that the solver's ``traits``
-      name is solved, at a listed solution where the list is complete; one without solution is never claimed solved;
+    - Catalog: every named problem of `lcp.catalog`, plain and mixed, and some with coupled bounds or horizontal, which
+      it meets converted. One of a class that the solver's ``traits`` name is solved, at a listed solution where the list is complete; one without solution is never claimed solved;
       what is claimed is so.
     - Promises: ``problems`` random problems of each class that the traits name are all solved.
     - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
@@ -58,6 +59,7 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
         _catalog(solver, entry, tolerance, checks, solved)
     for mixed in mixed_entries():
         _mixed(solver, mixed, tolerance, checks, solved)
+    checks += converted_checks(solver, tolerance, solved)
     checks += _promises(solver, tolerance, problems, seed)
     checks += _manners(solver, tolerance)
     return ConformanceReport(solver, tuple(checks), tuple(solved))

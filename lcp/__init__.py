@@ -13,6 +13,7 @@ from lcp.analysis.error_bound import ErrorBound, error_bound
 from lcp.analysis.sensitivity import Sensitivity, sensitivity
 from lcp.batch import BatchResult, solve_batch
 from lcp.box import BoxLCP
+from lcp.branching import AllSolutions, BlockSolutions, all_solutions
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
 from lcp.coupled import CoupledBoxLCP, coupled_to_box
 from lcp.dispatch import Solver
@@ -92,9 +93,11 @@ __all__ = [
     "OSQP",
     "PIQP",
     "ActiveSetPivoting",
+    "AllSolutions",
     "Attempt",
     "BatchResult",
     "BlockPrincipalPivoting",
+    "BlockSolutions",
     "BoxLCP",
     "Cascade",
     "Claim",
@@ -155,6 +158,7 @@ __all__ = [
     "Traits",
     "Verdict",
     "Witness",
+    "all_solutions",
     "box_to_lcp",
     "box_to_mlcp",
     "classify",

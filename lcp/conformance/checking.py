@@ -26,7 +26,8 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     """Hold a solver to what the solvers of `lcp` are held to.
 
     - Catalog: every named problem of `lcp.catalog`, plain and mixed, and some with coupled bounds or horizontal, which
-      it meets converted. One of a class that the solver's ``traits`` name is solved, at a listed solution where the list is complete; one without solution is never claimed solved;
+      it meets converted. One of a class that the solver's ``traits`` name is solved, at a listed solution where the
+      list is complete; one without solution is never claimed solved;
       what is claimed is so.
     - Promises: ``problems`` random problems of each class that the traits name are all solved.
     - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with

@@ -21,7 +21,7 @@ from lcp.status import Status
 # proof, however little: where columns nearly cancel, a huge z may be feasible. The contradiction itself must be larger
 # than the second fraction of its terms.
 ROUNDING = 2.0**-48
-_CLEAR = 1e-8
+CLEAR = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,15 +68,15 @@ class Farkas:
         if x.shape != k.shape or self.v.shape != (m,):
             return False
         contradiction = float(k @ x)
-        if not contradiction < -_CLEAR * float(np.abs(k) @ np.abs(x)):
+        if not contradiction < -CLEAR * float(np.abs(k) @ np.abs(x)):
             return False
         # Rows that take no part add nothing: of a sparse M only the others are made dense.
         used = np.flatnonzero(x)
         rows = K[used] if isinstance(K, np.ndarray) else K[used].toarray()
-        return bool((_excess(rows, x[used], m) <= slack).all())
+        return bool((excess(rows, x[used], m) <= slack).all())
 
 
-def _excess(K: Vector, x: Vector, m: int) -> Vector:
+def excess(K: Vector, x: Vector, m: int) -> Vector:
     """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
 
     Compensated sums tell all signs but those of sums that vanish to 30 digits; these are formed in integers.
@@ -163,7 +163,7 @@ def _candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vec
             yield whole
             break
     yield x
-    yield _balanced(scaled, x, m)
+    yield balanced(scaled, x, m)
     interior = _interior(scaled, cost, x, m)
     if interior is not None:
         yield interior
@@ -190,7 +190,7 @@ def _interior(scaled: Vector, cost: Vector, x: Vector, m: int) -> Vector | None:
     return interior
 
 
-def _balanced(scaled: Vector, x: Vector, m: int) -> Vector:
+def balanced(scaled: Vector, x: Vector, m: int) -> Vector:
     """x with the conditions that hold as equations met to rounding: the LP solver meets them to 1e-7 only."""
     columns = scaled @ x
     tight = np.abs(columns) <= 1e-6

@@ -29,6 +29,8 @@ class Traits(enum.Flag):
     BOXED = enum.auto()
     # Solves friction problems (exact cones), and nothing else.
     CONE = enum.auto()
+    # Solves nonlinear problems (`NCP`, `MCP`), and nothing else.
+    NONLINEAR = enum.auto()
 
 
 #: Classes that solvers are often proven for together.

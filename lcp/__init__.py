@@ -1,7 +1,7 @@
 """Linear complementarity problems: find z with w = M z + q, 0 <= z, 0 <= w, z . w = 0.
 
-Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`); and Coulomb friction with its
-exact cone (`FrictionProblem`, `GlobalFrictionProblem`).
+Plain (`LCP`), mixed with equations (`MLCP`) and with bounds on both sides (`BoxLCP`); nonlinear (`NCP`, `MCP`); and
+Coulomb friction with its exact cone (`FrictionProblem`, `GlobalFrictionProblem`).
 
 >>> import lcp
 >>> result = lcp.solve(lcp.LCP([[2.0, 1.0], [1.0, 2.0]], [-5.0, -6.0]))
@@ -13,10 +13,12 @@ from lcp.analysis.error_bound import ErrorBound, error_bound
 from lcp.analysis.sensitivity import Sensitivity, sensitivity
 from lcp.batch import BatchResult, solve_batch
 from lcp.box import BoxLCP
+from lcp.branching import AllSolutions, BlockSolutions, all_solutions
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
+from lcp.coupled import CoupledBoxLCP, coupled_to_box
 from lcp.dispatch import Solver
 from lcp.enumeration import Enumerated, MixedSolution, enumerate_solutions
-from lcp.errors import ProblemError, SolveError
+from lcp.errors import DomainError, ProblemError, SolveError
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
 from lcp.friction.problem import FrictionProblem
@@ -32,8 +34,13 @@ from lcp.friction.solvers import (
     ProximalPoint,
     SemismoothNewton,
 )
+from lcp.horizontal import HorizontalLCP, horizontal_to_lcp, horizontal_to_mlcp
 from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
+from lcp.nonlinear.josephy_newton import JosephyNewton
+from lcp.nonlinear.problem import MCP, NCP
+from lcp.nonlinear.result import MCPClaim, MCPResult, Step
+from lcp.parametric import ParametricPath, parametric
 from lcp.problem import LCP
 from lcp.reduction import Reduction, reduce
 from lcp.residuals import Residuals, residuals
@@ -48,6 +55,7 @@ from lcp.solvers import (
     PIQP,
     ActiveSetPivoting,
     BlockPrincipalPivoting,
+    BoxLemke,
     Cascade,
     Clarabel,
     CottleDantzig,
@@ -58,6 +66,7 @@ from lcp.solvers import (
     FischerNewton,
     InteriorPoint,
     Lemke,
+    LemkeHowson,
     MinMapNewton,
     Murty,
     NonsmoothNonlinearCG,
@@ -78,22 +87,29 @@ __all__ = [
     "CVXPY",
     "DEFAULT_FRICTION_TOLERANCE",
     "LCP",
+    "MCP",
     "MLCP",
+    "NCP",
     "NSGS",
     "OPTIONAL_SOLVERS",
     "OSQP",
     "PIQP",
     "ActiveSetPivoting",
+    "AllSolutions",
     "Attempt",
     "BatchResult",
     "BlockPrincipalPivoting",
+    "BlockSolutions",
     "BoxLCP",
+    "BoxLemke",
     "Cascade",
     "Claim",
     "Clarabel",
     "ContactInteriorPoint",
     "Conversion",
     "CottleDantzig",
+    "CoupledBoxLCP",
+    "DomainError",
     "Enumerated",
     "Enumeration",
     "ErrorBound",
@@ -111,14 +127,20 @@ __all__ = [
     "FrictionResult",
     "FrictionSolver",
     "GlobalFrictionProblem",
+    "HorizontalLCP",
     "InteriorPoint",
+    "JosephyNewton",
     "Lemke",
+    "LemkeHowson",
+    "MCPClaim",
+    "MCPResult",
     "MLCPResult",
     "MatrixClasses",
     "MinMapNewton",
     "MixedSolution",
     "Murty",
     "NonsmoothNonlinearCG",
+    "ParametricPath",
     "ProblemError",
     "ProjectedGaussSeidel",
     "ProxQP",
@@ -134,22 +156,28 @@ __all__ = [
     "SolveError",
     "Solver",
     "Status",
+    "Step",
     "Trace",
     "TraceRecorder",
     "Traits",
     "Verdict",
     "Witness",
+    "all_solutions",
     "box_to_lcp",
     "box_to_mlcp",
     "classify",
+    "coupled_to_box",
     "default_friction_solver",
     "default_solver",
     "enumerate_solutions",
     "error_bound",
     "friction_residuals",
+    "horizontal_to_lcp",
+    "horizontal_to_mlcp",
     "infeasibility_proof",
     "lcp_to_mlcp",
     "mlcp_to_lcp",
+    "parametric",
     "reduce",
     "residuals",
     "sensitivity",

@@ -45,6 +45,10 @@ def real_array(name: str, value: Any, kind: str = "array", *, owned: bool = True
 
     A read-only array would be another type to the kernels, which do not write to it.
     """
+    parts = value if isinstance(value, (list, tuple)) else (value,)
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        # numpy would drop the mask and read what lies under it.
+        raise ProblemError(f"{name} is a masked array; fill or leave out what is masked")
     try:
         given = np.asarray(value)
         if np.iscomplexobj(given):

@@ -42,16 +42,7 @@ class BoxLCP(AffineRows):
 
     def __init__(self, M: Any, q: ArrayLike, lo: ArrayLike, hi: ArrayLike) -> None:
         self._set_rows(M, q)
-        n = self.n
-        low, high = _bound("lo", lo, n), _bound("hi", hi, n)
-        for name, bound, wrong in (("lo", low, np.inf), ("hi", high, -np.inf)):
-            bad = np.isnan(bound) | (bound == wrong)
-            if bad.any():
-                i = int(np.flatnonzero(bad)[0])
-                raise ProblemError(f"{name}[{i}] = {bound[i]} bounds nothing")
-        if (low > high).any():
-            i = int(np.flatnonzero(low > high)[0])
-            raise ProblemError(f"lo[{i}] = {low[i]} exceeds hi[{i}] = {high[i]}")
+        low, high = checked_bounds(lo, hi, self.n)
         object.__setattr__(self, "lo", read_only(low))
         object.__setattr__(self, "hi", read_only(high))
 
@@ -61,6 +52,20 @@ class BoxLCP(AffineRows):
 
     def __repr__(self) -> str:
         return f"BoxLCP(n={self.n})"
+
+
+def checked_bounds(lo: ArrayLike, hi: ArrayLike, n: int) -> tuple[Vector, Vector]:
+    """Both bounds as vectors (n,), or a `ProblemError` naming the entry that bounds nothing or exceeds the other."""
+    low, high = _bound("lo", lo, n), _bound("hi", hi, n)
+    for name, bound, wrong in (("lo", low, np.inf), ("hi", high, -np.inf)):
+        bad = np.isnan(bound) | (bound == wrong)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            raise ProblemError(f"{name}[{i}] = {bound[i]} bounds nothing")
+    if (low > high).any():
+        i = int(np.flatnonzero(low > high)[0])
+        raise ProblemError(f"lo[{i}] = {low[i]} exceeds hi[{i}] = {high[i]}")
+    return low, high
 
 
 def _bound(name: str, value: ArrayLike, n: int) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from lcp.errors import ProblemError
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 
-P = TypeVar("P", LCP, MLCP)
+P = TypeVar("P", LCP, MLCP, BoxLCP)
 
 
 @dataclass(frozen=True, eq=False)

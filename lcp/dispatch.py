@@ -10,6 +10,7 @@ import numpy as np
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, mlcp_to_lcp
+from lcp.coupled import CoupledBoxLCP, coupled_to_box
 from lcp.errors import OutOfRangeError
 from lcp.farkas import infeasibility_proof
 from lcp.method import Request
@@ -18,7 +19,7 @@ from lcp.polish.active_set import refine
 from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP, dense_bytes
 from lcp.reduction import reduce
-from lcp.residuals import Problem, measure
+from lcp.residuals import Judged, Problem, measure
 from lcp.result import Claim
 from lcp.status import Status
 from lcp.traits import Traits
@@ -40,7 +41,7 @@ class Solver(Protocol):
         ...
 
 
-def claim_of(problem: Problem, solver: Any, request: Request) -> Claim:
+def claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
     """The solver's claim on a problem of any kind, its z in the form `lcp.judge` expects."""
     try:
         return _claim_of(problem, solver, request)
@@ -48,8 +49,10 @@ def claim_of(problem: Problem, solver: Any, request: Request) -> Claim:
         return Claim(_nearest_zero(problem), Status.NOT_FINITE, 0, str(error))
 
 
-def _claim_of(problem: Problem, solver: Any, request: Request) -> Claim:
+def _claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
     traits = getattr(solver, "traits", Traits(0))
+    if isinstance(problem, CoupledBoxLCP):
+        return _coupled(problem, solver, request)
     if not isinstance(problem, MLCP) and problem.sparse and not traits & Traits.SPARSE:
         return _densified(problem, solver, request)
     if isinstance(problem, MLCP) and not traits & Traits.MIXED:
@@ -96,8 +99,21 @@ def _boxed(problem: BoxLCP, solver: Any, request: Request) -> Claim:
     return replace(claim, z=z)
 
 
-def _nearest_zero(problem: Problem) -> Vector:
-    if isinstance(problem, BoxLCP):
+def _coupled(problem: CoupledBoxLCP, solver: Any, request: Request) -> Claim:
+    """Through `coupled_to_box`."""
+    conversion = coupled_to_box(problem)
+    start = None if request.z0 is None else conversion.start(request.z0)
+    claim = claim_of(conversion.problem, solver, request._replace(z0=start))
+    z = conversion.recover(claim.z) if np.isfinite(claim.z).all() else np.zeros(problem.n)
+    if not measure(problem, z)[0].solved(request.tolerance):
+        # Zeros that a difference left as roundings; friction then follows its new bounds.
+        snapped = at_bounds(problem.at(z), z, request.tolerance)
+        z = np.clip(snapped, (there := problem.at(snapped)).lo, there.hi)
+    return replace(claim, z=z)
+
+
+def _nearest_zero(problem: Judged) -> Vector:
+    if isinstance(problem, BoxLCP | CoupledBoxLCP):
         return np.clip(np.zeros(problem.n), problem.lo, problem.hi)
     return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)
 

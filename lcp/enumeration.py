@@ -91,7 +91,9 @@ def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float =
     if isinstance(problem, BoxLCP):
         return _boxed(problem, max_n, tolerance)
     if problem.n > max_n:
-        raise ProblemError(f"enumeration tries 2^n bases: n = {problem.n} exceeds max_n = {max_n}")
+        raise ProblemError(
+            f"enumeration tries 2^n bases: n = {problem.n} exceeds max_n = {max_n}; lcp.all_solutions branches instead"
+        )
     search = Search(problem, tolerance)
     for _ in search.regular():
         pass
@@ -151,14 +153,17 @@ class Search:
 
     def regular(self) -> Iterator[Vector]:
         """Solutions at regular bases, in the order of their codes."""
+        yield from self.among(0, 1 << self._n)
+
+    def among(self, first: int, end: int) -> Iterator[Vector]:
+        """Those at the regular ones of the bases ``first <= code < end``; singular ones are left for `singular`."""
         from lcp.kernels.bases import CANDIDATE, scan_bases
 
-        size = self._k.shape[0]
+        size, chunk = self._k.shape[0], min(_CHUNK, end - first)
         A, work, index = np.empty((size, size)), np.empty(4 * size), np.empty(4 * size, dtype=np.int64)
-        codes, kinds = np.empty(_CHUNK, dtype=np.int64), np.empty(_CHUNK, dtype=np.int64)
-        total = 1 << self._n
-        for start in range(0, total, _CHUNK):
-            stop = min(start + _CHUNK, total)
+        codes, kinds = np.empty(chunk, dtype=np.int64), np.empty(chunk, dtype=np.int64)
+        for start in range(first, end, chunk):
+            stop = min(start + chunk, end)
             kept = scan_bases(
                 self._K, self._k, self._m, start, stop, _RANK_TOLERANCE, 1e-7, A, work, index, codes, kinds
             )

@@ -16,6 +16,10 @@ class OutOfRangeError(ProblemError):
     """A problem whose converted or reduced form is beyond double precision; `solve` makes it NOT_FINITE instead."""
 
 
+class DomainError(ArithmeticError):
+    """A nonlinear function asked for a point where it is not defined; `solve` shortens steps or makes it a status."""
+
+
 class SolveError(RuntimeError):
     """A solve that did not end in a verified solution; ``result`` tells how it ended."""
 

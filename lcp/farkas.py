@@ -21,7 +21,7 @@ from lcp.status import Status
 # proof, however little: where columns nearly cancel, a huge z may be feasible. The contradiction itself must be larger
 # than the second fraction of its terms.
 ROUNDING = 2.0**-48
-_CLEAR = 1e-8
+CLEAR = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,33 +57,41 @@ class Farkas:
         return self._checked(problem, 0.0)
 
     def _checked(self, problem: Problem, slack: float) -> bool:
-        mixed = as_mixed(problem)
-        m = mixed.n_free
         x = np.concatenate([self.v, self.y])
-        if x.shape != mixed._k.shape or not np.isfinite(x).all() or (self.y < 0.0).any():
+        if not np.isfinite(x).all() or (self.y < 0.0).any():
             return False
-        contradiction = float(mixed._k @ x)
-        if not contradiction < -_CLEAR * float(np.abs(mixed._k) @ np.abs(x)):
+        if isinstance(problem, LCP):
+            K, k, m = problem._M, problem._q, 0
+        else:
+            mixed = as_mixed(problem)
+            K, k, m = mixed._K, mixed._k, mixed.n_free
+        if x.shape != k.shape or self.v.shape != (m,):
             return False
-        return bool((_excess(mixed._K, x, m) <= slack).all())
+        contradiction = float(k @ x)
+        if not contradiction < -CLEAR * float(np.abs(k) @ np.abs(x)):
+            return False
+        # Rows that take no part add nothing: of a sparse M only the others are made dense.
+        used = np.flatnonzero(x)
+        rows = K[used] if isinstance(K, np.ndarray) else K[used].toarray()
+        return bool((excess(rows, x[used], m) <= slack).all())
 
 
-def _excess(K: Vector, x: Vector, m: int) -> Vector:
+def excess(K: Vector, x: Vector, m: int) -> Vector:
     """By what fraction of their terms K^T x = 0 in its first m entries and K^T x <= 0 in the others are missed.
 
     Compensated sums tell all signs but those of sums that vanish to 30 digits; these are formed in integers.
     """
     from lcp.kernels.accurate_residual import dense_residual
 
-    size = x.shape[0]
+    count, size = K.shape
     transposed = np.ascontiguousarray(K.T)
     sums, error = np.empty(size), np.empty(size)
-    dense_residual(transposed, np.zeros(size), x, np.arange(size, dtype=np.int64), sums, error)
+    dense_residual(transposed, np.zeros(size), x, np.arange(count, dtype=np.int64), sums, error)
     terms = np.abs(transposed) @ np.abs(x)
     for i in np.flatnonzero(np.abs(sums) <= error):
         used = (transposed[i] != 0.0) & (x != 0.0)
         total = int((integers(transposed[i][used]) * integers(x[used])).sum()) if used.any() else 0
-        sums[i] = np.copysign(max(float(error[i]), np.finfo(np.float64).tiny), total) if total else 0.0
+        sums[i] = np.copysign(max(float(error[i]), np.finfo(np.float64).tiny), 1 if total > 0 else -1) if total else 0.0
     missed = np.where(np.arange(size) < m, np.abs(sums), np.maximum(sums, 0.0))
     share: Vector = np.where(missed > 0.0, np.inf, 0.0)
     np.divide(missed, terms, out=share, where=terms > 0.0)
@@ -95,6 +103,17 @@ def as_mixed(problem: Problem) -> MLCP:
     if isinstance(problem, LCP):
         return lcp_to_mlcp(problem).problem
     return box_to_mlcp(problem).problem if isinstance(problem, BoxLCP) else problem
+
+
+def row_proof(problem: LCP) -> Farkas | None:
+    """The proof of a row that no z >= 0 can lift, q_i < 0 beyond its noise and no entry positive; None without one."""
+    M, q = problem._M, problem._q
+    lost = q < 0.0 if problem._noise is None else q < -problem._noise
+    if not lost.any():
+        return None
+    most = M.max(axis=1, initial=0.0) if isinstance(M, np.ndarray) else M.max(axis=1).toarray().ravel()
+    rows = np.flatnonzero(lost & (most <= 0.0))
+    return Farkas(y=(np.arange(problem.n) == rows[0]).astype(np.float64), v=np.zeros(0)) if rows.size else None
 
 
 def infeasibility_proof(problem: Problem) -> Farkas | None:
@@ -144,7 +163,7 @@ def _candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vec
             yield whole
             break
     yield x
-    yield _balanced(scaled, x, m)
+    yield balanced(scaled, x, m)
     interior = _interior(scaled, cost, x, m)
     if interior is not None:
         yield interior
@@ -171,7 +190,7 @@ def _interior(scaled: Vector, cost: Vector, x: Vector, m: int) -> Vector | None:
     return interior
 
 
-def _balanced(scaled: Vector, x: Vector, m: int) -> Vector:
+def balanced(scaled: Vector, x: Vector, m: int) -> Vector:
     """x with the conditions that hold as equations met to rounding: the LP solver meets them to 1e-7 only."""
     columns = scaled @ x
     tight = np.abs(columns) <= 1e-6

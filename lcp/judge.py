@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import time
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector
-from lcp.errors import ProblemError
+from lcp.errors import DomainError, ProblemError
 from lcp.friction.global_problem import FrictionReduction
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import measure as measure_friction
 from lcp.friction.result import FrictionAttempt, FrictionClaim, FrictionResult
 from lcp.mixed import MLCP
-from lcp.residuals import Problem, Residuals, measure
+from lcp.nonlinear.problem import MCP
+from lcp.nonlinear.result import MCPResult
+from lcp.residuals import Judged, Residuals, measure, measure_nonlinear
 from lcp.result import Attempt, Claim, Measures, MLCPResult, Result
 from lcp.status import Status
 
 
-def unknowns(problem: Problem) -> int:
+def unknowns(problem: Judged) -> int:
     """Length of the vector a claim on ``problem`` carries: (u, y) in one for an `MLCP`."""
     return problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n
 
@@ -35,7 +38,7 @@ def status_of(claimed: Status, residual: Measures, tolerance: float) -> Status:
 
 
 def verdict(
-    problem: Problem, solver: Any, claim: Claim, tolerance: float
+    problem: Judged, solver: Any, claim: Claim, tolerance: float
 ) -> tuple[Status, Residuals, NDArray[np.float64], NDArray[np.float64]]:
     """Status, residuals, z and w of a claim, by the data of ``problem`` alone."""
     z = _checked(solver, "z", claim.z, unknowns(problem))
@@ -43,7 +46,7 @@ def verdict(
     return status_of(claim.status, residual, tolerance), residual, z, w
 
 
-def result_of(problem: Problem, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
+def result_of(problem: Judged, solver: Any, claim: Claim, tolerance: float, clock: float) -> Result | MLCPResult:
     """The result of a claim; ``clock`` is when the solve began."""
     status, residual, z, w = verdict(problem, solver, claim, tolerance)
     z.flags.writeable = False
@@ -54,6 +57,31 @@ def result_of(problem: Problem, solver: Any, claim: Claim, tolerance: float, clo
         m = problem.n_free
         return MLCPResult(u=z[:m], y=z[m:], w=w, regularization=claim.regularization, **account)
     return Result(z=z, w=w, regularization=claim.regularization, **account)
+
+
+def horizontal_result(mixed: MLCPResult, clock: float) -> Result:
+    """The result of a horizontal problem by that of its mixed form, whose residuals and attempts are its own."""
+    account = {field.name: getattr(mixed, field.name) for field in fields(mixed) if field.name not in ("u", "y", "w")}
+    return Result(z=mixed.y, w=mixed.u, **(account | {"solve_time": time.perf_counter() - clock}))
+
+
+def nonlinear_result(problem: MCP, solver: Any, claim: Claim, tolerance: float, clock: float) -> MCPResult:
+    """The result of a claim on a nonlinear problem, by its own functions; ``clock`` is when the solve began."""
+    z = _checked(solver, "z", claim.z, problem.n)
+    w, bad = np.zeros(0), np.inf
+    residual = Residuals(bad, bad, bad, -bad, -bad, bad, bad)
+    try:
+        if np.isfinite(z).all():
+            w = problem.value(z)
+            residual = measure_nonlinear(problem, z, w, problem.derivative(z, w))
+    except DomainError:
+        pass  # the residual says so
+    status = status_of(claim.status, residual, tolerance)
+    z.flags.writeable = False
+    w.flags.writeable = False
+    attempts = (Attempt(solver, status, claim.iterations, residual, claim.detail),)
+    account = _account(solver, claim, status, tolerance, clock) | {"residual": residual, "attempts": attempts}
+    return MCPResult(z=z, w=w, steps=getattr(claim, "steps", ()), **account)
 
 
 def friction_attempt(problem: FrictionProblem, solver: Any, claim: FrictionClaim, tolerance: float) -> FrictionAttempt:

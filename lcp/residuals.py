@@ -6,19 +6,23 @@ Always on the original data, by the backward error; compiled steps accept by mea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lcp.arrays import checked_vector, row_sizes
+from lcp.arrays import Vector, checked_vector, row_sizes
 from lcp.box import BoxLCP, bounds_of
+from lcp.coupled import CoupledBoxLCP
 from lcp.errors import ProblemError
 from lcp.mixed import MLCP
+from lcp.nonlinear.problem import MCP
 from lcp.problem import LCP, kernel_arrays
 from lcp.sparse_backward_error import sparse_backward_error
 
 DEFAULT_TOLERANCE = 1e-9
 Problem = LCP | MLCP | BoxLCP
+Judged = Problem | CoupledBoxLCP
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,9 @@ class Residuals:
 
     For an `MLCP` z is y, w = X2 u + X3 y + x4, and the equations are measured beside them. For a `BoxLCP` the two-sided
     measures take the middle one of z - lo, w and z - hi in place of min(z, w).
+
+    For a `CoupledBoxLCP` the bounds are those that z sets.
+    For an `MCP` w = F(z) in the two-sided measures, and the backward error is that of the problem linearised at z.
 
     Attributes
     ----------
@@ -86,13 +93,13 @@ class Residuals:
         return f"backward_error={self.backward_error:.1e}, natural_map={self.natural_map:.1e}"
 
 
-def residuals(problem: Problem, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
+def residuals(problem: Judged | MCP, z: ArrayLike, u: ArrayLike | None = None) -> Residuals:
     """Measure a candidate on the data of ``problem``.
 
     Parameters
     ----------
     problem
-        An `LCP`, `BoxLCP` or `MLCP`.
+        An `LCP`, `BoxLCP`, `MLCP`, or `NCP` or `MCP`.
     z
         The candidate (n,); the y of an `MLCP`.
     u
@@ -102,6 +109,8 @@ def residuals(problem: Problem, z: ArrayLike, u: ArrayLike | None = None) -> Res
     ------
     ProblemError
         If a vector has another length than the problem or is not finite, or u is missing or out of place.
+    DomainError
+        If the function of a nonlinear problem is not defined at z.
     """
     if isinstance(problem, MLCP):
         if u is None:
@@ -110,13 +119,25 @@ def residuals(problem: Problem, z: ArrayLike, u: ArrayLike | None = None) -> Res
         return measure(problem, np.concatenate([free, checked_vector("y", z, problem.n)]))[0]
     if u is not None:
         raise ProblemError(f"u belongs to an MLCP; the problem is {problem!r}")
-    return measure(problem, checked_vector("z", z, problem.n))[0]
+    x = checked_vector("z", z, problem.n)
+    if isinstance(problem, MCP):
+        w = problem.value(x)
+        return measure_nonlinear(problem, x, w, problem.derivative(x, w))
+    return measure(problem, x)[0]
 
 
-def measure(problem: Problem, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
+def measure_nonlinear(problem: MCP, z: Vector, w: Vector, J: Any) -> Residuals:
+    """The measures of z, where F is w and its Jacobian J."""
+    return _measure_box(problem.linearised(z, w, J), z, w)[0]
+
+
+def measure(problem: Judged, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
     """The measures of a checked z, of an `MLCP` (u, y) in one vector, and w."""
     if isinstance(problem, MLCP):
         return _measure_mixed(problem, z)
+    if isinstance(problem, CoupledBoxLCP):
+        # A z that is no number has no bounds; it is measured, as infinite, by those of zero.
+        return _measure_box(problem.at(z if np.isfinite(z).all() else np.zeros_like(z)), z)
     if isinstance(problem, BoxLCP):
         return _measure_box(problem, z)
     if problem.sparse:
@@ -195,10 +216,11 @@ def _middle(low: NDArray[np.float64], w: NDArray[np.float64], high: NDArray[np.f
     return np.maximum(high, np.minimum(low, w))
 
 
-def _measure_box(problem: BoxLCP, z: NDArray[np.float64]) -> tuple[Residuals, NDArray[np.float64]]:
-    """The two-sided measures: z - mid(lo, hi, z - w) in place of min(z, w)."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        w: NDArray[np.float64] = np.asarray(problem._M @ z + problem._q)
+def _measure_box(problem: BoxLCP, z: Vector, w: Vector | None = None) -> tuple[Residuals, Vector]:
+    """The two-sided measures: z - mid(lo, hi, z - w) in place of min(z, w); w as given, or M z + q."""
+    if w is None:
+        with np.errstate(invalid="ignore", over="ignore"):
+            w = np.asarray(problem._M @ z + problem._q)
     if not (np.isfinite(w).all() and np.isfinite(z).all()):
         bad = np.inf
         return Residuals(bad, bad, bad, -bad, -bad, bad, bad), w

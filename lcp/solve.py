@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import time
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, Protocol, cast, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import checked_vector
 from lcp.box import BoxLCP
 from lcp.conversions import check_kind
+from lcp.coupled import CoupledBoxLCP
 from lcp.dispatch import Solver, claim_of
 from lcp.errors import ProblemError
 from lcp.friction.global_problem import FrictionReduction, GlobalFrictionProblem
@@ -19,12 +20,16 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import FrictionCascade
-from lcp.judge import friction_result, result_of
+from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
+from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
 from lcp.method import Request
 from lcp.mixed import MLCP
+from lcp.nonlinear.josephy_newton import JosephyNewton
+from lcp.nonlinear.problem import MCP
+from lcp.nonlinear.result import MCPResult
 from lcp.options import check_solver
 from lcp.problem import LCP
-from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.residuals import DEFAULT_TOLERANCE, Judged
 from lcp.result import MLCPResult, Result
 from lcp.solvers import Cascade
 from lcp.status import Status
@@ -68,7 +73,7 @@ def check_tolerance(tolerance: float) -> None:
 
 @overload
 def solve(
-    problem: LCP | BoxLCP,
+    problem: LCP | BoxLCP | CoupledBoxLCP | HorizontalLCP,
     solver: Solver | None = ...,
     *,
     z0: ArrayLike | Result | MLCPResult | None = ...,
@@ -93,23 +98,33 @@ def solve(
     tolerance: float | None = ...,
     trace: bool = ...,
 ) -> FrictionResult: ...
+@overload
 def solve(
-    problem: Problem | FrictionProblem | GlobalFrictionProblem,
+    problem: MCP,
+    solver: Any = ...,
+    *,
+    z0: ArrayLike | MCPResult | None = ...,
+    tolerance: float | None = ...,
+    trace: bool = ...,
+) -> MCPResult: ...
+def solve(
+    problem: Judged | HorizontalLCP | FrictionProblem | GlobalFrictionProblem | MCP,
     solver: Solver | FrictionSolver | None = None,
     *,
-    z0: ArrayLike | Result | MLCPResult | FrictionResult | None = None,
+    z0: ArrayLike | Result | MLCPResult | FrictionResult | MCPResult | None = None,
     tolerance: float | None = None,
     trace: bool = False,
-) -> Result | MLCPResult | FrictionResult:
+) -> Result | MLCPResult | FrictionResult | MCPResult:
     """Solve a complementarity or friction problem and verify the answer on its original data.
 
     Parameters
     ----------
     problem
         The `LCP`, `MLCP` or `BoxLCP`. A solver of plain problems meets a mixed one reduced (`reduce`; where a singular
-        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`). Or a
+        A loses something, with the rest of the free unknowns split), a boxed one converted (`box_to_mlcp`). A
+        `CoupledBoxLCP` is put to it by `coupled_to_box`, a `HorizontalLCP` by `horizontal_to_mlcp`. Or a
         `FrictionProblem` or `GlobalFrictionProblem`, whose exact cones ask for solvers of their own
-        (`ALL_FRICTION_SOLVERS`); they meet a global one reduced.
+        (`ALL_FRICTION_SOLVERS`); they meet a global one reduced. Or an `NCP` or `MCP`, for `JosephyNewton`.
     solver
         A solver object, its options being its fields; None for `default_solver` or `default_friction_solver`.
     z0
@@ -134,16 +149,25 @@ def solve(
     if tolerance is not None:
         check_tolerance(tolerance)
     if isinstance(problem, FrictionProblem | GlobalFrictionProblem):
-        if isinstance(z0, Result | MLCPResult):
+        if isinstance(z0, Result | MLCPResult | MCPResult):
             raise ProblemError("z0 is the result of another kind of problem; a friction problem starts from its own")
         return _solve_friction(problem, solver, z0, tolerance, trace)
-    check_kind(problem)
+    if isinstance(problem, MCP):
+        return _solve_nonlinear(problem, solver, z0, tolerance, trace)
+    if isinstance(problem, HorizontalLCP):
+        clock = time.perf_counter()
+        linear, start = cast(Any, solver), cast(Any, z0)
+        mixed = solve(horizontal_to_mlcp(problem).problem, linear, z0=start, tolerance=tolerance, trace=trace)
+        return horizontal_result(mixed, clock)
+    if not isinstance(problem, CoupledBoxLCP):
+        check_kind(problem)
     if isinstance(z0, FrictionResult):
         raise ProblemError("z0 is a FrictionResult; a complementarity problem starts from z or a result of its own")
     solver = default_solver() if solver is None else solver
     check_solver("solver", solver)
-    if getattr(solver, "traits", Traits(0)) & Traits.CONE:
-        raise ProblemError(f"{type(solver).__name__} solves friction problems alone; lcp.ALL_SOLVERS solve this one")
+    if (abilities := getattr(solver, "traits", Traits(0))) & (Traits.CONE | Traits.NONLINEAR):
+        kind = "friction" if abilities & Traits.CONE else "nonlinear"
+        raise ProblemError(f"{type(solver).__name__} solves {kind} problems alone; lcp.ALL_SOLVERS solve this one")
     bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
     start = _start(z0, problem.n)
     clock = time.perf_counter()
@@ -185,8 +209,26 @@ def _solve_friction(
         return friction_result(local, reduction, solver, claim, bound, clock)
 
 
-def _start(z0: ArrayLike | Result | MLCPResult | FrictionResult | None, n: int) -> NDArray[np.float64] | None:
-    if isinstance(z0, Result | MLCPResult | FrictionResult):
+def _solve_nonlinear(problem: MCP, solver: Any, z0: Any, tolerance: float | None, trace: bool) -> MCPResult:
+    if isinstance(z0, FrictionResult | MLCPResult):
+        raise ProblemError(f"z0 is a {type(z0).__name__}; a nonlinear problem starts from z or a result of its own")
+    solver = JosephyNewton() if solver is None else solver
+    check_solver("solver", solver, "JosephyNewton()")
+    if not getattr(solver, "traits", Traits.NONLINEAR) & Traits.NONLINEAR:
+        name = type(solver).__name__
+        raise ProblemError(f"{name} solves no nonlinear problems; JosephyNewton(solver={name}()) linearises for it")
+    bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
+    start = _start(z0, problem.n)
+    clock = time.perf_counter()
+    with np.errstate(all="ignore"):
+        claim = solver.solve(problem, z0=start, tolerance=bound, trace=trace)
+        return nonlinear_result(problem, solver, claim, bound, clock)
+
+
+def _start(
+    z0: ArrayLike | Result | MLCPResult | FrictionResult | MCPResult | None, n: int
+) -> NDArray[np.float64] | None:
+    if isinstance(z0, Result | MLCPResult | FrictionResult | MCPResult):
         z0 = z0.y if isinstance(z0, MLCPResult) else z0.z
         if not np.isfinite(z0).all():
             # A solve that failed must not make the next one raise.

@@ -19,6 +19,7 @@ class Status(enum.Enum):
     STALLED = "the method ended at a point that is not a solution of the original data"
     NOT_FINITE = "the iterates overflowed or became undefined"
     UNSUITABLE = "the solver's method does not apply to this problem"
+    TURNED_BACK = "the path of solutions turned back before the parameter arrived"
     INCONSISTENT = "the equations of the mixed problem have no solution"
 
     @property
@@ -40,6 +41,7 @@ _ADVICE = {
     Status.NOT_FINITE: "Scale the data: entries are too large or too small for double precision.",
     Status.UNSUITABLE: "Choose a solver whose traits cover the class of M: Lemke for the frictional problem as it is, "
     "or the convex friction backends ConvexRelaxation and StaggeredProjections of the constraint solver.",
+    Status.TURNED_BACK: "M is no P-matrix: beyond the turn are solutions of other paths, or none; solve there.",
     Status.INCONSISTENT: "Remove or correct the contradicting equality rows.",
 }
 

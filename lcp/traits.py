@@ -6,10 +6,12 @@ import enum
 
 
 class Traits(enum.Flag):
-    """Matrix classes a solver is proven for, and abilities.
+    """Classes of problems a solver is proven for, and abilities.
 
-    A solver proven for a class finds a solution of every solvable problem with such an M (of copositive ones where q
-    lies in the dual range, as in frictional contact), rounding and iteration limits apart.
+    BIMATRIX_GAME is M = [[0, A], [B^T, 0]] with A, B > 0 and q < 0, FINITE_BOX a `BoxLCP` with finite bounds and any M,
+    which both have solutions always; the other classes are of M alone. A solver proven for a class finds a solution of
+    every solvable problem with such an M (of copositive ones where q lies in the dual range, as in frictional contact),
+    rounding and iteration limits apart.
     """
 
     POSITIVE_DEFINITE = enum.auto()
@@ -19,12 +21,16 @@ class Traits(enum.Flag):
     SYMMETRIC_POSITIVE_DEFINITE = enum.auto()
     SYMMETRIC_POSITIVE_SEMIDEFINITE = enum.auto()
     H_PLUS = enum.auto()
+    BIMATRIX_GAME = enum.auto()
+    FINITE_BOX = enum.auto()
     WARM_START = enum.auto()
     SPARSE = enum.auto()
     MIXED = enum.auto()
     BOXED = enum.auto()
     # Solves friction problems (exact cones), and nothing else.
     CONE = enum.auto()
+    # Solves nonlinear problems (`NCP`, `MCP`), and nothing else.
+    NONLINEAR = enum.auto()
 
 
 #: Classes that solvers are often proven for together.

@@ -12,6 +12,8 @@ CLASSES = {
     lcp.Traits.SYMMETRIC_POSITIVE_DEFINITE: "symmetric PD",
     lcp.Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE: "symmetric PSD",
     lcp.Traits.H_PLUS: "H+",
+    lcp.Traits.BIMATRIX_GAME: "bimatrix games",
+    lcp.Traits.FINITE_BOX: "any M within finite bounds",
 }
 ABILITIES = {
     lcp.Traits.WARM_START: "warm start",

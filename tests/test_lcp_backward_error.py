@@ -31,7 +31,11 @@ def test_the_small_island_beside_a_large_one_has_to_be_solved() -> None:
         assert lcp.residuals(problem, [1e10, 1.0]).backward_error == 0.0
 
 
-@pytest.mark.parametrize("solver", [*(cls() for cls in lcp.ALL_SOLVERS), lcp.default_solver()], ids=repr)
+# Neither is a game.
+SOLVERS = [*(cls() for cls in lcp.ALL_SOLVERS if cls is not lcp.LemkeHowson), lcp.default_solver()]
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=repr)
 @pytest.mark.parametrize("size", [1e-10, 1e10])
 def test_every_solver_solves_both_islands_or_says_that_it_did_not(solver: Any, size: float) -> None:
     """Two decoupled pairs of contacts, one with loads 1e10 times the other's: no certified answer leaves one out."""

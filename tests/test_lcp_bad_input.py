@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ import scipy.sparse as sp
 
 import lcp
 
+# Solvers of ordinary matrices: a game is what one of them takes alone.
+GENERAL = [pytest.param(None, id="default")]
+GENERAL += [pytest.param(s(), id=s.__name__) for s in lcp.ALL_SOLVERS if s is not lcp.LemkeHowson]
 SOLVERS = [pytest.param(None, id="default"), *(pytest.param(s(), id=s.__name__) for s in lcp.ALL_SOLVERS)]
 M3 = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 1.0], [0.0, 1.0, 2.0]])
 Q3 = np.array([-5.0, 2.0, -3.0])
@@ -36,7 +40,7 @@ def test_no_unknowns(solver: lcp.Solver | None) -> None:
     assert result.z.shape == (0,)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", GENERAL)
 def test_one_unknown(solver: lcp.Solver | None) -> None:
     """n = 1: pressed, apart, touching."""
     for q, want in ((-4.0, 2.0), (3.0, 0.0), (0.0, 0.0)):
@@ -127,7 +131,7 @@ def test_any_form_of_the_same_numbers(solver: lcp.Solver | None, form: str) -> N
     np.testing.assert_array_equal(M.toarray() if sp.issparse(M) else np.asarray(M), M3)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("solver", GENERAL)
 def test_read_only_arrays(solver: lcp.Solver | None) -> None:
     """Arrays that cannot be written, start included, serve as well as any."""
     M, q, z0 = M3.copy(), Q3.copy(), np.ones(3)
@@ -220,3 +224,56 @@ def test_what_overflows_on_the_way_is_a_status(solver: lcp.Solver | None, name: 
     for vector in (result.u, result.y) if isinstance(result, lcp.MLCPResult) else (result.z,):
         assert np.isfinite(vector).all()
     assert result.status in lcp.Status
+
+
+MASKED = np.ma.masked_array([1.0, 2.0], mask=[False, True])
+
+
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("M", lambda: lcp.LCP(np.ma.masked_array(np.eye(2), mask=np.eye(2)), [1.0, 1.0])),
+        ("M", lambda: lcp.LCP([MASKED, [0.0, 1.0]], [1.0, 1.0])),
+        ("q", lambda: lcp.LCP(np.eye(2), MASKED)),
+        ("lo", lambda: lcp.BoxLCP(np.eye(2), [1.0, 1.0], MASKED, 3.0)),
+        ("z0", lambda: lcp.solve(lcp.LCP(np.eye(2), [-1.0, -1.0]), z0=MASKED)),
+        ("mu", lambda: lcp.FrictionProblem(np.eye(6), np.ones(6), MASKED)),
+    ],
+)
+def test_a_masked_array_is_refused(name: str, make: Callable[[], object]) -> None:
+    """Its mask would be dropped, and what lies under it read."""
+    with pytest.raises(lcp.ProblemError, match=f"{name} is a masked array"):
+        make()
+
+
+@pytest.mark.filterwarnings("error")
+def test_one_entry_near_the_end_of_double_precision() -> None:
+    """Anywhere in M or q: an answer or a status, no exception from integers beyond double precision."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        M, q = rng.standard_normal((3, 3)), rng.standard_normal(3)
+        if seed % 4 < 3:
+            M[tuple(rng.integers(0, 3, 2))] = -1e308
+        else:
+            q[rng.integers(0, 3)] = -1e308
+        honest(lcp.solve(lcp.LCP(M, q)))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_a_row_that_nothing_lifts_is_proof_at_once(form: Callable[[object], object]) -> None:
+    """Before any solver is asked, and the proof needs no dense copy of a sparse M."""
+    n = 9000 if form is sp.csr_array else 40
+    M = sp.csr_array((n, n)) if form is sp.csr_array else np.zeros((n, n))
+    problem = lcp.LCP(M, -np.ones(n))
+    start = time.process_time()
+    result = lcp.solve(problem)
+    assert result.status is lcp.Status.INFEASIBLE
+    assert result.evidence.proves_exactly(problem)
+    assert time.process_time() - start < 5.0
+    assert "row 0 has q < 0 and no positive entry" in result.describe()
+
+
+def test_rounding_of_q_lifts_no_proof() -> None:
+    """A row that its maker knows to be zero is no contradiction."""
+    problem = lcp.LCP(np.zeros((30, 30)), np.full(30, -1e-17), noise=np.full(30, 1e-16))
+    assert lcp.solve(problem).solved

@@ -133,7 +133,8 @@ def test_restarts_leave_exponential_paths() -> None:
         ({"tie_tolerance": float("nan")}, "tie_tolerance"),
         ({"restarts": -2}, "restarts"),
         ({"time_limit": 0.0}, "time_limit"),
-        ({"covering_vector": (1.0, 0.0)}, r"covering_vector\[1\]"),
+        ({"covering_vector": (1.0, -1.0)}, r"covering_vector\[1\]"),
+        ({"covering_vector": (0.0, 0.0)}, "covering_vector has no positive entry"),
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, object], text: str) -> None:
@@ -210,3 +211,42 @@ def test_the_shared_problem_set(shared: Path) -> None:
         limit = 10**5 if family.endswith("_exp") else None
         result = lcp.solve(problem, lcp.Lemke(max_pivots=limit))
         assert result.solved == (expected == "solvable"), (name, result)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_zeros_of_the_covering_vector_where_q_is_not_negative(seed: int) -> None:
+    """Rows that hold by themselves need no cover: the one solution of a P-matrix is found from there, ties included."""
+    rng = np.random.default_rng(seed)
+    n = 9
+    A = rng.standard_normal((n, n))
+    q = rng.integers(-2, 3, n).astype(float)
+    q[0], q[1] = 1.0, -1.0
+    problem = lcp.LCP(A @ A.T + 0.1 * np.eye(n), q)
+    cover = np.where((q < 0.0) | (rng.random(n) < 0.3), 1.0, 0.0)
+    result = lcp.solve(problem, lcp.Lemke(covering_vector=tuple(cover), restarts=0))
+    assert result.solved
+    np.testing.assert_allclose(result.z, lcp.solve(problem).z, rtol=1e-9, atol=1e-12)
+
+
+def test_a_row_that_needs_cover_and_has_none_is_refused() -> None:
+    """With its q; at the solve, for construction knows no q."""
+    solver = lcp.Lemke(covering_vector=(1.0, 0.0))
+    assert lcp.solve(lcp.LCP(np.eye(2), [-1.0, 0.0]), solver).solved
+    with pytest.raises(lcp.ProblemError, match=r"covering_vector\[1\] = 0 but q\[1\] = -2.0 < 0"):
+        lcp.solve(lcp.LCP(np.eye(2), [-1.0, -2.0]), solver)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_covering_vector_of_a_box(seed: int) -> None:
+    """(1, 0) on [[M, I], [-I, 0]]: no path can end in a ray (Cao and Ferris 1996)."""
+    rng = np.random.default_rng(seed)
+    n = 8
+    M, q = rng.standard_normal((n, n)), 2.0 * rng.standard_normal(n)
+    doubled = np.block([[M, np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    cover = (1.0,) * n + (0.0,) * n
+    result = lcp.solve(
+        lcp.LCP(doubled, np.concatenate([q - M.sum(axis=1), np.full(n, 2.0)])),
+        lcp.Lemke(covering_vector=cover, restarts=0),
+    )
+    assert result.solved
+    assert lcp.residuals(lcp.BoxLCP(M, q, -1.0, 1.0), result.z[:n] - 1.0).natural_map < 1e-9

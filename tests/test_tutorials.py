@@ -23,7 +23,11 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = [
     *sorted(DOCS.glob("tutorial_*.md")),
     *sorted(DOCS.glob("theory/*.md")),
-    *(DOCS / f"{name}.md" for name in ("from_siconos", "from_mujoco", "extending") if (DOCS / f"{name}.md").exists()),
+    *(
+        DOCS / f"{name}.md"
+        for name in ("from_siconos", "from_mujoco", "from_path", "extending")
+        if (DOCS / f"{name}.md").exists()
+    ),
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# ([\w-]+\.(?:py|toml))\n")

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.catalog import Entry, MixedEntry, entries, mixed_entries
+from lcp.conformance.converted import converted_checks
+from lcp.conformance.nonlinear import nonlinear_checks
 from lcp.conformance.random_problems import CLASSES, random_problems
 from lcp.conformance.report import Check, ConformanceReport
 from lcp.options import check_solver
@@ -23,14 +25,16 @@ from lcp.traits import Traits
 def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 20, seed: int = 0) -> ConformanceReport:
     """Hold a solver to what the solvers of `lcp` are held to.
 
-    - Catalog: every named problem of `lcp.catalog`, plain and mixed. One of a class that the solver's ``traits``
-      name is solved, at a listed solution where the list is complete; one without solution is never claimed solved;
+    - Catalog: every named problem of `lcp.catalog`, plain and mixed, and some with coupled bounds or horizontal, which
+      it meets converted. One of a class that the solver's ``traits`` name is solved, at a listed solution where the
+      list is complete; one without solution is never claimed solved;
       what is claimed is so.
     - Promises: ``problems`` random problems of each class that the traits name are all solved.
     - Manners: it leaves the data and the start alone, gives the same answer twice, takes a start, and answers with
       a `Claim` whose z has the right length.
 
-    A solver without ``traits`` promises nothing, and is held to the rest.
+    A solver without ``traits`` promises nothing, and is held to the rest. One whose traits say NONLINEAR meets the
+    catalog of nonlinear problems, each from several starts, instead.
 
     Parameters
     ----------
@@ -49,10 +53,14 @@ def check(solver: Any, *, tolerance: float = DEFAULT_TOLERANCE, problems: int = 
     check_solver("solver", solver)
     checks: list[Check] = []
     solved: list[str] = []
+    if getattr(solver, "traits", Traits(0)) & Traits.NONLINEAR:
+        checks += nonlinear_checks(solver, tolerance, solved)
+        return ConformanceReport(solver, tuple(checks), tuple(solved))
     for entry in entries():
         _catalog(solver, entry, tolerance, checks, solved)
     for mixed in mixed_entries():
         _mixed(solver, mixed, tolerance, checks, solved)
+    checks += converted_checks(solver, tolerance, solved)
     checks += _promises(solver, tolerance, problems, seed)
     checks += _manners(solver, tolerance)
     return ConformanceReport(solver, tuple(checks), tuple(solved))
@@ -134,7 +142,7 @@ def _near(z: NDArray[np.float64], solutions: Any, tolerance: float) -> bool:
 
 def _promises(solver: Any, tolerance: float, problems: int, seed: int) -> Iterator[Check]:
     traits = getattr(solver, "traits", Traits(0))
-    for trait in (*CLASSES, Traits.COPOSITIVE):
+    for trait in (*CLASSES, Traits.COPOSITIVE, Traits.BIMATRIX_GAME, Traits.FINITE_BOX):
         if not trait & traits:
             continue
         missed = []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.box import BoxLCP
 from lcp.problem import LCP
 from lcp.traits import Traits
 
@@ -39,7 +40,7 @@ def _triangular(rng: np.random.Generator, n: int) -> Matrix:
     return np.tril(rng.uniform(-1.0, 1.0, (n, n)), -1) + np.diag(rng.uniform(0.5, 2.0, n))
 
 
-#: Class by class, how a matrix of it is drawn. Frictional contact, which is copositive, is built with its own q.
+#: Class by class, how a matrix of it is drawn; `_WHOLE`, below, draws problems of the other classes.
 CLASSES: dict[Traits, Draw] = {
     Traits.SYMMETRIC_POSITIVE_DEFINITE: _definite,
     Traits.SYMMETRIC_POSITIVE_SEMIDEFINITE: _semidefinite,
@@ -50,13 +51,13 @@ CLASSES: dict[Traits, Draw] = {
 }
 
 
-def random_problems(trait: Traits, count: int, seed: int) -> Iterator[LCP]:
+def random_problems(trait: Traits, count: int, seed: int) -> Iterator[LCP | BoxLCP]:
     """So many problems of a class; each has a solution, some a degenerate one."""
     assert trait.name is not None
     rng = np.random.default_rng([seed, len(trait.name), trait.value])
     for _ in range(count):
-        if trait is Traits.COPOSITIVE:
-            yield _contact(rng)
+        if trait in _WHOLE:
+            yield _WHOLE[trait](rng)
             continue
         n = int(rng.integers(1, 9))
         M = CLASSES[trait](rng, n)
@@ -80,3 +81,27 @@ def _contact(rng: np.random.Generator) -> LCP:
     M[nc:m, m:], M[m:, nc:m] = E, -E.T
     M[m:, :nc] = rng.uniform(0.1, 1.0) * np.eye(nc)
     return LCP(M, np.concatenate([J @ rng.standard_normal(6), np.zeros(nc)]))
+
+
+def _game(rng: np.random.Generator) -> LCP:
+    """Two players with one to eight strategies each, every other time with many equal costs."""
+    m, n = rng.integers(1, 9, 2).tolist()
+    A, B = rng.integers(1, 4, (2, m, n)) if rng.random() < 0.5 else rng.uniform(0.1, 1.0, (2, m, n))
+    M = np.zeros((m + n, m + n))
+    M[:m, m:], M[m:, :m] = A, B.T
+    return LCP(M, -np.ones(m + n))
+
+
+def _box(rng: np.random.Generator) -> BoxLCP:
+    """Any matrix within finite bounds, every other time of small integers."""
+    n = int(rng.integers(1, 13))
+    if rng.random() < 0.5:
+        return BoxLCP(rng.integers(-2, 3, (n, n)), rng.integers(-3, 4, n), -1.0, rng.integers(-1, 3, n))
+    return BoxLCP(rng.standard_normal((n, n)), 2.0 * rng.standard_normal(n), -rng.random(n), rng.random(n))
+
+
+_WHOLE: dict[Traits, Callable[[np.random.Generator], LCP | BoxLCP]] = {
+    Traits.COPOSITIVE: _contact,
+    Traits.BIMATRIX_GAME: _game,
+    Traits.FINITE_BOX: _box,
+}

@@ -24,8 +24,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from lcp.arrays import Vector
+from lcp.arrays import Vector, bare_vector
 from lcp.friction.problem import FrictionProblem
 
 #: Bound on both measures where none is given.
@@ -35,6 +36,8 @@ DEFAULT_FRICTION_TOLERANCE = 1e-8
 ROUGHEST = 1e-6
 
 _EPS = float(np.finfo(np.float64).eps)
+# Roundings that the sums may take.
+_ROUNDINGS = 64.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ class FrictionResiduals:
         """The largest measure in units of what is admitted: solved at 1 and below."""
         return max(
             self.fclib / max(tolerance, self.fclib_rounding),
-            self.scaled / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
+            # Where w r is that large, u is lost in w r - u_hat, and a ``scaled`` of zero says nothing.
+            max(self.scaled, self.scaled_rounding / _ROUNDINGS) / max(tolerance, min(self.scaled_rounding, ROUGHEST)),
             self.contact / tolerance,
             self.equations / max(tolerance, 1e-9),
         )
@@ -106,43 +110,47 @@ class FrictionResiduals:
 
 
 def measure(
-    problem: FrictionProblem, r: Vector, u: Vector | None = None, equations: float = 0.0
+    problem: FrictionProblem, r: ArrayLike, u: ArrayLike | None = None, equations: float = 0.0
 ) -> tuple[FrictionResiduals, Vector]:
     """Residuals of r, and u = W r + q (formed here unless given)."""
+    force = bare_vector("r", r, problem.m)
+    with np.errstate(over="ignore", invalid="ignore"):
+        velocity = problem._W @ force + problem._q if u is None else bare_vector("u", u, problem.m)
+        return _measured(problem, force, velocity, equations), velocity
+
+
+def _measured(problem: FrictionProblem, r: Vector, u: Vector, equations: float) -> FrictionResiduals:
     from lcp.kernels.cone_measures import SUMS, cone_sums
 
     q, mu = problem._q, problem._mu
-    with np.errstate(over="ignore", invalid="ignore"):
-        if u is None:
-            u = problem._W @ r + q
-        if problem.m == 0:
-            return FrictionResiduals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, equations), u
-        if not (np.isfinite(r).all() and np.isfinite(u).all()):
-            return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations), u
-        # In units of the largest entry: squares of tiny or huge data must neither vanish nor overflow.
-        unit = float(np.abs(q).max()) or 1.0
-        load = float(np.linalg.norm(q / unit)) or 1.0
-        rows, motion = problem.contacts(r / unit), problem.contacts(u / unit)
-        sizes = problem.contacts(abs(problem._W) @ np.abs(r / unit) + np.abs(q / unit))
-        sums = np.empty(SUMS)
-        cone_sums(mu, problem._block_size, rows, motion, sizes, sums)
-        fclib, scaled, plain_size, weighted_size = (np.sqrt(sums) / load).tolist()
-        rounding = 64.0 * _EPS
-        cone = np.hypot(rows[:, 1], rows[:, 2]) - mu * rows[:, 0]
-        largest = float(np.abs(rows).max()) or 1.0
-        residual = FrictionResiduals(
-            fclib=fclib,
-            scaled=scaled,
-            cone=max(0.0, float(cone.max()), float(-rows[:, 0].min())) / largest,
-            penetration=max(0.0, float(-motion[:, 0].min())),
-            fclib_rounding=rounding * plain_size,
-            scaled_rounding=rounding * weighted_size,
-            contact=_worst_contact(rows, motion, mu, sizes, problem._block_size),
-            equations=equations,
-        )
+    if problem.m == 0:
+        return FrictionResiduals(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, equations)
+    if not (np.isfinite(r).all() and np.isfinite(u).all()):
+        return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations)
+    # In units of the largest entry: squares of tiny or huge data must neither vanish nor overflow.
+    unit = float(np.abs(q).max()) or 1.0
+    load = float(np.linalg.norm(q / unit)) or 1.0
+    rows, motion = problem.contacts(r / unit), problem.contacts(u / unit)
+    sizes = problem.contacts(abs(problem._W) @ np.abs(r / unit) + np.abs(q / unit))
+    sums = np.empty(SUMS)
+    cone_sums(mu, problem._block_size, rows, motion, sizes, sums)
+    fclib, scaled, plain_size, weighted_size = (np.sqrt(sums) / load).tolist()
+    rounding = _ROUNDINGS * _EPS
+    cone = np.hypot(rows[:, 1], rows[:, 2]) - mu * rows[:, 0]
+    largest = float(np.abs(rows).max()) or 1.0
+    residual = FrictionResiduals(
+        fclib=fclib,
+        scaled=scaled,
+        cone=max(0.0, float(cone.max()), float(-rows[:, 0].min())) / largest,
+        penetration=max(0.0, float(-motion[:, 0].min())),
+        fclib_rounding=rounding * plain_size,
+        scaled_rounding=rounding * weighted_size,
+        contact=_worst_contact(rows, motion, mu, sizes, problem._block_size),
+        equations=equations,
+    )
     if not np.isfinite([fclib, scaled, residual.fclib_rounding, residual.scaled_rounding]).all():
-        return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations), u
-    return residual, u
+        return FrictionResiduals(np.inf, np.inf, np.inf, np.inf, 0.0, 0.0, np.inf, equations)
+    return residual
 
 
 def _worst_contact(r: Vector, u: Vector, mu: Vector, sizes: Vector, weight: Vector) -> float:

@@ -40,10 +40,10 @@ def cold_start(t: Tableau, q: Floats, restart: int, covered: bool, given: Floats
     cover_vector(restart, covered, given, t.row, t.cover)
     first_tableau(t, q)
     x = t.x
-    # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row.
-    r = 0
-    for i in range(1, n):
-        if x[i] * t.cover[r] <= x[r] * t.cover[i]:
+    # Lexicographically smallest (q, I)_i / d_i: of equal ratios the last row. Rows with d_i = 0 hold by themselves.
+    r = -1
+    for i in range(n):
+        if t.cover[i] > 0.0 and (r < 0 or x[i] * t.cover[r] <= x[r] * t.cover[i]):
             r = i
     for i in range(n):
         t.entry[i] = t.cover[i]

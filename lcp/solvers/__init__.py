@@ -9,6 +9,7 @@ from __future__ import annotations
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.apgd import APGD
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.clarabel import Clarabel
 from lcp.solvers.cottle_dantzig import CottleDantzig
@@ -20,6 +21,7 @@ from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
+from lcp.solvers.lemke_howson import LemkeHowson
 from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.murty import Murty
 from lcp.solvers.nonsmooth_nonlinear_cg import NonsmoothNonlinearCG
@@ -34,6 +36,8 @@ from lcp.traits import Traits
 ALL_SOLVERS = (
     Lemke,
     ExtendedLemke,
+    BoxLemke,
+    LemkeHowson,
     ActiveSetPivoting,
     CottleDantzig,
     BlockPrincipalPivoting,
@@ -60,6 +64,7 @@ __all__ = [
     "PIQP",
     "ActiveSetPivoting",
     "BlockPrincipalPivoting",
+    "BoxLemke",
     "Cascade",
     "Clarabel",
     "CottleDantzig",
@@ -70,6 +75,7 @@ __all__ = [
     "FischerNewton",
     "InteriorPoint",
     "Lemke",
+    "LemkeHowson",
     "MinMapNewton",
     "Murty",
     "NonsmoothNonlinearCG",

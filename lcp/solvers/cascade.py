@@ -10,14 +10,16 @@ import numpy as np
 
 from lcp.box import BoxLCP
 from lcp.dispatch import DENSE_LIMIT
+from lcp.farkas import row_proof
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
 from lcp.options import positive
-from lcp.problem import dense_bytes
+from lcp.problem import LCP, dense_bytes
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
+from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.extended_lemke import ExtendedLemke
@@ -26,16 +28,20 @@ from lcp.solvers.feasibility import Feasibility
 from lcp.solvers.fischer_newton import FischerNewton
 from lcp.solvers.interior_point import InteriorPoint
 from lcp.solvers.lemke import Lemke
+from lcp.solvers.lemke_howson import LemkeHowson, sides
 from lcp.solvers.min_map_newton import MinMapNewton
 from lcp.solvers.refined import Refined
 from lcp.solvers.regularized import Regularized
+from lcp.status import Status
 from lcp.traits import Traits
 
 # Below, Lemke's kernel has solved the problem before its structure has been looked at.
 _SMALL = 24
 # Pairs up to which all bases are tried early.
 _FEW = 12
-# Pairs up to which pivoting in double-double arithmetic is worth waiting for.
+# Unknowns up to which a game's pivots, of n^2 operations each and now and then n^3, are worth waiting for.
+_GAME = 2000
+# Unknowns up to which pivoting along a box, or in double-double arithmetic, is worth waiting for.
 _EXTENDED = 400
 
 
@@ -62,21 +68,29 @@ class Cascade(Method[Problem]):
         return _solvers(structure(problem), size)
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
+        if isinstance(problem, LCP) and (problem.sparse or problem.n >= _SMALL):
+            proof = row_proof(problem)
+            if proof is not None:
+                detail = f"row {int(np.argmax(proof.y))} has q < 0 and no positive entry"
+                return Claim(np.zeros(problem.n), Status.INFEASIBLE, 0, detail, evidence=proof)
         return Fallback(*self.line_up(problem), time_limit=self.time_limit)._claim(problem, request)
 
 
 def structure(problem: Problem) -> str:
-    """What a look at the data tells: "plain", "resting", "boxed", "sparse ..." or "huge sparse ..."."""
+    """What a look at the data tells: "plain", "game", "resting", "boxed", "sparse ..." or "huge sparse ..."."""
     if isinstance(problem, MLCP):
         return "plain"
-    n, boxed = problem.n, isinstance(problem, BoxLCP)
+    n = problem.n
     if problem.sparse:
         regular = "regular" if (problem._M.diagonal() > 0.0).all() else "irregular"
-        return f"sparse {regular}" if dense_bytes(problem) <= DENSE_LIMIT else f"huge sparse {regular}"
-    if not boxed and n < _SMALL:
-        return "plain"
-    if boxed:
+        kind = f"sparse {regular}{', boxed' if isinstance(problem, BoxLCP) else ''}"
+        return kind if dense_bytes(problem) <= DENSE_LIMIT else f"huge {kind}"
+    if isinstance(problem, BoxLCP):
         return "boxed regular" if (np.diag(problem._M) > 0.0).all() else "boxed"
+    if n <= _GAME and sides(problem) is not None:
+        return "game"
+    if n < _SMALL:
+        return "plain"
     # Bodies at rest: few rows are violated at z = 0, and few unknowns will be positive.
     if 8 * int(np.count_nonzero(problem._q < 0.0)) <= n:
         return "resting"
@@ -89,13 +103,16 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
     before: tuple[Any, ...] = {
         "plain": (),
         "resting": (ActiveSetPivoting(),),
+        "game": (LemkeHowson(time_limit=60.0),),
         "boxed": (CottleDantzig(),),
         "boxed regular": (BlockPrincipalPivoting(), CottleDantzig()),
         "sparse regular": (BlockPrincipalPivoting(), Refined(InteriorPoint()), FischerNewton()),
         "sparse irregular": (FischerNewton(),),
-    }[kind.removeprefix("huge ")]
+    }[kind.removeprefix("huge ").removesuffix(", boxed")]
     if kind.startswith("huge "):
         return (*before, Feasibility())
+    if "boxed" in kind and n <= _EXTENDED:
+        before = (*before, BoxLemke(time_limit=60.0))
     last: tuple[Any, ...] = (
         *((ExtendedLemke(),) if n <= _EXTENDED else ()),
         Regularized(Lemke(restarts=1), plain_first=False),

@@ -58,7 +58,9 @@ class Lemke(Method[LCP | MLCP]):
         solution. The sixth and seventh scale by geometric means, which is for bodies a trillion times as heavy as
         others.
     covering_vector
-        Positive vector (n,) of the artificial variable; None for ones in equilibrated units.
+        Vector d (n,) of the artificial variable, d >= 0, positive wherever q < 0: of another q the start w = q + d t is
+        feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem, of the
+        rows that are left once the free unknowns are pivoted in.
     time_limit
         Seconds, heeded between portions of 256 pivots (not inside a compiled simulation loop).
 
@@ -82,9 +84,11 @@ class Lemke(Method[LCP | MLCP]):
         super().__post_init__()
         if self.covering_vector is not None:
             cover = checked_vector("Lemke.covering_vector", self.covering_vector)
-            if not (cover > 0.0).all():
-                i = int(np.flatnonzero(cover <= 0.0)[0])
-                raise ProblemError(f"Lemke.covering_vector[{i}] = {cover[i]} is not positive")
+            if (cover < 0.0).any():
+                i = int(np.argmax(cover < 0.0))
+                raise ProblemError(f"Lemke.covering_vector[{i}] = {cover[i]} is negative")
+            if cover.size and not cover.any():
+                raise ProblemError("Lemke.covering_vector has no positive entry")
             object.__setattr__(self, "covering_vector", tuple(cover.tolist()))
 
     def kernel_options(self, tolerance: float = DEFAULT_TOLERANCE) -> NDArray[np.float64]:
@@ -113,6 +117,12 @@ class Lemke(Method[LCP | MLCP]):
         if self.covering_vector is not None:
             if len(self.covering_vector) != n:
                 raise ProblemError(f"Lemke.covering_vector has length {len(self.covering_vector)}, the problem {n}")
+            uncovered = np.flatnonzero((q < 0.0) & (np.array(self.covering_vector) == 0.0))
+            if uncovered.size:
+                i = int(uncovered[0])
+                raise ProblemError(
+                    f"Lemke.covering_vector[{i}] = 0 but q[{i}] = {q[i]} < 0: w = q + d t is feasible for no t"
+                )
             wf[wf.shape[0] - n :] = self.covering_vector
         z = np.zeros(n)
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)

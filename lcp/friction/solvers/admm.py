@@ -21,6 +21,8 @@ _LOOK = 5
 _BALANCE = 20
 # Ratio of the two errors beyond which the weight changes.
 _UNEVEN = 3.0
+# Largest weight and inverse of the smallest, in units of the median diagonal entry of W.
+_HEAVY = 1e12
 # Iterations without a better force after which there is no hope.
 _PATIENCE = 3_000
 
@@ -100,8 +102,9 @@ class ADMM(FrictionMethod):
                 primal = float(np.linalg.norm(r - z)) / max(float(np.linalg.norm(z)), 1e-300)
                 dual = float(np.linalg.norm(z - before)) / max(float(np.linalg.norm(y)), 1e-300)
                 ratio = np.sqrt(primal / dual) if dual > 0.0 and primal > 0.0 else 1.0
-                if not 1.0 / _UNEVEN <= ratio <= _UNEVEN:
-                    ratio = float(np.clip(ratio, 0.1, 10.0))
+                ratio = float(np.clip(ratio, 0.1, 10.0))
+                # Where forces grow without bound the weight would vanish beside W.
+                if not 1.0 / _UNEVEN <= ratio <= _UNEVEN and 1.0 / _HEAVY <= rho * ratio <= _HEAVY:
                     rho, y, factor = rho * ratio, y / ratio, None
         return watch.claim(iteration, f"rho {rho:.1e}, {factors} factorisations")
 

@@ -1,0 +1,254 @@
+"""All solutions of larger problems: block by block, by branching on the pairs, every branch cut off with a proof.
+
+A node says of some pairs which of z_i and w_i is zero. Where a linear program finds multipliers that no point with
+these zeros can meet, and they stand a check on the data, all bases below the node are done with; else one more pair is
+decided. Where all are, the basis itself is solved. The bases of cut and of solved nodes add up to 2^n, or what is
+missing is told.
+
+F. A. Al-Khayyal, An implicit enumeration procedure for the general linear complementarity problem, Mathematical
+Programming Study 31 (1987); D. Avis, G. Rosenberg, R. Savani, B. von Stengel, Enumeration of Nash equilibria for
+two-player games, Economic Theory 42 (2010).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lcp.arrays import Vector
+from lcp.box import BoxLCP
+from lcp.conversions import box_to_mlcp, check_kind
+from lcp.enumeration import Enumerated, Search
+from lcp.errors import ProblemError
+from lcp.farkas import CLEAR, ROUNDING, balanced, excess
+from lcp.mixed import MLCP, stacked
+from lcp.polish.active_set_boxed import at_bounds
+from lcp.problem import LCP
+from lcp.residuals import DEFAULT_TOLERANCE, Problem
+from lcp.scaling import balanced_scales
+
+# Pairs of a block whose bases have codes of 64 bits; value below which a program's multipliers may be a contradiction.
+_MOST_PAIRS, _NEGATIVE = 62, -1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockSolutions:
+    """The solutions of one block of unknowns that nothing couples to the others.
+
+    Attributes
+    ----------
+    unknowns
+        Places of its unknowns in z, of an `MLCP` in (u, y); of a `BoxLCP` in (u, y) of its `box_to_mlcp`.
+    found
+        What was found, as `enumerate_solutions` tells it, ``complete`` being that of its bases alone.
+    nodes, cut
+        Nodes looked at, and those of them that were cut off by checked multipliers.
+    searched, bases
+        Bases that were solved or cut off, and 2^n of them in all.
+    """
+
+    unknowns: NDArray[np.intp]
+    found: Enumerated
+    nodes: int
+    cut: int
+    searched: int
+    bases: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every solution was found, up to the points of continua."""
+        return self.found.complete and self.searched == self.bases
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllSolutions:
+    """Every solution of a problem: one of each block in all combinations.
+
+    Attributes
+    ----------
+    blocks
+        `BlockSolutions`, in the order of their first unknowns.
+    count
+        Number of solutions, the product over the blocks.
+    """
+
+    blocks: tuple[BlockSolutions, ...]
+    count: int
+    _size: int = field(repr=False)
+    _recover: Callable[[Vector], Vector] = field(repr=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there are no others: every block was searched to its end, or one of them has none."""
+        none = any(block.complete and not block.found.solutions for block in self.blocks)
+        return none or all(block.complete for block in self.blocks)
+
+    @property
+    def continuum(self) -> bool:
+        """Whether solutions lie on continua, of which single points are given."""
+        return self.count > 0 and any(block.found.continuum for block in self.blocks)
+
+    def __iter__(self) -> Iterator[Vector]:
+        """The solutions z (n,), of an `MLCP` (u, y) in one vector; formed as they are asked for."""
+        for parts in itertools.product(*(block.found.solutions for block in self.blocks)):
+            z = np.zeros(self._size)
+            for block, part in zip(self.blocks, parts, strict=True):
+                z[block.unknowns] = np.concatenate(part) if isinstance(part, tuple) else part
+            yield self._recover(z)
+
+    def describe(self) -> str:
+        """One sentence: how many, whether that is all and why, or what was not searched."""
+        bases, searched = (sum(getattr(block, name) for block in self.blocks) for name in ("bases", "searched"))
+        nodes, cut = (sum(getattr(block, name) for block in self.blocks) for name in ("nodes", "cut"))
+        what = f"{self.count} solution{'' if self.count == 1 else 's'}, {nodes} nodes, {cut} of them cut off"
+        if self.complete:
+            return f"{what}; complete: all {bases} bases were solved or cut off with a proof."
+        if searched < bases:
+            return f"{what}; not complete: {bases - searched} of {bases} bases were not searched."
+        return f"{what}; not complete: a basis lies within rounding of a solution, or too many are singular."
+
+
+def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float = DEFAULT_TOLERANCE) -> AllSolutions:
+    """All solutions, where structure allows it: of independent blocks, of games, of problems few of whose bases fit.
+
+    Parameters
+    ----------
+    problem
+        An `LCP`, `MLCP` or `BoxLCP`, M made dense; blocks of at most 62 pairs.
+    max_nodes
+        Nodes of all blocks together, each a linear program of the size of its block, a few milliseconds.
+    tolerance
+        Bound on the backward error of what is called a solution.
+
+    Raises
+    ------
+    ProblemError
+        For a block of more pairs.
+    """
+    check_kind(problem)
+    inner: LCP | MLCP
+    if isinstance(problem, BoxLCP):
+        conversion, box = box_to_mlcp(problem), problem
+        inner = conversion.problem
+
+        def recover(x: Vector) -> Vector:
+            return at_bounds(box, conversion.recover(x), tolerance)
+    else:
+        inner, recover = problem, _same
+    K, k, m = stacked(inner)
+    blocks: list[BlockSolutions] = []
+    for unknowns in _components(K):
+        left = max_nodes - sum(block.nodes for block in blocks)
+        free, pairs = unknowns[unknowns < m], unknowns[unknowns >= m]
+        if pairs.shape[0] > _MOST_PAIRS:
+            raise ProblemError(f"a block of {pairs.shape[0]} pairs that hang together; at most {_MOST_PAIRS}")
+        part: LCP | MLCP = LCP(K[np.ix_(pairs, pairs)], k[pairs])
+        if isinstance(inner, MLCP):
+            A, X1, X2, X3 = (K[np.ix_(a, b)] for a in (free, pairs) for b in (free, pairs))
+            part = MLCP(A, X1, X2, X3, k[free], k[pairs])
+        blocks.append(_branched(part, unknowns, left, tolerance))
+    count = math.prod(len(block.found.solutions) for block in blocks)
+    return AllSolutions(tuple(blocks), count, k.shape[0], recover)
+
+
+def _same(x: Vector) -> Vector:
+    return x
+
+
+def _components(K: NDArray[np.float64]) -> list[NDArray[np.intp]]:
+    """Unknowns that hang together by entries of K, block by block."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    if K.shape[0] == 0:
+        return []
+    count, label = csgraph.connected_components(sparse.csr_array(K != 0.0), directed=False)
+    return sorted((np.flatnonzero(label == i) for i in range(count)), key=lambda block: int(block[0]))
+
+
+class _Node(NamedTuple):
+    """Pairs with z_i = 0 and with w_i = 0, one bit each; the others are open."""
+
+    at_zero: int
+    tight: int
+
+
+def _branched(problem: LCP | MLCP, unknowns: NDArray[np.intp], max_nodes: int, tolerance: float) -> BlockSolutions:
+    """Depth first, the branch that the linear program points to last."""
+    search, program = Search(problem, tolerance), _Program(problem)
+    n, nodes, cut, searched = problem.n, 0, 0, 0
+    waiting = [_Node(0, 0)]
+    while waiting and nodes < max_nodes:
+        node = waiting.pop()
+        nodes += 1
+        undecided = [i for i in range(n) if not (node.at_zero | node.tight) >> i & 1]
+        if not undecided:
+            for _ in search.among(node.tight, node.tight + 1):
+                pass
+            searched += 1
+            continue
+        proven, doubt = program.look(node)
+        if proven:
+            cut += 1
+            searched += 1 << len(undecided)
+            continue
+        i = max(undecided, key=lambda j: doubt[j])
+        waiting += [_Node(node.at_zero | 1 << i, node.tight), _Node(node.at_zero, node.tight | 1 << i)]
+    for _ in search.singular():
+        pass
+    return BlockSolutions(unknowns, search.summary(), nodes, cut, searched, 1 << n)
+
+
+class _Program:
+    """The linear program of a node, in multipliers: min k . y, K^T y <= 0 for open z and those of tight rows."""
+
+    def __init__(self, problem: LCP | MLCP) -> None:
+        self._K, self._k, self._m = stacked(problem)
+        self._row, self._column = balanced_scales(self._K)
+        self._scaled = (self._row[:, None] * self._K * self._column).T
+        cost = self._row * self._k
+        self._cost = cost / max(float(np.abs(cost).max(initial=0.0)), np.finfo(np.float64).tiny)
+
+    def look(self, node: _Node) -> tuple[bool, Vector]:
+        """Whether no point has these zeros, proven; else by how much each pair misses its complementarity."""
+        from scipy.optimize import linprog
+
+        m, size = self._m, self._k.shape[0]
+        bits = np.arange(size - m)
+        kept = np.concatenate([np.ones(m, dtype=bool), np.array([not node.at_zero >> i & 1 for i in bits.tolist()])])
+        signed = np.concatenate([np.ones(m, dtype=bool), np.array([bool(node.tight >> i & 1) for i in bits.tolist()])])
+        columns = self._scaled[kept]
+        program: Any = linprog(
+            self._cost,
+            A_ub=columns[m:] if columns.shape[0] > m else None,
+            b_ub=np.zeros(columns.shape[0] - m) if columns.shape[0] > m else None,
+            A_eq=columns[:m] if m else None,
+            b_eq=np.zeros(m) if m else None,
+            bounds=[(-1.0 if sign else 0.0, 1.0) for sign in signed.tolist()],
+            method="highs",
+        )
+        if program.x is None:
+            return False, np.zeros(size - m)
+        if program.fun < _NEGATIVE and self._proven(program.x, kept, signed, columns):
+            return True, np.zeros(0)
+        x = np.zeros(size)
+        x[kept] = -np.concatenate([program.eqlin.marginals, program.ineqlin.marginals])
+        w = self._scaled.T @ x + self._cost
+        return False, np.minimum(np.abs(x[m:]), np.abs(w[m:])) + 1e-6 * (np.abs(x[m:]) + np.abs(w[m:]))
+
+    def _proven(self, y: Vector, kept: Vector, signed: Vector, columns: NDArray[np.float64]) -> bool:
+        """Whether multipliers near y add the rows up to a contradiction on the data, a few roundings admitted."""
+        y = np.where(np.abs(y) > 1e-9, y, 0.0)
+        for candidate in (y, balanced(columns, y, self._m)):
+            multipliers = self._row * np.where(signed, candidate, np.maximum(candidate, 0.0))
+            if not self._k @ multipliers < -CLEAR * (np.abs(self._k) @ np.abs(multipliers)):
+                continue
+            if (excess(self._K, multipliers, self._m)[kept] <= ROUNDING).all():
+                return True
+        return False

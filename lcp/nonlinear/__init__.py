@@ -1,0 +1,1 @@
+"""Complementarity of nonlinear functions: `lcp.NCP` and `lcp.MCP`."""

@@ -1,0 +1,257 @@
+"""Josephy and Newton's method: the linearised complementarity problem at each step, kept on its way by a merit."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lcp.arrays import Vector
+from lcp.box import BoxLCP
+from lcp.dispatch import claim_of
+from lcp.errors import DomainError
+from lcp.method import Method, Request
+from lcp.nonlinear.problem import MCP
+from lcp.nonlinear.result import MCPClaim, Step
+from lcp.options import check_solver, positive, real, whole
+from lcp.polish.active_set_boxed import equilibrating_units
+from lcp.residuals import Residuals, measure_nonlinear, verified
+from lcp.solvers.cascade import Cascade
+from lcp.solvers.fischer_newton import fischer_burmeister
+from lcp.solvers.shared.damped_newton import Equations, direction, gradient
+from lcp.solvers.shared.scaled_box import ScaledBox
+from lcp.status import Status
+from lcp.trace import TraceRecorder
+from lcp.traits import Traits
+
+_INNER_TOLERANCE = 1e-9
+# Shortest part of a Newton step, and of a gradient, that is tried.
+_SHORTEST = {"newton": 2.0**-12, "semismooth": 2.0**-12, "gradient": 2.0**-50}
+# The least relative decrease of the merit in a stretch of iterations that is worth going on for.
+_HEADWAY, _STRETCH = 1e-3, 20
+
+
+@dataclass(frozen=True)
+class JosephyNewton(Method[MCP]):
+    """Newton's method for generalised equations (Josephy 1979) with a nonmonotone line search, gradients in reserve.
+
+    Each step solves the linearised problem, a `BoxLCP`, by a solver of this package, and goes towards its solution as
+    far as the merit function allows: half the squares of the Fischer-Burmeister equations with two bounds (Billups
+    1995), in units that equilibrate the first Jacobian. The merit may rise above its last value, not above the largest
+    of the last ``memory``. Where the linearised problem has no solution or none that helps, a semismooth Newton step
+    on those equations is tried, and then the projected gradient of the merit, which always descends unless the point is
+    stationary: there the method begins anew from a point near the start, ``restarts`` times. All points stay between
+    the bounds. Steps to points where F is not defined are shortened.
+
+    Near a solution where every linearised problem is locally uniquely solvable (strong regularity), convergence is
+    quadratic, and the last steps are whole.
+
+    Parameters
+    ----------
+    solver
+        For the linearised problems: any that `lcp.solve` takes for a `BoxLCP`; None for the default cascade.
+    memory
+        Number of merits whose largest a step is compared with; 1 for a monotone search.
+    decrease
+        Part of the slope that a step has to bring.
+    restarts
+        New starts from stationary points that solve nothing.
+    max_iterations
+        Limit on the steps, all starts together.
+    time_limit
+        Seconds, heeded between steps.
+
+    References
+    ----------
+    N. H. Josephy, Newton's method for generalized equations, MRC report 1965, Wisconsin (1979).
+    M. C. Ferris, C. Kanzow, T. S. Munson, Feasible descent algorithms for mixed complementarity problems, Mathematical
+    Programming 86 (1999): the descent used here in place of the path search of D. Ralph (1994) and of S. P. Dirkse and
+    M. C. Ferris, The PATH solver (1995).
+    L. Grippo, F. Lampariello, S. Lucidi, A nonmonotone line search technique for Newton's method, SIAM J. Numer. Anal.
+    23 (1986).
+    """
+
+    solver: Any = None
+    memory: int = whole(10, least=1)
+    decrease: float = real(1e-4, least=0.0, most=0.5, open_ends=True)
+    restarts: int = whole(3)
+    max_iterations: int = whole(500)
+    time_limit: float = positive(300.0)
+
+    traits: ClassVar[Traits] = Traits.NONLINEAR | Traits.WARM_START | Traits.SPARSE
+
+    def __post_init__(self) -> None:
+        """Refuse options out of range."""
+        super().__post_init__()
+        if self.solver is not None:
+            check_solver("JosephyNewton.solver", self.solver)
+
+    def _claim(self, problem: MCP, request: Request) -> MCPClaim:
+        start = np.clip(np.zeros(problem.n) if request.z0 is None else request.z0, problem.lo, problem.hi)
+        if problem.n == 0:
+            return MCPClaim(start, Status.SOLVED, 0, "no unknowns")
+        try:
+            search = _Search(problem, self, request, start)
+        except DomainError as error:
+            return MCPClaim(start, Status.NOT_FINITE, 0, f"at the start {error}; give a z0 where F is defined")
+        return search.run()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Point:
+    """A point with all that is known there."""
+
+    z: Vector
+    w: Vector
+    J: Any
+    residual: Residuals
+    box: ScaledBox
+    equations: Equations
+
+
+class _Search:
+    """One solve in progress."""
+
+    def __init__(self, problem: MCP, method: JosephyNewton, request: Request, start: Vector) -> None:
+        self._problem, self._method, self._request = problem, method, request
+        self._inner = Cascade(time_limit=10.0) if method.solver is None else method.solver
+        self._evaluations = self._shortened = self._unsolved = 0
+        self._function = fischer_burmeister()
+        w = self._value(start)
+        J = problem.derivative(start, w)
+        self._row, self._column = equilibrating_units(J)
+        self._start = start
+        self._recorder = TraceRecorder(request.trace)
+        self._steps: list[Step] = []
+        self._deadline = time.monotonic() + method.time_limit
+        self._at = self._point(start, w, J)
+        self._recorder.add(0, self._at.residual.natural_map)
+
+    def run(self) -> MCPClaim:
+        """From start to start until one leads to a solution, or a limit is met."""
+        best = self._at
+        rng = np.random.default_rng(0)
+        for restart in range(self._method.restarts + 1):
+            if restart and not self._begin_anew(rng, restart):
+                break
+            ended = self._descend()
+            if self._at.residual.backward_error < best.residual.backward_error:
+                best = self._at
+            if ended is not Status.STALLED:
+                break
+        detail = [f"{self._evaluations} evaluations"]
+        if self._shortened:
+            detail.append(f"{self._shortened} steps shortened where F is not defined")
+        if self._unsolved:
+            detail.append(f"{self._unsolved} linearised problems without solution")
+        if ended is Status.STALLED:
+            detail.append("stationary points of the merit function that solve nothing")
+        count, trace = len(self._steps), self._recorder.trace()
+        return MCPClaim(best.z, ended, count, "; ".join(detail), trace=trace, steps=tuple(self._steps))
+
+    def _value(self, z: Vector) -> Vector:
+        self._evaluations += 1
+        return self._problem.value(z)
+
+    def _equations(self, z: Vector, w: Vector, box: ScaledBox) -> Equations:
+        return self._function(box, z / self._column, w * self._row)
+
+    def _point(self, z: Vector, w: Vector, J: Any) -> _Point:
+        if isinstance(J, np.ndarray):
+            M = self._row[:, None] * J * self._column
+        else:
+            from scipy import sparse
+
+            M = (sparse.diags_array(self._row) @ J @ sparse.diags_array(self._column)).tocsr()
+        unit, lo, hi = self._column, self._problem.lo, self._problem.hi
+        box = ScaledBox(M, np.zeros_like(z), lo / unit, hi / unit, unit, False, False)
+        return _Point(z, w, J, measure_nonlinear(self._problem, z, w, J), box, self._equations(z, w, box))
+
+    def _descend(self) -> Status:
+        """Steps from where we are: SOLVED, ITERATION_LIMIT, or STALLED where no direction descends."""
+        merits: deque[float] = deque([self._at.equations.merit], maxlen=self._method.memory)
+        marks = [self._at.equations.merit]
+        while not self._at.residual.solved(self._request.tolerance):
+            if len(self._steps) >= self._method.max_iterations or time.monotonic() > self._deadline:
+                return Status.ITERATION_LIMIT
+            step = next((found for found in self._candidates(max(merits)) if found is not None), None)
+            if step is None:
+                return Status.STALLED
+            kind, length, self._at = step
+            merits.append(self._at.equations.merit)
+            self._keep(kind, length)
+            marks.append(min(marks[-1], self._at.equations.merit))
+            if len(marks) > _STRETCH and marks[-1] > (1.0 - _HEADWAY) * marks[-1 - _STRETCH]:
+                return Status.STALLED
+        return Status.SOLVED
+
+    def _candidates(self, reference: float) -> Iterator[tuple[str, float, _Point] | None]:
+        """Steps along one direction after the other, each formed only where those before it led nowhere."""
+        at = self._at
+        d = self._newton()
+        if d is not None:
+            yield self._searched("newton", d, reference, 2.0 * at.equations.merit)
+        scaled = direction(at.box, at.equations)
+        if scaled is not None and np.isfinite(scaled).all():
+            yield self._searched("semismooth", scaled * self._column, reference, 2.0 * at.equations.merit)
+        down = -gradient(at.box, at.equations)
+        yield self._searched("gradient", down * self._column, at.equations.merit, None)
+
+    def _newton(self) -> Vector | None:
+        """The way to the solution of the linearised problem, posed in that way itself, which keeps its digits."""
+        at, problem = self._at, self._problem
+        linearised = BoxLCP(at.J, at.w, problem.lo - at.z, problem.hi - at.z)
+        zero = np.zeros(problem.n)
+        claim = claim_of(linearised, self._inner, Request(zero, _INNER_TOLERANCE, False))
+        d = np.array(claim.z, dtype=np.float64)
+        if d.shape == zero.shape and verified(linearised, d, _INNER_TOLERANCE):
+            return d
+        self._unsolved += 1
+        return None
+
+    def _searched(self, kind: str, d: Vector, reference: float, fall: float | None) -> tuple[str, float, _Point] | None:
+        """The longest step 1, 1/2, 1/4, ... along d, kept between the bounds, with enough descent; None for none.
+
+        Enough is ``decrease`` times ``fall`` below the reference, where given; else times the slope along what is left
+        of the step between the bounds (Bertsekas' rule for projected gradients).
+        """
+        at, problem = self._at, self._problem
+        slope = gradient(at.box, at.equations) / self._column
+        t = 1.0
+        while t >= _SHORTEST[kind]:
+            z = np.clip(at.z + t * d, problem.lo, problem.hi)
+            if np.array_equal(z, at.z):
+                return None
+            bound = reference - self._method.decrease * (t * fall if fall is not None else float(slope @ (at.z - z)))
+            try:
+                w = self._value(z)
+                if self._equations(z, w, at.box).merit <= bound:
+                    return kind, t, self._point(z, w, problem.derivative(z, w))
+            except DomainError:
+                self._shortened += 1
+            t *= 0.5
+        return None
+
+    def _begin_anew(self, rng: np.random.Generator, restart: int) -> bool:
+        """A start near the first, farther each time; False where F is not defined at any of some."""
+        lo, hi = self._problem.lo, self._problem.hi
+        for _ in range(10):
+            size = restart * np.maximum(1.0, np.abs(self._start))
+            z = np.clip(self._start + size * rng.uniform(-1.0, 1.0, lo.shape[0]), lo, hi)
+            try:
+                w = self._value(z)
+                self._at = self._point(z, w, self._problem.derivative(z, w))
+            except DomainError:
+                continue
+            self._keep("restart", 1.0)
+            return True
+        return False
+
+    def _keep(self, kind: str, length: float) -> None:
+        natural, merit = self._at.residual.natural_map, self._at.equations.merit
+        self._steps.append(Step(kind, length, natural, merit, self._evaluations))
+        self._recorder.add(len(self._steps), natural)

@@ -1,0 +1,152 @@
+"""Nonlinear complementarity: a function between bounds. Every call of the user's functions passes through here."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lcp.arrays import Vector, bare_vector, checked_square, read_only
+from lcp.box import BoxLCP, checked_bounds
+from lcp.errors import DomainError, ProblemError
+
+#: Relative step of differences: the square root of a unit of rounding.
+_STEP = 2.0**-26
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class MCP:
+    """Find z with lo <= z <= hi and, for w = F(z): w_i >= 0 at lo_i, w_i <= 0 at hi_i, w_i = 0 between them.
+
+    Nothing is asked of F outside its bounds: neither solver nor differences evaluate it there.
+
+    Parameters
+    ----------
+    F
+        Function of a vector (n,) that returns one (n,). Where it is not defined it may raise `ArithmeticError` or
+        `ValueError`, or return what is not finite: steps are then shortened. Other errors pass through.
+    jacobian
+        Function of a vector (n,) that returns dF_i/dz_j (n, n), dense or scipy.sparse; None for differences, which take
+        n evaluations of F each and give a dense one.
+    lo, hi
+        Bounds (n,); one of them may be one number for all. -inf and inf mean none; where lo_i = hi_i, z_i is given.
+
+    Raises
+    ------
+    ProblemError
+        For a function that is none, or bounds of other lengths, not numbers, or lo_i > hi_i.
+
+    References
+    ----------
+    F. Facchinei, J.-S. Pang, Finite-Dimensional Variational Inequalities and Complementarity Problems (2003), section
+    1.1.4 (box-constrained VI, MiCP).
+    """
+
+    F: Callable[[Vector], ArrayLike]
+    jacobian: Callable[[Vector], Any] | None
+    lo: Vector
+    hi: Vector
+
+    def __init__(
+        self, F: Callable[[Vector], ArrayLike], jacobian: Callable[[Vector], Any] | None, lo: ArrayLike, hi: ArrayLike
+    ) -> None:
+        if not callable(F):
+            raise ProblemError(f"F must be a function of z, got {F!r}")
+        if jacobian is not None and not callable(jacobian):
+            raise ProblemError(f"jacobian must be a function of z or None, got {jacobian!r}")
+        sizes = [np.shape(bound)[0] for bound in (lo, hi) if np.ndim(bound) == 1]
+        if not sizes:
+            raise ProblemError("lo and hi are both numbers, which leaves n open; give one of them as a vector (n,)")
+        low, high = checked_bounds(lo, hi, sizes[0])
+        for name, value in (("F", F), ("jacobian", jacobian), ("lo", read_only(low)), ("hi", read_only(high))):
+            object.__setattr__(self, name, value)
+
+    @property
+    def n(self) -> int:
+        """Number of unknowns."""
+        return int(self.lo.shape[0])
+
+    def value(self, z: Vector) -> Vector:
+        """F(z), checked: `DomainError` where it is not defined, `ProblemError` where it is no vector (n,)."""
+        vector = bare_vector("F(z)", _called("F", self.F, z), self.n)
+        if not np.isfinite(vector).all():
+            i = int(np.flatnonzero(~np.isfinite(vector))[0])
+            raise DomainError(f"F(z)[{i}] = {vector[i]}")
+        return vector
+
+    def derivative(self, z: Vector, w: Vector) -> Any:
+        """The Jacobian (n, n) at z, where w = F(z); dense or CSR, checked as `value` is."""
+        if self.jacobian is None:
+            return self._differences(z, w)
+        given = _called("jacobian", self.jacobian, z)
+        entries = given.tocsr().data if hasattr(given, "tocsr") else np.asarray(given)
+        if entries.dtype.kind == "f" and not np.isfinite(entries).all():
+            raise DomainError("jacobian(z) has entries that are not finite")
+        matrix = checked_square("jacobian(z)", given)
+        if matrix.shape[0] != self.n:
+            raise ProblemError(f"jacobian(z) must have shape ({self.n}, {self.n}), got {matrix.shape}")
+        return matrix
+
+    def linearised(self, z: Vector, w: Vector, J: Any) -> BoxLCP:
+        """The problem of w + J (x - z) in x."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            q = w - J @ z
+        if not np.isfinite(q).all():
+            raise DomainError("the linearisation is beyond double precision")
+        return BoxLCP(J, q, self.lo, self.hi)
+
+    def _differences(self, z: Vector, w: Vector) -> Vector:
+        """Differences to the side with more room, within the bounds; to the other where F is not defined there."""
+        J = np.zeros((self.n, self.n))
+        above, below = self.hi - z, z - self.lo
+        for j in range(self.n):
+            if self.lo[j] == self.hi[j]:
+                continue
+            size = _STEP * max(1.0, abs(float(z[j])))
+            ways = [min(size, float(above[j])), -min(size, float(below[j]))]
+            ways.sort(key=abs, reverse=True)
+            for last, way in enumerate(ways):
+                x = z.copy()
+                x[j] += way
+                try:
+                    if x[j] != z[j]:
+                        J[:, j] = (self.value(x) - w) / (x[j] - z[j])
+                    break
+                except DomainError:
+                    if last:
+                        raise
+        return J
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(n={self.n})"
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class NCP(MCP):
+    """Find z >= 0 with F(z) >= 0 and z . F(z) = 0: an `MCP` with lo = 0 and hi = inf.
+
+    Parameters
+    ----------
+    F, jacobian
+        As of `MCP`.
+    n
+        Number of unknowns.
+    """
+
+    def __init__(self, F: Callable[[Vector], ArrayLike], jacobian: Callable[[Vector], Any] | None, n: int) -> None:
+        if isinstance(n, bool) or not isinstance(n, numbers.Integral) or n < 0:
+            raise ProblemError(f"n must be a whole number >= 0, got {n!r}")
+        super().__init__(F, jacobian, np.zeros(int(n)), np.inf)
+
+
+def _called(name: str, function: Callable[[Vector], Any], z: Vector) -> Any:
+    try:
+        with np.errstate(all="ignore"):
+            # A copy: what the function does to its argument is its own affair.
+            return function(z.copy())
+    except (ArithmeticError, ValueError) as error:
+        raise DomainError(f"{name} raised {type(error).__name__}: {error}") from error

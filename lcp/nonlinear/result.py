@@ -1,0 +1,82 @@
+"""What `lcp.solve` returns for a nonlinear problem, and what a solver of such hands to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lcp.arrays import Vector
+from lcp.residuals import Residuals
+from lcp.result import Attempt, Claim, Outcome
+from lcp.status import Status
+from lcp.trace import Trace
+
+
+class Step(NamedTuple):
+    """One step of a solver of nonlinear problems.
+
+    Attributes
+    ----------
+    kind
+        How the direction came about: ``"newton"`` (the linearised problem), ``"semismooth"``, ``"gradient"``, or
+        ``"restart"`` for a new start.
+    length
+        Part of the direction that was taken; 1 of a restart.
+    natural_map, merit
+        max_i |z - mid(lo, hi, z - F(z))| and the merit function, after the step.
+    evaluations
+        Evaluations of F so far, those for differences apart.
+    """
+
+    kind: str
+    length: float
+    natural_map: float
+    merit: float
+    evaluations: int
+
+
+@dataclass(frozen=True, slots=True)
+class MCPClaim(Claim):
+    """A `Claim` on a nonlinear problem, with the steps taken."""
+
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MCPResult(Outcome[Residuals]):
+    """Answer to an `NCP` or `MCP`.
+
+    Attributes
+    ----------
+    z, w
+        The vector (n,) between its bounds, and F(z) (n,), read-only; where F is not defined at the start, w is empty.
+    status
+        `Status.SOLVED` only if ``residual`` says so of F itself, at ``tolerance``.
+    residual
+        `Residuals` of z: of F(z), and of the problem linearised there.
+    steps
+        Every `Step` taken.
+    iterations, solver, attempts, solve_time, evidence, tolerance, trace
+        As in `Result`.
+    """
+
+    z: Vector
+    w: Vector
+    status: Status
+    iterations: int
+    residual: Residuals
+    solver: object
+    attempts: tuple[Attempt, ...]
+    solve_time: float
+    evidence: object
+    tolerance: float
+    trace: Trace | None = None
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """One sentence: solver, status, what it met, residual; `describe`."""
+        return self.describe()
+
+    def __repr__(self) -> str:
+        return self._repr(f"n={self.z.shape[0]}")

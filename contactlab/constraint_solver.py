@@ -253,7 +253,8 @@ class ConstraintSolver(ForceHelpers):
         certificate = replace(certificate, not_enforced=answer.not_enforced)
         _require(what, data, answer.problem, answer.result, h, certificate)
         by: Any = answer.result.solver
-        choice = Choice.NOT_SELECTED if selects and blocks.nc > 0 else Choice.ANY
+        selects = isinstance(self.lcp_solver, EqualCompliance) and blocks.nc > 0
+        choice = Choice.NOT_SELECTED if selects else Choice.ANY
         return kind(
             forces=ConstraintForces.from_packed(data, packed),
             result=answer.result,

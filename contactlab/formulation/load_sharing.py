@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from contactlab.certificate import Choice
-from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_lcp, recover_forces
 from contactlab.formulation.proposal import Proposal, proposed, proposed_cones
 from contactlab.spatial.arrays import FloatArray
@@ -66,10 +65,8 @@ def _selected(
 ) -> ConstraintForces | None:
     """Return the forces selected, None where they are not found."""
     if friction == "cone":
-        cone = form_cone_problem(formed)
-        found = proposed_cones(formed, cone, z0, tolerance)
-        z = None if found is None else cone.vector(found.r, found.u)
-        by = None if found is None else found.solver
+        found = proposed_cones(formed, z0, tolerance)
+        z, by = (None, None) if found is None else (found[0].vector(found[1].r, found[1].u), found[1].solver)
     else:
         answer = proposed(formed, z0, tolerance, True)
         z, by = (None, None) if answer is None else (answer.z.copy(), answer.solver)

@@ -79,13 +79,12 @@ def test_drives_alone_leave_nothing_to_select():
 
 
 def test_a_pile_tells_its_fall_backs():
-    """Forces of the rigid problem's own path are not selected, nor are Lemke's; both are told, without a pivot too."""
+    """Forces that a solver had to find are not selected, and told."""
     recording = simulate(bin_of("boxes", 20, 3, 1), TimeStepping(2e-3), steps=100)
     table = recording.certificates
     missed = table.choice == Choice.NOT_SELECTED
     assert 0 < missed.sum() < 0.2 * len(table)
     assert np.all(missed[table.pivots > 0])
-    assert np.any(table.pivots[missed] == 0)
     np.testing.assert_array_equal(recording.statistics.not_selected, np.bincount(table.step[missed], minlength=100))
     first = int(table.step[missed][0])
     check_public_path(recording.first(first + 1), every=7)
@@ -93,7 +92,6 @@ def test_a_pile_tells_its_fall_backs():
     solver = recording.stepper.constraint_solver
     found = solver.solve_discretized_problem(recording.problem(i, j), 2e-3, z0=recording.warm_start(i, j))
     assert found.choice is Choice.NOT_SELECTED
-    assert "not those selected" in found.result.attempts[-1].detail
 
 
 def test_public_problems_without_a_step():

@@ -66,6 +66,6 @@ def test_impacts_of_many_are_selected(kind, count, edges, seed):
     recording = simulate(bin_of(kind, count, 3, seed), TimeStepping(H, edges=edges), steps=150)
     large = recording.certificates.n_contacts > 60
     assert large.sum() > 10
-    assert (recording.pivots[large] > 0).sum() <= 1
+    assert (recording.certificates.pivots[large] > 0).sum() <= 1
     report = verify(recording, every=50)
     assert report.holds, report

@@ -48,7 +48,7 @@ STRICTNESS: Final = 1e-5
 FLOOR: Final = 1e-2
 # The same of forces selected: what a solver finds instead is nearer to the letter, and further from the physics.
 SELECTED: Final = 0.3
-# And of exact cones, and of large islands, whose solvers come no nearer.
+# And of exact cones, whose solvers come no nearer.
 ALL: Final = 1.0
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
@@ -362,7 +362,7 @@ def propose(
         if found == 1 and keep:
             return found
         judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
-        if is_solved(measures, (share if attempt <= CLOSE else ALL) * tolerance):
+        if is_solved(measures, share * tolerance):
             return found
     return 0
 

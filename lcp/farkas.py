@@ -146,7 +146,7 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
         return None
     x = np.where(np.abs(program.x) > 1e-9, program.x, 0.0)
     best = None
-    for candidate in _candidates(scaled, cost, x, m):
+    for candidate in candidates(scaled, cost, x, m):
         proof = Farkas(y=np.maximum(candidate[m:], 0.0) * row[m:], v=candidate[:m] * row[:m])
         if proof.proves_exactly(mixed):
             return proof
@@ -155,7 +155,7 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
     return best
 
 
-def _candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vector]:
+def candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vector]:
     """What the LP found: as whole numbers if it is near such, as it is, balanced to rounding, off the border."""
     for unit in np.unique(np.abs(x[x != 0.0])):
         whole = np.round(x / unit)

@@ -54,7 +54,7 @@ class Cascade(Method[Problem]):
     Parameters
     ----------
     time_limit
-        Seconds after which no further solver is begun.
+        Seconds of the processor for all solvers together; each is given what is left.
     """
 
     time_limit: float = positive(600.0)

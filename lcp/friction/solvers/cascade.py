@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.clock import processor_seconds
 from lcp.friction.blocks import scaled
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
@@ -50,7 +50,7 @@ class FrictionCascade(FrictionMethod):
     Parameters
     ----------
     time_limit
-        Seconds for all attempts together.
+        Seconds of the processor for all attempts together.
     """
 
     time_limit: float = positive(300.0)
@@ -73,13 +73,13 @@ class FrictionCascade(FrictionMethod):
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         z0, tolerance, trace = request
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         attempts: list[FrictionAttempt] = []
         best: FrictionClaim | None = None
         best_error, spent, by = np.inf, 0, None
         start = z0
         for solver, goes_on in self.line_up(problem):
-            left = deadline - time.monotonic()
+            left = deadline - processor_seconds()
             if left <= 0.0:
                 break
             solver = replace(solver, time_limit=min(left, solver.time_limit))
@@ -94,7 +94,7 @@ class FrictionCascade(FrictionMethod):
             if attempt.status is Status.SOLVED:
                 break
             if len(attempts) == _BEFORE_PROOF:
-                proof = no_admissible_motion(problem)
+                proof = no_admissible_motion(problem, max(1e-3, deadline - processor_seconds()))
                 if proof is not None:
                     return FrictionClaim(
                         best.r,

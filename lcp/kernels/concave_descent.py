@@ -103,6 +103,37 @@ def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> i
 
 
 @kernel
+def form_dictionary(
+    M: Floats, q: Floats, T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, wanted: Ints
+) -> bool:
+    """The dictionary of the basic variables marked in ``wanted`` (2 n + 1,), from the data; False where singular."""
+    n = q.shape[0]
+    for i in range(n):
+        basis[i] = i
+        outside[i] = n + i
+        x[i] = q[i]
+        for j in range(n):
+            T[i, j] = M[i, j]
+        T[i, n] = 1.0
+    outside[n] = 2 * n
+    for c in range(n + 1):
+        if not wanted[outside[c]]:
+            continue
+        r = -1
+        largest = 1e-12
+        for i in range(n):
+            if not wanted[basis[i]] and abs(T[i, c]) > largest:
+                largest = abs(T[i, c])
+                r = i
+        if r < 0:
+            return False
+        swap(T, x, basis, outside, place, r, c)
+    for i in range(n):
+        x[i] = max(x[i], 0.0)
+    return True
+
+
+@kernel
 def concave_descent(
     T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, slope: Floats, info: Ints, budget: int, kick: bool
 ) -> int:

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from lcp.arrays import Vector
 from lcp.clock import processor_seconds
 from lcp.kernels import codes
 from lcp.method import Method, Request
@@ -66,41 +65,31 @@ class ConcaveMinimization(Method[LCP]):
             return Claim(zero, Status.SOLVED, 0, trace=recorder.trace())
         box = scaled_box(problem)
         limit = 2_000_000 if self.max_pivots is None else self.max_pivots
-        # w - M z - t = q, and t in the basis where it is needed most.
-        columns = np.hstack([np.eye(n), -box.M, -np.ones((n, 1))])
-        basis, outside = np.arange(n), np.arange(n, 2 * n + 1)
-        worst = int(np.argmin(box.q))
-        basis[worst], outside[n] = 2 * n, worst
-        place, slope = np.empty(2 * n + 1, dtype=np.int64), np.empty(n + 1)
+        T, x, slope = np.empty((n, n + 1)), np.empty(n), np.empty(n + 1)
+        basis, outside, place = (np.empty(size, dtype=np.int64) for size in (n, n + 1, 2 * n + 1))
+        # All w, but t where it is needed most.
+        first = np.repeat(np.array([1, 0], dtype=np.int64), [n, n + 1])
+        first[[int(np.argmin(box.q)), 2 * n]] = 0, 1
         info = np.array([self.seed + 1, 0, 0], dtype=np.int64)
-        best, kick = zero, False
+        wanted, kick = first, False
         while True:
-            try:
-                # Anew from the data every few hundred pivots.
-                solved = np.linalg.solve(columns[:, basis], np.column_stack([box.q, columns[:, outside]]))
-            except np.linalg.LinAlgError:
-                return Claim(best, Status.SINGULAR_BASIS, int(info[k.PIVOTS]), trace=recorder.trace())
-            T, x = np.ascontiguousarray(-solved[:, 1:]), np.maximum(solved[:, 0], 0.0)
-            if not np.isfinite(T).all():
-                return Claim(best, Status.NOT_FINITE, int(info[k.PIVOTS]), trace=recorder.trace())
-            budget = min(limit - int(info[k.PIVOTS]), max(200, 2 * n))
+            # Anew from the data every few hundred pivots; from the first basis where rounding has led astray.
+            if not k.form_dictionary(box.M, box.q, T, x, basis, outside, place, wanted):
+                k.form_dictionary(box.M, box.q, T, x, basis, outside, place, first)
+            budget = min(limit - int(info[k.PIVOTS]), max(200, 4 * n))
             code = k.concave_descent(T, x, basis, outside, place, slope, info, budget, kick)
-            best = np.maximum(box.original(self._values(basis, x, n)), 0.0)
-            recorder.add(int(info[k.PIVOTS]), float(np.abs(np.minimum(best, problem._M @ best + problem._q)).max()))
-            said = f"{info[k.MINIMA]} minima"
+            spent, said = int(info[k.PIVOTS]), f"{info[k.MINIMA]} minima"
+            values = np.zeros(2 * n + 1)
+            values[basis] = x
+            z = np.maximum(box.original(values[n : 2 * n]), 0.0)
+            z = z if np.isfinite(z).all() else zero
+            recorder.add(spent, float(np.abs(np.minimum(z, problem._M @ z + problem._q)).max()))
             kick = code == codes.SOLVED
-            if kick:
-                answer = refine(problem, best, request.tolerance)
-                if answer is not None:
-                    return Claim(answer, Status.SOLVED, int(info[k.PIVOTS]), said, trace=recorder.trace())
+            if kick and (answer := refine(problem, z, request.tolerance)) is not None:
+                return Claim(answer, Status.SOLVED, spent, said, trace=recorder.trace())
             if code == codes.RAY:
-                detail = "no feasible vertex was found"
-                return Claim(best, Status.STALLED, int(info[k.PIVOTS]), detail, trace=recorder.trace())
-            if info[k.PIVOTS] >= limit or processor_seconds() > deadline:
-                return Claim(best, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), said, trace=recorder.trace())
-
-    @staticmethod
-    def _values(basis: Vector, x: Vector, n: int) -> Vector:
-        values = np.zeros(2 * n + 1)
-        values[basis] = x
-        return values[n : 2 * n]
+                return Claim(z, Status.STALLED, spent, "no feasible vertex was found", trace=recorder.trace())
+            if spent >= limit or processor_seconds() > deadline:
+                return Claim(z, Status.ITERATION_LIMIT, spent, said, trace=recorder.trace())
+            wanted = np.zeros(2 * n + 1, dtype=np.int64)
+            wanted[basis] = 1

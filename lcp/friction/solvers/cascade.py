@@ -12,7 +12,7 @@ from lcp.clock import processor_seconds
 from lcp.friction.blocks import scaled
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import measure
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.alart_curnier import AlartCurnier
@@ -34,6 +34,8 @@ _WEIGHTS = (1e-4, 1e-6, 1e-9)
 _STEPS = 8
 # Steps in a row without gain that are put up with.
 _WORSE = 2
+# Tolerance from which on sweeps alone are the quickest way there, and no polish is asked for; sweeps then, and else.
+_ROUGH, _ROUGH_SWEEPS, _SWEEPS = 1e-6, 3000, 100
 # Error at which nothing is left to gain.
 _ROUNDING = 1e-15
 
@@ -43,7 +45,8 @@ class FrictionCascade(FrictionMethod):
     """A burst of `NSGS`, then `ProximalPoint` from where it ended, then from zero, then both for longer, then `ADMM`.
 
     Block Gauss-Seidel finds out cheaply which contacts are open, stick and slide, Newton's method does the digits. The
-    answer is polished: Newton on the equations of its modes, to rounding. The first verified answer ends it;
+    answer is polished: Newton on the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst
+    goes on for thousands of sweeps, and nothing is polished. The first verified answer ends it;
     ``Result.attempts`` lists each attempt. After two failures a linear program looks for a proof that no forces in the
     cones keep the contacts from penetrating (`lcp.friction.infeasibility`).
 
@@ -57,11 +60,14 @@ class FrictionCascade(FrictionMethod):
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
-    def line_up(self, problem: FrictionProblem) -> tuple[tuple[Any, bool], ...]:
+    def line_up(
+        self, problem: FrictionProblem, tolerance: float = DEFAULT_FRICTION_TOLERANCE
+    ) -> tuple[tuple[Any, bool], ...]:
         """The solvers that would be tried, in order, and whether each starts where the best so far has ended."""
         del problem
+        sweeps, share = (_ROUGH_SWEEPS, 0.1) if tolerance >= _ROUGH else (_SWEEPS, 0.02)
         return (
-            (NSGS(max_iterations=100, time_limit=0.02 * self.time_limit), True),
+            (NSGS(max_iterations=sweeps, time_limit=share * self.time_limit), True),
             (ProximalPoint(alpha=1e-2, max_iterations=400), True),
             (ProximalPoint(alpha=1.0, max_iterations=1_000), False),
             (NSGS(max_iterations=10_000, time_limit=0.1 * self.time_limit), True),
@@ -78,7 +84,7 @@ class FrictionCascade(FrictionMethod):
         best: FrictionClaim | None = None
         best_error, spent, by = np.inf, 0, None
         start = z0
-        for solver, goes_on in self.line_up(problem):
+        for solver, goes_on in self.line_up(problem, tolerance):
             left = deadline - processor_seconds()
             if left <= 0.0:
                 break
@@ -108,7 +114,7 @@ class FrictionCascade(FrictionMethod):
                     )
         assert best is not None
         r, status = best.r, attempts[-1].status
-        if status is Status.SOLVED:
+        if status is Status.SOLVED and tolerance < _ROUGH:
             r = _polished(problem, r)
         return FrictionClaim(
             r, status, spent, best.detail, best.evidence, best.trace, attempts=tuple(attempts), solver=by

@@ -124,8 +124,8 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
         # Of contacts of many bodies Lemke's path is short, or too long to wait for.
         before = (
             *before,
-            Lemke(restarts=0, time_limit=10.0),
-            FischerNewton(time_limit=30.0),
+            Lemke(restarts=0, time_limit=5.0),
+            FischerNewton(time_limit=15.0),
             Refined(InteriorPoint(time_limit=30.0)),
         )
     if "boxed" in kind and n <= _EXTENDED:

@@ -46,6 +46,14 @@ def test_planted_solutions_are_found(kind: str, n: int) -> None:
             assert np.minimum(result.z, problem.M @ result.z + problem.q) == pytest.approx(0.0, abs=1e-6)
 
 
+def test_random_boxes_of_a_hundred_unknowns() -> None:
+    """M Gaussian, bounds -1 and 1: a solution exists, and is found in seconds where the proven path takes long."""
+    for seed in range(2):
+        rng = np.random.default_rng([100, seed])
+        M, q = rng.standard_normal((100, 100)), 2.0 * rng.standard_normal(100)
+        assert lcp.solve(lcp.BoxLCP(M, q, -np.ones(100), np.ones(100))).solved
+
+
 def test_the_same_seed_takes_the_same_path() -> None:
     """Another may take another; forms other than a dense LCP are put to it too."""
     problem = planted("Gaussian", 30, 1)

@@ -129,12 +129,14 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
             Refined(InteriorPoint(time_limit=30.0)),
         )
     if "boxed" in kind and n <= _EXTENDED:
-        before = (*before, BoxLemke(time_limit=60.0))
+        # The path that ends always may be long; chance is quicker from n of about 100 on.
+        search = (ConcaveMinimization(time_limit=_SEARCH),)
+        before = (*before, BoxLemke(time_limit=1.0), *search, BoxLemke(time_limit=60.0))
     last: tuple[Any, ...] = (
         *((ExtendedLemke(),) if n <= _EXTENDED else ()),
         Regularized(Lemke(restarts=1), plain_first=False),
         # Outside every class nothing is proven; what chance or Newton's methods find is as good as any other answer.
-        *((ConcaveMinimization(time_limit=_SEARCH),) if n <= _EXTENDED else ()),
+        *((ConcaveMinimization(time_limit=_SEARCH),) if n <= _EXTENDED and "boxed" not in kind else ()),
         FischerNewton(time_limit=10.0),
         MinMapNewton(time_limit=10.0),
     )

@@ -29,7 +29,7 @@ class ConcaveMinimization(Method[LCP]):
     anew at every pivot of the simplex method, along whose edges a concave sum falls at least as they say. From a vertex
     that no edge leads down from, a few random pivots lead on (iterated local search). Nothing is proven of it but that
     what it finds is a solution, for any M; where there is none it ends at a limit. It is meant for problems of no known
-    class: of planted ones with random M it solves nearly all of 50 unknowns within a second and most of 100 within ten
+    class: of planted ones with random M it solves those of 50 unknowns within a second and half of 100 within five
     (docs/benchmarks.md). A sparse M is made dense.
 
     Parameters

@@ -27,6 +27,7 @@ from lcp.farkas import Farkas, candidates
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.scaling import scales
+from lcp.status import Status
 
 Matrix = NDArray[np.float64]
 RANK_TOLERANCE = 1e-12
@@ -231,6 +232,7 @@ def _consistency(
     columns = np.hstack([problem.A, problem.X1]).T
     for multipliers in candidates(columns, problem.a, v / np.abs(v).max(), columns.shape[0]):
         proof = Farkas(y=np.zeros(problem.n), v=multipliers)
-        if proof.proves(problem):
+        # Not one that only holds for y >= 0.
+        if proof.proves(problem) and proof.status(problem) is Status.INCONSISTENT:
             return False, residual, proof
     return True, residual, None

@@ -46,7 +46,7 @@ def claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
     try:
         return _claim_of(problem, solver, request)
     except OutOfRangeError as error:
-        return Claim(_nearest_zero(problem), Status.NOT_FINITE, 0, str(error))
+        return Claim(nearest_zero(problem), Status.NOT_FINITE, 0, str(error))
 
 
 def _claim_of(problem: Judged, solver: Any, request: Request) -> Claim:
@@ -92,7 +92,7 @@ def _boxed(problem: BoxLCP, solver: Any, request: Request) -> Claim:
     start = None if request.z0 is None else conversion.start(request.z0)
     claim = claim_of(conversion.problem, solver, request._replace(z0=start))
     if not np.isfinite(claim.z).all():
-        return replace(claim, z=_nearest_zero(problem), status=Status.NOT_FINITE)
+        return replace(claim, z=nearest_zero(problem), status=Status.NOT_FINITE)
     z = conversion.recover(claim.z)
     if not measure(problem, z)[0].solved(request.tolerance):
         z = at_bounds(problem, z, request.tolerance)
@@ -112,7 +112,8 @@ def _coupled(problem: CoupledBoxLCP, solver: Any, request: Request) -> Claim:
     return replace(claim, z=z)
 
 
-def _nearest_zero(problem: Judged) -> Vector:
+def nearest_zero(problem: Judged) -> Vector:
+    """The admissible vector nearest to zero, of an `MLCP` (u, y)."""
     if isinstance(problem, BoxLCP | CoupledBoxLCP):
         return np.clip(np.zeros(problem.n), problem.lo, problem.hi)
     return np.zeros(problem.n + problem.n_free if isinstance(problem, MLCP) else problem.n)

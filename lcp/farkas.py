@@ -10,6 +10,7 @@ import numpy as np
 from lcp.analysis.exact import integers
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
+from lcp.clock import processor_seconds
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
 from lcp.mixed import MLCP
 from lcp.problem import LCP
@@ -116,10 +117,11 @@ def row_proof(problem: LCP) -> Farkas | None:
     return Farkas(y=(np.arange(problem.n) == rows[0]).astype(np.float64), v=np.zeros(0)) if rows.size else None
 
 
-def infeasibility_proof(problem: Problem) -> Farkas | None:
-    """A verified Farkas vector of ``problem``, or None where a linear program finds none."""
+def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | None:
+    """A verified Farkas vector of ``problem``, or None where a linear program finds none within so many seconds."""
     from scipy.optimize import linprog
 
+    deadline = processor_seconds() + time_limit
     mixed = as_mixed(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
     size = k.shape[0]
@@ -141,12 +143,13 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
         b_eq=np.zeros(m) if m else None,
         bounds=bounds,
         method="highs",
+        options={"time_limit": time_limit},
     )
     if program.x is None or not cost @ program.x < 0.0:
         return None
     x = np.where(np.abs(program.x) > 1e-9, program.x, 0.0)
     best = None
-    for candidate in _candidates(scaled, cost, x, m):
+    for candidate in candidates(scaled, cost, x, m, deadline):
         proof = Farkas(y=np.maximum(candidate[m:], 0.0) * row[m:], v=candidate[:m] * row[:m])
         if proof.proves_exactly(mixed):
             return proof
@@ -155,7 +158,7 @@ def infeasibility_proof(problem: Problem) -> Farkas | None:
     return best
 
 
-def _candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vector]:
+def candidates(scaled: Vector, cost: Vector, x: Vector, m: int, deadline: float = np.inf) -> Iterator[Vector]:
     """What the LP found: as whole numbers if it is near such, as it is, balanced to rounding, off the border."""
     for unit in np.unique(np.abs(x[x != 0.0])):
         whole = np.round(x / unit)
@@ -164,17 +167,17 @@ def _candidates(scaled: Vector, cost: Vector, x: Vector, m: int) -> Iterator[Vec
             break
     yield x
     yield balanced(scaled, x, m)
-    interior = _interior(scaled, cost, x, m)
+    interior = _interior(scaled, cost, x, m, deadline - processor_seconds())
     if interior is not None:
         yield interior
 
 
-def _interior(scaled: Vector, cost: Vector, x: Vector, m: int) -> Vector | None:
+def _interior(scaled: Vector, cost: Vector, x: Vector, m: int, time_limit: float) -> Vector | None:
     """Multipliers that meet the inequalities with room for rounding, where some do."""
     from scipy.optimize import linprog
 
     size = x.shape[0]
-    if m or size == 0:
+    if m or size == 0 or time_limit <= 0.0:
         return None
     room = np.abs(scaled).max(axis=1, initial=0.0)
     program = linprog(
@@ -183,6 +186,7 @@ def _interior(scaled: Vector, cost: Vector, x: Vector, m: int) -> Vector | None:
         b_ub=np.concatenate([np.zeros(size), [0.5 * float(cost @ x)]]),
         bounds=[(0.0, 1.0)] * size + [(0.0, 1.0)],
         method="highs",
+        options={"time_limit": time_limit},
     )
     if program.x is None or program.x[size] < 1e-7:
         return None

@@ -5,11 +5,12 @@ A value that is refused is named with the solver, the field and the value.
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 import numbers
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field, fields
 from typing import Any
 
@@ -118,3 +119,11 @@ def check_solver(name: str, solver: Any, example: str = "Lemke()") -> None:
     """Refuse what has no ``solve``, and a class where one of its objects is meant; ``name`` says what was given."""
     if isinstance(solver, type) or not hasattr(solver, "solve"):
         raise ProblemError(f"{name} must be a solver object such as {example}, got {solver!r}")
+
+
+def with_fields(solver: Any, values: Mapping[str, Any]) -> Any:
+    """A copy with other values in these fields. Not `dataclasses.replace`: constructors may take other arguments."""
+    changed = copy.copy(solver)
+    for name, value in values.items():
+        object.__setattr__(changed, name, value)
+    return changed

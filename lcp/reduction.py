@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from lcp.arrays import check_range, checked_vector
 from lcp.errors import ProblemError
-from lcp.farkas import Farkas
+from lcp.farkas import Farkas, candidates
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.scaling import scales
+from lcp.status import Status
 
 Matrix = NDArray[np.float64]
 RANK_TOLERANCE = 1e-12
@@ -228,7 +229,10 @@ def _consistency(
     row = scales(problem._K[: problem.n_free, : problem.n_free])[0]
     share = np.abs(v) / row
     v = np.where(share > 1e-12 * share.max(), v, 0.0)
-    proof = Farkas(y=np.zeros(problem.n), v=v / np.abs(v).max())
-    if proof.proves(problem):
-        return False, residual, proof
+    columns = np.hstack([problem.A, problem.X1]).T
+    for multipliers in candidates(columns, problem.a, v / np.abs(v).max(), columns.shape[0]):
+        proof = Farkas(y=np.zeros(problem.n), v=multipliers)
+        # Not one that only holds for y >= 0.
+        if proof.proves(problem) and proof.status(problem) is Status.INCONSISTENT:
+            return False, residual, proof
     return True, residual, None

@@ -81,6 +81,7 @@ def test_monotone_problems_need_no_enumeration(seed: int) -> None:
 
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(KINDS))
 @settings(max_examples=60)
+@example(seed=5584, kind="monotone")  # A = 0; the contradiction is one of whole numbers, which a projection rounds
 def test_reduction_is_the_pseudo_inverse_formula(seed: int, kind: str) -> None:
     """MM, qq, rank and u follow from numpy's pseudo-inverse of A."""
     A, X1, X2, X3, a, x4 = random_blocks(seed, kind)

@@ -27,8 +27,8 @@ class NoAdmissibleMotion:
     value: float
 
 
-def no_admissible_motion(problem: FrictionProblem) -> NoAdmissibleMotion | None:
-    """Look for such weights with a linear program (cones cut to four facets), and check what it finds."""
+def no_admissible_motion(problem: FrictionProblem, time_limit: float = 60.0) -> NoAdmissibleMotion | None:
+    """Such weights, checked, from a linear program (cones cut to four facets) of at most so many seconds."""
     if problem.nc == 0 or problem.nc > _LARGEST:
         return None
     from scipy import sparse
@@ -50,6 +50,7 @@ def no_admissible_motion(problem: FrictionProblem) -> NoAdmissibleMotion | None:
         b_ub=np.zeros(4 * problem.nc),
         bounds=[(0.0, 1.0)] * problem.nc,
         method="highs",
+        options={"time_limit": time_limit},
     )
     if program.x is None:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
+from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of
 from lcp.errors import DomainError
 from lcp.method import Method, Request
@@ -127,7 +127,7 @@ class _Search:
         self._start = start
         self._recorder = TraceRecorder(request.trace)
         self._steps: list[Step] = []
-        self._deadline = time.monotonic() + method.time_limit
+        self._deadline = processor_seconds() + method.time_limit
         self._at = self._point(start, w, J)
         self._recorder.add(0, self._at.residual.natural_map)
 
@@ -176,7 +176,7 @@ class _Search:
         merits: deque[float] = deque([self._at.equations.merit], maxlen=self._method.memory)
         marks = [self._at.equations.merit]
         while not self._at.residual.solved(self._request.tolerance):
-            if len(self._steps) >= self._method.max_iterations or time.monotonic() > self._deadline:
+            if len(self._steps) >= self._method.max_iterations or processor_seconds() > self._deadline:
                 return Status.ITERATION_LIMIT
             step = next((found for found in self._candidates(max(merits)) if found is not None), None)
             if step is None:
@@ -206,7 +206,11 @@ class _Search:
         at, problem = self._at, self._problem
         linearised = BoxLCP(at.J, at.w, problem.lo - at.z, problem.hi - at.z)
         zero = np.zeros(problem.n)
-        claim = claim_of(linearised, self._inner, Request(zero, _INNER_TOLERANCE, False))
+        claim = claim_of(
+            linearised,
+            within(self._inner, self._deadline - processor_seconds()),
+            Request(zero, _INNER_TOLERANCE, False),
+        )
         d = np.array(claim.z, dtype=np.float64)
         if d.shape == zero.shape and verified(linearised, d, _INNER_TOLERANCE):
             return d

@@ -12,6 +12,7 @@ from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.box_lemke import BoxLemke
 from lcp.solvers.cascade import Cascade
 from lcp.solvers.clarabel import Clarabel
+from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.cvxpy import CVXPY
 from lcp.solvers.enumeration import Enumeration
@@ -45,6 +46,7 @@ ALL_SOLVERS = (
     ProjectedGaussSeidel,
     APGD,
     NonsmoothNonlinearCG,
+    ConcaveMinimization,
     MinMapNewton,
     FischerNewton,
     InteriorPoint,
@@ -67,6 +69,7 @@ __all__ = [
     "BoxLemke",
     "Cascade",
     "Clarabel",
+    "ConcaveMinimization",
     "CottleDantzig",
     "Enumeration",
     "ExtendedLemke",

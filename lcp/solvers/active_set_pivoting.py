@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lcp.clock import processor_seconds
 from lcp.farkas import Farkas
 from lcp.kernels import codes
 from lcp.method import Method, Request
@@ -88,14 +88,14 @@ class ActiveSetPivoting(Method[LCP]):
         options[k.FREE_OF_UNITS] = problem._noise is None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace)
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         while True:
             code = k.active_set_drive(M, q, start, z0 is not None, options, wf, wi, z, info, 1 if trace else _BUDGET)
             if trace:
                 recorder.add(int(info[k.PIVOTS]), measure(problem, z)[0].natural_map)
             if code != codes.RUNNING:
                 break
-            if time.monotonic() > deadline:
+            if processor_seconds() > deadline:
                 return Claim(z, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
         pivots = int(info[k.PIVOTS])
         status, evidence = STATUS_OF_CODE[code], None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
+from lcp.clock import processor_seconds
 from lcp.method import Method, Request
 from lcp.options import positive, real, whole
 from lcp.polish.active_set_boxed import equilibrating_units
@@ -73,7 +73,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         n, M, q = problem.n, problem._M, problem._q
         lo, hi = bounds_of(problem)
         recorder = TraceRecorder(trace)
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         limit = min(max(1000, 10 * n), 100_000) if self.max_iterations is None else self.max_iterations
         best: Vector = np.clip(np.zeros(n), lo, hi)
         residual = measure(problem, best)[0]
@@ -88,7 +88,7 @@ class BlockPrincipalPivoting(Method[LCP | BoxLCP]):
         least, patience, level = n + 1, backups, 0
         front, seen = _Front(problem), set[int]()
         for iteration in range(1, limit + 1):
-            if time.monotonic() > deadline:
+            if processor_seconds() > deadline:
                 return Claim(best, Status.ITERATION_LIMIT, iteration - 1, "time limit", trace=recorder.trace())
             z = np.where(state < 0, lo, hi)
             inside = state == 0

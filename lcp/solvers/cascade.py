@@ -20,6 +20,7 @@ from lcp.result import Claim
 from lcp.solvers.active_set_pivoting import ActiveSetPivoting
 from lcp.solvers.block_principal_pivoting import BlockPrincipalPivoting
 from lcp.solvers.box_lemke import BoxLemke
+from lcp.solvers.concave_minimization import ConcaveMinimization
 from lcp.solvers.cottle_dantzig import CottleDantzig
 from lcp.solvers.enumeration import Enumeration
 from lcp.solvers.extended_lemke import ExtendedLemke
@@ -41,6 +42,10 @@ _SMALL = 24
 _FEW = 12
 # Unknowns up to which a game's pivots, of n^2 operations each and now and then n^3, are worth waiting for.
 _GAME = 2000
+# Unknowns from which, and share of entries up to which, a dense M is taken as sparse: contacts of many bodies.
+_MANY, _THIN = 600, 0.1
+# Seconds for the search among vertices, which ends by itself only where it finds a solution.
+_SEARCH = 5.0
 # Unknowns up to which pivoting along a box, or in double-double arithmetic, is worth waiting for.
 _EXTENDED = 400
 
@@ -54,7 +59,7 @@ class Cascade(Method[Problem]):
     Parameters
     ----------
     time_limit
-        Seconds after which no further solver is begun.
+        Seconds of the processor for all solvers together; each is given what is left.
     """
 
     time_limit: float = positive(600.0)
@@ -73,11 +78,16 @@ class Cascade(Method[Problem]):
             if proof is not None:
                 detail = f"row {int(np.argmax(proof.y))} has q < 0 and no positive entry"
                 return Claim(np.zeros(problem.n), Status.INFEASIBLE, 0, detail, evidence=proof)
-        return Fallback(*self.line_up(problem), time_limit=self.time_limit)._claim(problem, request)
+        line_up = self.line_up(problem)
+        if isinstance(problem, LCP) and structure(problem).endswith(", thin"):
+            from scipy import sparse
+
+            problem = LCP(sparse.csr_array(problem._M), problem._q, problem._noise)
+        return Fallback(*line_up, time_limit=self.time_limit)._claim(problem, request)
 
 
 def structure(problem: Problem) -> str:
-    """What a look at the data tells: "plain", "game", "resting", "boxed", "sparse ..." or "huge sparse ..."."""
+    """What a look at the data tells: "game", "plain" or "resting" (", thin"), "boxed", "sparse ..." or "huge ..."."""
     if isinstance(problem, MLCP):
         return "plain"
     n = problem.n
@@ -91,10 +101,9 @@ def structure(problem: Problem) -> str:
         return "game"
     if n < _SMALL:
         return "plain"
+    thin = ", thin" if n >= _MANY and np.count_nonzero(problem._M) <= _THIN * n * n else ""
     # Bodies at rest: few rows are violated at z = 0, and few unknowns will be positive.
-    if 8 * int(np.count_nonzero(problem._q < 0.0)) <= n:
-        return "resting"
-    return "plain"
+    return ("resting" if 8 * int(np.count_nonzero(problem._q < 0.0)) <= n else "plain") + thin
 
 
 @functools.cache
@@ -108,15 +117,26 @@ def _solvers(kind: str, n: int) -> tuple[Any, ...]:
         "boxed regular": (BlockPrincipalPivoting(), CottleDantzig()),
         "sparse regular": (BlockPrincipalPivoting(), Refined(InteriorPoint()), FischerNewton()),
         "sparse irregular": (FischerNewton(),),
-    }[kind.removeprefix("huge ").removesuffix(", boxed")]
+    }[kind.removeprefix("huge ").removesuffix(", boxed").removesuffix(", thin")]
     if kind.startswith("huge "):
         return (*before, Feasibility())
+    if kind.endswith(", thin"):
+        # Of contacts of many bodies Lemke's path is short, or too long to wait for.
+        before = (
+            *before,
+            Lemke(restarts=0, time_limit=5.0),
+            FischerNewton(time_limit=15.0),
+            Refined(InteriorPoint(time_limit=30.0)),
+        )
     if "boxed" in kind and n <= _EXTENDED:
-        before = (*before, BoxLemke(time_limit=60.0))
+        # The path that ends always may be long; chance is quicker from n of about 100 on.
+        search = (ConcaveMinimization(time_limit=_SEARCH),)
+        before = (*before, BoxLemke(time_limit=1.0), *search, BoxLemke(time_limit=60.0))
     last: tuple[Any, ...] = (
         *((ExtendedLemke(),) if n <= _EXTENDED else ()),
         Regularized(Lemke(restarts=1), plain_first=False),
-        # Outside every class nothing is proven; what Newton's methods find is as good as any other answer.
+        # Outside every class nothing is proven; what chance or Newton's methods find is as good as any other answer.
+        *((ConcaveMinimization(time_limit=_SEARCH),) if n <= _EXTENDED and "boxed" not in kind else ()),
         FischerNewton(time_limit=10.0),
         MinMapNewton(time_limit=10.0),
     )

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.clock import processor_seconds
 from lcp.kernels import codes
 from lcp.method import Method, Request
 from lcp.options import positive, whole
@@ -133,7 +133,7 @@ class _Search:
         self.direction = np.empty(2 * n + 1)
         self.limit = max(1000, 100 * n) if options.max_pivots is None else options.max_pivots
         self.restarts = options.restarts
-        self.deadline = time.monotonic() + options.time_limit
+        self.deadline = processor_seconds() + options.time_limit
         self.best, self.rank = np.zeros(n), (True, math.inf, math.inf)
         self.spent = 0
         self.rounded = 0
@@ -158,7 +158,7 @@ class _Search:
                 ray, ray_trust = self.ray(), attempt.trust
             if self.rounded >= _ENOUGH:
                 return self.claim(Status.STALLED, "solved in 32 digits; rounded to float64, z does not hold its rows")
-            if self.spent >= self.limit or time.monotonic() > self.deadline:
+            if self.spent >= self.limit or processor_seconds() > self.deadline:
                 return self.claim(Status.ITERATION_LIMIT, detail)
         if ray is not None:
             return self.claim(Status.RAY_TERMINATION, detail, ray)
@@ -196,7 +196,7 @@ class _Search:
                 portion,
             )
             self.recorder.add(self.spent + int(info[k.PIVOTS]), k.artificial_value(self.wf, self.wi, n))
-            if code != codes.RUNNING or time.monotonic() > self.deadline:
+            if code != codes.RUNNING or processor_seconds() > self.deadline:
                 break
         self.spent += int(info[k.PIVOTS])
         return int(code)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from lcp.dispatch import claim_of
+from lcp.clock import processor_seconds, within
+from lcp.dispatch import claim_of, nearest_zero
 from lcp.errors import ProblemError
 from lcp.judge import verdict
 from lcp.method import Method, Request
 from lcp.options import check_positive, check_solver
-from lcp.residuals import Problem
+from lcp.residuals import Problem, measure
 from lcp.result import Attempt, Claim
 from lcp.status import Status
 from lcp.traits import Traits
@@ -33,7 +33,8 @@ class Fallback(Method[Problem]):
     *solvers
         One or more solver objects.
     time_limit
-        Seconds after which no further solver is begun.
+        Seconds of the processor for all solvers together; each is given what is left, where that is less than its own
+        limit.
     """
 
     solvers: tuple[Any, ...]
@@ -51,12 +52,12 @@ class Fallback(Method[Problem]):
         check_positive(self, "time_limit")
 
     def _claim(self, problem: Problem, request: Request) -> Claim:
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         attempts: list[Attempt] = []
         spent = 0
         kept: Claim | None = None
         for solver in self.solvers:
-            claim = claim_of(problem, solver, request)
+            claim = claim_of(problem, within(solver, deadline - processor_seconds()), request)
             status, residual, z, _ = verdict(problem, solver, claim, request.tolerance)
             spent += claim.iterations
             attempts.extend(claim.attempts or (Attempt(solver, status, claim.iterations, residual, claim.detail),))
@@ -64,7 +65,10 @@ class Fallback(Method[Problem]):
             if done or kept is None or kept.status is Status.UNSUITABLE:
                 by = solver if claim.solver is None else claim.solver
                 kept = Claim(z, status, 0, claim.detail, claim.evidence, claim.regularization, claim.trace, (), by)
-            if done or time.monotonic() > deadline:
+            if done or processor_seconds() > deadline:
+                break
+            if status is Status.NOT_FINITE and not measure(problem, nearest_zero(problem))[0].finite:
+                kept = replace(kept, detail=f"{kept.detail}; numbers beyond double precision".removeprefix("; "))
                 break
         assert kept is not None
         return replace(kept, iterations=spent, attempts=tuple(attempts))

@@ -10,7 +10,7 @@ import numpy as np
 from lcp.farkas import infeasibility_proof
 from lcp.judge import unknowns
 from lcp.method import Method, Request
-from lcp.options import whole
+from lcp.options import positive, whole
 from lcp.residuals import Problem
 from lcp.result import Claim
 from lcp.status import Status
@@ -28,6 +28,8 @@ class Feasibility(Method[Problem]):
     ----------
     max_n
         Pairs beyond which it is not tried.
+    time_limit
+        Seconds for the linear program, by the clock of its solver.
 
     References
     ----------
@@ -35,6 +37,7 @@ class Feasibility(Method[Problem]):
     """
 
     max_n: int = whole(3000)
+    time_limit: float = positive(60.0)
 
     traits: ClassVar[Traits] = Traits.MIXED | Traits.BOXED
 
@@ -43,7 +46,7 @@ class Feasibility(Method[Problem]):
         zero = np.zeros(unknowns(problem))
         if problem.n > self.max_n:
             return Claim(zero, Status.UNSUITABLE, 0, f"n = {problem.n} exceeds max_n = {self.max_n} of the proof")
-        proof = infeasibility_proof(problem)
+        proof = infeasibility_proof(problem, self.time_limit)
         if proof is None:
             return Claim(zero, Status.UNSUITABLE, 0, "not proved infeasible")
         return Claim(zero, proof.status(problem), 0, "linear program", evidence=proof)

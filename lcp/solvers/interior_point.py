@@ -83,7 +83,9 @@ class InteriorPoint(NewtonMethod):
                 return progress.limit()
             if progress.any_solution():
                 return progress.claim(Status.SOLVED)
-            proof = infeasibility_proof(problem) if distance == _STARTS[0] and problem.n <= _PROOF_SIZE else None
+            proof = None
+            if distance == _STARTS[0] and problem.n <= _PROOF_SIZE:
+                proof = infeasibility_proof(problem, min(60.0, self.time_limit))
             if proof is not None:
                 return progress.claim(proof.status(problem), "the iterates diverged", evidence=proof)
         return progress.claim(status, "the path could not be followed further")

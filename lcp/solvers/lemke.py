@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from dataclasses import dataclass
 from types import ModuleType
 from typing import ClassVar
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import checked_vector
+from lcp.clock import processor_seconds
 from lcp.errors import ProblemError
 from lcp.kernels import codes
 from lcp.method import Method, Request
@@ -132,14 +132,14 @@ class Lemke(Method[LCP | MLCP]):
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace, "artificial variable") if trace else None
         budget = 1 if trace else _BUDGET
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         while True:
             code = k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget)
             if recorder is not None and info[k.STAGE] == k.PIVOTING:
                 recorder.add(int(info[k.PIVOTS]), k.artificial_value(wf, wi, n))
             if code != codes.RUNNING:
                 break
-            if time.monotonic() > deadline:
+            if processor_seconds() > deadline:
                 # The iterate of an unfinished path is no candidate for a solution.
                 return Claim(np.zeros(n), Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit")
         pivots, used, restarts, _, _, _, _, spent = info.tolist()

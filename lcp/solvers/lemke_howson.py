@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
+from lcp.clock import processor_seconds
 from lcp.errors import ProblemError
 from lcp.method import Method, Request
 from lcp.options import positive, whole
@@ -67,7 +67,7 @@ class LemkeHowson(Method[LCP]):
 
     def _claim(self, problem: LCP, request: Request) -> Claim:
         """Follow the path of one label after another until a verified solution, or a limit."""
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         n = problem.n
         recorder = TraceRecorder(request.trace)
         best: Vector = np.zeros(n)
@@ -102,7 +102,7 @@ class LemkeHowson(Method[LCP]):
                         return Claim(better, Status.SOLVED, spent, detail, trace=recorder.trace())
                 ended = Status.STALLED
             status = ended if number == 0 else status
-            if spent >= limit or time.monotonic() > deadline:
+            if spent >= limit or processor_seconds() > deadline:
                 return Claim(best, Status.ITERATION_LIMIT, spent, detail, trace=recorder.trace())
         return Claim(best, status, spent, detail, trace=recorder.trace())
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import numbers
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
 from lcp.method import Method, Request
@@ -80,17 +80,17 @@ class Regularized(Method[LCP]):
         scale = size if size > 0.0 else 1.0
         shifts = [0.0] if self.plain_first else []
         shifts += [10.0**e * scale for e in self.exponents]
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         spent = 0
         best: Claim | None = None
         least = math.inf
         for tried, shift in enumerate(shifts):
-            if best is not None and time.monotonic() > deadline:
+            if best is not None and processor_seconds() > deadline:
                 # What the plain problem was proved to be stays so.
                 status = best.status if best.evidence is not None else Status.ITERATION_LIMIT
                 detail = f"time limit; no answer under {tried} of {len(shifts)} shifts"
                 return replace(best, status=status, iterations=spent, detail=detail, attempts=())
-            claim = claim_of(_shifted(problem, shift), self.inner, request)
+            claim = claim_of(_shifted(problem, shift), within(self.inner, deadline - processor_seconds()), request)
             spent += claim.iterations
             answer = self._verified(problem, claim, shift, request.tolerance)
             if answer is not None:

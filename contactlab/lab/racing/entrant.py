@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from contactlab.lab.errors import RaceError
 from contactlab.lab.racing.kinds import Kind, league_of
 from contactlab.lab.racing.peers import ALL_PEERS, installed
 from contactlab.lab.racing.specification import known_solvers, solver_from, split_list
+from lcp.options import with_fields
 
 OURS, PEER, OWN = "contactlab", "peer", "own"
 
@@ -123,14 +123,6 @@ def limited(solver: Any, seconds: float) -> Any:
             if inner != value:
                 changed[field.name] = inner
     return with_fields(solver, changed) if changed else solver
-
-
-def with_fields(solver: Any, values: Mapping[str, Any]) -> Any:
-    """A copy with other values in these fields. Not `dataclasses.replace`: constructors may take other arguments."""
-    changed = copy.copy(solver)
-    for name, value in values.items():
-        object.__setattr__(changed, name, value)
-    return changed
 
 
 def _entrant(solver: Any, text: str) -> Entrant:

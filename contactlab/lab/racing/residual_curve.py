@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contactlab.lab.racing.entrant import Entrant, entrant_of, limited, with_fields
+from contactlab.lab.racing.entrant import Entrant, entrant_of, limited
 from contactlab.lab.racing.kinds import kind_of, size_of
 from contactlab.lab.racing.problem_files import read_problem
 from contactlab.lab.racing.row import Row
 from contactlab.lab.racing.trial import measured, timed, warm_up
 from contactlab.lab.sweeps import sweep
+from lcp.options import with_fields
 
 #: Tolerances that a solver without a budget of iterations is asked for, one after the other.
 TOLERANCES = tuple(10.0**-k for k in range(1, 13))

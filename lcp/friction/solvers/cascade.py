@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from lcp.arrays import Vector
+from lcp.clock import processor_seconds
 from lcp.friction.blocks import scaled
 from lcp.friction.infeasibility import no_admissible_motion
 from lcp.friction.problem import FrictionProblem
-from lcp.friction.residuals import measure
+from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE, measure
 from lcp.friction.result import FrictionAttempt, FrictionClaim
 from lcp.friction.solvers.admm import ADMM
 from lcp.friction.solvers.alart_curnier import AlartCurnier
@@ -34,6 +34,8 @@ _WEIGHTS = (1e-4, 1e-6, 1e-9)
 _STEPS = 8
 # Steps in a row without gain that are put up with.
 _WORSE = 2
+# Tolerance from which on sweeps alone are the quickest way there, and no polish is asked for; sweeps then, and else.
+_ROUGH, _ROUGH_SWEEPS, _SWEEPS = 1e-6, 3000, 100
 # Error at which nothing is left to gain.
 _ROUNDING = 1e-15
 
@@ -43,25 +45,29 @@ class FrictionCascade(FrictionMethod):
     """A burst of `NSGS`, then `ProximalPoint` from where it ended, then from zero, then both for longer, then `ADMM`.
 
     Block Gauss-Seidel finds out cheaply which contacts are open, stick and slide, Newton's method does the digits. The
-    answer is polished: Newton on the equations of its modes, to rounding. The first verified answer ends it;
+    answer is polished: Newton on the equations of its modes, to rounding. Where the tolerance is 1e-6 or more the burst
+    goes on for thousands of sweeps, and nothing is polished. The first verified answer ends it;
     ``Result.attempts`` lists each attempt. After two failures a linear program looks for a proof that no forces in the
     cones keep the contacts from penetrating (`lcp.friction.infeasibility`).
 
     Parameters
     ----------
     time_limit
-        Seconds for all attempts together.
+        Seconds of the processor for all attempts together.
     """
 
     time_limit: float = positive(300.0)
 
     traits: ClassVar[Traits] = Traits.CONE | Traits.WARM_START | Traits.SPARSE
 
-    def line_up(self, problem: FrictionProblem) -> tuple[tuple[Any, bool], ...]:
+    def line_up(
+        self, problem: FrictionProblem, tolerance: float = DEFAULT_FRICTION_TOLERANCE
+    ) -> tuple[tuple[Any, bool], ...]:
         """The solvers that would be tried, in order, and whether each starts where the best so far has ended."""
         del problem
+        sweeps, share = (_ROUGH_SWEEPS, 0.1) if tolerance >= _ROUGH else (_SWEEPS, 0.02)
         return (
-            (NSGS(max_iterations=100, time_limit=0.02 * self.time_limit), True),
+            (NSGS(max_iterations=sweeps, time_limit=share * self.time_limit), True),
             (ProximalPoint(alpha=1e-2, max_iterations=400), True),
             (ProximalPoint(alpha=1.0, max_iterations=1_000), False),
             (NSGS(max_iterations=10_000, time_limit=0.1 * self.time_limit), True),
@@ -73,13 +79,13 @@ class FrictionCascade(FrictionMethod):
 
     def _claim(self, problem: FrictionProblem, request: Request) -> FrictionClaim:
         z0, tolerance, trace = request
-        deadline = time.monotonic() + self.time_limit
+        deadline = processor_seconds() + self.time_limit
         attempts: list[FrictionAttempt] = []
         best: FrictionClaim | None = None
         best_error, spent, by = np.inf, 0, None
         start = z0
-        for solver, goes_on in self.line_up(problem):
-            left = deadline - time.monotonic()
+        for solver, goes_on in self.line_up(problem, tolerance):
+            left = deadline - processor_seconds()
             if left <= 0.0:
                 break
             solver = replace(solver, time_limit=min(left, solver.time_limit))
@@ -94,7 +100,7 @@ class FrictionCascade(FrictionMethod):
             if attempt.status is Status.SOLVED:
                 break
             if len(attempts) == _BEFORE_PROOF:
-                proof = no_admissible_motion(problem)
+                proof = no_admissible_motion(problem, max(1e-3, deadline - processor_seconds()))
                 if proof is not None:
                     return FrictionClaim(
                         best.r,
@@ -108,7 +114,7 @@ class FrictionCascade(FrictionMethod):
                     )
         assert best is not None
         r, status = best.r, attempts[-1].status
-        if status is Status.SOLVED:
+        if status is Status.SOLVED and tolerance < _ROUGH:
             r = _polished(problem, r)
         return FrictionClaim(
             r, status, spent, best.detail, best.evidence, best.trace, attempts=tuple(attempts), solver=by

@@ -11,12 +11,11 @@ Variables are numbered x_0 .. x_{n-1}, v_0 .. v_{n-1}, t.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
+from lcp.clock import processor_seconds
 from lcp.solvers.shared.scaled_box import BETWEEN, LOWER, UPPER, ScaledBox, States
 from lcp.status import Status
 from lcp.trace import TraceRecorder
@@ -86,7 +85,7 @@ class ComplementaryPath:
                 return Status.SOLVED
             if leaving < 0:
                 return Status.RAY_TERMINATION
-            if self.pivots >= self.limit or time.monotonic() > self.deadline:
+            if self.pivots >= self.limit or processor_seconds() > self.deadline:
                 return Status.ITERATION_LIMIT
             entering, rising = self.complement(leaving)
 

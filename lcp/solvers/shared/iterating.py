@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
@@ -11,6 +10,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
+from lcp.clock import processor_seconds
 from lcp.method import Method, Request
 from lcp.problem import LCP
 from lcp.residuals import measure
@@ -85,7 +85,7 @@ def _iterate(
     _, tolerance, trace = request
     max_iterations = limits.max_iterations
     recorder = TraceRecorder(trace)
-    deadline = time.monotonic() + limits.time_limit
+    deadline = processor_seconds() + limits.time_limit
     portion = max(1, _PORTION // max(1, work))
     iteration, target = 0, 0
     best, best_merit, best_at = z.copy(), np.inf, 0
@@ -112,7 +112,7 @@ def _iterate(
         if iteration >= max_iterations:
             break
         target = iteration + 1 if trace else min(max_iterations, next_check(iteration, work, limits.check_interval))
-        while iteration < target and time.monotonic() <= deadline:
+        while iteration < target and processor_seconds() <= deadline:
             count = min(portion, target - iteration)
             advance(z, count)
             iteration += count

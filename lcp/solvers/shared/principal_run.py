@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
+from lcp.clock import processor_seconds
 from lcp.farkas import Farkas
 from lcp.method import Request
 from lcp.problem import LCP, kernel_arrays
@@ -30,7 +29,7 @@ class PrincipalRun:
         self.problem = problem
         self.tolerance = request.tolerance
         self.recorder = TraceRecorder(request.trace)
-        self.deadline = time.monotonic() + time_limit
+        self.deadline = processor_seconds() + time_limit
         M, self.q = kernel_arrays(problem) if isinstance(problem, LCP) else (problem._M, problem._q)
         self.M: NDArray[np.float64] = M
         # Writable copies: read-only arrays are another type to the kernels.
@@ -54,7 +53,7 @@ class PrincipalRun:
 
     def late(self) -> bool:
         """Whether the time is up."""
-        return time.monotonic() > self.deadline
+        return processor_seconds() > self.deadline
 
     def choose(self, start: Vector | None) -> None:
         """The basis of a start: unknowns between their bounds, and always those without bounds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector, row_sizes
 from lcp.box import BoxLCP, bounds_of
+from lcp.clock import processor_seconds
 from lcp.method import Method, Request
 from lcp.problem import LCP
 from lcp.residuals import measure
@@ -56,7 +56,7 @@ class Progress:
             self.z = np.clip(np.zeros(self.problem.n), *bounds_of(self.problem))
         self._unseen = np.flatnonzero(row_sizes(self.problem._M.T) == 0.0)
         self._recorder = TraceRecorder(self.trace)
-        self._deadline = time.monotonic() + self.time_limit
+        self._deadline = processor_seconds() + self.time_limit
 
     def done(self) -> bool:
         """Whether to stop: a candidate solves, and is accurate or has had time to become so.
@@ -119,7 +119,7 @@ class Progress:
     @property
     def exhausted(self) -> bool:
         """Whether a limit is reached."""
-        return self.iterations >= self.max_iterations or time.monotonic() > self._deadline
+        return self.iterations >= self.max_iterations or processor_seconds() > self._deadline
 
     def limit(self, detail: str = "") -> Claim:
         """The claim after a limit."""

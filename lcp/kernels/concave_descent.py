@@ -1,0 +1,188 @@
+"""Vertices of {z >= 0, M z + q >= 0}, downhill in the sum of min(z_i, w_i), with random pivots where none leads down.
+
+The dictionary of n rows, in (z, w, t), is basic = x + T nonbasic; variables are numbered w (0 .. n - 1), z (n ..), t.
+While t > 0 it is t that goes downhill. The sum is concave: where its slope along an edge is negative, it falls to the
+edge's end at least at that slope.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lcp.kernels import Floats, Ints, kernel
+from lcp.kernels.codes import RAY, RUNNING, SOLVED
+
+# Places in the vector of information: state of the generator, pivots, vertices from which no edge led down.
+SEED: Final = 0
+PIVOTS: Final = 1
+MINIMA: Final = 2
+INFO_SIZE: Final = 3
+
+# In scaled units: entries that do not block, slopes that do not fall, values that are zero.
+_BLOCKS: Final = 1e-9
+_FALLS: Final = -1e-9
+_ZERO: Final = 1e-11
+# Random pivots after a vertex from which no edge leads down: 1 to so many.
+_KICK: Final = 12
+
+
+@kernel(inner=True)
+def draw(info: Ints) -> float:
+    """A number in (0, 1): S. K. Park and K. W. Miller, Communications of the ACM 31 (1988), with their later factor."""
+    info[SEED] = (info[SEED] * 48271) % 2147483647
+    return info[SEED] / 2147483647.0
+
+
+@kernel(inner=True)
+def first_to_block(T: Floats, x: Floats, c: int, last: int) -> int:
+    """The row that blocks nonbasic variable c first, of ties row ``last`` or the one of the largest entry; -1: none."""
+    best = 0.0
+    r = -1
+    for i in range(x.shape[0]):
+        if T[i, c] < -_BLOCKS:
+            ratio = x[i] / -T[i, c]
+            tied = r >= 0 and ratio <= best + _ZERO
+            if r < 0 or ratio < best - _ZERO or (tied and r != last and (i == last or T[i, c] < T[r, c])):
+                best = ratio if r < 0 else min(best, ratio)
+                r = i
+    return r
+
+
+@kernel(inner=True)
+def swap(T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, r: int, c: int) -> None:
+    """Exchange the basic variable of row r with nonbasic variable c."""
+    n, width = T.shape
+    step = -x[r] / T[r, c]
+    inverse = 1.0 / T[r, c]
+    for j in range(width):
+        T[r, j] *= -inverse
+    T[r, c] = inverse
+    for i in range(n):
+        factor = T[i, c]
+        if i == r or factor == 0.0:
+            continue
+        x[i] += factor * step
+        if abs(x[i]) < 0.01 * _ZERO:
+            x[i] = 0.0
+        T[i, c] = 0.0
+        for j in range(width):
+            T[i, j] += factor * T[r, j]
+    x[r] = step
+    leaving = basis[r]
+    basis[r] = outside[c]
+    outside[c] = leaving
+    place[basis[r]] = r
+    place[leaving] = -1
+
+
+@kernel(inner=True)
+def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> int:
+    """Slopes along the edges, of t while it is basic, then of the sum; returns how many pairs are not complementary."""
+    n, width = T.shape
+    for c in range(width):
+        slope[c] = 0.0
+    if place[2 * n] >= 0:
+        for c in range(width):
+            slope[c] = T[place[2 * n], c]
+        return n
+    wrong = 0
+    for i in range(n):
+        a, b = place[i], place[n + i]
+        if a < 0 or b < 0:
+            continue
+        if min(x[a], x[b]) > _ZERO:
+            wrong += 1
+        smaller = a if x[a] < x[b] else b
+        for c in range(width):
+            slope[c] += T[smaller, c]
+    for c in range(width):
+        v = outside[c]
+        if v < 2 * n and place[(v + n) % (2 * n)] >= 0:
+            slope[c] += 1.0
+    return wrong
+
+
+@kernel
+def form_dictionary(
+    M: Floats, q: Floats, T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, wanted: Ints
+) -> bool:
+    """The dictionary of the basic variables marked in ``wanted`` (2 n + 1,), from the data; False where singular."""
+    n = q.shape[0]
+    for i in range(n):
+        basis[i] = i
+        outside[i] = n + i
+        x[i] = q[i]
+        for j in range(n):
+            T[i, j] = M[i, j]
+        T[i, n] = 1.0
+    outside[n] = 2 * n
+    for c in range(n + 1):
+        if not wanted[outside[c]]:
+            continue
+        r = -1
+        largest = 1e-12
+        for i in range(n):
+            if not wanted[basis[i]] and abs(T[i, c]) > largest:
+                largest = abs(T[i, c])
+                r = i
+        if r < 0:
+            return False
+        swap(T, x, basis, outside, place, r, c)
+    for i in range(n):
+        x[i] = max(x[i], 0.0)
+    return True
+
+
+@kernel
+def concave_descent(
+    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, slope: Floats, info: Ints, budget: int, kick: bool
+) -> int:
+    """At most about ``budget`` pivots, a kick first if asked for; SOLVED at a vertex with all pairs complementary.
+
+    RAY: t falls no further and is not zero.
+    """
+    n, width = T.shape
+    for v in range(2 * n + 1):
+        place[v] = -1
+    for i in range(n):
+        place[basis[i]] = i
+    end = info[PIVOTS] + budget
+    still = 0
+    while info[PIVOTS] < end:
+        wrong = slopes(T, x, outside, place, slope)
+        if wrong == 0 and not kick:
+            return SOLVED
+        entering = -1
+        steepest = _FALLS
+        for c in range(width):
+            if outside[c] == 2 * n:
+                continue
+            # Where ties hold the path in place, chance leads out of a cycle.
+            size = slope[c] * (0.1 + draw(info)) if still > 0 else slope[c]
+            if size < steepest:
+                steepest = size
+                entering = c
+        first = place[2 * n] >= 0
+        if entering < 0 and first:
+            return RAY
+        r = -1
+        if entering >= 0 and not kick:
+            r = first_to_block(T, x, entering, place[2 * n])
+        if r >= 0 and (first or still <= n):
+            still = still + 1 if x[r] <= _ZERO else 0
+            swap(T, x, basis, outside, place, r, entering)
+            info[PIVOTS] += 1
+            continue
+        if first:
+            return RAY
+        kick = False
+        still = 0
+        info[MINIMA] += 1
+        for _ in range(1 + int(_KICK * draw(info))):
+            c = int(width * draw(info))
+            info[PIVOTS] += 1
+            if outside[c] < 2 * n:
+                r = first_to_block(T, x, c, -1)
+                if r >= 0:
+                    swap(T, x, basis, outside, place, r, c)
+    return RUNNING

@@ -102,9 +102,11 @@ def stacked_boxes(count: int) -> tuple[Body, ...]:
     return tuple(Body("box", (0.1, 0.1, 0.1), 1.0, (0, 0, 0.1 + 0.2 * i, 1, 0, 0, 0)) for i in range(count))
 
 
-def dropped(kind: str, size: Numbers, count: int, columns: int, pitch: float, tilt: float) -> tuple[Body, ...]:
+def dropped(
+    kind: str, size: Numbers, count: int, columns: int, pitch: float, tilt: float, seed: int | None = None
+) -> tuple[Body, ...]:
     """Bodies in layers of columns x columns, tilted at random, the lowest just above the floor."""
-    random = np.random.default_rng(count)
+    random = np.random.default_rng(count if seed is None else seed)
     bodies = []
     for i in range(count):
         layer, place = divmod(i, columns * columns)
@@ -113,6 +115,29 @@ def dropped(kind: str, size: Numbers, count: int, columns: int, pitch: float, ti
         start = (x + 0.01 * random.normal(), y + 0.01 * random.normal(), pitch * (layer + 0.6), *turn)
         bodies.append(Body(kind, size, 1.0, tuple(float(value) for value in start)))
     return tuple(bodies)
+
+
+def pile(kind: str, count: int, seed: int) -> Scene:
+    """Spheres or boxes that fall into a bin and settle there; 0.2 m wide, 1 kg."""
+    columns = round((count if kind == "spheres" else count / 2.0) ** (1.0 / 3.0))
+    if kind == "spheres":
+        bodies = dropped("sphere", (0.1,), count, columns, 0.24, 0.0, seed)
+        return Scene(f"{count} spheres", 400, bodies, bin_walls(0.12 * columns + 0.03))
+    bodies = dropped("box", (0.1, 0.1, 0.1), count, columns, 0.27, 0.1, seed)
+    return Scene(f"{count} boxes", 300, bodies, bin_walls(0.135 * columns + 0.045))
+
+
+def tower(planks: int, seed: int) -> Scene:
+    """Layers of three planks, crosswise, each put down with an error of 0.1 mm."""
+    random = np.random.default_rng(seed)
+    size, bodies = (0.25, 0.04, 0.025), []
+    for i in range(planks):
+        layer, place = divmod(i, 3)
+        x, y = (0.0, 0.2 * (place - 1)) if layer % 2 == 0 else (0.2 * (place - 1), 0.0)
+        turn = (1.0, 0.0, 0.0, 0.0) if layer % 2 == 0 else unit(np.array([1.0, 0.0, 0.0, 1.0]))
+        at = np.array([x, y, 0.025 + 0.05 * layer]) + 1e-4 * random.normal(size=3) * [1.0, 1.0, 0.0]
+        bodies.append(Body("box", size, 1.0, (*(float(value) for value in at), *turn)))
+    return Scene(f"tower of {planks}", 100, tuple(bodies), mu=0.8)
 
 
 def stance(_: float) -> Array:

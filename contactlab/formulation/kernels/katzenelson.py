@@ -13,11 +13,19 @@ from typing import Final, NamedTuple
 
 from contactlab.formulation.kernels.active_set import soft_force
 from contactlab.formulation.kernels.contact_modes import ALONG, BETWEEN, OPEN, STICK
-from contactlab.formulation.kernels.contact_response import THREE, Polygon, fill_slope, force_of, mode_of, place_rates
+from contactlab.formulation.kernels.contact_response import (
+    THREE,
+    Polygon,
+    fill_slope,
+    force_of,
+    mode_of,
+    place_rates,
+    tangential_response,
+)
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
 from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import Search
+from contactlab.formulation.kernels.search import Search, recover_velocity
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -133,6 +141,30 @@ def begin(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, before
 
 
 @kernel(inner=True)
+def begin_near(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> None:
+    """Fill the shift at which forces near those in the search, with their rates, are those at eps."""
+    contacts = search.contacts
+    for c in range(rows.nc):
+        p = contacts.p[c]
+        s = contacts.s[c]
+        soft = tangential_response(rows, polygon, contacts, c)
+        x = p[0] - (s[0] + rows.gamma[c] * p[0]) / contacts.own[c]
+        y = p[1] - s[1] / soft
+        z = p[2] - s[2] / soft
+        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
+        force_of(polygon, rows.mu[c], contacts.mode[c], x, y, z, p)
+        shifted.shift[c, 0] = x
+        shifted.shift[c, 1] = y
+        shifted.shift[c, 2] = z
+    recover_velocity(rows, polygon, search)
+    for c in range(rows.nc):
+        s = contacts.s[c]
+        shifted.shift[c, 0] += s[0] / (rows.gamma[c] + eps)
+        shifted.shift[c, 1] += s[1] / eps
+        shifted.shift[c, 2] += s[2] / eps
+
+
+@kernel(inner=True)
 def line(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> bool:
     """Fill the points and velocities of the modes in the search; False where their system has no factors."""
     contacts, v, moving = search.contacts, search.v, shifted.v
@@ -219,15 +251,12 @@ def change_mode(
 
 
 @kernel(inner=True)
-def follow_line(
-    rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, before: float, eps: float, most: int
-) -> int:
-    """From forces of contacts that give way by ``before``, in the search, to modes at eps.
+def follow_line(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
+    """From the modes in the search and the shift that they begin with to modes at eps, without any.
 
     Returns the systems solved, negative where it does not get there.
     """
     n = search.shift
-    begin(rows, polygon, search, shifted, before, eps)
     t = 1.0
     way = -1.0
     changing = 0
@@ -243,6 +272,9 @@ def follow_line(
         if changing < 0:
             return -solved
         t += way * far
+        # Beyond its beginning a line wanders, and was never seen to come back.
+        if t > 1.0:
+            return -solved
         facet(polygon, rows.mu[changing], search.contacts.mode[changing], which, n)
         if not change_mode(rows, polygon, search, shifted, changing, t, n):
             return -solved

@@ -34,8 +34,9 @@ from contactlab.formulation.kernels.search import (
     search_own,
     take_forces,
 )
-from contactlab.formulation.kernels.selection import SHRINK, STEPS, along_branch, end_of_branch, select
+from contactlab.formulation.kernels.selection import SHRINK, SMALL, STEPS, along_branch, end_of_branch, select
 from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.formulation.kernels.unselected import TURNS, any_forces
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
@@ -50,8 +51,13 @@ FLOOR: Final = 1e-2
 SELECTED: Final = 0.3
 # And of exact cones, whose solvers come no nearer.
 ALL: Final = 1.0
+# Of other forces than those selected: a solver comes no nearer where gaps contradict one another, in far more time.
+OTHERS: Final = 0.95
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
+# Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
+POINTS: Final = 20
+FEW_POINTS: Final = 6
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
 KEPT: Final = 1e-5
 # From the end of the branch to where it is followed closer.
@@ -61,13 +67,15 @@ CLOSER: Final = 1e-3
 BRANCH: Final = 0
 CLOSE: Final = 1
 SOFTER: Final = (10.0, 1e4, 1e5, 1.0)
-ATTEMPTS: Final = 2 + 2 * len(SOFTER)
+# And in the end any that solve the problem.
+ANY: Final = 2 + 2 * len(SOFTER)
+ATTEMPTS: Final = ANY + TURNS
 
 
 @kernel
 def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
-    later = max(path_floats(nc, nr), approach_floats(nc, nv))
+    later = path_floats(nc, nr) + approach_floats(nc, nv)
     return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
 
 
@@ -129,17 +137,25 @@ def contact_forces(
     shifted = lay_out_shifted(nc, nv, wf[at:])
     memory = wf[at + shifted_floats(nc, nv) :]
     solved = 0
+    many = selected and nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
     eps = end_of_branch(search) if selected else 0.0
     if attempt == BRANCH:
         if warm:
             take_forces(rows, polygon, search, z0)
         if selected:
             solved = select(rows, polygon, search, shifted, warm, z0)
-    elif attempt == CLOSE:
+    elif attempt == CLOSE and not many:
         solved = go_closer(rows, polygon, search, shifted, eps)
         eps *= CLOSER
     elif polygon.r == 0 or polygon.exact or search.joined.p.shape[0] > 0:
         return 0
+    elif attempt >= ANY:
+        at += shifted_floats(nc, nv) + path_floats(nc, rows.nr)
+        path = lay_out_path(polygon, search, memory)
+        near = lay_out_approach(nc, nv, wf[at:])
+        solved = any_forces(rows, polygon, search, shifted, path, near, attempt - ANY, warm, z0)
+        give_forces(rows, polygon, search, z)
+        return -1 - solved if solved > 0 else 0
     elif attempt % 2 == 0:
         path = lay_out_path(polygon, search, memory)
         solved = select_by_path(rows, polygon, search, path, shifted, SOFTER[attempt // 2 - 1])
@@ -173,16 +189,18 @@ def contact_forces(
             if eps > SOFT * search.contacts.own[c]:
                 eps = 0.0
     formed = 0
-    if attempt <= CLOSE:
-        formed = harden(rows, polygon, search, eps)
+    if many:
+        formed = harden_or_keep(rows, polygon, search, shifted, eps, FEW_POINTS)
+    elif attempt <= CLOSE:
+        formed = harden(rows, polygon, search, eps, POINTS)
     else:
-        formed = harden_or_keep(rows, polygon, search, shifted, eps)
+        formed = harden_or_keep(rows, polygon, search, shifted, eps, POINTS)
     give_forces(rows, polygon, search, z)
     return sign * (1 + solved + formed)
 
 
 @kernel(inner=True)
-def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float) -> int:
+def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
     """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
     contacts = search.contacts
     copy_rows(contacts.p, shifted.fixed)
@@ -191,7 +209,7 @@ def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifte
     copy_rows(shifted.fixed, contacts.p)
     for c in range(rows.nc):
         contacts.mode[c] = search.before[c]
-    formed = harden(rows, polygon, search, eps)
+    formed = harden(rows, polygon, search, eps, most)
     copy_rows(contacts.p, shifted.moving)
     recover_velocity(rows, polygon, search)
     _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
@@ -353,7 +371,7 @@ def propose(
     share = (ALL if exact else SELECTED) if selected else FLOOR
     found = 0
     for attempt in range(ATTEMPTS if selected else 1):
-        if attempt % 2 == 1 and found == 0:
+        if attempt < ANY and attempt % 2 == 1 and found == 0:
             continue
         keep = keep and attempt == BRANCH
         found = contact_forces(rows, starts, selected, warm, attempt, keep, exact, z0, wf, wi, z)
@@ -362,7 +380,7 @@ def propose(
         if found == 1 and keep:
             return found
         judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
-        if is_solved(measures, share * tolerance):
+        if is_solved(measures, max(share, OTHERS if found < 0 else 0.0) * tolerance):
             return found
     return 0
 

@@ -34,8 +34,7 @@ from lcp.kernels import kernel
 # How stiff a contact is against its own response, where each has its own; compliance of rows of joints likewise.
 STIFFNESS: Final = 1e7
 JOINT_COMPLIANCE: Final = 1e-9
-# Points at most, and the misfit in parts of the speeds that ends them.
-POINTS: Final = 20
+# The misfit in parts of the speeds that ends the points.
 ROUNDING: Final = 4e-16
 # By how much a corner of a disc turns that changes its mode.
 FAR: Final = 1e-3
@@ -186,8 +185,8 @@ def take_step(rows: Rows, polygon: Polygon, search: Search, eps: float) -> None:
 
 
 @kernel(inner=True)
-def harden(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
-    """Proximal points from the forces in the search to those of the rigid problem; systems formed.
+def harden(rows: Rows, polygon: Polygon, search: Search, eps: float, most: int) -> int:
+    """Proximal points, ``most`` at most, from the forces in the search to those of the rigid problem; systems formed.
 
     ``eps`` > 0: the matrix of the modes in the search is factored, for contacts that give way by eps.
     """
@@ -195,7 +194,7 @@ def harden(rows: Rows, polygon: Polygon, search: Search, eps: float) -> int:
     formed = 0
     last = math.inf
     recover_velocity(rows, polygon, search)
-    for _ in range(POINTS):
+    for _ in range(most):
         changed, turned, misfit = choose(rows, polygon, search, 0.0, 1.0)
         if misfit <= ROUNDING * search.speed or (changed == 0 and not misfit < 0.5 * last):
             break

@@ -15,7 +15,7 @@ from typing import Final
 from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
 from contactlab.formulation.kernels.block_gauss_seidel import sweep
 from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates
-from contactlab.formulation.kernels.katzenelson import Shifted, follow_line
+from contactlab.formulation.kernels.katzenelson import Shifted, begin, follow_line
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import UNKNOWN, Search, recover_velocity, take_forces
@@ -132,7 +132,8 @@ def along_branch(
             solved += STEPS
             as_before_step(rows, search)
             if lines and eps < last and descend(rows, polygon, search, last, STEPS) >= 0:
-                more = follow_line(rows, polygon, search, shifted, last, eps, MOST_OF_LINE)
+                begin(rows, polygon, search, shifted, last, eps)
+                more = follow_line(rows, polygon, search, shifted, eps, MOST_OF_LINE)
                 solved += abs(more)
                 if more > 0:
                     more = descend(rows, polygon, search, eps, STEPS)

@@ -68,7 +68,7 @@ FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 #: Unknowns of an LCP up to which Lemke's method is asked where no forces were selected: seconds.
-MOST_UNKNOWNS: Final = 3000
+MOST_UNKNOWNS: Final = 4000
 
 # Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
 CHOICE_ANY: Final = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from lcp.arrays import Vector
-from lcp.friction.body_system import body_system, factors_of
+from lcp.friction.body_system import body_system, factors_of, resting
 from lcp.friction.problem import FrictionProblem
 from lcp.friction.result import FrictionClaim
 from lcp.friction.solvers.watch import FrictionMethod, Watch
@@ -105,6 +105,7 @@ class _Run:
         nc, bodies = problem.nc, system.y_free.shape
         free, u = np.zeros(bodies), np.zeros((nc, 3))
         moved_by(system, np.zeros((nc, 3)), free, u)
+        self.free = u
         self.speed = float(np.abs(u).max(initial=0.0)) or 1.0
         shapes = (*((nc, 3),) * 3, (nc, 3, 3), (3, 3), (3,), *((nc, 3),) * 2, *(bodies,) * 4)
         self.proximal = ProximalWork(*(np.zeros(shape) for shape in shapes))
@@ -159,6 +160,7 @@ class _Run:
 
     def _cones(self, p: Vector, tolerance: float, budget: int) -> bool:
         refined, _ = self._refine(p, True, tolerance, budget)
+        refined[resting(self.system, self.free, refined)] = 0.0
         units = self.watch.units
         return self.watch.look(units.start(self.problem.flat(refined)), self.spent) <= 1.0
 

@@ -76,3 +76,14 @@ def test_a_scene_that_is_ended_leaves_its_rows(tmp_path):
     rows = table(tmp_path / "speed.csv")
     assert {"contactlab, 8 edges", "contactlab, 4 edges"} <= {row["engine"] for row in rows}
     assert all(row["failure"] or float(row["steps_per_s"]) > 0.0 for row in rows)
+
+
+@pytest.mark.slow
+def test_piles_and_walls_are_rows(tmp_path):
+    """A small one of each, solved."""
+    run("piles.py", "--scene", "20 boxes", "--limit", "20", "--out", str(tmp_path / "piles"))
+    (row,) = table(tmp_path / "piles.csv")
+    assert row["steps"] == row["of"] and not row["note"] and float(row["worst"]) < 1e-9
+    run("walls.py", "--wall", "2x2", "--limit", "5", "--out", str(tmp_path / "walls"))
+    rows = table(tmp_path / "walls.csv")
+    assert rows[0]["solver"] == "EqualCompliance" and rows[0]["status"] == "SOLVED"

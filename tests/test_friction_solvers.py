@@ -212,3 +212,16 @@ def test_frictionless_contacts_slide_at_any_angle() -> None:
     result = lcp.solve(smooth, lcp.ContactInteriorPoint())
     assert result.solved, result.describe()
     assert np.abs(smooth.reduce().problem.contacts(result.r)[:, 1:]).max() <= 1e-8 * np.abs(result.r).max()
+
+
+def test_bodies_at_rest_among_each_other_have_no_dust():
+    """Two spheres that touch as they fall together, beside one that hits the ground: no impulse between the two."""
+    H = np.zeros((6, 9))
+    H[:3, :3] = np.eye(3)  # the one on the ground
+    H[3:, 3:6], H[3:, 6:] = np.eye(3), -np.eye(3)
+    f = np.array([-1.0, 0.3, 0.0, -2.0, 0.0, 0.0, -2.0, 0.0, 0.0])
+    problem = lcp.GlobalFrictionProblem(np.eye(9), H.T, f, np.zeros(6), np.array([0.5, 0.5]))
+    found = lcp.solve(problem, lcp.ContactInteriorPoint())
+    assert found.solved
+    np.testing.assert_array_equal(found.r[3:], 0.0)
+    np.testing.assert_allclose(found.r[:3], [1.0, -0.3, 0.0], atol=1e-8)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import contactlab.stepping.kernels.layout as layout
-from contactlab import ConstraintSolver, EqualCompliance
+from contactlab import Choice, ConstraintSolver, EqualCompliance
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation.kernels import elimination
 from contactlab.recording.failure import simulation_error
@@ -136,3 +138,35 @@ def test_what_is_too_large_to_pivot_says_so():
     assert isinstance(error, SimulationError)
     assert "too large for a pivoting method" in str(error)
     assert "adaptive=True" in str(error)
+
+
+def test_where_the_branch_turns_back_other_forces_are_found():
+    """484 contacts of spheres pressed together in impact, captured from a pile; a pivoting method takes seconds."""
+    with np.load(Path(__file__).parent / "data" / "pressed_spheres.npz") as file:
+        bodies, y_free = int(file["nb"]), file["y_free"].ravel()
+        J = np.zeros((file["mu"].size, 3, bodies, 6))
+        for on, rows in ((file["a"], file["Ja"]), (file["b"], file["Jb"])):
+            there = np.flatnonzero(on >= 0)
+            J[there, :, on[there]] = rows[there]
+        J = J.reshape(-1, 3, 6 * bodies)
+        bias, mu, h = file["bias"], file["mu"], float(file["h"])
+    data = ConstraintVelProblemData(
+        solve_inertia=lambda B: B,
+        Mv=y_free,
+        N=J[:, 0],
+        F=J[:, 1:].reshape(-1, 6 * bodies),
+        kN=bias[:, 0],
+        kF=bias[:, 1:].ravel(),
+        mu=mu,
+        r=np.full(mu.size, 2),
+        tree_starts=np.arange(0, 6 * bodies + 1, 6),
+    )
+    found = ConstraintSolver(EqualCompliance()).solve_discretized_problem(data, h)
+    assert found.result.iterations == 0
+    assert found.choice in (Choice.SELECTED, Choice.NOT_SELECTED)
+    # The law itself, from J alone.
+    rates = J @ found.v_plus + bias
+    normal = np.asarray(found.forces.fN) * h
+    assert np.allclose(found.v_plus, y_free + h * np.asarray(found.generalized_force), rtol=0.0, atol=1e-10)
+    assert normal.min() >= 0.0 and rates[:, 0].min() > -1e-9
+    assert np.abs(normal * rates[:, 0]).max() < 1e-9

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem, Indices
@@ -156,7 +157,7 @@ def _elimination(touched: Any) -> tuple[Indices, Indices, Indices]:
     return order, lower.indptr.astype(np.int64), lower.indices.astype(np.int64)
 
 
-def resting(system: BodySystem, u: Vector, p: Vector) -> Vector:
+def resting(system: BodySystem, u: Vector, p: Vector) -> NDArray[np.bool_]:
     """Which contacts (nc,) are between bodies that impulses p (nc, 3) join, but would not move without any: u is zero.
 
     Impulses there are dust that an interior point has left, nothing beside the rest of the problem and everything among
@@ -166,12 +167,12 @@ def resting(system: BodySystem, u: Vector, p: Vector) -> Vector:
     from scipy.sparse.csgraph import connected_components
 
     nc, nb = u.shape[0], system.y_free.shape[0]
-    acting, moves = p.any(axis=1), u.any(axis=1)
+    acting, moves = (p != 0.0).any(axis=1), (u != 0.0).any(axis=1)
     contact = np.repeat(np.arange(nc), np.diff(system.starts))
     kept = acting[contact]
     joined = sparse.coo_matrix((kept[kept], (contact[kept], nc + system.bodies[kept])), shape=(nc + nb, nc + nb))
     part = connected_components(joined, directed=False)[1][:nc]
-    still: Vector = ~np.isin(part, part[acting & moves])
+    still: NDArray[np.bool_] = ~np.isin(part, part[acting & moves])
     return still
 
 

@@ -83,7 +83,10 @@ def test_piles_and_walls_are_rows(tmp_path):
     """A small one of each, solved."""
     run("piles.py", "--scene", "20 boxes", "--limit", "20", "--out", str(tmp_path / "piles"))
     (row,) = table(tmp_path / "piles.csv")
-    assert row["steps"] == row["of"] and not row["note"] and float(row["worst"]) < 1e-9
+    assert row["steps"] == row["of"]
+    assert not row["note"]
+    assert float(row["worst"]) < 1e-9
     run("walls.py", "--wall", "2x2", "--limit", "5", "--out", str(tmp_path / "walls"))
     rows = table(tmp_path / "walls.csv")
-    assert rows[0]["solver"] == "EqualCompliance" and rows[0]["status"] == "SOLVED"
+    assert rows[0]["solver"] == "EqualCompliance"
+    assert rows[0]["status"] == "SOLVED"

@@ -168,5 +168,6 @@ def test_where_the_branch_turns_back_other_forces_are_found():
     rates = J @ found.v_plus + bias
     normal = np.asarray(found.forces.fN) * h
     assert np.allclose(found.v_plus, y_free + h * np.asarray(found.generalized_force), rtol=0.0, atol=1e-10)
-    assert normal.min() >= 0.0 and rates[:, 0].min() > -1e-9
+    assert normal.min() >= 0.0
+    assert rates[:, 0].min() > -1e-9
     assert np.abs(normal * rates[:, 0]).max() < 1e-9

@@ -51,8 +51,10 @@ FLOOR: Final = 1e-2
 SELECTED: Final = 0.3
 # And of exact cones, whose solvers come no nearer.
 ALL: Final = 1.0
-# Of other forces than those selected: a solver comes no nearer where gaps contradict one another, in far more time.
+# Of other forces than those selected, between so many contacts that a solver takes seconds, and comes no nearer where
+# gaps contradict one another.
 OTHERS: Final = 0.95
+MANY: Final = 200
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
 # Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
@@ -380,7 +382,7 @@ def propose(
         if found == 1 and keep:
             return found
         judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
-        if is_solved(measures, max(share, OTHERS if found < 0 else 0.0) * tolerance):
+        if is_solved(measures, max(share, OTHERS if found < 0 and nc > MANY else 0.0) * tolerance):
             return found
     return 0
 

@@ -55,6 +55,7 @@ def answers(formed: DiscretizedLCP, limit: float) -> Iterator[tuple[str, float, 
         return
     problem = formed.stated(sparse.csr_array(formed.MM))
     for solver in (lcp.FischerNewton(time_limit=limit), lcp.Lemke(time_limit=limit)):
+        lcp.solve(lcp.LCP(sparse.csr_array(np.eye(2)), -np.ones(2)), solver)  # compiles
         start = time.process_time()
         result = lcp.solve(problem, solver)
         seconds = time.process_time() - start

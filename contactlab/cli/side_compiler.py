@@ -51,18 +51,18 @@ def side_command() -> tuple[list[str], dict[str, str]]:
 
 
 def compile_part(name: str) -> None:
-    """Compile one of `PARTS`: what the loop calls from its solver on, and what a record is read with."""
+    """Compile one of `PARTS`: what the loop calls from its proposals on, and what a record is read with."""
     {"loop": _loop, "ledger": _ledger}[name]()
 
 
 def _loop() -> None:
-    """Pivoting, which takes longest, then from the end of a step backwards: the loop comes to that last."""
+    """Proposals, which take longest, then from the end of a step backwards: the loop comes to that last."""
     from contactlab.stepping.kernels.step import run
 
     _, _, driver = _demo()
     calls = calls_of(run, *driver.arguments)
-    solver = next((i for i, call in enumerate(calls) if call.name == "lemke_drive"), len(calls))
-    for call in calls[solver : solver + 1] + calls[:solver:-1]:
+    longest = next((i for i, call in enumerate(calls) if call.name == "propose"), -1)
+    for call in calls[longest : longest + 1] + calls[:longest:-1]:
         call.compile()
 
 

@@ -187,7 +187,7 @@ def _found(
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
         return None
-    from contactlab.formulation.kernels.proposal import proposal_floats, propose, select_with_joints
+    from contactlab.formulation.kernels.proposal import LATER, proposal_floats, propose, select_with_joints
     from contactlab.formulation.kernels.search import search_ints
     from lcp.kernels.residuals import SIZE
 
@@ -205,6 +205,10 @@ def _found(
     else:
         q = np.zeros(n)
         found = propose(rows, starts, selected, warm, exact, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
+        if found <= LATER:
+            from contactlab.formulation.kernels.later_attempts import propose_later
+
+            found = propose_later(rows, starts, found, warm, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
     if found == 0:
         return None
     kind = "forces selected" if selected else "forces near z0"

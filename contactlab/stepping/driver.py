@@ -147,6 +147,9 @@ class Driver:
             self.control.ask_joints = self._service.asks
             self.joints.was[state.row_ids] = 1
             self.joints.previous_z[state.row_ids] = state.row_z
+        # Where proposals answer nearly every island, pivoting is not part of the loop.
+        proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
+        self._pivoting = None if proposals else 1
         self.chunk = self._new_chunk(contacts)
         self.parameters.h = stepper.next_h(state.h) if h is None else h
         self.parameters.last_h = state.h
@@ -244,7 +247,7 @@ class Driver:
     def arguments(self) -> tuple[Any, ...]:
         """What the loop is called with."""
         mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self.control, self.parameters)
-        return (*mechanics, self.collision, self.joints, self.moments)
+        return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
 
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
@@ -268,6 +271,16 @@ class Driver:
             island = self.view()
             self.last_result = island.solve()
             island.write(self.last_result)
+        elif reason == layout.NEED_LATER:
+            from contactlab.stepping.kernels.outside import later
+
+            trees = self.work.tree_start[self.control.island + 1] - self.work.tree_start[self.control.island]
+            later(self.island, self.joints, int(trees), self.control, self.parameters)
+        elif reason == layout.NEED_PIVOTS:
+            from contactlab.stepping.kernels.outside import pivots
+
+            reason = int(pivots(self.island, self.control))
+            return reason == layout.GO_ON or self._serve(reason)
         elif reason == layout.SHRINK_H and not self._external:
             return self._shrink()
         else:

@@ -16,8 +16,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 @overload
 def kernel(function: F) -> F: ...
 @overload
-def kernel(*, allocates: bool = ..., inline: bool = ..., inner: bool = ...) -> Callable[[F], F]: ...
-def kernel(function: F | None = None, *, allocates: bool = False, inline: bool = False, inner: bool = False) -> Any:
+def kernel(
+    *, allocates: bool = ..., inline: bool = ..., inner: bool = ..., short_loops: bool = ..., long_loops: bool = ...
+) -> Callable[[F], F]: ...
+def kernel(
+    function: F | None = None,
+    *,
+    allocates: bool = False,
+    inline: bool = False,
+    inner: bool = False,
+    short_loops: bool = False,
+    long_loops: bool = False,
+) -> Any:
     """Compile a function of arrays and scalars with the project's options.
 
     Parameters
@@ -31,6 +41,11 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
     inner
         True for kernels that only other kernels call: what Python would need to call them is not compiled, which for
         arguments of many arrays takes as long as the kernel itself.
+    short_loops
+        True for a kernel that Python calls, and that takes in many others whose loops are over a handful: none is
+        unrolled or vectorised.
+    long_loops
+        True for an inner kernel whose loops gain from it all the same.
 
     Notes
     -----
@@ -39,7 +54,9 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
     environment variable ``NUMBA_DISABLE_JIT=1`` the function is returned as it is.
     """
     if function is None:
-        return functools.partial(kernel, allocates=allocates, inline=inline, inner=inner)
+        return functools.partial(
+            kernel, allocates=allocates, inline=inline, inner=inner, short_loops=short_loops, long_loops=long_loops
+        )
 
     from numba.core import config
 
@@ -53,13 +70,13 @@ def kernel(function: F | None = None, *, allocates: bool = False, inline: bool =
         options["_nrt"] = False
     if inline:
         options["inline"] = "always"
-    dispatcher = _dispatcher(function, options)
+    dispatcher = _dispatcher(function, options, short_loops, long_loops)
     if not inner and not inline and tried("inner"):
-        _called_by_kernels(dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}))
+        _called_by_kernels(dispatcher, _dispatcher(function, options | {"no_cpython_wrapper": True}, False, long_loops))
     return dispatcher
 
 
-def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loops: bool, long_loops: bool) -> Any:
     """numba's object for a function compiled with these options."""
     import numba
 
@@ -69,7 +86,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     from lcp.compiler.watch import announce_compilations
 
     if tried("inner") or tried("values"):
-        options = options | {"pipeline_class": compiler_class()}
+        options = options | {"pipeline_class": compiler_class(short_loops, long_loops)}
     dispatcher = numba.njit(**options)(function)
     dispatcher.is_kernel = True
     announce_compilations()

@@ -2,6 +2,8 @@
 
 * Kernels that only other kernels call are neither optimised nor translated by themselves: the kernel that Python calls
   takes them in and does both for all of them at once.
+* Loops over a handful of numbers (three axes, six velocities, the edges of a cone) are neither unrolled nor turned into
+  vector instructions in kernels that are full of such: that makes three times the code, which is no faster.
 * A variable assigned once stays a value. numba gives it a place in memory as soon as a second block of the function
   reads it; for a tuple of fifty arrays every such reading copies all of them, for the optimiser to find out which one
   was meant.
@@ -18,8 +20,8 @@ __all__ = ["compiler_class", "rebuild_inner"]
 
 
 @functools.cache
-def compiler_class() -> Any:
-    """numba's compiler with the lowering below."""
+def compiler_class(short_loops: bool = False, long_loops: bool = False) -> Any:
+    """numba's compiler with the lowering below, of kernels with loops as `kernel` says."""
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.typed_passes import NativeLowering, NopythonRewrites
 
@@ -27,7 +29,8 @@ def compiler_class() -> Any:
         def define_pipelines(self) -> list[Any]:
             manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
             # A parallel loop would have another lowering; no kernel has one.
-            passes = [(_lowering() if p is NativeLowering else p, why) for p, why in manager.passes]
+            lowering = _lowering(short_loops, long_loops)
+            passes = [(lowering if p is NativeLowering else p, why) for p, why in manager.passes]
             if not self.state.flags.nrt:
                 # It fuses expressions of whole arrays, which allocate.
                 passes = [(p, why) for p, why in passes if p is not NopythonRewrites]
@@ -39,7 +42,7 @@ def compiler_class() -> Any:
 
 
 @functools.cache
-def _lowering() -> Any:
+def _lowering(short_loops: bool, long_loops: bool) -> Any:
     """The pass that turns a typed function into LLVM's language."""
     from numba.core import ir
     from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
@@ -78,10 +81,13 @@ def _lowering() -> Any:
 
         def run_pass(self, state: Any) -> bool:
             flags = state.flags
-            if not (flags.no_cpython_wrapper and tried("inner")):
-                return bool(super().run_pass(state))
             target = state.targetctx
-            state.library = _inner_library()(target.codegen(), state.func_id.func_qualname)
+            if not (flags.no_cpython_wrapper and tried("inner")):
+                if short_loops and tried("loops"):
+                    state.library = _short_loops_library()(target.codegen(), state.func_id.func_qualname)
+                    state.library.enable_object_caching()
+                return bool(super().run_pass(state))
+            state.library = _inner_library(long_loops)(target.codegen(), state.func_id.func_qualname)
             flags.no_compile = True
             super().run_pass(state)
             lowered = state["cr"]
@@ -95,8 +101,31 @@ def _lowering() -> Any:
     return KernelLowering
 
 
+def _passes(codegen: Any, loops: bool) -> tuple[Any, Any]:
+    """LLVM's passes for a whole module, and what made them; ``loops``: loops are unrolled and vectorised."""
+    from llvmlite import binding
+
+    options = binding.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = options.loop_unrolling = loops
+    builder = binding.create_pass_builder(codegen._tm, options)
+    return builder.getModulePassManager(), builder
+
+
 @functools.cache
-def _inner_library() -> Any:
+def _short_loops_library() -> Any:
+    """A library of kernels whose loops are short."""
+    from numba.core.codegen import JITCodeLibrary
+
+    class ShortLoopsLibrary(JITCodeLibrary):
+        def _optimize_final_module(self) -> None:
+            passes, builder = _passes(self._codegen, loops=False)
+            passes.run(self._final_module, builder)
+
+    return ShortLoopsLibrary
+
+
+@functools.cache
+def _inner_library(long_loops: bool = False) -> Any:
     """A library that is linked into others and never run."""
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler_lock import require_global_compiler_lock
@@ -108,6 +137,10 @@ def _inner_library() -> Any:
             for function in ll_module.functions:
                 passes, builder = self._codegen._function_pass_manager(opt=1)
                 passes.run(function, builder)
+            if long_loops and tried("loops"):
+                # Whoever takes them in may leave loops as they are.
+                passes, builder = _passes(self._codegen, loops=True)
+                passes.run(ll_module, builder)
 
         def finalize(self) -> None:
             require_global_compiler_lock()

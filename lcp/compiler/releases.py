@@ -21,6 +21,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "literals": _RELEASES,
     # Kernels that only kernels call are neither optimised nor translated by themselves (`pipeline`).
     "inner": _RELEASES,
+    # Loops are unrolled and vectorised where a kernel says that they are long (`pipeline`).
+    "loops": _RELEASES,
     # Variables assigned once stay values (`pipeline`).
     "values": _RELEASES,
     # Signatures are looked up once, options without a property for each (`lookups`).

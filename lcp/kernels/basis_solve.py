@@ -15,7 +15,7 @@ PANEL: Final = 8
 FEW: Final = 64
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def subtract_rows(A: Floats, i: int, c: int, k: int) -> None:
     """Row i of A right of the panel c .. c + 7, up to column k, less its multiples of the panel's rows, in order."""
     a, b, d, e = A[i, c], A[i, c + 1], A[i, c + 2], A[i, c + 3]

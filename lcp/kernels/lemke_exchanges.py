@@ -84,7 +84,7 @@ def fuse_one(
         y[j] = s + h * u[7 * STRIP + j]
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def fuse_two(u: Floats, y: Floats, z: Floats, v: Floats, at: int) -> None:
     """As `fuse_one`, for two columns that share the loads of u; their factors are v[at : at + 16]."""
     a, b, c, d = v[at], v[at + 1], v[at + 2], v[at + 3]
@@ -178,7 +178,7 @@ def factors(e: Exchanges, y: Floats, block: int, first: int, v: Floats) -> None:
     v[7] = v7
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def add_block(e: Exchanges, block: int, v: Floats, y: Floats) -> None:
     """Add a block's vectors times v[:8] to the column y."""
     for strip in range(strips(e.n)):
@@ -186,7 +186,7 @@ def add_block(e: Exchanges, block: int, v: Floats, y: Floats) -> None:
         fuse_one(strips_at(e, block, strip), part, v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7])
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def advance(e: Exchanges, y: Floats, first: int, last: int) -> None:
     """Apply the exchanges ``first <= k < last``, of which ``last`` is the newest, to the column y (padded)."""
     for block in range(first // 8, (last + 7) // 8):
@@ -194,7 +194,7 @@ def advance(e: Exchanges, y: Floats, first: int, last: int) -> None:
         add_block(e, block, e.factors, y)
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints, last: int) -> None:
     """Apply all exchanges up to ``last`` to ``columns`` (even, up to `BATCH`) columns, the rows ``slots`` of T.
 
@@ -219,7 +219,7 @@ def advance_many(e: Exchanges, T: Floats, slots: Ints, columns: int, stamp: Ints
         stamp[slots[s]] = last
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
     """Make exchange k of the up-to-date entering column ``entry`` and row r."""
     U, table, places = e.U, e.table, e.places
@@ -258,7 +258,7 @@ def append(e: Exchanges, entry: Floats, r: int, k: int) -> None:
     places[at + m] = r
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def column_left_behind(e: Exchanges, k: int, last: int, y: Floats) -> None:
     """Fill y with the column that exchange k has put in place of its entering one: u / e_r."""
     block = k // 8

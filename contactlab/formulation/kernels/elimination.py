@@ -235,7 +235,7 @@ def factor_panels(trees: Elimination, K: FloatArray, total: FloatArray) -> bool:
     return True
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def products(left: FloatArray, column: int, right: FloatArray, first: int, total: FloatArray) -> None:
     """Fill total with a column of one panel times the columns of the other one from ``first`` on."""
     n = left.shape[0]
@@ -284,7 +284,7 @@ def find_runs(trees: Elimination, x: int, end: int, width: int) -> int:
     return count
 
 
-@kernel(inner=True)
+@kernel(inner=True, long_loops=True)
 def take_runs(runs: IntArray, count: int, skip: int, total: FloatArray, row: FloatArray) -> None:
     """Take the runs of a sum from a row of a panel; both lack the first ``skip`` columns."""
     for i in range(count):

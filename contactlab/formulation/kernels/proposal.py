@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Final
 
 from contactlab.formulation.kernels.active_set import descend, keep_joints
-from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
+from contactlab.formulation.kernels.central_path import path_floats
 from contactlab.formulation.kernels.cone_measures import judge_cones
 from contactlab.formulation.kernels.contact_response import Polygon
 from contactlab.formulation.kernels.elimination import order_elimination
 from contactlab.formulation.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
-from contactlab.formulation.kernels.proximal_newton import approach, approach_floats, lay_out_approach
+from contactlab.formulation.kernels.proximal_newton import approach_floats
 from contactlab.formulation.kernels.proximal_points import choose, harden
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
@@ -36,7 +36,6 @@ from contactlab.formulation.kernels.search import (
 )
 from contactlab.formulation.kernels.selection import SHRINK, SMALL, STEPS, along_branch, end_of_branch, select
 from contactlab.formulation.kernels.spans import columns, dot_within
-from contactlab.formulation.kernels.unselected import TURNS, any_forces
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
@@ -51,10 +50,6 @@ FLOOR: Final = 1e-2
 SELECTED: Final = 0.3
 # And of exact cones, whose solvers come no nearer.
 ALL: Final = 1.0
-# Of other forces than those selected, between so many contacts that a solver takes seconds, and comes no nearer where
-# gaps contradict one another.
-OTHERS: Final = 0.95
-MANY: Final = 200
 # A compliance of more than this part of a contact's own response is none for proximal points to converge with.
 SOFT: Final = 1e-4
 # Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
@@ -64,14 +59,14 @@ FEW_POINTS: Final = 6
 KEPT: Final = 1e-5
 # From the end of the branch to where it is followed closer.
 CLOSER: Final = 1e-3
-# Attempts: along the branch, and closer where the forces at its end do not solve the rigid problem; then by central
-# paths of contacts that give way so many times as much as at the end, each followed by one more way to that problem.
+# Attempts: along the branch, and closer where the forces at its end do not solve the rigid problem. The next ones are
+# those of `later_attempts`, which most worlds never need: they are compiled when first asked for.
 BRANCH: Final = 0
 CLOSE: Final = 1
-SOFTER: Final = (10.0, 1e4, 1e5, 1.0)
-# And in the end any that solve the problem.
-ANY: Final = 2 + 2 * len(SOFTER)
-ATTEMPTS: Final = ANY + TURNS
+# What `contact_forces` says of problems that are not for it, and `propose` where a later attempt is to be made: this
+# less its number.
+REFUSED: Final = -1_000_000
+LATER: Final = -2_000_000
 
 
 @kernel
@@ -81,7 +76,20 @@ def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
 
 
-@kernel
+@kernel(inline=True)
+def polygon_at(rows: Rows, exact: bool, wf: FloatArray) -> Polygon:
+    """The cones' edges, at the end of the workspace."""
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
+    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
+
+
+@kernel(inline=True)
+def are_many(rows: Rows, polygon: Polygon, search: Search) -> bool:
+    """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
+    return rows.nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
+
+
+@kernel(inner=True)
 def contact_forces(
     rows: Rows,
     starts: IntArray,
@@ -97,7 +105,8 @@ def contact_forces(
 ) -> int:
     """Look for forces, near z0 or selected, and write them as variables of the LCP; the systems solved, 0 without any.
 
-    Less than 0, and as many, where forces selected were asked for and these are others.
+    Less than 0, and as many, where forces selected were asked for and these are others; `REFUSED` where the problem is
+    none for this method.
 
     Parameters
     ----------
@@ -108,9 +117,9 @@ def contact_forces(
     selected, warm
         Whether the forces selected are asked for; whether z0 (n,) may be read.
     attempt
-        To select forces: 0 for the first. In odd ones the workspaces hold forces selected that do not solve the rigid
+        To select forces: 0 for the first. In the next the workspaces hold forces selected that do not solve the rigid
         problem: their contacts contradict one another by more than they give way. The branch is followed further, to
-        where the contradiction opens some; later, proximal points are approached by Newton's method.
+        where the contradiction opens some.
     keep
         z0 solves the LCP, and is to be kept where it is the forces selected: 1 is returned then, and z not written.
     exact
@@ -122,57 +131,29 @@ def contact_forces(
     """
     nc = rows.nc
     search = lay_out(rows, starts, wf, wi)
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
-    polygon = polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
+    polygon = polygon_at(rows, exact, wf)
     if polygon.r < 0:
-        return 0
+        return REFUSED
     for c in range(nc):
         friction = rows.gammaE[c]
         for i in range(nc + c * polygon.r, nc + (c + 1) * polygon.r):
             friction = max(friction, rows.gamma[i])
         if friction > 0.0 or not search.contacts.own[c] > 0.0:
-            return 0
+            return REFUSED
+    nv = rows.v_free.shape[0]
+    shifted = lay_out_shifted(nc, nv, wf[search_floats(nc, rows.nr, search.joined.p.shape[0], nv) :])
+    many = selected and are_many(rows, polygon, search)
+    eps = end_of_branch(search) if selected else 0.0
+    solved = 0
     if attempt == BRANCH:
         order_elimination(search.trees, rows.spans)
-    nv = rows.v_free.shape[0]
-    at = search_floats(nc, rows.nr, search.joined.p.shape[0], nv)
-    shifted = lay_out_shifted(nc, nv, wf[at:])
-    memory = wf[at + shifted_floats(nc, nv) :]
-    solved = 0
-    many = selected and nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
-    eps = end_of_branch(search) if selected else 0.0
-    if attempt == BRANCH:
         if warm:
             take_forces(rows, polygon, search, z0)
         if selected:
             solved = select(rows, polygon, search, shifted, warm, z0)
-    elif attempt == CLOSE and not many:
+    else:
         solved = go_closer(rows, polygon, search, shifted, eps)
         eps *= CLOSER
-    elif polygon.r == 0 or polygon.exact or search.joined.p.shape[0] > 0:
-        return 0
-    elif attempt >= ANY:
-        at += shifted_floats(nc, nv) + path_floats(nc, rows.nr)
-        path = lay_out_path(polygon, search, memory)
-        near = lay_out_approach(nc, nv, wf[at:])
-        solved = any_forces(rows, polygon, search, shifted, path, near, attempt - ANY, warm, z0)
-        give_forces(rows, polygon, search, z)
-        return -1 - solved if solved > 0 else 0
-    elif attempt % 2 == 0:
-        path = lay_out_path(polygon, search, memory)
-        solved = select_by_path(rows, polygon, search, path, shifted, SOFTER[attempt // 2 - 1])
-    else:
-        near = lay_out_approach(nc, nv, memory)
-        copy_rows(search.contacts.p, near.best)
-        solved = go_closer(rows, polygon, search, shifted, eps)
-        if solved == 0:
-            copy_rows(near.best, search.contacts.p)
-        more = approach(rows, polygon, search, near)
-        give_forces(rows, polygon, search, z)
-        if more < 0:
-            return 0
-        # From the end of the branch alone forces may have gone to others.
-        return 1 + solved + more if solved > 0 else -1 - more
     sign = 1
     if selected:
         for c in range(nc):
@@ -193,10 +174,8 @@ def contact_forces(
     formed = 0
     if many:
         formed = harden_or_keep(rows, polygon, search, shifted, eps, FEW_POINTS)
-    elif attempt <= CLOSE:
-        formed = harden(rows, polygon, search, eps, POINTS)
     else:
-        formed = harden_or_keep(rows, polygon, search, shifted, eps, POINTS)
+        formed = harden(rows, polygon, search, eps, POINTS)
     give_forces(rows, polygon, search, z)
     return sign * (1 + solved + formed)
 
@@ -236,6 +215,14 @@ def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, en
         more = solved + more
         solved = keep_joints(rows, polygon, search, CLOSER * end)
     return solved + more if solved >= 0 and more > 0 else 0
+
+
+@kernel(inline=True)
+def loads_at(rows: Rows, wf: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Where the workspace has the rows' rates (m,), and how large the entries of the LCP's rows are (n,)."""
+    m = rows.nc + rows.nr
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 3 * m
+    return wf[at : at + m], wf[at + m : at + 3 * m]
 
 
 @kernel(inner=True)
@@ -318,7 +305,7 @@ def judge(
     row_residuals(q, sizes, z, w, measures)
 
 
-@kernel
+@kernel(short_loops=True)
 def propose(
     rows: Rows,
     starts: IntArray,
@@ -338,7 +325,8 @@ def propose(
 ) -> int:
     """Look for a solution of a problem of contacts alone; 0 where none is found, 1 for z0 itself, else 1 and systems.
 
-    With a minus where forces selected were asked for and these are others.
+    With a minus where forces selected were asked for and these are others. `LATER` less the number of an attempt where
+    none is found yet: `later_attempts` go on from what is in the workspaces and in q.
 
     Parameters
     ----------
@@ -351,11 +339,8 @@ def propose(
         of `lcp.kernels.residuals`. All but q are of no use where nothing is found.
     """
     nc = rows.nc
-    m = nc + rows.nr
-    n = 2 * m
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 3 * m
-    rate = wf[at : at + m]
-    sizes = wf[at + m : at + m + n]
+    n = 2 * (nc + rows.nr)
+    rate, sizes = loads_at(rows, wf)
     own = search_own(rows, wf)
     fill_own(rows, own)
     fill_loads(rows, q, own, sizes)
@@ -372,19 +357,22 @@ def propose(
         return 0
     share = (ALL if exact else SELECTED) if selected else FLOOR
     found = 0
-    for attempt in range(ATTEMPTS if selected else 1):
-        if attempt < ANY and attempt % 2 == 1 and found == 0:
-            continue
+    for attempt in range(CLOSE + 1 if selected else 1):
         keep = keep and attempt == BRANCH
         found = contact_forces(rows, starts, selected, warm, attempt, keep, exact, z0, wf, wi, z)
-        if found == 0:
-            continue
+        if found in (0, REFUSED):
+            break
         if found == 1 and keep:
             return found
         judge(rows, exact, own, q, sizes, z, f, v_plus, rate, w, tolerance, measures)
-        if is_solved(measures, max(share, OTHERS if found < 0 and nc > MANY else 0.0) * tolerance):
+        if is_solved(measures, share * tolerance):
             return found
-    return 0
+        if selected and not exact and nc > SMALL and rows.nr > 0:
+            # Many: from the end of the branch Newton's method is next, which is one of the others.
+            return LATER - CLOSE
+    if found == REFUSED or exact or not selected or rows.nr == 0:
+        return 0
+    return LATER - CLOSE - 1
 
 
 @kernel(inner=True)
@@ -408,7 +396,7 @@ def judge_joints(
         lcp_residuals(M, q, z, w, measures)
 
 
-@kernel
+@kernel(short_loops=True)
 def select_with_joints(
     rows: Rows,
     starts: IntArray,
@@ -441,7 +429,9 @@ def select_with_joints(
     for attempt in range(CLOSE + 1):
         keep = keep and attempt == BRANCH
         found = contact_forces(rows, starts, True, warm, attempt, keep, exact, z0, wf, wi, z)
-        if found == 0 or (found == 1 and keep):
+        if found in (0, REFUSED):
+            return 0
+        if found == 1 and keep:
             return found
         judge_joints(rows, exact, M, q, z, w, f, v_plus, wf, tolerance, measures)
         if is_solved(measures, (ALL if exact else SELECTED) * tolerance):

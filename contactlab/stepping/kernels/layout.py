@@ -31,6 +31,8 @@ FAILED: Final = 4  # the current island's LCP is not solved, or a velocity is no
 DONE: Final = 5  # the target number of steps is reached
 NEED_SPACE: Final = 6  # a buffer is too small: see want_... in Control
 PAUSED: Final = 7  # a long solve is under way: enter again (Python can heed Ctrl-C meanwhile)
+NEED_LATER: Final = 8  # no forces were found in the loop: call `outside.later`, enter again
+NEED_PIVOTS: Final = 9  # the LCP is posed, and this loop has no pivoting: call `outside.pivots`, enter again
 
 # Pivots between two such pauses.
 PIVOT_BUDGET: Final = 256
@@ -44,6 +46,7 @@ SOLVE: Final = 4
 VERDICT: Final = 5
 FINISH: Final = 6
 PROJECT: Final = 7  # between VERDICT and the next island, where positions are projected
+POSE: Final = 8  # between ISLANDS and SOLVE, where no proposal was taken
 
 # Values of Control.solver, tau_mode, gyroscopic and failure.
 SOLVER_EXTERNAL: Final = 0

@@ -1,4 +1,4 @@
-"""The stage `next_island`: rows of one island, the start of its solution, a proposal, the LCP where none is taken.
+"""The stages `next_island` and `pose`: rows of one island, the start of its solution, a proposal; else the LCP.
 
 Rows of joints stand behind those of the contacts, [N; F; L; G; B], and the rows G are eliminated before the LCP is
 assembled, by the kernels that the public path calls too.
@@ -7,7 +7,7 @@ assembled, by the kernels that the public path calls too.
 from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
-from contactlab.formulation.kernels.proposal import propose, select_with_joints
+from contactlab.formulation.kernels.proposal import LATER, propose, select_with_joints
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
@@ -23,8 +23,10 @@ from contactlab.stepping.kernels.layout import (
     FINISH,
     GO_ON,
     MOST_UNKNOWNS,
+    NEED_LATER,
     NEED_SOLVE,
     NEED_SPACE,
+    POSE,
     SOLVE,
     SOLVER_EXTERNAL,
     VERDICT,
@@ -52,7 +54,7 @@ def next_island(
     control: Control,
     parameters: Parameters,
 ) -> int:
-    """Pose the next island's problem for SOLVE or, where a proposal answers it, for VERDICT; after the last: FINISH."""
+    """Form the next island's rows for POSE or, where a proposal answers it, for VERDICT; after the last: FINISH."""
     if control.island >= control.n_islands:
         control.place = FINISH
         return GO_ON
@@ -92,13 +94,36 @@ def next_island(
             island.v_plus[: control.nv],
             island.measures,
         )
-        if control.proposed != 0:
-            if control.select != 0 and control.proposed > 0:
-                control.choice = CHOICE_SELECTED
-            control.cone_solved = 1
-            control.pivots = 0
-            control.place = VERDICT
-            return GO_ON
+        if control.proposed <= LATER:
+            control.place = POSE
+            return NEED_LATER
+    proposal_made(control)
+    return GO_ON
+
+
+@kernel(inline=True)
+def proposal_made(control: Control) -> None:
+    """Go on for VERDICT with the forces proposed, or for POSE where there are none."""
+    if control.proposed == 0:
+        control.place = POSE
+        return
+    if control.select != 0 and control.proposed > 0:
+        control.choice = CHOICE_SELECTED
+    control.cone_solved = 1
+    control.pivots = 0
+    control.place = VERDICT
+
+
+@kernel(inline=True)
+def pose(
+    world: PackedWorld, work: Work, island: Island, joints: Joints | None, control: Control, parameters: Parameters
+) -> int:
+    """Pose the island's LCP for SOLVE, or for VERDICT where forces with rows of joints are selected."""
+    i = control.island
+    nc = control.nc
+    nr = control.nr
+    rows = posed_rows(island, joints, control, parameters.h)
+    contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
     complete_rows(island, nc + nr, control.nv)

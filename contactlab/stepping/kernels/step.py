@@ -6,7 +6,8 @@ One step from (q, v) over h, with the applied force tau::
     detect        M, M^-1, v_free = M^-1 (M v + h (tau - bias)); contacts that may close within h; islands of trees
     make_room     all rows of the step in one chunk
     per island
-      next_island   rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma; a proposal; else the LCP (M, q)
+      next_island   rows J = [N; F; L; G; B], Y = M^-1 J', k, gamma; a proposal
+      pose          where none is taken: the LCP (M, q)
       solve         0 <= z _|_ M z + q >= 0 by Lemke's method, unless a solver outside is asked
       verdict       residuals of z; forces f and v+ = v_free + h Y f; their certificate; the rows of the record
       project       where positions are projected: the displacement that ends penetrations
@@ -31,10 +32,12 @@ from contactlab.stepping.kernels.layout import (
     CHUNK_FULL,
     DETECT,
     DONE,
+    FINISH,
     GO_ON,
     ISLANDS,
     NEED_CALLBACK,
-    PROJECT,
+    NEED_PIVOTS,
+    POSE,
     ROOM,
     SOLVE,
     TAU_CALLBACK,
@@ -47,14 +50,14 @@ from contactlab.stepping.kernels.layout import (
     Parameters,
     Work,
 )
-from contactlab.stepping.kernels.next_island import next_island
+from contactlab.stepping.kernels.next_island import next_island, pose
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.solve import solve
 from contactlab.stepping.kernels.verdict import verdict
 from lcp.kernels import kernel
 
 
-@kernel
+@kernel(short_loops=True)
 def run(
     world: PackedWorld,
     work: Work,
@@ -65,12 +68,14 @@ def run(
     collision: Collision | None,
     joints: Joints | None,
     moments: Moments | None,
+    pivoting: int | None,
 ) -> int:
     """Step until control.target steps are finished or Python is needed; the reason (see `layout`) is returned.
 
     ``collision`` is None where no two shapes can meet: compiled for that, the loop contains no collision detection.
     ``joints`` is None where nothing acts on joints, ``moments`` where no surface resists turning: the loop then knows
-    contacts alone, and sliding friction alone.
+    contacts alone, and sliding friction alone. ``pivoting`` is None where proposals answer nearly every island: what
+    they leave is pivoted by `outside`. Projection, which pivots, needs it.
     """
     while True:
         place = control.place
@@ -82,14 +87,18 @@ def run(
             reason = make_room(chunk, joints, control)
         elif place == ISLANDS:
             reason = next_island(world, work, island, joints, moments, control, parameters)
+        elif place == POSE:
+            reason = pose(world, work, island, joints, control, parameters)
         elif place == SOLVE:
-            reason = solve(island, control)
+            reason = NEED_PIVOTS
+            if pivoting is not None:
+                reason = solve(island, control)
         elif place == VERDICT:
             reason = verdict(world, work, island, joints, moments, chunk, control, parameters)
-        elif place == PROJECT:
-            reason = project(world, work, island, chunk, control, parameters)
-        else:  # FINISH
+        elif place == FINISH:
             reason = finish(world, work, joints, chunk, control, parameters)
+        elif pivoting is not None:  # PROJECT
+            reason = project(world, work, island, chunk, control, parameters)
         if reason != GO_ON:
             return reason
 

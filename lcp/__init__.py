@@ -9,11 +9,12 @@ Coulomb friction with its exact cone (`FrictionProblem`, `GlobalFrictionProblem`
 'SOLVED'
 """
 
-from lcp.analysis.error_bound import ErrorBound, error_bound
-from lcp.analysis.sensitivity import Sensitivity, sensitivity
-from lcp.batch import BatchResult, solve_batch
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from lcp.box import BoxLCP
-from lcp.branching import AllSolutions, BlockSolutions, all_solutions
 from lcp.conversions import Conversion, box_to_lcp, box_to_mlcp, lcp_to_mlcp, mlcp_to_lcp
 from lcp.coupled import CoupledBoxLCP, coupled_to_box
 from lcp.dispatch import Solver
@@ -35,7 +36,6 @@ from lcp.friction.solvers import (
     SemismoothNewton,
 )
 from lcp.horizontal import HorizontalLCP, horizontal_to_lcp, horizontal_to_mlcp
-from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 from lcp.mixed import MLCP
 from lcp.nonlinear.josephy_newton import JosephyNewton
 from lcp.nonlinear.problem import MCP, NCP
@@ -79,6 +79,13 @@ from lcp.solvers import (
 )
 from lcp.status import Status
 from lcp.trace import Trace, TraceRecorder
+
+if TYPE_CHECKING:
+    from lcp.analysis.error_bound import ErrorBound, error_bound
+    from lcp.analysis.sensitivity import Sensitivity, sensitivity
+    from lcp.batch import BatchResult, solve_batch
+    from lcp.branching import AllSolutions, BlockSolutions, all_solutions
+    from lcp.matrix_classes import MatrixClasses, Verdict, Witness, classify
 
 __all__ = [
     "ADMM",
@@ -186,3 +193,34 @@ __all__ = [
     "solve",
     "solve_batch",
 ]
+
+# Studies of a problem or of many: imported when first asked for.
+_HOME = {
+    "ErrorBound": "lcp.analysis.error_bound",
+    "error_bound": "lcp.analysis.error_bound",
+    "Sensitivity": "lcp.analysis.sensitivity",
+    "sensitivity": "lcp.analysis.sensitivity",
+    "BatchResult": "lcp.batch",
+    "solve_batch": "lcp.batch",
+    "AllSolutions": "lcp.branching",
+    "BlockSolutions": "lcp.branching",
+    "all_solutions": "lcp.branching",
+    "MatrixClasses": "lcp.matrix_classes",
+    "Verdict": "lcp.matrix_classes",
+    "Witness": "lcp.matrix_classes",
+    "classify": "lcp.matrix_classes",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name from its module the first time it is asked for."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the lazy names beside the loaded ones."""
+    return sorted(globals().keys() | _HOME.keys())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike
 from lcp.arrays import Vector, check_range, checked_vector, dense_matrix, read_only
 from lcp.conversions import Conversion
 from lcp.errors import ProblemError
-from lcp.matrix_classes import Verdict, is_p_matrix
 from lcp.mixed import MLCP
 from lcp.problem import LCP
+
+if TYPE_CHECKING:
+    from lcp.matrix_classes import Verdict
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -70,6 +72,8 @@ class HorizontalLCP:
         N^-1 M is a P-matrix. A singular N is one of them. The verdict is that on N^-1 M as computed.
         """
         inverse = _left_divided(self.N, self.M)
+        from lcp.matrix_classes import is_p_matrix
+
         return None if inverse is None else is_p_matrix(inverse)
 
 

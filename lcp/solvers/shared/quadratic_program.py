@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
 from lcp.box import BoxLCP, bounds_of
-from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
 from lcp.problem import LCP
 
 
@@ -94,6 +93,8 @@ def center_of(problem: LCP | BoxLCP) -> Vector:
 
 def program_of(problem: LCP | BoxLCP) -> Program | None:
     """The program, or None where M is not positive semidefinite."""
+    from lcp.matrix_classes import congruence, is_positive_semidefinite, is_symmetric
+
     M = problem._M
     if not is_positive_semidefinite(M):
         return None

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP, bounds_of
-from lcp.matrix_classes import is_symmetric
 from lcp.problem import LCP
 from lcp.scaling import scales
 
@@ -82,6 +81,8 @@ def scaled_box(problem: LCP | BoxLCP, *, congruent: bool = False) -> ScaledBox:
     else:
         row, column = scales(M)
     if isinstance(M, np.ndarray):
+        from lcp.matrix_classes import is_symmetric
+
         scaled = row[:, None] * M * column
         symmetric, pattern = is_symmetric(scaled), False
     else:

@@ -12,9 +12,8 @@ import math
 import numpy as np
 
 from contactlab.contact import Box, HalfSpace, Material
-from contactlab.formulation import PositionDrive
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import Recording, TimeStepping, WorldBuilder, simulate, verify
+from contactlab.simulation import PositionDrive, Recording, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.spatial import RigidInertia, Transform
 
 G, MU, MASS, HALF = 9.81, 0.5, 0.5, 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contactlab.event_driven import Event, EventDriven, EventError, EventKind, EventRecording, InconsistentContact
+from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.recording import (
     ENTRIES,
     ContactEvent,
@@ -14,6 +15,8 @@ from contactlab.recording import (
     SolverStatistics,
 )
 from contactlab.simulation.batch import BatchResult, simulate_batch
+from contactlab.simulation.rollouts import Rollout, rollout
+from contactlab.simulation.running import Simulation
 from contactlab.simulation.simulate import simulate
 from contactlab.stepping import (
     OPEN,
@@ -61,6 +64,7 @@ __all__ = [
     "EventKind",
     "EventRecording",
     "ExternalContact",
+    "JointLimit",
     "JointRow",
     "JointTable",
     "InconsistentContact",
@@ -68,10 +72,13 @@ __all__ = [
     "Conveyor",
     "Motion",
     "Oscillation",
+    "PositionDrive",
     "PrescribedMotion",
     "RecordError",
     "RecordWriteError",
     "Recording",
+    "Rollout",
+    "Simulation",
     "SimulationConfigError",
     "SimulationError",
     "SolverStatistics",
@@ -80,11 +87,13 @@ __all__ = [
     "StepperState",
     "Surface",
     "TimeStepping",
+    "VelocityDrive",
     "VerificationFailure",
     "VerificationReport",
     "WorstCertificate",
     "World",
     "WorldBuilder",
+    "rollout",
     "simulate",
     "simulate_batch",
     "verify",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from contactlab.stepping.kinematic import Motions
 from contactlab.stepping.memory import grow_contacts, lcp_width, new_island, new_moments, new_settings, new_work
 from contactlab.stepping.prepared import prepare
 from contactlab.stepping.record_schema import chunk_rows, new_chunk
+from contactlab.stepping.records import array_of
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import lcp
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
+    from lcp.kernels.held import HeldCall
 
 __all__ = ["Driver", "Targets", "Tau"]
 
@@ -87,12 +89,6 @@ class Driver:
         prepared = prepare(world, stepper)
         arrays, edges = prepared.arrays, prepared.edges
         resists = arrays.moments is not None
-        width = lcp_width(edges, resists)
-        if state.contact_ids.size and state.z.shape[1] != width:
-            detail = (
-                f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
-            )
-            raise SimulationConfigError("state.z", detail)
         self._prepared = prepared
         self._world = world
         self._stepper = stepper
@@ -114,11 +110,6 @@ class Driver:
             points = max(points, FIRST_CONTACTS)
         contacts = max(state.contact_ids.size, min(points, FIRST_CONTACTS), 1)
         self.work = new_work(world, contacts, edges)
-        self.work.q[:] = check_configuration(world.model, state.q)
-        self.work.v[:] = check_velocity(world.model, state.v)
-        self.work.previous_id[: state.contact_ids.size] = state.contact_ids
-        if state.contact_ids.size:
-            self.work.previous_z[: state.contact_ids.size] = state.z
         options, _ = stepper.kernel_options
         trees = self.work.parent.size
         first_contacts, first_nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
@@ -127,49 +118,99 @@ class Driver:
         )
         self.moments = None if arrays.moments is None else new_moments(arrays.moments, first_contacts, edges)
         self.control, self.parameters = new_settings(stepper, edges, moments=resists)
+        # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
+        self._control, self._parameters = array_of(self.control), array_of(self.parameters)
+        self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
+        self._at = {name: self._control[name] for name in ("step", "target", "failure")}
+        self._held: HeldCall | None = None
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
         self._target = np.iinfo(np.int64).max if steps is None else steps
-        self.control.target = self._target
-        self.control.step = first
-        self.control.n_previous = state.contact_ids.size
         self.control.tau_mode = self._first_tau()
         self.control.ask_contacts = supply is not None
         self._service = JointService(world, targets)
         self.joints = None if arrays.joints is None else new_joints(arrays.joints, self.work.parent.size)
         if self.joints is not None:
-            rows = len(world.joint_rows)
-            if np.any((state.row_ids < 0) | (state.row_ids >= rows)):
-                detail = f"the world has rows 0 .. {rows - 1}, got {state.row_ids.max()}; see without_warm_start()"
-                raise SimulationConfigError("state.row_ids", detail)
             self._service.start(self.joints)
             self.control.ask_joints = self._service.asks
-            self.joints.was[state.row_ids] = 1
-            self.joints.previous_z[state.row_ids] = state.row_z
         # Where proposals answer nearly every island, pivoting is not part of the loop.
         proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
         self._pivoting = None if proposals else 1
         self.chunk = self._new_chunk(contacts)
-        self.parameters.h = stepper.next_h(state.h) if h is None else h
-        self.parameters.last_h = state.h
         self.parameters.end = np.inf if end is None else end
-        if stepper.sleep is not None:
-            for field, own, given in (("rest", self.work.rest, state.rest), ("tau", self.work.tau_before, state.tau)):
+        self.restart(state, first=first, h=h)
+
+    def restart(self, state: StepperState, *, first: int = 0, h: float | None = None) -> None:
+        """Go to a state, as if nothing had run before; ``first`` and ``h`` as in the beginning."""
+        world, work, count = self._world, self.work, state.contact_ids.size
+        if count:
+            width = lcp_width(self._edges, self.moments is not None)
+            if state.z.shape[1] != width:
+                has = f"has {state.z.shape[1]} variables per contact"
+                detail = f"{has}, {self._edges} edges need {width}; see without_warm_start()"
+                raise SimulationConfigError("state.z", detail)
+            if count > work.contact_int.shape[0]:
+                self.work = work = grow_contacts(work, count)
+                self.chunk = self._new_chunk(count)
+            work.previous_id[:count] = state.contact_ids
+            work.previous_z[:count] = state.z
+        work.q[:] = check_configuration(world.model, state.q)
+        work.v[:] = check_velocity(world.model, state.v)
+        if self.joints is not None:
+            rows = len(world.joint_rows)
+            if np.any((state.row_ids < 0) | (state.row_ids >= rows)):
+                detail = f"the world has rows 0 .. {rows - 1}, got {state.row_ids.max()}; see without_warm_start()"
+                raise SimulationConfigError("state.row_ids", detail)
+            self.joints.was[:] = 0
+            self.joints.was[state.row_ids] = 1
+            self.joints.previous_z[state.row_ids] = state.row_z
+        if self._stepper.sleep is not None:
+            for field, own, given in (("rest", work.rest, state.rest), ("tau", work.tau_before, state.tau)):
                 if given.size not in (0, own.size):
                     raise SimulationConfigError(f"state.{field}", f"has {given.size} entries, the world {own.size}")
+                own[:] = 0.0
                 own[: given.size] = given
-        self.parameters.time = state.time
+        control, parameters = self.control, self.parameters
+        control.place, control.failure = layout.BEGIN, layout.FAILURE_NONE
+        control.target, control.step, control.n_previous = self._target, first, count
+        self.empty()
+        parameters.h = self._stepper.next_h(state.h) if h is None else h
+        parameters.last_h, parameters.time = state.h, state.time
+        self.last_result = None
+
+    def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
+        """Take tau (steps, nv) and the drives' targets (steps, nd) of every step from arrays, None: as they are."""
+        if taus is not None:
+            self.work = self.work._replace(tau_table=taus)
+            if self.control.tau_mode != layout.TAU_TABLE:
+                self.control.tau_mode = layout.TAU_TABLE
+                # With room for tau in its rows.
+                self.chunk = self._new_chunk(self.work.contact_int.shape[0])
+        if targets is not None and self.joints is not None:
+            self.joints = self.joints._replace(target_table=targets)
+
+    def apply(self, tau: FloatArray, targets: Mapping[str, float] | ArrayLike | None) -> None:
+        """Set the applied force, and the drives' targets, for the steps from here on."""
+        self.work.tau[:] = tau
+        wanted = self._service.constant(targets)
+        if self.joints is not None:
+            self.joints.target[:] = wanted
+
+    def empty(self) -> None:
+        """Forget the rows of the chunk."""
+        for used in self._used:
+            used[0] = 0
 
     @property
     def step(self) -> int:
         """Steps finished."""
-        return int(self.control.step)
+        return int(self._at["step"][0])
 
     @property
     def failed(self) -> bool:
         """Whether the step in progress failed for good."""
-        return bool(self.control.failure != layout.FAILURE_NONE)
+        return bool(self._at["failure"][0] != layout.FAILURE_NONE)
 
     @property
     def time(self) -> float:
@@ -181,13 +222,18 @@ class Driver:
         """Size of the step in progress, or of the next one to try [s]."""
         return float(self.parameters.h)
 
+    def field(self, name: str) -> FloatArray:
+        """Return a parameter of the run as a view (1,) that shows it at any time."""
+        view: FloatArray = self._parameters[name]
+        return view
+
     def advance(self, steps: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
 
         After so many ``steps`` the chunk counts as full.
         """
         limit = self._target if steps is None else min(self._target, self.step + steps)
-        self.control.target = limit
+        self._at["target"][0] = limit
         reason = self._run()
         if reason == layout.SHRINK_H:
             return layout.FAILED
@@ -218,8 +264,7 @@ class Driver:
     def take(self) -> dict[str, NDArray[Any]]:
         """Copy the chunk's rows out and make it empty; afterwards any one step fits it."""
         rows = chunk_rows(self.chunk, self.control)
-        control = self.control
-        control.chunk_steps = control.chunk_contacts = control.chunk_islands = control.chunk_joints = 0
+        self.empty()
         contacts = self.work.contact_int.shape[0]
         if self.chunk.contact.size < contacts:
             self.chunk = self._new_chunk(contacts)
@@ -251,12 +296,27 @@ class Driver:
 
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
-        from contactlab.stepping.kernels.step import run
-
         while True:
-            reason = int(run(*self.arguments))
-            if not self._serve(reason):
+            reason = int(self._entered()())
+            if reason == layout.DONE or not self._serve(reason):
                 return reason
+
+    def _entered(self) -> HeldCall:
+        """Return the call of the loop, made anew where buffers have grown."""
+        if self._held is None or any(
+            a is not b for a, b in zip(self._held.arguments[1:], self._buffers(), strict=True)
+        ):
+            from contactlab.stepping.kernels.step import enter, run_held
+            from lcp.kernels.held import HeldCall
+
+            self._held = HeldCall(run_held, enter, (self._prepared.arrays.packed, *self._buffers()))
+        return self._held
+
+    def _buffers(self) -> tuple[Any, ...]:
+        """What the loop is called with beside the world, records as arrays of one."""
+        records = self._control, self._parameters
+        rest = self.collision, self.joints, self.moments, self._pivoting
+        return (self.work, self.island, self.chunk, *records, *rest)
 
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
@@ -376,4 +436,6 @@ class Driver:
 
     def _new_chunk(self, contacts: int) -> layout.Chunk:
         """Rows for chunk_steps steps with a handful of rows each, and for any one step with ``contacts``."""
-        return new_chunk(self._world, self._stepper, self._chunk_steps, contacts, with_tau=self._tau is not None)
+        return new_chunk(
+            self._world, self._stepper, self._chunk_steps, contacts, with_tau=self.control.tau_mode != layout.TAU_ZERO
+        )

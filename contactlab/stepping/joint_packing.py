@@ -50,6 +50,7 @@ def pack_joints(world: World) -> Joints | None:
         loop_ints=packed.model_ints,
         loop_floats=packed.model_floats,
         target=np.array([drive.target for drive in actions.drives], dtype=np.float64),
+        target_table=np.zeros((0, len(actions.drives))),
         loop_G=np.zeros((packed.n, nv)),
         loop_error=np.zeros(packed.n),
         loop_rate=np.zeros(packed.n),

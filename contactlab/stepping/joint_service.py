@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.bridge.arguments import close_names
-from contactlab.spatial.arrays import FloatArray, finite_number, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:
@@ -41,15 +41,30 @@ class JointService:
             targets = None
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
         self._custom = tuple((one, CustomReach(world, one)) for one in custom)
-        names = [str(drive.name) for drive in world.joint_actions.drives]
+        self._number = {str(drive.name): i for i, drive in enumerate(world.joint_actions.drives)}
         for name, value in (targets or {}).items():
-            if name not in names:
-                raise SimulationConfigError("targets", f"no drive is called {name!r}{close_names(name, names)}")
             if callable(value):
-                self._functions[names.index(name)] = (name, value)
+                self._functions[self._drive(name)] = (name, value)
             else:
-                field = f"targets[{name!r}]"
-                self._constant[names.index(name)] = finite_number(value, field, SimulationConfigError)
+                self._constant[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
+
+    def _drive(self, name: str) -> int:
+        """Number of the drive of that name."""
+        if name not in self._number:
+            detail = f"no drive is called {name!r}{close_names(name, list(self._number))}"
+            raise SimulationConfigError("targets", detail)
+        return self._number[name]
+
+    def constant(self, targets: Mapping[str, float] | ArrayLike | None) -> FloatArray:
+        """Targets (nd,) where these are given in place of the world's, as an array of all or as numbers by name."""
+        if targets is None:
+            return self._constant
+        if isinstance(targets, Mapping):
+            values = self._constant.copy()
+            for name, value in targets.items():
+                values[self._drive(name)] = finite_number(value, f"targets[{name!r}]", SimulationConfigError)
+            return values
+        return finite_array(targets, "targets", self._constant.shape, SimulationConfigError)
 
     @property
     def asks(self) -> bool:

@@ -75,6 +75,7 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
         q=np.zeros(nq),
         v=np.zeros(nv),
         tau=np.zeros(nv),
+        tau_table=np.zeros((0, nv)),
         W=W,
         S=S,
         origins=origins,

@@ -26,6 +26,12 @@ def new_record(kind: type[R]) -> R:
     return record
 
 
+def array_of(record: Any) -> NDArray[Any]:
+    """The array of one record that a record of `new_record` lies in."""
+    array: NDArray[Any] = record.base
+    return array
+
+
 def records_of(scalars: Mapping[str, str], values: Sequence[object]) -> NDArray[Any]:
     """Records (n,) of "int" and "float" fields, from objects with attributes of these names; 0 where one has none."""
     rows = [tuple(getattr(value, name, 0) for name in scalars) for value in values]

@@ -50,6 +50,7 @@ class Joints(NamedTuple):
     loop_floats: FloatArray
     # The step in progress.
     target: FloatArray  # (nd,) wanted by the drives, position or speed
+    target_table: FloatArray  # (steps, nd) what they are in each step, where it has any
     loop_G: FloatArray  # (nloop, nv)
     loop_error: FloatArray  # (nloop,) position errors
     loop_rate: FloatArray  # (nloop,) rate of the rows that v does not make

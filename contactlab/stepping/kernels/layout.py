@@ -55,6 +55,7 @@ SOLVER_LEMKE_FIRST: Final = 2  # what the kernel leaves unsolved goes to the res
 TAU_ZERO: Final = 0
 TAU_CONSTANT: Final = 1
 TAU_CALLBACK: Final = 2
+TAU_TABLE: Final = 3
 GYROSCOPIC_IMPLICIT: Final = 0
 GYROSCOPIC_EXPLICIT: Final = 1
 GYROSCOPIC_OFF: Final = 2
@@ -249,6 +250,7 @@ class Work(NamedTuple):
     q: FloatArray  # (nq,)
     v: FloatArray  # (nv,)
     tau: FloatArray  # (nv,)
+    tau_table: FloatArray  # (steps, nv) what tau is in each step, where it is TAU_TABLE
     W: FloatArray  # workspace of the multibody kernels; its head holds the kinematics at (q, v) until FINISH
     S: FloatArray  # (nv, 6) motion columns: a view of that head
     origins: FloatArray  # (nl, 3) m, origins of the links: another one

@@ -23,6 +23,8 @@ on: contacts, kN, M and q are formed anew for it, and the rows of islands solved
 
 from __future__ import annotations
 
+from typing import Any
+
 from contactlab.stepping.kernels.collision import Collision
 from contactlab.stepping.kernels.detection import detect
 from contactlab.stepping.kernels.finish import finish
@@ -41,6 +43,7 @@ from contactlab.stepping.kernels.layout import (
     ROOM,
     SOLVE,
     TAU_CALLBACK,
+    TAU_TABLE,
     VERDICT,
     Chunk,
     Control,
@@ -55,6 +58,7 @@ from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.solve import solve
 from contactlab.stepping.kernels.verdict import verdict
 from lcp.kernels import kernel
+from lcp.kernels.held import taken
 
 
 @kernel(short_loops=True)
@@ -80,7 +84,7 @@ def run(
     while True:
         place = control.place
         if place == BEGIN:
-            reason = begin(work, chunk, control, parameters)
+            reason = begin(work, joints, chunk, control, parameters)
         elif place == DETECT:
             reason = detect(world, work, collision, joints, control, parameters)
         elif place == ROOM:
@@ -104,13 +108,19 @@ def run(
 
 
 @kernel(inline=True)
-def begin(work: Work, chunk: Chunk, control: Control, parameters: Parameters) -> int:
-    """Stop where the run or the chunk ends; otherwise ask for what user code has to say about the step."""
+def begin(work: Work, joints: Joints | None, chunk: Chunk, control: Control, parameters: Parameters) -> int:
+    """Stop where the run or the chunk ends; otherwise look up or ask for what user code has to say about the step."""
     if control.step >= control.target or parameters.time >= parameters.end:
         return DONE
     if control.chunk_steps >= chunk.time.shape[0]:
         return CHUNK_FULL
     control.place = DETECT
+    if control.tau_mode == TAU_TABLE:
+        for i in range(work.tau.shape[0]):
+            work.tau[i] = work.tau_table[control.step, i]
+    if joints is not None and joints.target_table.shape[0] > 0:
+        for i in range(joints.target.shape[0]):
+            joints.target[i] = joints.target_table[control.step, i]
     asked = control.tau_mode == TAU_CALLBACK or control.ask_contacts + control.ask_joints > 0
     return NEED_CALLBACK if asked or work.motion_pose.shape[0] > 0 else GO_ON
 
@@ -128,3 +138,26 @@ def make_room(chunk: Chunk, joints: Joints | None, control: Control) -> int:
             return CHUNK_FULL
     control.place = ISLANDS
     return GO_ON
+
+
+@kernel(short_loops=True)
+def enter(held: Any, types: Any) -> int:
+    """`run` with the arguments held in a buffer, control and parameters as arrays of one record: see `HeldCall`."""
+    world, work, island, chunk, control, parameters, collision, joints, moments, pivoting = taken(held, types)
+    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)
+
+
+def run_held(
+    world: PackedWorld,
+    work: Work,
+    island: Island,
+    chunk: Chunk,
+    control: Any,
+    parameters: Any,
+    collision: Collision | None,
+    joints: Joints | None,
+    moments: Moments | None,
+    pivoting: int | None,
+) -> int:
+    """`run` with control and parameters as arrays of one record."""
+    return run(world, work, island, chunk, control[0], parameters[0], collision, joints, moments, pivoting)

@@ -1,0 +1,196 @@
+"""Runs that keep their memory, and rollouts: the same bits as `simulate`, whatever came before."""
+
+from __future__ import annotations
+
+import gc
+import math
+
+import numpy as np
+import pytest
+from joint_scenes import pendulum
+from simulation_scenes import dropped_ball, tumble
+
+from contactlab.simulation import (
+    EventDriven,
+    PositionDrive,
+    Simulation,
+    SimulationConfigError,
+    SimulationError,
+    TimeStepping,
+    World,
+    rollout,
+    simulate,
+)
+
+H = 0.01
+
+
+def driven() -> World:
+    """A pendulum that a servo holds."""
+    builder = pendulum(0.3)
+    builder.add_drive(PositionDrive("rod", 0.0, 50.0, 5.0, name="servo"))
+    return builder.build()
+
+
+@pytest.mark.parametrize("make", [tumble, driven])
+def test_steps_one_by_one_are_those_of_simulate(make) -> None:
+    world, stepper = make(), TimeStepping(H)
+    recording = simulate(world, stepper, steps=30)
+    run = Simulation(world, stepper)
+    for _ in range(30):
+        run.step()
+    np.testing.assert_array_equal(run.q, recording.q[-1])
+    np.testing.assert_array_equal(run.v, recording.v[-1])
+    assert run.time == recording.time[-1]
+    assert run.steps == 30
+    run.reset()
+    assert run.steps == 0
+    run.step(n=30)
+    np.testing.assert_array_equal(run.q, recording.q[-1])
+
+
+def test_a_run_goes_on_from_any_state_and_gives_its_own_back() -> None:
+    world, stepper = tumble(), TimeStepping(H)
+    recording = simulate(world, stepper, steps=40)
+    run = Simulation(world, stepper, recording.state(25))
+    run.step(n=15)
+    np.testing.assert_array_equal(run.q, recording.q[-1])
+    again = stepper.step(world, run.state)
+    run.step()
+    np.testing.assert_array_equal(run.q, again.state.q)
+    run.reset(recording.state(10))
+    run.step(n=30)
+    np.testing.assert_array_equal(run.q, recording.q[-1])
+
+
+def test_tables_are_those_of_the_last_step() -> None:
+    world, stepper = tumble(), TimeStepping(H)
+    run = Simulation(world, stepper)
+    assert len(run.contacts) == 0
+    run.step(n=60)
+    step = stepper.step(world, simulate(world, stepper, steps=59).state(59))
+    np.testing.assert_array_equal(run.contacts.impulse, step.contacts.impulse)
+    np.testing.assert_array_equal(run.contacts.id, step.contacts.id)
+    np.testing.assert_array_equal(run.certificate.scaled, step.certificate.scaled)
+    assert run.contacts.scope.bodies == world.model.names
+    with pytest.raises(SimulationConfigError, match="TimeStepping.step"):
+        run.certificate.selection(int(run.certificate.step[0]), 0)
+
+
+def test_forces_and_targets_hold_for_the_steps_they_are_given_for() -> None:
+    world, stepper = driven(), TimeStepping(H)
+    run = Simulation(world, stepper)
+    run.step([0.5], targets={"servo": 0.2}, n=10)
+    run.step(targets=[0.1], n=10)
+    run.step(n=10)
+    state = world.initial_state()
+    for targets, tau in (({"servo": 0.2}, [0.5]), ({"servo": 0.1}, None), (None, None)):
+        state = simulate(world, stepper, steps=10, state=state, tau=tau, targets=targets).state(10)
+    np.testing.assert_array_equal(run.q, state.q)
+
+
+def test_views_are_read_only_and_move_along() -> None:
+    run = Simulation(dropped_ball(1.0), TimeStepping(H))
+    height = run.q
+    before = height[2]
+    run.step(n=3)
+    assert height[2] < before
+    with pytest.raises(ValueError, match="read-only"):
+        run.q[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tau": np.zeros(3)}, "shape"),
+        ({"tau": [math.nan]}, "tau"),
+        ({"tau": np.array([math.inf])}, "tau"),
+        ({"targets": {"serv": 1.0}}, "servo"),
+        ({"targets": {"servo": math.nan}}, "servo"),
+        ({"targets": [1.0, 2.0]}, "shape"),
+        ({"n": -1}, "n"),
+        ({"n": 1.5}, "n"),
+    ],
+)
+def test_wrong_arguments_are_named_and_nothing_moves(arguments, message) -> None:
+    run = Simulation(driven(), TimeStepping(H))
+    with pytest.raises(SimulationConfigError, match=message):
+        run.step(**arguments)
+    np.testing.assert_array_equal(run.q, [0.3])
+    assert run.steps == 0
+
+
+def test_what_is_no_world_and_no_stepper_is_refused() -> None:
+    with pytest.raises(SimulationConfigError, match="TimeStepping"):
+        Simulation(dropped_ball(1.0), 0.01)
+    with pytest.raises(SimulationConfigError, match="World"):
+        Simulation(3, TimeStepping(H))
+    with pytest.raises(SimulationConfigError, match=r"stepper\.run"):
+        Simulation(dropped_ball(1.0), EventDriven())
+
+
+def test_a_step_that_fails_leaves_the_run_where_it_was() -> None:
+    run = Simulation(driven(), TimeStepping(H))
+    run.step(n=2)
+    q = run.q.copy()
+    with pytest.raises(SimulationError, match="finite"):
+        run.step([1e308], n=3)
+    np.testing.assert_array_equal(run.q, q)
+    run.step()
+    assert abs(run.q[0] - q[0]) < 0.1
+
+
+def test_a_step_makes_next_to_no_objects() -> None:
+    world = tumble()
+    run, tau = Simulation(world, TimeStepping(H)), np.zeros(world.nv)
+    run.step(tau, n=80)
+    gc.collect()
+    before = len(gc.get_objects())
+    for _ in range(50):
+        run.step(tau)
+    assert len(gc.get_objects()) - before < 20
+
+
+def test_a_rollout_is_runs_of_simulate() -> None:
+    world, stepper = driven(), TimeStepping(H)
+    rng = np.random.default_rng(3)
+    taus, targets = rng.normal(size=(4, 25, 1)), 0.1 * rng.normal(size=(4, 25, 1))
+    states = [world.initial_state(), *(simulate(world, stepper, steps=k).state(k) for k in (3, 5, 9))]
+    found = rollout(world, stepper, states, taus=taus, targets=targets, threads=2)
+    assert not found.failed.any()
+    for i, state in enumerate(states):
+        run = Simulation(world, stepper, state)
+        for k in range(25):
+            np.testing.assert_array_equal(found.q[i, k], run.q)
+            run.step(taus[i, k], targets=targets[i, k])
+        np.testing.assert_array_equal(found.v[i, -1], run.v)
+    np.testing.assert_array_equal(
+        rollout(world, stepper, states[:1], steps=25).q[0], simulate(world, stepper, steps=25, state=states[0]).q
+    )
+
+
+def test_runs_of_a_rollout_fail_alone() -> None:
+    world, stepper = driven(), TimeStepping(H)
+    taus = np.zeros((3, 20, 1))
+    taus[1, 7] = 1e308
+    found = rollout(world, stepper, [world.initial_state()] * 3, taus=taus)
+    assert found.failed.tolist() == [False, True, False]
+    assert isinstance(found.errors[1], SimulationError)
+    assert np.isfinite(found.q[1, :8]).all()
+    assert np.isnan(found.q[1, 8:]).all()
+    np.testing.assert_array_equal(found.q[0], found.q[2])
+
+
+def test_wrong_rollouts_are_refused_before_they_run() -> None:
+    world, stepper, state = driven(), TimeStepping(H), driven().initial_state()
+    for arguments, message in (
+        ({}, "how many"),
+        ({"taus": np.zeros((1, 5, 2))}, "taus"),
+        ({"targets": np.zeros((2, 5, 1))}, "targets"),
+        ({"taus": np.zeros((1, 5, 1)), "steps": 6}, "taus"),
+    ):
+        with pytest.raises(SimulationConfigError, match=message):
+            rollout(world, stepper, [state], **arguments)
+    with pytest.raises(SimulationConfigError, match=r"states\[0\]"):
+        rollout(world, stepper, [3], steps=2)
+    assert rollout(world, stepper, [], steps=2).q.shape == (0, 3, 1)

@@ -48,11 +48,11 @@ def package_folder(package: str) -> Path:
 
 
 def public_modules(package: str) -> list[str]:
-    """Every module of a package but the kernels and their views, which the first solve or step imports."""
+    """Every module of a package but the kernels and what they are made with, which the first solve or step imports."""
     folder = package_folder(package)
     names = [package]
     for module in pkgutil.walk_packages([str(folder)], prefix=f"{package}."):
-        kernels = ".kernels" in module.name or module.name == "lcp.compiler.views"
+        kernels = ".kernels" in module.name or module.name in ("lcp.compiler.views", "lcp.compiler.held")
         if not kernels and not module.name.endswith("__main__"):
             names.append(module.name)
     return names

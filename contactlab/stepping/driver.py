@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import lcp
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
-    from lcp.kernels.held import HeldCall
+    from lcp.compiler.held import HeldCall
 
 __all__ = ["Driver", "Targets", "Tau"]
 
@@ -307,7 +307,7 @@ class Driver:
             a is not b for a, b in zip(self._held.arguments[1:], self._buffers(), strict=True)
         ):
             from contactlab.stepping.kernels.step import enter, run_held
-            from lcp.kernels.held import HeldCall
+            from lcp.compiler.held import HeldCall
 
             self._held = HeldCall(run_held, enter, (self._prepared.arrays.packed, *self._buffers()))
         return self._held

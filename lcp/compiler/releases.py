@@ -31,7 +31,7 @@ TRIED: dict[str, tuple[str, ...]] = {
     "copies": _RELEASES,
     # Views of buffers, and arrays on the stack, are written down directly (`views`).
     "views": _RELEASES,
-    # What numba makes of arguments is kept in a buffer, and compiled code called without a look at them (`kernels.held`).
+    # What numba makes of arguments is kept in a buffer; compiled code is called without a look at them (`held`).
     "held": _RELEASES,
     # The calls a kernel makes are listed without compiling them (`calls`).
     "calls": _RELEASES,

@@ -58,7 +58,7 @@ from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.solve import solve
 from contactlab.stepping.kernels.verdict import verdict
 from lcp.kernels import kernel
-from lcp.kernels.held import taken
+from lcp.compiler.held import taken
 
 
 @kernel(short_loops=True)

@@ -282,3 +282,20 @@ def example_17_your_own_solver() -> Figure:
     axes.set(xscale="log", ylim=(0.0, 1.03), xlabel="time / least time", ylabel="share of problems solved")
     axes.legend(frameon=False, loc="lower right")
     return figure
+
+
+def example_19_gymnasium() -> Figure:
+    """The pole's angle, caught and let fall."""
+    names = names_of("19_gymnasium")
+    world, stepper = names["cart_and_pole"](), names["TimeStepping"](names["H"])
+    figure, axes = paper(6.0, 3.0)
+    for label, gains, colour in (("caught", names["GAINS"], BLUE), ("let fall", 0.0 * names["GAINS"], ORANGE)):
+        run = names["Simulation"](world, stepper, names["StepperState"](np.array([0.0, 0.05]), np.zeros(2)))
+        angles = []
+        while run.steps < 300 and abs(run.q[1]) < names["FALLEN"]:
+            angles.append(run.q[1])
+            run.step([gains @ np.concatenate((run.q, run.v)), 0.0])
+        axes.plot(names["H"] * np.arange(len(angles)), angles, color=colour, label=label)
+    axes.set(xlabel="time [s]", ylabel="angle of the pole [rad]")
+    axes.legend()
+    return figure

@@ -57,8 +57,8 @@ from contactlab.stepping.kernels.next_island import next_island, pose
 from contactlab.stepping.kernels.projection import project
 from contactlab.stepping.kernels.solve import solve
 from contactlab.stepping.kernels.verdict import verdict
-from lcp.kernels import kernel
 from lcp.compiler.held import taken
+from lcp.kernels import kernel
 
 
 @kernel(short_loops=True)

@@ -63,7 +63,6 @@ class Simulation:
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
-        self._time = self._driver.field("time")
         for values in (self._q, self._v):
             values.flags.writeable = False
 
@@ -73,7 +72,7 @@ class Simulation:
     @property
     def time(self) -> float:
         """Time [s]."""
-        return float(self._time[0])
+        return self._driver.time
 
     @property
     def steps(self) -> int:

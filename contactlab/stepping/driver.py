@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,7 @@ class Driver:
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
         self._at = {name: self._control[name] for name in ("step", "target", "failure")}
+        self._now, self._end = self._parameters["time"], np.inf if end is None else end
         self._held: HeldCall | None = None
         if external:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
@@ -138,7 +140,7 @@ class Driver:
         proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
         self._pivoting = None if proposals else 1
         self.chunk = self._new_chunk(contacts)
-        self.parameters.end = np.inf if end is None else end
+        self.parameters.end = self._end
         self.restart(state, first=first, h=h)
 
     def restart(self, state: StepperState, *, first: int = 0, h: float | None = None) -> None:
@@ -215,17 +217,12 @@ class Driver:
     @property
     def time(self) -> float:
         """Time of the present state [s]."""
-        return float(self.parameters.time)
+        return float(self._now[0])
 
     @property
     def h(self) -> float:
         """Size of the step in progress, or of the next one to try [s]."""
         return float(self.parameters.h)
-
-    def field(self, name: str) -> FloatArray:
-        """Return a parameter of the run as a view (1,) that shows it at any time."""
-        view: FloatArray = self._parameters[name]
-        return view
 
     def advance(self, steps: int | None = None) -> int:
         """Run until a chunk is full, the steps are done or one failed; return that reason.
@@ -237,7 +234,7 @@ class Driver:
         reason = self._run()
         if reason == layout.SHRINK_H:
             return layout.FAILED
-        goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self.parameters.end
+        goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end
         return layout.CHUNK_FULL if goes_on else reason
 
     def form(self, island: int) -> IslandView:
@@ -303,9 +300,7 @@ class Driver:
 
     def _entered(self) -> HeldCall:
         """Return the call of the loop, made anew where buffers have grown."""
-        if self._held is None or any(
-            a is not b for a, b in zip(self._held.arguments[1:], self._buffers(), strict=True)
-        ):
+        if self._held is None or not all(map(operator.is_, self._held.arguments[1:], self._buffers())):
             from contactlab.stepping.kernels.step import enter, run_held
             from lcp.compiler.held import HeldCall
 

@@ -77,6 +77,19 @@ def _hold(buffer: Any, value: Any) -> None:
     keep(buffer, value)
 
 
+# By an entry and the fingerprint of its arguments: their type, the bytes they take, the compiled code.
+_entries: dict[tuple[Any, bytes], tuple[Any, int, Callable[..., Any]]] = {}
+
+
+def _compiled(entry: Any, arguments: tuple[Any, ...]) -> tuple[Any, int, Callable[..., Any]]:
+    from numba import typeof
+
+    like = typeof(arguments)
+    signature = (typeof(np.zeros(0, dtype=np.uint8)), typeof(like))
+    entry.compile(signature)
+    return like, _size(like), entry.overloads[signature].entry_point
+
+
 class HeldCall:
     """A kernel and the arguments it is called with, as often as wanted.
 
@@ -95,14 +108,16 @@ class HeldCall:
         self._call, self._given = kernel, arguments
         if not _available():
             return
-        from numba import typeof
+        from numba import _dispatcher
 
-        like = typeof(arguments)
-        buffer = np.zeros(_size(like), dtype=np.uint8)
+        # numba's own key for the types of arguments: to find the types themselves takes a hundred times as long.
+        key = entry, _dispatcher.compute_fingerprint(arguments)
+        if key not in _entries:
+            _entries[key] = _compiled(entry, arguments)
+        # The compiled code itself, which looks at no types.
+        like, size, self._call = _entries[key]
+        buffer = np.zeros(size, dtype=np.uint8)
         _hold(buffer, arguments)
-        entry.compile((typeof(buffer), typeof(like)))  # type: ignore[attr-defined]
-        # The compiled code itself: numba would look the types of the arguments up again.
-        self._call = entry.overloads[(typeof(buffer), typeof(like))].entry_point  # type: ignore[attr-defined]
         self._given = (buffer, like)
 
     def __call__(self) -> Any:

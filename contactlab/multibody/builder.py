@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.packing import pack
-from contactlab.spatial.arrays import finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -39,6 +40,7 @@ class ModelBuilder:
         joint: Joint,
         placement: Transform | None = None,
         inertia: RigidInertia | None = None,
+        armature: ArrayLike = 0.0,
     ) -> ModelBuilder:
         """Add a body and return the builder.
 
@@ -54,6 +56,10 @@ class ModelBuilder:
             Pose of the joint frame in the parent body, R mapping joint axes to parent axes; identity by default.
         inertia
             Mass, centre of mass and inertia about it in body axes; None for a body without mass.
+        armature
+            Inertia of the rotor behind each degree of freedom of the joint, as its velocity sees it (gear ratio squared
+            times that of the rotor): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
+            diagonal of the mass matrix; the gyroscopic torque and the weight of a rotor are the body's own affair.
 
         Raises
         ------
@@ -79,7 +85,10 @@ class ModelBuilder:
             raise MultibodyError("placement", f"must be a Transform, got {placement!r}")
         if inertia is not None and not isinstance(inertia, RigidInertia):
             raise MultibodyError("inertia", f"must be a RigidInertia, got {inertia!r}")
-        self._bodies.append(BodySpec(name, parent, joint, Transform() if placement is None else placement, inertia))
+        rotors = _rotors(armature, joint)
+        self._bodies.append(
+            BodySpec(name, parent, joint, Transform() if placement is None else placement, inertia, rotors)
+        )
         self._names.add(name)
         return self
 
@@ -92,3 +101,11 @@ class ModelBuilder:
             A body moves although neither it nor anything it carries has mass.
         """
         return pack(tuple(self._bodies), self._gravity.copy())
+
+
+def _rotors(armature: ArrayLike, joint: Joint) -> FloatArray:
+    """One number per degree of freedom, not to be written to."""
+    given = finite_array(armature, "armature", (joint.nv,) if np.ndim(armature) else (), MultibodyError)
+    if np.any(given < 0.0):
+        raise MultibodyError("armature", f"must not be negative, got {float(given.min())}")
+    return read_only(np.full(joint.nv, given))

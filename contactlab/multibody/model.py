@@ -38,6 +38,8 @@ class BodySpec:
         Pose of the joint frame in the parent body.
     inertia
         None for a body without mass.
+    armature
+        (nv,) [kg m^2, kg] what rotors behind the joint's degrees of freedom add to the diagonal of M.
     """
 
     name: str
@@ -45,6 +47,7 @@ class BodySpec:
     joint: Joint
     placement: Transform
     inertia: RigidInertia | None
+    armature: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +151,11 @@ class Model:
     def mass(self) -> float:
         """Mass of all bodies [kg], those fixed to the world included."""
         return float(sum(body.inertia.mass for body in self.bodies if body.inertia is not None))
+
+    @property
+    def armature(self) -> FloatArray:
+        """What rotors add to the diagonal of M, (nv,) [kg m^2, kg]."""
+        return np.concatenate([np.zeros(0), *(body.armature for body in self.bodies)])
 
     @property
     def neutral(self) -> FloatArray:

@@ -12,7 +12,7 @@ from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.kernels.sizes import STACK, aba_size
 from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
-from contactlab.spatial.arrays import FloatArray, read_only
+from contactlab.spatial.arrays import FloatArray, IntArray, read_only
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -62,10 +62,11 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Model:
         frames.append(placement if not body.joint.chain() else Transform())
         if link >= 0 and body.inertia is not None:
             _add(links[link], body.inertia, frames[-1])
-    _check_masses(links)
     start_q = np.cumsum([0, *(link.nq for link in links)])
     start_v = np.cumsum([0, *(link.nv for link in links)])
-    packed = _buffers(links, body_link, frames, start_q, start_v, gravity)
+    rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
+    _check_masses(links, start_v, rotors)
+    packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
     return Model(tuple(bodies), read_only(gravity), nq, nv, packed, index, tuple(q_start), tuple(v_start))
 
 
@@ -84,14 +85,14 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
     link.mass, link.com, link.inertia = total, common, about
 
 
-def _check_masses(links: Sequence[_Link]) -> None:
-    """Every link must carry mass, its own or a descendant's: otherwise no finite force moves it finitely."""
+def _check_masses(links: Sequence[_Link], iv: IntArray, rotors: FloatArray) -> None:
+    """Every link must carry mass, its own or a descendant's, or rotors: else no finite force moves it finitely."""
     carried = [link.mass for link in links]
     for i in range(len(links) - 1, -1, -1):
         if links[i].parent >= 0:
             carried[links[i].parent] += carried[i]
-    for link, mass in zip(links, carried, strict=True):
-        if mass == 0.0:
+    for i, (link, mass) in enumerate(zip(links, carried, strict=True)):
+        if mass == 0.0 and not rotors[iv[i] : iv[i + 1]].all():
             raise MultibodyError("inertia", f"body {link.name!r} moves but neither it nor what it carries has mass")
 
 
@@ -99,8 +100,9 @@ def _buffers(
     links: Sequence[_Link],
     body_link: Sequence[int],
     frames: Sequence[Transform],
-    iq: np.ndarray[tuple[int], np.dtype[np.int64]],
-    iv: np.ndarray[tuple[int], np.dtype[np.int64]],
+    iq: IntArray,
+    iv: IntArray,
+    rotors: FloatArray,
     gravity: FloatArray,
 ) -> PackedModel:
     """Lay everything out as `contactlab.multibody.kernels.layout.tree` expects."""
@@ -145,6 +147,7 @@ def _buffers(
         np.array([link.mass for link in links]),
         *(link.com for link in links),
         *(link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for link in links),
+        rotors,
         *(frame.R.ravel() for frame in frames),
         *(frame.p for frame in frames),
     ]

@@ -75,6 +75,7 @@ def world_from_json(data: Json) -> World:
             joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
             placement=Transform(*entry["placement"]) if "placement" in entry else None,
             inertia=None if entry["mass"] is None else _inertia(entry),
+            armature=entry.get("armature", 0.0),
         )
     q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
     builder.add_model(bodies.build(), q, v)
@@ -112,6 +113,8 @@ def _body_to_json(world: World, i: int) -> Json:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
         entry["joint"] = joint_to_json(body.joint)
+    if body.armature.any():
+        entry["armature"] = body.armature.tolist()
     if motion is not None:
         entry["motion"] = motion_to_json(motion, place)
     return entry | _placement_to_json(place)

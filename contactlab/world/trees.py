@@ -26,7 +26,12 @@ def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
     builder = ModelBuilder(gravity)
     for body in specs:
         builder.add_body(
-            body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia
+            body.name,
+            parent=body.parent,
+            joint=body.joint,
+            placement=body.placement,
+            inertia=body.inertia,
+            armature=body.armature,
         )
     return builder.build()
 

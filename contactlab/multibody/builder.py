@@ -98,7 +98,8 @@ class ModelBuilder:
         Raises
         ------
         MultibodyError
-            A body moves although neither it nor anything it carries has mass.
+            A body would move with a negative moment of inertia. One that moves no mass is named by the solve that meets
+            the singular mass matrix: constraints may make it regular.
         """
         return pack(tuple(self._bodies), self._gravity.copy())
 

@@ -117,15 +117,15 @@ class Model:
             Folders in which mesh files may lie, beside that of the description: a mapping from package names, or
             folders whose subfolders are packages. Meshes are looked for, never loaded.
         strict_inertia
-            Whether every inertia that `RigidInertia` refuses is an error. If not, points and thin rods are taken, and
-            so is what no mass distribution can have, unchanged and with an `UrdfWarning` that names the links; only
-            what would move with a negative moment of inertia is refused.
+            Whether every inertia that `RigidInertia` refuses is an error, and so a link that moves no mass. If not,
+            what no mass distribution can have is taken unchanged, and one `UrdfWarning` names the links; only what
+            would move with a negative moment of inertia is refused.
 
         Raises
         ------
         UrdfError
-            With the line, for anything malformed, ambiguous, dangerous (a DOCTYPE, a mesh outside the folders, a size
-            no robot has) or immovable (a moving link that carries no mass).
+            With the line, for anything malformed, ambiguous or dangerous (a DOCTYPE, a mesh outside the folders, a size
+            no robot has).
         """
         from contactlab.multibody.urdf.loading import load_urdf
 

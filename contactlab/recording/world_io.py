@@ -12,7 +12,6 @@ from contactlab.contact import BodyShape, HalfSpace, Material, Shape
 from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.recording.codecs import (
     actions_from_json,
     actions_to_json,
@@ -22,7 +21,7 @@ from contactlab.recording.codecs import (
     motion_to_json,
 )
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
@@ -107,7 +106,7 @@ def _body_to_json(world: World, i: int) -> Json:
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
     }
-    if isinstance(inertia, InertiaAsWritten):
+    if inertia is not None and inertia.oddity is not None:
         entry["inertia_as_written"] = True
     if body.parent != WORLD:
         entry["parent"] = body.parent
@@ -150,13 +149,8 @@ def _placement_to_json(place: Transform) -> Json:
 
 
 def _inertia(entry: Json) -> RigidInertia:
-    if entry.get("inertia_as_written", False):
-        # `RigidInertia` would refuse here what the reader of robot descriptions let through.
-        mass = finite_number(entry["mass"], "mass", SimulationConfigError)
-        com = finite_array(entry["com"], "com", (3,), SimulationConfigError)
-        inertia = finite_array(entry["inertia"], "inertia", (3, 3), SimulationConfigError)
-        return InertiaAsWritten(mass, com, inertia=inertia)
-    return RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"])
+    physical = not entry.get("inertia_as_written", False)
+    return RigidInertia(entry["mass"], entry["com"], entry["inertia"], physical=physical)
 
 
 def stepper_to_json(stepper: TimeStepping) -> Json:

@@ -57,7 +57,8 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
     energy = 0.0
     for i in range(t.parent.shape[0]):
         m = t.mass[i]
-        if m == 0.0:
+        J = t.inertia[i]
+        if m == 0.0 and J[0] + J[1] + J[2] == 0.0:
             continue
         cx, cy, cz = center_of_link(t, R, p, i)
         root = t.root[i]
@@ -73,7 +74,6 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
         bx = Ri[0] * wx + Ri[3] * wy + Ri[6] * wz
         by = Ri[1] * wx + Ri[4] * wy + Ri[7] * wz
         bz = Ri[2] * wx + Ri[5] * wy + Ri[8] * wz
-        J = t.inertia[i]
         jx = J[0] * bx + J[3] * by + J[4] * bz
         jy = J[3] * bx + J[1] * by + J[5] * bz
         jz = J[4] * bx + J[5] * by + J[2] * bz

@@ -177,7 +177,21 @@ class Model:
         ]
 
     def index(self, name: str) -> int:
-        """Place of a body in the order added; -1 for the world. An unknown name raises, with the close ones."""
+        """Place of a body in ``bodies``, ``names`` and the rows of ``f_ext``.
+
+        Raises
+        ------
+        MultibodyError
+            An unknown name, with the close ones; the world, which has no place there (see `index_or_world`).
+        """
+        if name == WORLD:
+            raise MultibodyError(
+                "body", "the world is none of the bodies: index_or_world gives -1 for it, which must not index a list"
+            )
+        return self.index_or_world(name)
+
+    def index_or_world(self, name: str) -> int:
+        """Number of a body as kernels take it: `index`, but -1 for the world."""
         if name == WORLD:
             return -1
         place = self._index.get(name)
@@ -198,10 +212,9 @@ class Model:
         return slice(self._v_start[i], self._v_start[i] + self.bodies[i].joint.nv)
 
     def _moving(self, name: str) -> int:
-        i = self.index(name)
-        if i < 0:
+        if name == WORLD:
             raise MultibodyError("body", "the world has no joint")
-        return i
+        return self.index(name)
 
     def __repr__(self) -> str:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
+from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.packing import pack
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -31,6 +32,7 @@ class ModelBuilder:
         self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
         self._bodies: list[BodySpec] = []
         self._names: set[str] = set()
+        self._joint_names: set[str] = set()  # those that are not their bodies'
 
     def add_body(
         self,
@@ -41,6 +43,8 @@ class ModelBuilder:
         placement: Transform | None = None,
         inertia: RigidInertia | None = None,
         armature: ArrayLike = 0.0,
+        joint_name: str | None = None,
+        limits: JointLimits | None = None,
     ) -> ModelBuilder:
         """Add a body and return the builder.
 
@@ -60,12 +64,17 @@ class ModelBuilder:
             Inertia of the rotor behind each degree of freedom of the joint, as its velocity sees it (gear ratio squared
             times that of the rotor): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
             diagonal of the mass matrix; the gyroscopic torque and the weight of a rotor are the body's own affair.
+        joint_name
+            By which the joint is found (`Model.joint_v`), distinct among joints; None for the body's.
+        limits
+            Of the joint's degrees of freedom: data for inverse kinematics, controllers and worlds, whose stops they
+            are.
 
         Raises
         ------
         MultibodyError
-            For a name that is taken or empty, a parent that is not there (the text suggests close names), or a value
-            of the wrong type.
+            For a name that is taken or empty, a parent that is not there (the text suggests close names), numbers that
+            are none, or a value of the wrong type.
         """
         label: object = name  # whatever the caller's types say
         if not isinstance(label, str) or not name:
@@ -85,11 +94,17 @@ class ModelBuilder:
             raise MultibodyError("placement", f"must be a Transform, got {placement!r}")
         if inertia is not None and not isinstance(inertia, RigidInertia):
             raise MultibodyError("inertia", f"must be a RigidInertia, got {inertia!r}")
+        if limits is not None and not isinstance(limits, JointLimits):
+            raise MultibodyError("limits", f"must be JointLimits, got {limits!r}")
+        if joint_name is not None and (not joint_name or joint_name in self._joint_names):
+            raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
         rotors = _rotors(armature, joint)
-        self._bodies.append(
-            BodySpec(name, parent, joint, Transform() if placement is None else placement, inertia, rotors)
-        )
+        own = (JointLimits() if limits is None else limits).of(joint)
+        place = Transform() if placement is None else placement
+        self._bodies.append(BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own))
         self._names.add(name)
+        if joint_name is not None and joint_name != name:
+            self._joint_names.add(joint_name)
         return self
 
     def build(self) -> Model:

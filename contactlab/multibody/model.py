@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
+from contactlab.multibody.limits import JointLimits
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
@@ -40,6 +42,10 @@ class BodySpec:
         None for a body without mass.
     armature
         (nv,) [kg m^2, kg] what rotors behind the joint's degrees of freedom add to the diagonal of M.
+    joint_name
+        Name of the joint, the body's where it has none of its own.
+    limits
+        Those of the joint's degrees of freedom, arrays (nv,).
     """
 
     name: str
@@ -48,6 +54,8 @@ class BodySpec:
     placement: Transform
     inertia: RigidInertia | None
     armature: FloatArray
+    joint_name: str
+    limits: JointLimits
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +166,16 @@ class Model:
         return np.concatenate([np.zeros(0), *(body.armature for body in self.bodies)])
 
     @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints that move or have a name of their own, in the order of their bodies."""
+        return tuple(one.joint_name for one in self.bodies if one.joint.nv or one.joint_name != one.name)
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of every degree of freedom, arrays (nv,), infinite where there is none: data, never forces."""
+        return JointLimits.joined(body.limits for body in self.bodies)
+
+    @property
     def neutral(self) -> FloatArray:
         """The configuration (nq,) of zeros and identity rotations (what a `CustomJoint` says for itself)."""
         q = np.zeros(self.nq)
@@ -211,10 +229,44 @@ class Model:
         i = self._moving(name)
         return slice(self._v_start[i], self._v_start[i] + self.bodies[i].joint.nv)
 
+    def moved_by(self, joint: str) -> str:
+        """Name of the body that a joint moves; a joint without a name of its own goes by that of its body.
+
+        An unknown name raises, with the close ones.
+        """
+        own = self._joint_body.get(joint)
+        if own is not None:
+            return own
+        if joint in self._index:
+            return joint
+        known = [*self._joint_body, *self._index]
+        close = difflib.get_close_matches(str(joint), known, n=3, cutoff=0.5)
+        hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(self.joint_names)} joints"
+        raise MultibodyError("joint", f"no joint is called {joint!r}{hint}")
+
+    def joint_q(self, joint: str) -> slice:
+        """Entries of a joint in q, by its name."""
+        return self.q_slice(self.moved_by(joint))
+
+    def joint_v(self, joint: str) -> slice:
+        """Entries of a joint in v, by its name."""
+        return self.v_slice(self.moved_by(joint))
+
+    @cached_property
+    def _joint_body(self) -> dict[str, str]:
+        """Joints with names of their own, and the bodies they move."""
+        return {body.joint_name: body.name for body in self.bodies if body.joint_name != body.name}
+
     def _moving(self, name: str) -> int:
         if name == WORLD:
             raise MultibodyError("body", "the world has no joint")
         return self.index(name)
+
+    def __str__(self) -> str:
+        """The tree, then a line per entry of v with the joint's name, limits and rotors."""
+        from contactlab.multibody.overview import dof_overview, hierarchy_overview
+
+        return "\n".join([repr(self), hierarchy_overview(self), dof_overview(self)]).rstrip()
 
     def __repr__(self) -> str:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"

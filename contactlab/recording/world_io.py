@@ -17,6 +17,8 @@ from contactlab.recording.codecs import (
     actions_to_json,
     joint_from_json,
     joint_to_json,
+    limits_from_json,
+    limits_to_json,
     motion_from_json,
     motion_to_json,
 )
@@ -75,9 +77,12 @@ def world_from_json(data: Json) -> World:
             placement=Transform(*entry["placement"]) if "placement" in entry else None,
             inertia=None if entry["mass"] is None else _inertia(entry),
             armature=entry.get("armature", 0.0),
+            joint_name=entry.get("joint_name"),
+            limits=limits_from_json(entry.get("limits", {})),
         )
     q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
-    builder.add_model(bodies.build(), q, v)
+    # The stops are among the actions below.
+    builder.add_model(bodies.build(), q, v, limits=None)
     for entry in data["bodies"]:
         for one in entry["shapes"]:
             placement = Transform(*one["placement"]) if "placement" in one else None
@@ -114,6 +119,10 @@ def _body_to_json(world: World, i: int) -> Json:
         entry["joint"] = joint_to_json(body.joint)
     if body.armature.any():
         entry["armature"] = body.armature.tolist()
+    if body.joint_name != body.name:
+        entry["joint_name"] = body.joint_name
+    if limits := limits_to_json(body.limits):
+        entry["limits"] = limits
     if motion is not None:
         entry["motion"] = motion_to_json(motion, place)
     return entry | _placement_to_json(place)

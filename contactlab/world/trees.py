@@ -18,7 +18,8 @@ from contactlab.world.errors import SimulationConfigError
 def renamed(body: BodySpec, prefix: str) -> BodySpec:
     """Return a body with its name, and that of its parent, behind a prefix."""
     parent = body.parent if body.parent == WORLD else prefix + body.parent
-    return dataclasses.replace(body, name=prefix + body.name, parent=parent)
+    name, joint_name = prefix + body.name, prefix + body.joint_name
+    return dataclasses.replace(body, name=name, parent=parent, joint_name=joint_name)
 
 
 def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
@@ -32,6 +33,8 @@ def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
             placement=body.placement,
             inertia=body.inertia,
             armature=body.armature,
+            joint_name=body.joint_name,
+            limits=body.limits,
         )
     return builder.build()
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase
+from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.errors import UrdfWarning
 from contactlab.multibody.urdf.geometry import geometry_of
@@ -66,6 +67,8 @@ def load_urdf(
             joint=joint.joint,
             placement=joint.placement,
             inertia=inertias[joint.data.body],
+            joint_name=joint.data.name,
+            limits=JointLimits(joint.data.lower, joint.data.upper, joint.data.velocity, joint.data.effort),
         )
     model = builder.build()
     if odd:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -105,6 +106,75 @@ class ModelBuilder:
         self._names.add(name)
         if joint_name is not None and joint_name != name:
             self._joint_names.add(joint_name)
+        return self
+
+    def add_spec(self, body: BodySpec) -> ModelBuilder:
+        """Add a body of another model and return the builder."""
+        return self.add_body(
+            body.name,
+            parent=body.parent,
+            joint=body.joint,
+            placement=body.placement,
+            inertia=body.inertia,
+            armature=body.armature,
+            joint_name=None if body.joint_name == body.name else body.joint_name,
+            limits=body.limits,
+        )
+
+    def change_body(self, name: str, **changes: Any) -> ModelBuilder:
+        """Change a body and return the builder.
+
+        Parameters
+        ----------
+        name
+            Of the body.
+        **changes
+            Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
+            ``limits``. Where the joint changes, rotors and limits that are not given are gone.
+        """
+        place = self._place(name)
+        unknown = changes.keys() - {"parent", "joint", "placement", "inertia", "armature", "joint_name", "limits"}
+        if unknown:
+            raise MultibodyError("changes", f"a body has no {min(unknown)!r}")
+        old = self._bodies[place]
+        kept: dict[str, Any] = {
+            "parent": old.parent,
+            "joint": old.joint,
+            "placement": old.placement,
+            "inertia": old.inertia,
+            "joint_name": None if old.joint_name == old.name else old.joint_name,
+        }
+        if "joint" not in changes:
+            kept |= {"armature": old.armature, "limits": old.limits}
+        other = ModelBuilder(self._gravity)
+        for i, body in enumerate(self._bodies):
+            if i == place:
+                other.add_body(name, **{**kept, **changes})
+            else:
+                other.add_spec(body)
+        return self._become(other)
+
+    def remove_body(self, name: str) -> ModelBuilder:
+        """Remove a body with all that it carries and return the builder."""
+        gone = {self._bodies[self._place(name)].name}
+        other = ModelBuilder(self._gravity)
+        for body in self._bodies:
+            if body.name in gone or body.parent in gone:
+                gone.add(body.name)
+            else:
+                other.add_spec(body)
+        return self._become(other)
+
+    def _place(self, name: str) -> int:
+        places = {body.name: i for i, body in enumerate(self._bodies)}
+        if name not in places:
+            close = difflib.get_close_matches(str(name), places, n=3, cutoff=0.5)
+            hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(places)} bodies"
+            raise MultibodyError("body", f"no body is called {name!r}{hint}")
+        return places[name]
+
+    def _become(self, other: ModelBuilder) -> ModelBuilder:
+        self._bodies, self._names, self._joint_names = other._bodies, other._names, other._joint_names
         return self
 
     def build(self) -> Model:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -19,6 +20,7 @@ from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
 if TYPE_CHECKING:
+    from contactlab.multibody.builder import ModelBuilder
     from contactlab.multibody.urdf.model import UrdfModel
     from contactlab.multibody.urdf.packages import PackageRoots
 
@@ -144,6 +146,32 @@ class Model:
             package_roots=package_roots,
             strict_inertia=strict_inertia,
         )
+
+    def builder(self) -> ModelBuilder:
+        """A builder that holds the bodies and the gravity of this model: to add, change, remove, and build again.
+
+        What a description says beside limits (`UrdfModel`) is not in a builder.
+        """
+        from contactlab.multibody.editing import builder_of
+
+        return builder_of(self)
+
+    def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
+        """The model with some of its joints held fixed: fewer degrees of freedom, the same bodies by the same names.
+
+        Parameters
+        ----------
+        held
+            Position of each joint to be held, by its name or its body's: one number, or its slice (nq,) of q.
+
+        Raises
+        ------
+        MultibodyError
+            An unknown joint, one that is there twice, a position of wrong length.
+        """
+        from contactlab.multibody.editing import reduced
+
+        return reduced(self, held)
 
     @property
     def nb(self) -> int:

@@ -26,16 +26,7 @@ def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
     """Return the model of bodies, in this order."""
     builder = ModelBuilder(gravity)
     for body in specs:
-        builder.add_body(
-            body.name,
-            parent=body.parent,
-            joint=body.joint,
-            placement=body.placement,
-            inertia=body.inertia,
-            armature=body.armature,
-            joint_name=body.joint_name,
-            limits=body.limits,
-        )
+        builder.add_spec(body)
     return builder.build()
 
 

@@ -161,6 +161,34 @@ def test_a_four_bar_with_a_massless_coupler(method) -> None:
     np.testing.assert_allclose(a, [swing, -swing, swing], rtol=1e-10)
 
 
+def flagged(*, damping=0.0, armature=0.0, inertia=None):
+    """A swinging point with a flag without mass on it, which something else keeps from being singular."""
+    point = RigidInertia.point(1.0, (0, 0, -0.5))
+    builder = ModelBuilder().add_body("rod", joint=joints.Revolute(Y), inertia=point)
+    place = Transform(p=(0, 0, -0.5))
+    builder.add_body(
+        "flag", parent="rod", joint=joints.Revolute(Y), placement=place, inertia=inertia, armature=armature
+    )
+    builder.add_body("other", joint=joints.FloatingBase(), inertia=RigidInertia.solid_box(1.0, (0.1, 0.2, 0.3)))
+    world = WorldBuilder()
+    world.add_model(builder.build(), [0.5, 0.1, 3, 0, 0, 1, 0, 0, 0], [0, 1.0, 0, 0, 0, 1.0, 2.0, 3.0])
+    if damping:
+        world.add_joint_damping("flag", damping)
+    return simulate(world.build(), TimeStepping(1e-3), steps=100)
+
+
+def test_damping_a_rotor_or_inertia_without_mass_make_it_regular() -> None:
+    """In worlds, their ledgers and verification; the free body beside it is none of their business."""
+    spin = RigidInertia(0.0, inertia=np.diag([0.0, 0.1, 0.0]), physical=False)
+    alone = None
+    for given in ({"damping": 0.1}, {"armature": 0.1}, {"inertia": spin}):
+        recording = flagged(**given)
+        assert verify(recording).holds
+        assert np.abs(recording.ledger.residual).max() < 1e-13
+        alone = recording.q[:, 2:] if alone is None else alone
+        np.testing.assert_array_equal(recording.q[:, 2:], alone)
+
+
 def test_what_meets_the_singular_matrix_names_the_body() -> None:
     """Every solve with M, and a step of a world."""
     model, _ = four_bar(1.0, 2.0)

@@ -5,6 +5,7 @@ M is kept tree by tree; what is many states' has their axis first, as in `motion
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,6 +84,18 @@ def solved(M: Any, momentum: FloatArray) -> FloatArray:
         if not M
         else np.concatenate([np.linalg.solve(block, part[..., None])[..., 0] for block, part in parts], axis=1)
     )
+
+
+def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
+    """Return M^-1 p (ns, nv), zero for trees that only damping or a drive keeps from being singular."""
+    out = np.zeros_like(momentum)
+    start = 0
+    for block, part in zip(M, _parts(M, momentum), strict=True):
+        own = slice(start, start + block.shape[1])
+        start = own.stop
+        with contextlib.suppress(np.linalg.LinAlgError):
+            out[:, own] = np.linalg.solve(block, part[..., None])[..., 0]
+    return out
 
 
 def _parts(M: Any, v: FloatArray) -> list[FloatArray]:

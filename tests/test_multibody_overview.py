@@ -105,3 +105,18 @@ def test_empty_and_deep_models():
     lines = hierarchy_overview(builder.build()).splitlines()
     assert len(lines) == 1501
     assert lines[-1].startswith("  " * 1500 + "b1499")
+
+
+def test_the_world_has_no_index():
+    """Never the last body; what takes the world takes it by name."""
+    model = robot()
+    assert [model.index(name) for name in model.names] == list(range(model.nb))
+    with pytest.raises(MultibodyError, match="the world is none of the bodies: index_or_world"):
+        model.index("world")
+    assert model.index_or_world("world") == -1
+    assert model.index_or_world("arm") == model.index("arm") == 1
+    for one in (model.index, model.index_or_world):
+        with pytest.raises(MultibodyError, match="close: 'arm'"):
+            one("arn")
+    with pytest.raises(MultibodyError, match="the world has no joint"):
+        model.v_slice("world")

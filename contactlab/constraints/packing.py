@@ -118,7 +118,7 @@ def _tip(model: Model, link: int) -> int:
 def _in_link(model: Model, number: int, field: str, body: str, R: FloatArray, p: FloatArray) -> tuple[int, FloatArray]:
     """Link a body is fixed to (-1: none), and the pose (12,) in it of a frame given in the body."""
     try:
-        index = model.index(body)
+        index = model.index_or_world(body)
     except MultibodyError as error:
         raise ConstraintError(f"constraints[{number}].{field}", error.detail) from None
     if index < 0:

@@ -158,7 +158,7 @@ def _parts(world: World, i: int) -> list[Part]:
             none = np.zeros((0, 3))
             bone = np.stack((np.zeros(3), spec.placement.p))[None]
             parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
-    if not surfaces and spec.inertia is not None:
+    if not surfaces and spec.inertia is not None and spec.inertia.mass > 0.0:
         moments, axes = np.linalg.eigh(spec.inertia.inertia)
         # Half sides of the homogeneous box with these principal moments.
         half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / spec.inertia.mass, 0.0))

@@ -60,6 +60,7 @@ from contactlab.multibody.joint_data import (
     velocity_limits,
 )
 from contactlab.multibody.kinematics import Kinematics, kinematics
+from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.ltl import LTLFactor, factorize_ltl
 from contactlab.multibody.mass_matrix import (
     MassMatrixFactor,
@@ -90,6 +91,7 @@ __all__ = [
     "CenterOfMassTarget",
     "IKResult",
     "JointData",
+    "JointLimits",
     "Kinematics",
     "LTLFactor",
     "MassMatrixFactor",

@@ -140,7 +140,7 @@ def point_motion_batch(
     nv = model.nv
     speed = velocity(q, v, nv) if order > 0 else optional("v", None, nv)
     many = Instants.of(model, operand("q", q, model.nq), speed, optional("a", a, nv), operand("point", point, 3))
-    last = (model.index(body), order)
+    last = (model.index_or_world(body), order)
     out = _filled(many, kernels().batch.point_motions, point_size, threads, 3 if order == 0 else 6, last=last)
     _check_finite(many, out)
     return out
@@ -179,7 +179,7 @@ def _columns(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Rotation matrices (..., 3, 3), origins (..., 3) and Jacobians (..., 6 - first, nv)."""
     many = Instants.of(model, operand("q", q, model.nq), operand("point", point, 3))
-    operands = (*many.rows, many.custom(), model.index(body), first)
+    operands = (*many.rows, many.custom(), model.index_or_world(body), first)
     poses, J = np.zeros((many.count, 12)), np.zeros((many.count, 6 - first, model.nv))
     size = point_size(model.packed.nl, model.nv)
     many.fill(kernels().batch.point_jacobians, size, threads, operands, (poses, J))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, Joint
+from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.packing import pack
-from contactlab.spatial.arrays import finite_array
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -30,6 +33,7 @@ class ModelBuilder:
         self._gravity = finite_array(gravity, "gravity", (3,), MultibodyError)
         self._bodies: list[BodySpec] = []
         self._names: set[str] = set()
+        self._joint_names: set[str] = set()  # those that are not their bodies'
 
     def add_body(
         self,
@@ -39,6 +43,9 @@ class ModelBuilder:
         joint: Joint,
         placement: Transform | None = None,
         inertia: RigidInertia | None = None,
+        armature: ArrayLike = 0.0,
+        joint_name: str | None = None,
+        limits: JointLimits | None = None,
     ) -> ModelBuilder:
         """Add a body and return the builder.
 
@@ -54,12 +61,21 @@ class ModelBuilder:
             Pose of the joint frame in the parent body, R mapping joint axes to parent axes; identity by default.
         inertia
             Mass, centre of mass and inertia about it in body axes; None for a body without mass.
+        armature
+            Inertia of the rotor behind each degree of freedom of the joint, as its velocity sees it (gear ratio squared
+            times that of the rotor): [kg m^2], [kg] for a shift, one for all or (nv,), not negative. It is added to the
+            diagonal of the mass matrix; the gyroscopic torque and the weight of a rotor are the body's own affair.
+        joint_name
+            By which the joint is found (`Model.joint_v`), distinct among joints; None for the body's.
+        limits
+            Of the joint's degrees of freedom: data for inverse kinematics, controllers and worlds, whose stops they
+            are.
 
         Raises
         ------
         MultibodyError
-            For a name that is taken or empty, a parent that is not there (the text suggests close names), or a value
-            of the wrong type.
+            For a name that is taken or empty, a parent that is not there (the text suggests close names), numbers that
+            are none, or a value of the wrong type.
         """
         label: object = name  # whatever the caller's types say
         if not isinstance(label, str) or not name:
@@ -79,8 +95,86 @@ class ModelBuilder:
             raise MultibodyError("placement", f"must be a Transform, got {placement!r}")
         if inertia is not None and not isinstance(inertia, RigidInertia):
             raise MultibodyError("inertia", f"must be a RigidInertia, got {inertia!r}")
-        self._bodies.append(BodySpec(name, parent, joint, Transform() if placement is None else placement, inertia))
+        if limits is not None and not isinstance(limits, JointLimits):
+            raise MultibodyError("limits", f"must be JointLimits, got {limits!r}")
+        if joint_name is not None and (not joint_name or joint_name in self._joint_names):
+            raise MultibodyError("joint_name", f"{joint_name!r} is taken" if joint_name else "must not be empty")
+        rotors = _rotors(armature, joint)
+        own = (JointLimits() if limits is None else limits).of(joint)
+        place = Transform() if placement is None else placement
+        self._bodies.append(BodySpec(name, parent, joint, place, inertia, rotors, joint_name or name, own))
         self._names.add(name)
+        if joint_name is not None and joint_name != name:
+            self._joint_names.add(joint_name)
+        return self
+
+    def add_spec(self, body: BodySpec) -> ModelBuilder:
+        """Add a body of another model and return the builder."""
+        return self.add_body(
+            body.name,
+            parent=body.parent,
+            joint=body.joint,
+            placement=body.placement,
+            inertia=body.inertia,
+            armature=body.armature,
+            joint_name=None if body.joint_name == body.name else body.joint_name,
+            limits=body.limits,
+        )
+
+    def change_body(self, name: str, **changes: Any) -> ModelBuilder:
+        """Change a body and return the builder.
+
+        Parameters
+        ----------
+        name
+            Of the body.
+        **changes
+            Arguments of `add_body`: ``parent``, ``joint``, ``placement``, ``inertia``, ``armature``, ``joint_name``,
+            ``limits``. Where the joint changes, rotors and limits that are not given are gone.
+        """
+        place = self._place(name)
+        unknown = changes.keys() - {"parent", "joint", "placement", "inertia", "armature", "joint_name", "limits"}
+        if unknown:
+            raise MultibodyError("changes", f"a body has no {min(unknown)!r}")
+        old = self._bodies[place]
+        kept: dict[str, Any] = {
+            "parent": old.parent,
+            "joint": old.joint,
+            "placement": old.placement,
+            "inertia": old.inertia,
+            "joint_name": None if old.joint_name == old.name else old.joint_name,
+        }
+        if "joint" not in changes:
+            kept |= {"armature": old.armature, "limits": old.limits}
+        other = ModelBuilder(self._gravity)
+        for i, body in enumerate(self._bodies):
+            if i == place:
+                other.add_body(name, **{**kept, **changes})
+            else:
+                other.add_spec(body)
+        return self._become(other)
+
+    def remove_body(self, name: str) -> ModelBuilder:
+        """Remove a body with all that it carries and return the builder."""
+        gone = {self._bodies[self._place(name)].name}
+        other = ModelBuilder(self._gravity)
+        for body in self._bodies:
+            if body.name in gone or body.parent in gone:
+                gone.add(body.name)
+            else:
+                other.add_spec(body)
+        return self._become(other)
+
+    def _place(self, name: str) -> int:
+        places = {body.name: i for i, body in enumerate(self._bodies)}
+        if name not in places:
+            close = difflib.get_close_matches(str(name), places, n=3, cutoff=0.5)
+            hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(places)} bodies"
+            raise MultibodyError("body", f"no body is called {name!r}{hint}")
+        return places[name]
+
+    def _become(self, other: ModelBuilder) -> ModelBuilder:
+        self._bodies, self._names, self._joint_names = other._bodies, other._names, other._joint_names
         return self
 
     def build(self) -> Model:
@@ -89,6 +183,15 @@ class ModelBuilder:
         Raises
         ------
         MultibodyError
-            A body moves although neither it nor anything it carries has mass.
+            A body would move with a negative moment of inertia. One that moves no mass is named by the solve that meets
+            the singular mass matrix: constraints may make it regular.
         """
         return pack(tuple(self._bodies), self._gravity.copy())
+
+
+def _rotors(armature: ArrayLike, joint: Joint) -> FloatArray:
+    """One number per degree of freedom, not to be written to."""
+    given = finite_array(armature, "armature", (joint.nv,) if np.ndim(armature) else (), MultibodyError)
+    if np.any(given < 0.0):
+        raise MultibodyError("armature", f"must not be negative, got {float(given.min())}")
+    return read_only(np.full(joint.nv, given))

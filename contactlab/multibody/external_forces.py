@@ -62,7 +62,7 @@ def external_forces(model: Model, q: Instant, forces: Iterable[PointForce]) -> F
     rows = np.zeros((model.nb, 6))
     for applied in forces:
         pose = body_pose(model, at, applied.body)
-        i = model.index(applied.body)
+        i = model.index_or_world(applied.body)
         if i >= 0:
             force = applied.force if applied.frame == "world" else pose.R @ applied.force
             rows[i, :3] += np.cross(pose.apply(applied.point), force)

@@ -229,7 +229,7 @@ def _checked_targets(model: Model, targets: Sequence[Target]) -> tuple[Target, .
         if not isinstance(goal, Target):
             raise MultibodyError(f"targets[{i}]", f"must be a target such as PointTarget(...), got {goal!r}")
         if not isinstance(goal, CenterOfMassTarget):
-            model.index(goal.body)
+            model.index_or_world(goal.body)
     return goals
 
 

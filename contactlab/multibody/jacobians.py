@@ -54,7 +54,7 @@ def body_spatial_jacobian(model: Model, q: Instant, body: str) -> FloatArray:
 
 def columns(model: Model, q: Instant, body: str, point: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
     """Jacobian (6 - first, nv) of a point, and the body's pose: R by rows and p, (12,)."""
-    index, packed = model.index(body), model.packed
+    index, packed = model.index_or_world(body), model.packed
     q_, custom, work, ready = at_configuration(model, q, point_size(packed.nl, model.nv))
     J, pose = np.zeros((6 - first, model.nv)), np.empty(12)
     code = kernels().points.point_columns(

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.arguments import check_finite, checked
 from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.limits import in_configuration
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
@@ -114,10 +115,7 @@ def _data(model: Model) -> Mapping[str, JointData]:
 
 def position_limits(model: Model) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest q, (nq,) each; infinite where a coordinate has no limit (quaternions have none)."""
-    lower, upper = np.full(model.nq, -np.inf), np.full(model.nq, np.inf)
-    for joint in _data(model).values():
-        lower[joint.q], upper[joint.q] = joint.lower, joint.upper
-    return lower, upper
+    return in_configuration(((one.joint, model.q_slice(one.name), one.limits) for one in model.bodies), model.nq)
 
 
 def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
@@ -129,12 +127,12 @@ def _per_velocity(model: Model, attribute: str, default: float) -> FloatArray:
 
 def velocity_limits(model: Model) -> FloatArray:
     """Largest speeds (nv,) [rad/s or m/s]; infinite where none is given."""
-    return _per_velocity(model, "velocity", math.inf)
+    return np.array(model.limits.velocity)
 
 
 def effort_limits(model: Model) -> FloatArray:
     """Largest joint forces (nv,) [N m or N]; infinite where none is given."""
-    return _per_velocity(model, "effort", math.inf)
+    return np.array(model.limits.effort)
 
 
 def joint_damping(model: Model) -> FloatArray:

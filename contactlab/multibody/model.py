@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING
 
@@ -12,11 +14,13 @@ from numpy.typing import ArrayLike
 
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
+from contactlab.multibody.limits import JointLimits
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
 if TYPE_CHECKING:
+    from contactlab.multibody.builder import ModelBuilder
     from contactlab.multibody.urdf.model import UrdfModel
     from contactlab.multibody.urdf.packages import PackageRoots
 
@@ -38,6 +42,12 @@ class BodySpec:
         Pose of the joint frame in the parent body.
     inertia
         None for a body without mass.
+    armature
+        (nv,) [kg m^2, kg] what rotors behind the joint's degrees of freedom add to the diagonal of M.
+    joint_name
+        Name of the joint, the body's where it has none of its own.
+    limits
+        Those of the joint's degrees of freedom, arrays (nv,).
     """
 
     name: str
@@ -45,6 +55,9 @@ class BodySpec:
     joint: Joint
     placement: Transform
     inertia: RigidInertia | None
+    armature: FloatArray
+    joint_name: str
+    limits: JointLimits
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,15 +127,15 @@ class Model:
             Folders in which mesh files may lie, beside that of the description: a mapping from package names, or
             folders whose subfolders are packages. Meshes are looked for, never loaded.
         strict_inertia
-            Whether every inertia that `RigidInertia` refuses is an error. If not, points and thin rods are taken, and
-            so is what no mass distribution can have, unchanged and with an `UrdfWarning` that names the links; only
-            what would move with a negative moment of inertia is refused.
+            Whether every inertia that `RigidInertia` refuses is an error, and so a link that moves no mass. If not,
+            what no mass distribution can have is taken unchanged, and one `UrdfWarning` names the links; only what
+            would move with a negative moment of inertia is refused.
 
         Raises
         ------
         UrdfError
-            With the line, for anything malformed, ambiguous, dangerous (a DOCTYPE, a mesh outside the folders, a size
-            no robot has) or immovable (a moving link that carries no mass).
+            With the line, for anything malformed, ambiguous or dangerous (a DOCTYPE, a mesh outside the folders, a size
+            no robot has).
         """
         from contactlab.multibody.urdf.loading import load_urdf
 
@@ -133,6 +146,32 @@ class Model:
             package_roots=package_roots,
             strict_inertia=strict_inertia,
         )
+
+    def builder(self) -> ModelBuilder:
+        """A builder that holds the bodies and the gravity of this model: to add, change, remove, and build again.
+
+        What a description says beside limits (`UrdfModel`) is not in a builder.
+        """
+        from contactlab.multibody.editing import builder_of
+
+        return builder_of(self)
+
+    def reduced(self, held: Mapping[str, ArrayLike]) -> Model:
+        """The model with some of its joints held fixed: fewer degrees of freedom, the same bodies by the same names.
+
+        Parameters
+        ----------
+        held
+            Position of each joint to be held, by its name or its body's: one number, or its slice (nq,) of q.
+
+        Raises
+        ------
+        MultibodyError
+            An unknown joint, one that is there twice, a position of wrong length.
+        """
+        from contactlab.multibody.editing import reduced
+
+        return reduced(self, held)
 
     @property
     def nb(self) -> int:
@@ -148,6 +187,21 @@ class Model:
     def mass(self) -> float:
         """Mass of all bodies [kg], those fixed to the world included."""
         return float(sum(body.inertia.mass for body in self.bodies if body.inertia is not None))
+
+    @property
+    def armature(self) -> FloatArray:
+        """What rotors add to the diagonal of M, (nv,) [kg m^2, kg]."""
+        return np.concatenate([np.zeros(0), *(body.armature for body in self.bodies)])
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints that move or have a name of their own, in the order of their bodies."""
+        return tuple(one.joint_name for one in self.bodies if one.joint.nv or one.joint_name != one.name)
+
+    @property
+    def limits(self) -> JointLimits:
+        """Limits of every degree of freedom, arrays (nv,), infinite where there is none: data, never forces."""
+        return JointLimits.joined(body.limits for body in self.bodies)
 
     @property
     def neutral(self) -> FloatArray:
@@ -169,7 +223,21 @@ class Model:
         ]
 
     def index(self, name: str) -> int:
-        """Place of a body in the order added; -1 for the world. An unknown name raises, with the close ones."""
+        """Place of a body in ``bodies``, ``names`` and the rows of ``f_ext``.
+
+        Raises
+        ------
+        MultibodyError
+            An unknown name, with the close ones; the world, which has no place there (see `index_or_world`).
+        """
+        if name == WORLD:
+            raise MultibodyError(
+                "body", "the world is none of the bodies: index_or_world gives -1 for it, which must not index a list"
+            )
+        return self.index_or_world(name)
+
+    def index_or_world(self, name: str) -> int:
+        """Number of a body as kernels take it: `index`, but -1 for the world."""
         if name == WORLD:
             return -1
         place = self._index.get(name)
@@ -189,11 +257,44 @@ class Model:
         i = self._moving(name)
         return slice(self._v_start[i], self._v_start[i] + self.bodies[i].joint.nv)
 
+    def moved_by(self, joint: str) -> str:
+        """Name of the body that a joint moves; a joint without a name of its own goes by that of its body.
+
+        An unknown name raises, with the close ones.
+        """
+        own = self._joint_body.get(joint)
+        if own is not None:
+            return own
+        if joint in self._index:
+            return joint
+        known = [*self._joint_body, *self._index]
+        close = difflib.get_close_matches(str(joint), known, n=3, cutoff=0.5)
+        hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(self.joint_names)} joints"
+        raise MultibodyError("joint", f"no joint is called {joint!r}{hint}")
+
+    def joint_q(self, joint: str) -> slice:
+        """Entries of a joint in q, by its name."""
+        return self.q_slice(self.moved_by(joint))
+
+    def joint_v(self, joint: str) -> slice:
+        """Entries of a joint in v, by its name."""
+        return self.v_slice(self.moved_by(joint))
+
+    @cached_property
+    def _joint_body(self) -> dict[str, str]:
+        """Joints with names of their own, and the bodies they move."""
+        return {body.joint_name: body.name for body in self.bodies if body.joint_name != body.name}
+
     def _moving(self, name: str) -> int:
-        i = self.index(name)
-        if i < 0:
+        if name == WORLD:
             raise MultibodyError("body", "the world has no joint")
-        return i
+        return self.index(name)
+
+    def __str__(self) -> str:
+        """The tree, then a line per entry of v with the joint's name, limits and rotors."""
+        from contactlab.multibody.overview import dof_overview, hierarchy_overview
+
+        return "\n".join([repr(self), hierarchy_overview(self), dof_overview(self)]).rstrip()
 
     def __repr__(self) -> str:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"

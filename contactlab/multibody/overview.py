@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
-from contactlab.multibody.model import WORLD, Model
+from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray
 
@@ -42,7 +43,8 @@ def dof_overview(model: Model) -> str:
     """A line ``index: body axis`` per entry of v.
 
     R is a rotation, T a shift, in joint axes unless the line says body axes (the angular velocities of `Spherical` and
-    `FloatingBase`); each axis of a joint with several acts in the frame the one before left.
+    `FloatingBase`); each axis of a joint with several acts in the frame the one before left. Behind it stand what the
+    model has: the joint's own name, the range of the position, bounds of speed and effort, the rotor's inertia.
     """
     width = len(str(max(model.nv - 1, 0)))
     lines = []
@@ -50,7 +52,8 @@ def dof_overview(model: Model) -> str:
         place = model.v_slice(body.name)
         for index, axis in zip(range(place.start, place.stop), joint_axes(body.joint), strict=True):
             in_body = isinstance(body.joint, Spherical | FloatingBase) and axis.startswith("R")
-            lines.append(f"{index:{width}d}: {body.name} {axis}{' (body axes)' if in_body else ''}")
+            more = _said(body, index - place.start)
+            lines.append(f"{index:{width}d}: {body.name} {axis}{' (body axes)' if in_body else ''}{more}")
     return "\n".join(lines)
 
 
@@ -90,6 +93,21 @@ def joint_axes(joint: Joint) -> tuple[str, ...]:
         else:
             labels.append(_label("R", motion.w))
     return tuple(labels)
+
+
+def _said(body: BodySpec, k: int) -> str:
+    """Name, limits and rotor of one degree of freedom, "" where there are none."""
+    words = [f"joint {body.joint_name!r}"] if body.joint_name != body.name else []
+    lower, upper, velocity, effort = (
+        float(np.asarray(one)[k])
+        for one in (body.limits.lower, body.limits.upper, body.limits.velocity, body.limits.effort)
+    )
+    if math.isfinite(lower) or math.isfinite(upper):
+        words.append(f"in [{lower:.6g}, {upper:.6g}]")
+    words += [f"speed <= {velocity:.6g}"] if math.isfinite(velocity) else []
+    words += [f"effort <= {effort:.6g}"] if math.isfinite(effort) else []
+    words += [f"armature {body.armature[k]:.6g}"] if body.armature[k] else []
+    return f", {', '.join(words)}" if words else ""
 
 
 def _label(letter: str, axis: FloatArray) -> str:

@@ -12,8 +12,8 @@ from contactlab.multibody.joints import CustomJoint
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.kernels.sizes import STACK, aba_size
 from contactlab.multibody.model import WORLD, BodySpec, Model, PackedModel
-from contactlab.spatial.arrays import FloatArray, read_only
-from contactlab.spatial.inertia import RigidInertia
+from contactlab.spatial.arrays import FloatArray, IntArray, read_only
+from contactlab.spatial.inertia import RigidInertia, round_off
 from contactlab.spatial.transform import Transform
 
 
@@ -32,10 +32,12 @@ class _Link:
     mass: float
     com: FloatArray
     inertia: FloatArray
+    odd: bool = False  # whether a body of it has what no mass distribution has
+    largest: float = 0.0  # entry of its bodies' inertias
 
 
 def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Model:
-    """The model of ``bodies``, parents before children; a `MultibodyError` for what cannot move with a finite force."""
+    """The model of ``bodies``, parents before children; a `MultibodyError` for what would move with negative energy."""
     links: list[_Link] = []
     index = {body.name: i for i, body in enumerate(bodies)}
     body_link: list[int] = []
@@ -62,10 +64,12 @@ def pack(bodies: Sequence[BodySpec], gravity: FloatArray) -> Model:
         frames.append(placement if not body.joint.chain() else Transform())
         if link >= 0 and body.inertia is not None:
             _add(links[link], body.inertia, frames[-1])
-    _check_masses(links)
     start_q = np.cumsum([0, *(link.nq for link in links)])
     start_v = np.cumsum([0, *(link.nv for link in links)])
-    packed = _buffers(links, body_link, frames, start_q, start_v, gravity)
+    rotors = np.concatenate([np.zeros(0), *(body.armature for body in bodies)])
+    for one in links:
+        _check_moments(one)
+    packed = _buffers(links, body_link, frames, start_q, start_v, rotors, gravity)
     return Model(tuple(bodies), read_only(gravity), nq, nv, packed, index, tuple(q_start), tuple(v_start))
 
 
@@ -73,7 +77,7 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
     """Join a body, fixed at ``frame`` in the link, to the link's mass."""
     com = frame.apply(inertia.com)
     total = link.mass + inertia.mass
-    common = (link.mass * link.com + inertia.mass * com) / total
+    common = (link.mass * link.com + inertia.mass * com) / total if total > 0.0 else link.com
     about = np.zeros((3, 3))
     for mass, at, inertia_at in (
         (link.mass, link.com, link.inertia),
@@ -82,25 +86,27 @@ def _add(link: _Link, inertia: RigidInertia, frame: Transform) -> None:
         d = at - common
         about += inertia_at + mass * (d @ d * np.eye(3) - np.outer(d, d))
     link.mass, link.com, link.inertia = total, common, about
+    if inertia.oddity is not None:
+        link.odd = True
+    link.largest = max(link.largest, float(np.abs(inertia.inertia).max()))
 
 
-def _check_masses(links: Sequence[_Link]) -> None:
-    """Every link must carry mass, its own or a descendant's: otherwise no finite force moves it finitely."""
-    carried = [link.mass for link in links]
-    for i in range(len(links) - 1, -1, -1):
-        if links[i].parent >= 0:
-            carried[links[i].parent] += carried[i]
-    for link, mass in zip(links, carried, strict=True):
-        if mass == 0.0:
-            raise MultibodyError("inertia", f"body {link.name!r} moves but neither it nor what it carries has mass")
+def _check_moments(link: _Link) -> None:
+    """Refuse what would move with negative energy. What was added and taken away again leaves round-off."""
+    if link.odd:
+        low, _, high = (float(moment) for moment in np.linalg.eigvalsh(link.inertia))
+        if low < -round_off(link.mass, max(high, link.largest)):
+            detail = f"with all that is fixed to it, has the negative principal moment {low:.4g} kg m^2"
+            raise MultibodyError("inertia", f"body {link.name!r} moves and, {detail}")
 
 
 def _buffers(
     links: Sequence[_Link],
     body_link: Sequence[int],
     frames: Sequence[Transform],
-    iq: np.ndarray[tuple[int], np.dtype[np.int64]],
-    iv: np.ndarray[tuple[int], np.dtype[np.int64]],
+    iq: IntArray,
+    iv: IntArray,
+    rotors: FloatArray,
     gravity: FloatArray,
 ) -> PackedModel:
     """Lay everything out as `contactlab.multibody.kernels.layout.tree` expects."""
@@ -145,6 +151,7 @@ def _buffers(
         np.array([link.mass for link in links]),
         *(link.com for link in links),
         *(link.inertia[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]] for link in links),
+        rotors,
         *(frame.R.ravel() for frame in frames),
         *(frame.p for frame in frames),
     ]

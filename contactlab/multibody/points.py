@@ -103,7 +103,7 @@ def _moved(
 ) -> FloatArray:
     if batched(q, v, a, point):
         return point_motion_batch(model, q, v, a, body, point, order)
-    index, packed = model.index(body), model.packed
+    index, packed = model.index_or_world(body), model.packed
     a_ = _NONE if a is None else checked_vector("a", a, model.nv)
     at = checked_vector("point", point, 3)
     size = point_size(packed.nl, model.nv)

@@ -10,7 +10,7 @@ import numpy as np
 
 from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit
-from contactlab.multibody import joints
+from contactlab.multibody import JointLimits, joints
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import FloatArray, read_only
 from contactlab.world.errors import SimulationConfigError
@@ -46,6 +46,24 @@ def joint_from_json(data: Json) -> joints.Joint:
             # Normalising a direction once more may move its last bit.
             object.__setattr__(joint, field.name, read_only(np.array(data[field.name], dtype=np.float64)))
     return joint
+
+
+def limits_to_json(limits: JointLimits) -> Json:
+    """Return the limits that are finite, with None for an end that is not."""
+    values = {field.name: np.asarray(getattr(limits, field.name)) for field in dataclasses.fields(limits)}
+    return {
+        name: [float(one) if np.isfinite(one) else None for one in value]
+        for name, value in values.items()
+        if np.isfinite(value).any()
+    }
+
+
+def limits_from_json(data: Json) -> JointLimits:
+    """Return the limits; values are checked as on the first time."""
+    free = {"lower": -np.inf}
+    return JointLimits(
+        **{name: [free.get(name, np.inf) if one is None else one for one in value] for name, value in data.items()}
+    )
 
 
 def actions_to_json(actions: JointActions) -> Json:

@@ -12,17 +12,18 @@ from contactlab.contact import BodyShape, HalfSpace, Material, Shape
 from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.recording.codecs import (
     actions_from_json,
     actions_to_json,
     joint_from_json,
     joint_to_json,
+    limits_from_json,
+    limits_to_json,
     motion_from_json,
     motion_to_json,
 )
 from contactlab.spatial import RigidInertia
-from contactlab.spatial.arrays import FloatArray, finite_array, finite_number
+from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.sleep import Sleep
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
@@ -75,9 +76,13 @@ def world_from_json(data: Json) -> World:
             joint=joint_from_json(entry.get("joint", {"type": "FloatingBase"})),
             placement=Transform(*entry["placement"]) if "placement" in entry else None,
             inertia=None if entry["mass"] is None else _inertia(entry),
+            armature=entry.get("armature", 0.0),
+            joint_name=entry.get("joint_name"),
+            limits=limits_from_json(entry.get("limits", {})),
         )
     q, v = ([number for entry in data["bodies"] for number in entry[name]] for name in "qv")
-    builder.add_model(bodies.build(), q, v)
+    # The stops are among the actions below.
+    builder.add_model(bodies.build(), q, v, limits=None)
     for entry in data["bodies"]:
         for one in entry["shapes"]:
             placement = Transform(*one["placement"]) if "placement" in one else None
@@ -106,12 +111,18 @@ def _body_to_json(world: World, i: int) -> Json:
         "q": world.initial_q[world.model.q_slice(body.name)].tolist(),
         "v": world.initial_v[world.model.v_slice(body.name)].tolist(),
     }
-    if isinstance(inertia, InertiaAsWritten):
+    if inertia is not None and inertia.oddity is not None:
         entry["inertia_as_written"] = True
     if body.parent != WORLD:
         entry["parent"] = body.parent
     if not isinstance(body.joint, joints.FloatingBase):
         entry["joint"] = joint_to_json(body.joint)
+    if body.armature.any():
+        entry["armature"] = body.armature.tolist()
+    if body.joint_name != body.name:
+        entry["joint_name"] = body.joint_name
+    if limits := limits_to_json(body.limits):
+        entry["limits"] = limits
     if motion is not None:
         entry["motion"] = motion_to_json(motion, place)
     return entry | _placement_to_json(place)
@@ -147,13 +158,8 @@ def _placement_to_json(place: Transform) -> Json:
 
 
 def _inertia(entry: Json) -> RigidInertia:
-    if entry.get("inertia_as_written", False):
-        # `RigidInertia` would refuse here what the reader of robot descriptions let through.
-        mass = finite_number(entry["mass"], "mass", SimulationConfigError)
-        com = finite_array(entry["com"], "com", (3,), SimulationConfigError)
-        inertia = finite_array(entry["inertia"], "inertia", (3, 3), SimulationConfigError)
-        return InertiaAsWritten(mass, com, inertia=inertia)
-    return RigidInertia(entry["mass"], entry["com"], inertia=entry["inertia"])
+    physical = not entry.get("inertia_as_written", False)
+    return RigidInertia(entry["mass"], entry["com"], entry["inertia"], physical=physical)
 
 
 def stepper_to_json(stepper: TimeStepping) -> Json:

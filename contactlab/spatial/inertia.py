@@ -12,25 +12,40 @@ from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, r
 from contactlab.spatial.errors import SpatialError
 from contactlab.spatial.transform import Transform
 
-# Relative slack: of the symmetry and of the triangle inequality (a flat plate meets it with equality).
+# Relative slack of symmetry.
 SLACK = 1e-9
-# Smallest principal moment relative to the largest that counts as positive: below it I^-1 has no correct digits.
-SINGULAR = 1e-12
+# Of the triangle inequality: people and files give four digits or so, and a flat plate meets it with equality.
+ROUNDED = 1e-3
+# Radius of gyration [m] below which a body is a point: point masses come with the round-off of a program in them.
+POINT = 1e-6
+# Relative rounding of a difference of matrices.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class RigidInertia:
     """Mass, centre of mass and inertia of a body.
 
+    Point masses, thin rods and bodies without mass are taken as any other: whether something can move them is for the
+    model to say, and for the solve that meets a singular mass matrix.
+
     Parameters
     ----------
     mass
-        m > 0 [kg].
+        m >= 0 [kg].
     com
         Centre of mass (3,) in body axes, from the body origin [m].
     inertia
-        I_c (3, 3) [kg m^2] about the centre of mass, body axes: symmetric, positive definite, and with principal
-        moments a <= b <= c that some mass distribution has (c <= a + b).
+        I_c (3, 3) [kg m^2] about the centre of mass, body axes: symmetric, with principal moments 0 <= a <= b <= c that
+        some mass distribution has (c <= a + b, to 1e-3: rounding).
+    physical
+        False to take moments that no mass distribution has (a planar link's, of which only one matters) unchanged. A
+        model refuses what would move with a negative one.
+
+    Attributes
+    ----------
+    oddity
+        What no mass distribution has, in words; None where there is nothing.
 
     Raises
     ------
@@ -41,13 +56,46 @@ class RigidInertia:
     mass: float
     com: FloatArray
     inertia: FloatArray
+    oddity: str | None
 
-    def __init__(self, mass: float, com: ArrayLike = (0.0, 0.0, 0.0), inertia: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        mass: float,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike | None = None,
+        *,
+        physical: bool = True,
+    ) -> None:
         if inertia is None:
-            raise SpatialError("inertia", "is needed: (3, 3) [kg m^2] about the centre of mass")
-        object.__setattr__(self, "mass", _positive(mass, "mass"))
-        object.__setattr__(self, "com", read_only(finite_array(com, "com", (3,), SpatialError)))
-        object.__setattr__(self, "inertia", read_only(_checked_inertia(inertia)))
+            raise SpatialError("inertia", "is needed: (3, 3) [kg m^2] about the centre of mass, zeros for a point")
+        self._fill(_not_negative(mass), finite_array(com, "com", (3,), SpatialError), _symmetric(inertia), 0.0)
+        if physical:
+            self._insist()
+
+    def _fill(self, mass: float, com: FloatArray, inertia: FloatArray, noise: float) -> None:
+        """Set the fields; ``noise`` [kg m^2] is what the moments may be off by."""
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "com", read_only(com))
+        object.__setattr__(self, "inertia", read_only(inertia))
+        object.__setattr__(self, "oddity", _oddity(mass, inertia, noise))
+
+    def _insist(self) -> None:
+        if self.oddity is not None:
+            raise SpatialError(
+                "inertia", f"belongs to no mass distribution, it has {self.oddity}; physical=False takes it as it is"
+            )
+
+    @classmethod
+    def _made(cls, mass: float, com: FloatArray, inertia: FloatArray, noise: float = 0.0) -> RigidInertia:
+        """Of values that were checked, odd ones too."""
+        made = object.__new__(cls)
+        made._fill(mass, com, 0.5 * (inertia + inertia.T), noise)
+        return made
+
+    @classmethod
+    def point(cls, mass: float, com: ArrayLike = (0.0, 0.0, 0.0)) -> RigidInertia:
+        """All mass in one point: no moment about it."""
+        return cls(mass, com, np.zeros((3, 3)))
 
     @classmethod
     def solid_box(cls, mass: float, half_extents: ArrayLike) -> RigidInertia:
@@ -66,18 +114,25 @@ class RigidInertia:
         return cls(mass, inertia=0.4 * mass * radius * radius * np.eye(3))
 
     @classmethod
-    def from_matrix(cls, matrix: ArrayLike) -> RigidInertia:
-        """Read mass, centre of mass and inertia from a spatial inertia (6, 6) laid out as `matrix` gives it."""
+    def from_matrix(cls, matrix: ArrayLike, *, physical: bool = True) -> RigidInertia:
+        """Read mass, centre of mass and inertia from a spatial inertia (6, 6) laid out as `matrix` gives it.
+
+        ``physical`` as for the constructor; without mass the centre of mass is the origin.
+        """
         given = finite_array(matrix, "matrix", (6, 6), SpatialError)
         mass = float(given[3, 3])
-        if mass <= 0.0:
-            raise SpatialError("matrix", f"entry [3, 3], the mass, must be positive, got {mass}")
-        c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass
-        made = cls(mass, c, inertia=given[:3, :3] - _parallel_axis(mass, c))
+        if mass < 0.0:
+            raise SpatialError("matrix", f"entry [3, 3], the mass, must not be negative, got {mass}")
+        c = np.array([given[2, 4], given[0, 5], given[1, 3]]) / mass if mass > 0.0 else np.zeros(3)
+        # What is left of the difference has the rounding of its terms.
+        noise = ROUNDING * float(np.max(np.abs(given[:3, :3])))
+        made = cls._made(mass, c, given[:3, :3] - _parallel_axis(mass, c), noise)
         off = np.abs(made.matrix() - given)
         if float(np.max(off)) > SLACK * float(np.max(np.abs(given))):
             i, j = (int(k) for k in np.unravel_index(int(np.argmax(off)), (6, 6)))
             raise SpatialError("matrix", f"belongs to no rigid body: entry [{i}, {j}] contradicts the others")
+        if physical:
+            made._insist()
         return made
 
     def matrix(self) -> FloatArray:
@@ -98,7 +153,7 @@ class RigidInertia:
 
     def moved(self, X: Transform) -> RigidInertia:
         """The same mass distribution in the parent of the frame X it is given in."""
-        return RigidInertia(self.mass, X.apply(self.com), inertia=X.R @ self.inertia @ X.R.T)
+        return self._made(self.mass, X.apply(self.com), X.R @ self.inertia @ X.R.T)
 
     def join(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
         """Both bodies as one, in this one's frame.
@@ -112,8 +167,12 @@ class RigidInertia:
         """
         return self._sum(other if placement is None else other.moved(placement), 1.0)
 
-    def separate(self, other: RigidInertia, placement: Transform | None = None) -> RigidInertia:
+    def separate(
+        self, other: RigidInertia, placement: Transform | None = None, *, physical: bool = True
+    ) -> RigidInertia:
         """Remainder of a joined body without ``other``: the inverse of `join`.
+
+        ``physical`` as for the constructor.
 
         Raises
         ------
@@ -122,16 +181,20 @@ class RigidInertia:
         """
         if not self.mass - other.mass > SLACK * self.mass:
             raise SpatialError("mass", f"nothing remains: {other.mass} kg taken from {self.mass} kg")
-        return self._sum(other if placement is None else other.moved(placement), -1.0)
+        rest = self._sum(other if placement is None else other.moved(placement), -1.0)
+        if physical:
+            rest._insist()
+        return rest
 
     def _sum(self, other: RigidInertia, sign: float) -> RigidInertia:
         mass = self.mass + sign * other.mass
+        share = sign * other.mass / mass if mass > 0.0 else 0.0
         # From this one's centre of mass: nothing is lost where both bodies are far from the origin.
         apart = other.com - self.com
-        step = sign * other.mass / mass * apart
-        inertia = self.inertia + sign * other.inertia
-        inertia = inertia + sign * self.mass * other.mass / mass * _parallel_axis(1.0, apart)
-        return RigidInertia(mass, self.com + step, inertia=inertia)
+        shift = share * self.mass * _parallel_axis(1.0, apart)
+        inertia = self.inertia + sign * other.inertia + shift
+        largest = max(float(np.max(np.abs(part))) for part in (self.inertia, other.inertia, shift))
+        return self._made(mass, self.com + share * apart, inertia, SLACK * largest if sign < 0.0 else 0.0)
 
 
 def _parallel_axis(mass: float, d: FloatArray) -> FloatArray:
@@ -146,7 +209,14 @@ def _positive(value: float, field: str) -> float:
     return number
 
 
-def _checked_inertia(value: ArrayLike) -> FloatArray:
+def _not_negative(mass: float) -> float:
+    number = finite_number(mass, "mass", SpatialError)
+    if number < 0.0:
+        raise SpatialError("mass", f"must not be negative, got {number}")
+    return number
+
+
+def _symmetric(value: ArrayLike) -> FloatArray:
     inertia = finite_array(value, "inertia", (3, 3), SpatialError)
     scale = float(np.max(np.abs(inertia)))
     i, j = np.unravel_index(int(np.argmax(np.abs(inertia - inertia.T))), (3, 3))
@@ -154,12 +224,23 @@ def _checked_inertia(value: ArrayLike) -> FloatArray:
         raise SpatialError(
             "inertia", f"is not symmetric: entry [{i}, {j}] is {inertia[i, j]}, entry [{j}, {i}] is {inertia[j, i]}"
         )
-    inertia = 0.5 * (inertia + inertia.T)
-    low, middle, high = np.linalg.eigvalsh(inertia)
+    return np.asarray(0.5 * (inertia + inertia.T))
+
+
+def round_off(mass: float, largest: float) -> float:
+    """The moment [kg m^2] that counts as zero beside the largest one."""
+    return SLACK * abs(largest) + mass * POINT**2
+
+
+def _oddity(mass: float, inertia: FloatArray, noise: float) -> str | None:
+    """What no mass distribution has, in words; None for points, rods, plates and solid bodies."""
+    low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia))
+    zero = round_off(mass, high) + noise
     moments = f"principal moments {low:.6g}, {middle:.6g}, {high:.6g} kg m^2"
-    if low <= SINGULAR * high:
-        raise SpatialError("inertia", f"is not positive definite: {moments}")
-    if high > (low + middle) * (1.0 + SLACK):
-        detail = "belongs to no mass distribution, the largest moment exceeds the sum of the others"
-        raise SpatialError("inertia", f"{detail}: {moments}")
-    return inertia
+    if low < -zero:
+        return f"a negative moment ({moments})"
+    if mass == 0.0 and high > zero:
+        return f"inertia without mass ({moments})"
+    if high > (low + middle) * (1.0 + ROUNDED) + zero:
+        return f"a moment larger than the sum of the others ({moments})"
+    return None

@@ -179,7 +179,7 @@ def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) ->
     packed, W, energy = arrays_of(world).packed, workspace(world.model), np.zeros(2)
     q, v = state.q.copy(), state.v.copy()
     fill_frames(packed.ints, packed.floats, q, v, np.zeros((0, CUSTOM_ROW)), NOTHING, VELOCITIES, W)
-    measure(packed, W, q, np.zeros(11), energy)
+    measure(packed, W, q, v, np.zeros(11), energy)
     ids = np.array(state.contact_ids)
     return {
         "time": np.array([state.time]),

@@ -11,7 +11,7 @@ from contactlab.recording.codecs import ForgottenMotion
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.verification.contacts import frames_of
 from contactlab.verification.coverage import uncovered
-from contactlab.verification.dynamics import Blocks, free_momentum, solved, times
+from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
 from contactlab.verification.findings import Found, largest
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
@@ -57,7 +57,7 @@ def _free(portion: Portion, push: FloatArray, forces: FloatArray) -> tuple[Float
     loops = loops_of(portion)
     J = joint_jacobian(recording.world, loops)
     push = push + h[:, None] * np.einsum("sn,snv->sv", forces, J)
-    guess = portion.v_plus - solved(state.M, push)
+    guess = portion.v_plus - solved_where_regular(state.M, push)
     args = (portion.v, portion.tau, h, guess, recording.stepper.gyroscopic)
     momentum = free_momentum(recording.world, state, *args)
     return momentum, joint_laws(portion, loops, J, momentum), push

@@ -5,6 +5,7 @@ M is kept tree by tree; what is many states' has their axis first, as in `motion
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,18 @@ def solved(M: Any, momentum: FloatArray) -> FloatArray:
     )
 
 
+def solved_where_regular(M: Any, momentum: FloatArray) -> FloatArray:
+    """Return M^-1 p (ns, nv), zero for trees that only damping or a drive keeps from being singular."""
+    out = np.zeros_like(momentum)
+    start = 0
+    for block, part in zip(M, _parts(M, momentum), strict=True):
+        own = slice(start, start + block.shape[1])
+        start = own.stop
+        with contextlib.suppress(np.linalg.LinAlgError):
+            out[:, own] = np.linalg.solve(block, part[..., None])[..., 0]
+    return out
+
+
 def _parts(M: Any, v: FloatArray) -> list[FloatArray]:
     if not M:
         return []
@@ -121,6 +134,12 @@ def dynamics(world: World, q: FloatArray, v: FloatArray) -> Dynamics:
         pull = np.linalg.norm(acceleration, axis=1) + np.linalg.norm(gravity)
         turn = np.linalg.norm(body.alpha, axis=1) + np.sum(body.w**2, axis=1)
         size[:, body.own] += lengths[0] * pull[:, None] + lengths[1] * turn[:, None]
+    for spec in world.model.bodies:
+        rotors, place = spec.armature, world.model.v_slice(spec.name)
+        if rotors.any():
+            tree = world.body_trees[world.model.index(spec.name)]
+            at = np.arange(place.start, place.stop) - world.tree_starts[tree]
+            M[tree][:, at, at] += rotors
     return Dynamics(bodies, M, bias, size, tuple(spread), 0.5 * np.sum(v * times(M, v), axis=1), potential)
 
 
@@ -164,13 +183,17 @@ def free_momentum(
 
 
 def _single_links(model: Model) -> list[list[str]]:
-    """Return the trees that are one elementary motion, free or spherical: the body with the joint, then those on it."""
+    """Return the trees that are one elementary motion, free or spherical: the body with the joint, then those on it.
+
+    Those with rotors are left out: the stepper takes their torque at the start of the step.
+    """
     trees: dict[str, list[str]] = {}
     for name, root in tree_roots(model).items():
         trees.setdefault(root, []).append(name)
     chains = {spec.name: spec.joint.chain() for spec in model.bodies}
     lengths = {root: [motion.nq for name in names for motion in chains[name]] for root, names in trees.items()}
-    return [trees[root] for root in trees if lengths[root] in ([7], [4])]
+    driven = {spec.name for spec in model.bodies if spec.armature.any()}
+    return [names for root, names in trees.items() if lengths[root] in ([7], [4]) and not driven & set(names)]
 
 
 def _inertia_about(specs: dict[str, Any], state: Dynamics, names: list[str], *, floating: bool) -> FloatArray:

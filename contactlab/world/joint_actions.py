@@ -7,8 +7,6 @@ from typing import Any
 
 from contactlab.constraints import ContactConstraint, LoopConstraint
 from contactlab.formulation.bridge.joint_actions import Drive, JointLimit, PositionDrive
-from contactlab.multibody.joints import Joint
-from contactlab.multibody.kernels import codes
 
 
 @dataclass(frozen=True)
@@ -89,19 +87,3 @@ class JointActions:
     def drive_number(self, name: str) -> int:
         """Return the number of a drive; -1 for an unknown name."""
         return next((i for i, drive in enumerate(self.drives) if drive.name == name), -1)
-
-
-def positions(joint: Joint) -> list[int | None]:
-    """Return where the position stands whose rate each velocity of a joint is; None for those of orientations."""
-    found: list[int | None] = []
-    at = 0
-    for motion in joint.chain():
-        if motion.kind == codes.CUSTOM:
-            nq, nv = joint.nq, joint.nv
-            found += range(nq) if nq == nv else [None] * nv
-            at += nq
-            continue
-        straight = motion.nv if motion.nq == motion.nv else 3 if motion.kind == codes.FLOATING else 0
-        found += [at + i if i < straight else None for i in range(motion.nv)]
-        at += motion.nq
-    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -15,10 +14,11 @@ from contactlab.constraints import ConstraintError, ConstraintSet
 from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
+from contactlab.multibody.limits import positions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop, positions
+from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
 
 #: "model" for those of the model's description, None for none, or one's own.
 Limits = Literal["model"] | Iterable[JointLimit] | None
@@ -205,12 +205,13 @@ class JointBuilder(ABC):
         """Act on what a model's description says of its joints, or what is said instead."""
         joints = model.joints if isinstance(model, UrdfModel) else ()
         moving = [joint for joint in joints if joint.v.stop > joint.v.start]
-        for joint in moving:
-            self._joints[prefix + joint.name] = prefix + joint.body
+        for body in model.bodies:
+            if body.joint.nv and body.joint_name != body.name:
+                self._joints[prefix + body.joint_name] = prefix + body.name
         if limits == "model":
-            for joint in moving:
-                if math.isfinite(joint.lower) or math.isfinite(joint.upper):
-                    self.add_joint_limit(JointLimit(prefix + joint.name, joint.lower, joint.upper))
+            for body in model.bodies:
+                for k, lower, upper in body.limits.ranges():
+                    self.add_joint_limit(JointLimit(prefix + body.joint_name, lower, upper, coordinate=k))
         elif limits is not None:
             for limit in _listed("limits", limits):
                 self.add_joint_limit(dataclasses.replace(limit, joint=prefix + limit.joint))

@@ -18,16 +18,15 @@ from contactlab.world.errors import SimulationConfigError
 def renamed(body: BodySpec, prefix: str) -> BodySpec:
     """Return a body with its name, and that of its parent, behind a prefix."""
     parent = body.parent if body.parent == WORLD else prefix + body.parent
-    return dataclasses.replace(body, name=prefix + body.name, parent=parent)
+    name, joint_name = prefix + body.name, prefix + body.joint_name
+    return dataclasses.replace(body, name=name, parent=parent, joint_name=joint_name)
 
 
 def model_of(specs: Iterable[BodySpec], gravity: ArrayLike) -> Model:
     """Return the model of bodies, in this order."""
     builder = ModelBuilder(gravity)
     for body in specs:
-        builder.add_body(
-            body.name, parent=body.parent, joint=body.joint, placement=body.placement, inertia=body.inertia
-        )
+        builder.add_spec(body)
     return builder.build()
 
 

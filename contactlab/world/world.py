@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from contactlab.constraints import ConstraintSet
 from contactlab.contact import HalfSpace, Material
 from contactlab.multibody import Model
+from contactlab.multibody.limits import positions
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial.arrays import FloatArray
-from contactlab.world.joint_actions import JointActions, positions
+from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_rows import JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.state import StepperState

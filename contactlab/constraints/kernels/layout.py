@@ -74,7 +74,7 @@ def rows_view(I: IntArray, F: FloatArray) -> Rows:
     nl = I[LINKS]
     bodies = I[BODIES]
     a = MODEL_HEAD + 6 * nl + 2 + 2 * I[NV] + bodies
-    b = 3 + 28 * nl + 12 * bodies
+    b = 3 + 28 * nl + I[NV] + 12 * bodies
     nb = I[a + BLOCKS]
     listed = I[a + LISTED]
     c = a + HEAD + BLOCK_INTS * nb

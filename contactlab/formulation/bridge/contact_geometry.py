@@ -158,7 +158,7 @@ def _bodies(model: Model, contacts: Sequence[ContactPoint], attribute: str) -> I
     out = np.empty(len(contacts), dtype=np.int64)
     for i, contact in enumerate(contacts):
         try:
-            out[i] = model.index(getattr(contact, attribute))
+            out[i] = model.index_or_world(getattr(contact, attribute))
         except MultibodyError as cause:
             raise BridgeError(f"contacts[{i}].{attribute}", cause.detail) from cause
         if attribute == "body_b" and contact.body_a == contact.body_b:

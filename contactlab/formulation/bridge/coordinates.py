@@ -8,7 +8,6 @@ import numpy as np
 
 from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.errors import BridgeError
-from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.structure import Structure, motions
@@ -29,18 +28,14 @@ class Coordinates:
     def __init__(self, model: Model, tree: Structure) -> None:
         self._model = model
         self._tree, self._motions = tree, motions(model)
-        data: dict[str, JointData] = getattr(model, "joint_data", {})
-        self._data = data
+        self._known = dict.fromkeys([*model.joint_names, *model.names])
 
     def joint(self, name: str, field: str) -> tuple[Coordinate, ...]:
         """Degrees of freedom of a joint; an unknown name or a joint without any raises, naming ``field``."""
-        if name in self._data:
-            place = self._data[name].v
-        elif name in self._model.names:
-            place = self._model.v_slice(name)
-        else:
-            known = [*self._data, *self._model.names] if name != WORLD else []
-            raise BridgeError(field, f"no joint is called {name!r}{close_names(name, known)}")
+        if name not in self._known:
+            hint = close_names(name, self._known) if name != WORLD else ""
+            raise BridgeError(field, f"no joint is called {name!r}{hint}")
+        place = self._model.joint_v(name)
         several = place.stop - place.start > 1
         coordinates = tuple(
             Coordinate(f"{name}[{i}]" if several else name, self._position(v), v)

@@ -11,7 +11,6 @@ from contactlab.formulation.bridge.arguments import several
 from contactlab.formulation.bridge.coordinates import Coordinate, Coordinates
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.formulation.bridge.joint_actions import JointLimit
-from contactlab.multibody.joint_data import JointData
 from contactlab.multibody.model import Model
 from contactlab.spatial.arrays import FloatArray
 
@@ -46,11 +45,10 @@ def stops(model: Model, coordinates: Coordinates, q: FloatArray, limits: Limits)
     if isinstance(limits, str):
         if limits != "model":
             raise BridgeError("limits", f"must be 'model', None or JointLimits, got {limits!r}")
-        data: dict[str, JointData] = getattr(model, "joint_data", {})
         given = [
-            JointLimit(joint.name, joint.lower, joint.upper)
-            for joint in data.values()
-            if joint.v.stop > joint.v.start and (math.isfinite(joint.lower) or math.isfinite(joint.upper))
+            JointLimit(body.joint_name, lower, upper, coordinate=k)
+            for body in model.bodies
+            for k, lower, upper in body.limits.ranges()
         ]
     else:
         given = [*several(limits, "limits")]

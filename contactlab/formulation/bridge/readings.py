@@ -111,7 +111,7 @@ def contact_forces(p: Inputs, level: Level[Any], forces: ConstraintForces) -> tu
 
 def load_on(p: Inputs, level: Level[Any], forces: ConstraintForces, body: str, about: FloatArray | None) -> BodyLoad:
     """Sum of what acts on a body by contacts and loops, about a point, its origin if not given."""
-    p.model.index(body)
+    p.model.index_or_world(body)
     point = body_pose(p.model, p.kin, body).p.copy() if about is None else about
     moment, force = np.zeros(3), np.zeros(3)
 

@@ -17,11 +17,11 @@ from lcp.kernels import kernel
 def articulate(
     t: Tree, S: FloatArray, B: FloatArray, K: FloatArray, U: FloatArray, D: FloatArray, P: FloatArray, load: FloatArray
 ) -> int:
-    """Fill U (nv, 6) = K S and D (nv,) = 1 / S.U from the rigid inertias B (nl, 10); `GOOD` or `SINGULAR` - j.
+    """Fill U (nv, 6) = K S and D (nv,) = 1 / (S.U + armature); `GOOD` or `SINGULAR` - j.
 
-    K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace and mass of the rigid composite,
-    whose rounding a pivot is measured against. Where P (nl, 6) has not length 0, `sweeps.inward` is done
-    to load (nv,) on the way: beside the inertias it costs little.
+    B (nl, 10) are the rigid inertias. K (nl, 23) holds the articulated inertias: the upper triangle by rows, then trace
+    and mass of the rigid composite, whose rounding a pivot is measured against. Where P (nl, 6) has not length 0,
+    `sweeps.inward` is done to load (nv,) on the way: beside the inertias it costs little.
     """
     nl = t.parent.shape[0]
     loaded = P.shape[0] > 0
@@ -74,6 +74,8 @@ def articulate(
             u4 = k04 * a + k14 * b + k24 * c + (k34 * d + k44 * e + k45 * f)
             u5 = k05 * a + k15 * b + k25 * c + (k35 * d + k45 * e + k55 * f)
             pivot = u0 * a + u1 * b + u2 * c + (u3 * d + u4 * e + u5 * f)
+            # The rotor is felt by its own joint alone.
+            pivot += t.armature[j]
             scale = Ki[21] * (a * a + b * b + c * c) + Ki[22] * (d * d + e * e + f * f)
             if not pivot > PIVOT * scale:
                 return SINGULAR - j

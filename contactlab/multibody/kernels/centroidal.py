@@ -57,7 +57,8 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
     energy = 0.0
     for i in range(t.parent.shape[0]):
         m = t.mass[i]
-        if m == 0.0:
+        J = t.inertia[i]
+        if m == 0.0 and J[0] + J[1] + J[2] == 0.0:
             continue
         cx, cy, cz = center_of_link(t, R, p, i)
         root = t.root[i]
@@ -73,7 +74,6 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
         bx = Ri[0] * wx + Ri[3] * wy + Ri[6] * wz
         by = Ri[1] * wx + Ri[4] * wy + Ri[7] * wz
         bz = Ri[2] * wx + Ri[5] * wy + Ri[8] * wz
-        J = t.inertia[i]
         jx = J[0] * bx + J[3] * by + J[4] * bz
         jy = J[3] * bx + J[1] * by + J[5] * bz
         jz = J[4] * bx + J[5] * by + J[2] * bz
@@ -97,17 +97,34 @@ def sum_momenta(t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, out: Float
 
 
 @kernel(inline=True)
+def rotor_energy(t: Tree, v: FloatArray) -> float:
+    """Kinetic energy [J] of the rotors behind the joints; they add to no momentum of the bodies."""
+    energy = 0.0
+    for j in range(v.shape[0]):
+        energy += 0.5 * t.armature[j] * v[j] * v[j]
+    return energy
+
+
+@kernel(inline=True)
 def energies(
-    t: Tree, R: FloatArray, p: FloatArray, V: FloatArray, fixed: FloatArray, sums: FloatArray, out: FloatArray
+    t: Tree,
+    R: FloatArray,
+    p: FloatArray,
+    V: FloatArray,
+    v: FloatArray,
+    fixed: FloatArray,
+    sums: FloatArray,
+    out: FloatArray,
 ) -> None:
     """Fill out (2,) with kinetic and potential energy [J], the numbers `kinetic_energy` and `potential_energy` give.
 
-    ``fixed`` (4,) is the mass of the bodies fixed to the world and its first moment, ``sums`` (11,) scratch.
+    ``v`` (nv,) is the velocity that V was computed from, ``fixed`` (4,) the mass of the bodies fixed to the world and
+    its first moment, ``sums`` (11,) scratch.
     """
     sum_masses(t, R, p, fixed, sums)
     sum_momenta(t, R, p, V, sums)
     g = t.gravity
-    out[0] = sums[10]
+    out[0] = sums[10] + rotor_energy(t, v)
     out[1] = -sums[0] * (sums[1] * g[0] + sums[2] * g[1] + sums[3] * g[2])
 
 
@@ -160,6 +177,7 @@ def body_sums(
     last = 4
     if order > 0:
         sum_momenta(t, f.R, f.p, f.V, out)
+        out[10] += rotor_energy(t, v)
         last = 11
     if order > 1:
         A = rows_at(W, f.start, nl, 6)

@@ -43,7 +43,7 @@ def composite_matrix(
 
     ``B`` (nl, 10) holds the inertias of the links (`world_inertias`) and becomes that of the composites. ``S`` (n, 6)
     and ``branch`` (n,) are the motion columns of these links and the next degree of freedom towards the root, counted
-    from the first of them. Entries off the branches are left alone.
+    from the first of them. Entries off the branches are left alone. Rotors stand on the diagonal.
     """
     begin = t.iv[first]
     rest = 0.0
@@ -79,4 +79,6 @@ def composite_matrix(
                 k = branch[k]
             if free and j >= 0:
                 project_on_free_root(a, b, c, d, e, g, S, at, j, M)
+    for j in range(t.iv[last] - begin):
+        M[j, j] += t.armature[begin + j]
     return GOOD if rest == 0.0 else NOT_FINITE

@@ -149,8 +149,16 @@ def midpoint_spin(
 
 @kernel(inline=True)
 def turns_freely(t: Tree, first: int, last: int) -> bool:
-    """Whether links first ... last - 1, a whole tree, are one link to which the midpoint rule applies."""
-    return last - first == 1 and t.kind[first] in (FLOATING, SPHERICAL)
+    """Whether links first ... last - 1, a whole tree, are one link to which the midpoint rule applies.
+
+    Rotors behind its degrees of freedom, whose own velocity products nobody knows, leave it to the explicit rule.
+    """
+    if last - first != 1 or t.kind[first] not in (FLOATING, SPHERICAL):
+        return False
+    largest = 0.0
+    for j in range(t.iv[first], t.iv[last]):
+        largest = max(largest, t.armature[j])
+    return largest == 0.0
 
 
 @kernel(inline=True)

@@ -42,6 +42,7 @@ class Tree(NamedTuple):
     mass: FloatArray  # (nl,) [kg] of all bodies fixed to the link
     com: FloatArray  # (nl, 3) [m] their common centre of mass, link axes
     inertia: FloatArray  # (nl, 6) [kg m^2] about it, link axes: xx, yy, zz, xy, xz, yz
+    armature: FloatArray  # (nv,) [kg m^2, kg] inertia of the rotor behind each degree of freedom
     body_R: FloatArray  # (nb, 9) added body in its link
     body_p: FloatArray  # (nb, 3)
     gravity: FloatArray  # (3,) [m/s^2] world axes
@@ -71,7 +72,8 @@ def tree(I: IntArray, F: FloatArray) -> Tree:
         part_at(F, b + 18 * nl, nl),
         rows_at(F, b + 19 * nl, nl, 3),
         rows_at(F, b + 22 * nl, nl, 6),
-        rows_at(F, b + 28 * nl, nb, 9),
-        rows_at(F, b + 28 * nl + 9 * nb, nb, 3),
+        part_at(F, b + 28 * nl, nv),
+        rows_at(F, b + 28 * nl + nv, nb, 9),
+        rows_at(F, b + 28 * nl + nv + 9 * nb, nb, 3),
         part_at(F, 0, 3),
     )

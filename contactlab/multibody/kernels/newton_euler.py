@@ -94,7 +94,8 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
     for i in range(t.parent.shape[0]):
         Fi = F[i]
         m = t.mass[i]
-        if m == 0.0:
+        J = t.inertia[i]
+        if m == 0.0 and J[0] + J[1] + J[2] == 0.0:
             for k in range(6):
                 Fi[k] = 0.0
             continue
@@ -125,7 +126,6 @@ def body_forces(t: Tree, f: Frames, A: FloatArray, F: FloatArray) -> None:
         dx = r0 * ax + r3 * ay + r6 * az
         dy = r1 * ax + r4 * ay + r7 * az
         dz = r2 * ax + r5 * ay + r8 * az
-        J = t.inertia[i]
         xx, yy, zz, xy, xz, yz = J[0], J[1], J[2], J[3], J[4], J[5]
         lx = xx * bx + xy * by + xz * bz
         ly = xy * bx + yy * by + yz * bz

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contactlab.multibody.kernels.codes import GOOD, NOT_FINITE
-from contactlab.multibody.kernels.layout import HEAD, LINKS, NV
+from contactlab.multibody.kernels.layout import HEAD, LINKS, NV, tree
 from contactlab.multibody.kernels.newton_euler import newton_euler
 from contactlab.multibody.kernels.sizes import PER_DOF, PER_LINK, SCRATCH
 from contactlab.multibody.kernels.views import part_at, rows_at
@@ -31,7 +31,12 @@ def rnea(
     code = newton_euler(I, F, q, v, a, f_ext, custom, W, ready)
     if code != GOOD:
         return code
-    return joint_forces(I, W, tau)
+    code = joint_forces(I, W, tau)
+    if a.shape[0] > 0:
+        armature = tree(I, F).armature
+        for j in range(tau.shape[0]):
+            tau[j] += armature[j] * a[j]
+    return code
 
 
 @kernel(inner=True)

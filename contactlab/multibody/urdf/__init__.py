@@ -12,12 +12,10 @@ from contactlab.multibody.urdf.geometry import (
     UrdfShape,
     UrdfSphere,
 )
-from contactlab.multibody.urdf.inertial import InertiaAsWritten
 from contactlab.multibody.urdf.loading import load_urdf
 from contactlab.multibody.urdf.model import UrdfModel
 
 __all__ = [
-    "InertiaAsWritten",
     "UrdfBox",
     "UrdfCapsule",
     "UrdfCylinder",

@@ -8,32 +8,14 @@ import numpy as np
 
 from contactlab.multibody.urdf.numbers import number, origin
 from contactlab.multibody.urdf.reading import Element
-from contactlab.spatial.arrays import FloatArray, read_only
-from contactlab.spatial.errors import SpatialError
-from contactlab.spatial.inertia import RigidInertia
-
-# Of the triangle inequality: files give four digits or so, and a plate meets it with equality.
-ROUNDED = 1e-3
-# Radius of gyration [m] below which a body is a point: files have point masses with the round-off of a program in them.
-POINT = 1e-6
-
-
-class InertiaAsWritten(RigidInertia):
-    """A mass distribution of a file that `RigidInertia` does not take: a point, a thin rod, or none that can exist.
-
-    It enters the dynamics unchanged. The inertia is symmetric; nothing else is asked of it.
-    """
-
-    def __init__(self, mass: float, com: FloatArray, *, inertia: FloatArray) -> None:
-        object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "com", read_only(com))
-        object.__setattr__(self, "inertia", read_only(inertia))
+from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.inertia import RigidInertia, round_off
 
 
 def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
     """The <inertial> of a <link> in link axes, None where there is none or it is all zero.
 
-    ``strict``: what `RigidInertia` refuses is an error.
+    What no mass distribution has is taken as it is written, unless ``strict``.
     """
     inertial = link.only("inertial")
     if inertial is None:
@@ -50,31 +32,10 @@ def inertia_of(link: Element, *, strict: bool) -> RigidInertia | None:
         return None
     turned = frame.R @ about @ frame.R.T
     turned = 0.5 * (turned + turned.T)
-    try:
-        return RigidInertia(mass, frame.p, inertia=turned)
-    except SpatialError as refusal:
-        if strict:
-            raise inertial.error(f"{refusal.field} {refusal.detail}") from refusal
-        return InertiaAsWritten(mass, np.array(frame.p), inertia=turned)
-
-
-def round_off(mass: float, high: float) -> float:
-    """The moment [kg m^2] that counts as zero beside the largest one."""
-    return 1e-9 * abs(high) + mass * POINT**2
-
-
-def oddity(inertia: RigidInertia) -> str | None:
-    """Trait that no mass distribution has, in words; None for points, rods, plates and solid bodies."""
-    low, middle, high = (float(moment) for moment in np.linalg.eigvalsh(inertia.inertia))
-    zero = round_off(inertia.mass, high)
-    moments = f"principal moments {low:.4g}, {middle:.4g}, {high:.4g} kg m^2"
-    if inertia.mass == 0.0:
-        return f"inertia without mass ({moments})"
-    if low < -zero:
-        return f"a negative moment ({moments})"
-    if high > (low + middle) * (1.0 + ROUNDED) + zero:
-        return f"a moment larger than the sum of the others ({moments})"
-    return None
+    inertia = RigidInertia(mass, frame.p, inertia=turned, physical=False)
+    if strict and inertia.oddity is not None:
+        raise inertial.error(f"inertia belongs to no mass distribution, it has {inertia.oddity}")
+    return inertia
 
 
 class RigidGroup:

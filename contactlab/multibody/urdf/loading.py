@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from os import PathLike
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase
+from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.errors import UrdfWarning
 from contactlab.multibody.urdf.geometry import geometry_of
-from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of, oddity
+from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of
 from contactlab.multibody.urdf.joints import UrdfJoint, joint_of
 from contactlab.multibody.urdf.model import UrdfModel
 from contactlab.multibody.urdf.packages import PackageRoots, Packages
@@ -44,8 +46,12 @@ def load_urdf(
     check_mimics(joints)
     packages = Packages.of(package_roots, file)
     inertias = {name: inertia_of(element, strict=strict_inertia) for name, element in links.items()}
-    odd = {name: words for name, inertia in inertias.items() if inertia is not None and (words := oddity(inertia))}
-    _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
+    odd = {name: inertia.oddity for name, inertia in inertias.items() if inertia is not None and inertia.oddity}
+    loose = _check_motion(root, order, links, inertias, odd, floating_base=floating_base)
+    if strict_inertia and loose:
+        name, words = next(iter(loose.items()))
+        raise links[name].error(f"has {words}")
+    odd |= loose
     builder = ModelBuilder(gravity)
     if root == WORLD:
         if floating_base:
@@ -61,12 +67,14 @@ def load_urdf(
             joint=joint.joint,
             placement=joint.placement,
             inertia=inertias[joint.data.body],
+            joint_name=joint.data.name,
+            limits=JointLimits(joint.data.lower, joint.data.upper, joint.data.velocity, joint.data.effort),
         )
     model = builder.build()
     if odd:
         named = "; ".join(f"link {shown(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
-        text = f"{robot.source}: inertias no mass distribution has, used as they are: {named}{more}"
+        text = f"{robot.source}: inertias used as they are: {named}{more}"
         warnings.warn(text, UrdfWarning, stacklevel=3)
     return UrdfModel(
         **{item.name: getattr(model, item.name) for item in fields(Model)},
@@ -87,8 +95,8 @@ def _check_motion(
     odd: Mapping[str, str],
     *,
     floating_base: bool,
-) -> None:
-    """Whatever moves must have mass, its own or what it carries, and as a rigid whole no negative moment.
+) -> dict[str, str]:
+    """Refuse what would move with a negative moment; the links that move no mass at all, with words for it.
 
     The world's own mass, and that of everything fixed to it, moves nothing and is not looked at.
     """
@@ -109,21 +117,21 @@ def _check_motion(
         inertia, group = inertias[name], groups[heads[name]]
         if inertia is None or (heads[name] == root and not floating_base):
             continue
-        if inertia.mass == 0.0 and group.mass == 0.0:
-            raise links[name].error("has inertia but no mass, and neither has what it is fixed to")
         group.add(inertia, frames[name].R, frames[name].p)
-    carried = {name: group.mass for name, group in groups.items()}
+    carried = {name: group.mass + float(np.trace(group.inertia)) for name, group in groups.items()}
     for joint in reversed(order):
         if joint.data.kind != "fixed":
             carried[heads[joint.data.parent]] += carried[joint.data.body]
+    loose: dict[str, str] = {}
     for head, group in groups.items():
         if head == root and not floating_base:
             continue
         if carried[head] == 0.0:
             above = f"moves by joint {shown(carriers[head].data.name)}" if head in carriers else "floats"
-            raise links[head].error(f"{above} but neither it nor what it carries has mass")
+            loose[head] = f"no mass, nor has what it carries, but {above}: the mass matrix is singular"
         low = group.negative_moment()
         if low is not None:
             blamed = [shown(name) for name in names if heads[name] == head and name in odd][:5]
             detail = f"with all that is fixed to it, it has the negative principal moment {low:.4g} kg m^2"
             raise links[head].error(f"{detail}; at fault: {', '.join(blamed) or 'round-off'}")
+    return loose

@@ -31,11 +31,6 @@ class UrdfModel(Model):
     geometry: tuple[UrdfGeometry, ...] = field(kw_only=True)
 
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints, fixed ones included; not those of the bodies, which are the links'."""
-        return tuple(joint.name for joint in self.joints)
-
-    @property
     def joint_data(self) -> dict[str, JointData]:
         """The joints by name: place in q and v, limits, friction, coupling."""
         return {joint.name: joint for joint in self.joints}

@@ -74,5 +74,5 @@ def account(
         fill_frames(
             world.ints, world.floats, work.q, v[i + 1], rows_at(work.W, 0, 0, CUSTOM_ROW), POSES, VELOCITIES, work.W
         )
-        measure(world, work.W, work.q, work.scratch[6:17], work.energy)
+        measure(world, work.W, work.q, v[i + 1], work.scratch[6:17], work.energy)
         kinetic[i] = work.energy[0]

@@ -46,15 +46,17 @@ def scatter_velocity(world: PackedWorld, work: Work, island: Island, i: int) -> 
 
 
 @kernel
-def measure(world: PackedWorld, W: FloatArray, q: FloatArray, sums: FloatArray, energy: FloatArray) -> bool:
-    """Fill ``energy`` (2,), kinetic and potential [J], of the state q that the head of W is filled for.
+def measure(
+    world: PackedWorld, W: FloatArray, q: FloatArray, v: FloatArray, sums: FloatArray, energy: FloatArray
+) -> bool:
+    """Fill ``energy`` (2,), kinetic and potential [J], of the state (q, v) that the head of W is filled for.
 
     ``sums`` (11,) is scratch. False when state or energy are no numbers; checked before `commit`, with which the last
     good state is gone.
     """
     t = tree(world.ints, world.floats)
     f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
-    energies(t, f.R, f.p, f.V, world.fixed, sums, energy)
+    energies(t, f.R, f.p, f.V, v, world.fixed, sums, energy)
     total = energy[0] + energy[1]
     for j in range(q.shape[0]):
         total += q[j]
@@ -111,7 +113,7 @@ def finish(
     if control.sleep != 0:
         keep_asleep(world, work)
     code = fill_frames(ints, floats, work.q_plus, work.v_plus, rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W)
-    if code != GOOD or not measure(world, W, work.q_plus, work.scratch[0:11], work.energy):
+    if code != GOOD or not measure(world, W, work.q_plus, work.v_plus, work.scratch[0:11], work.energy):
         return failed(control, FAILURE_NOT_FINITE)
     row = control.chunk_steps
     if control.tau_mode != TAU_ZERO:

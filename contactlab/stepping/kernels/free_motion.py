@@ -58,6 +58,7 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
     start = SCRATCH + PER_LINK * nl + PER_DOF * nv
     B = rows_at(W, start, nl, 10)
     six = work.scratch[0:6]
+    regular = True
     world_inertias(t, f.R, f.p, B)
     for k in range(world.trees.shape[0] - 1):
         first = world.trees[k, TREE_LINK]
@@ -79,12 +80,17 @@ def free_motion(world: PackedWorld, work: Work, joints: Joints | None, h: float,
         # The bias of this tree has had its use.
         code = factor_ltl(branch, 0, work.bias[a:b], L)
         if code != GOOD:
-            control.singular_dof = a + (SINGULAR - code)
-            return FAILURE_SINGULAR
+            # The momenta of the other trees are asked for all the same, by the energy ledger.
+            if regular:
+                control.singular_dof = a + (SINGULAR - code)
+            regular = False
+            continue
         for j in range(a, b):
             work.v_free[j] = work.Mv[j]
         solve_vector_lt(branch, 0, L, work.v_free[a:b])
         solve_vector_l(branch, 0, L, work.v_free[a:b])
+    if not regular:
+        return FAILURE_SINGULAR
     for j in range(nv):
         if not math.isfinite(work.v_free[j]):
             return FAILURE_NOT_FINITE

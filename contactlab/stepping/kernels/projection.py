@@ -146,4 +146,4 @@ def energies_unmoved(
         fill_frames(
             world.ints, world.floats, work.q_plus, v_plus[i], rows_at(W, 0, 0, CUSTOM_ROW), NOTHING, VELOCITIES, W
         )
-        measure(world, W, work.q_plus, work.scratch[0:11], out[i])
+        measure(world, W, work.q_plus, v_plus[i], work.scratch[0:11], out[i])

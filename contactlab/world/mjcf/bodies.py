@@ -8,10 +8,7 @@ import numpy as np
 
 from contactlab.multibody import Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf import InertiaAsWritten
 from contactlab.spatial import RigidInertia, Transform, quaternion
-from contactlab.spatial.errors import SpatialError
-from contactlab.world.mjcf.errors import MjcfError
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
 SCALAR = (SLIDE, HINGE)
@@ -62,15 +59,13 @@ def model_of(m: Any) -> tuple[Model, dict[int, str]]:
                 place, anchor = Transform(), np.zeros(3)
             last = j == first + count - 1 and not anchor.any()
             name = names[i] if last else f"{names[i]}/{labels[j]}"
-            inertia = _inertia(m, i, names[i]) if last else None
+            inertia = _inertia(m, i) if last else None
             at = place @ Transform(p=anchor)
             builder.add_body(name, parent=parent, joint=_joint(m, j), placement=at, inertia=inertia)
             moved[j] = name
             parent, place = name, Transform(p=-anchor)
         if not count or parent != names[i]:
-            builder.add_body(
-                names[i], parent=parent, joint=joints.Fixed(), placement=place, inertia=_inertia(m, i, names[i])
-            )
+            builder.add_body(names[i], parent=parent, joint=joints.Fixed(), placement=place, inertia=_inertia(m, i))
     return builder.build(), moved
 
 
@@ -83,17 +78,11 @@ def _joint(m: Any, j: int) -> joints.Joint:
     return joints.Revolute(m.jnt_axis[j]) if kind == HINGE else joints.Prismatic(m.jnt_axis[j])
 
 
-def _inertia(m: Any, i: int, name: str) -> RigidInertia | None:
+def _inertia(m: Any, i: int) -> RigidInertia | None:
     mass, moments = float(m.body_mass[i]), np.array(m.body_inertia[i])
     if mass == 0.0 and not moments.any():
         return None
     frame = placed(m.body_ipos[i], m.body_iquat[i])
     about = frame.R @ np.diag(moments) @ frame.R.T
     about = 0.5 * (about + about.T)
-    try:
-        return RigidInertia(mass, frame.p, inertia=about)
-    except SpatialError as error:
-        if mass <= 0.0:
-            raise MjcfError(f"body {name!r}", f"{error.field} {error.detail}") from error
-        # A point or a thin rod, which MuJoCo takes.
-        return InertiaAsWritten(mass, np.array(frame.p), inertia=about)
+    return RigidInertia(mass, frame.p, inertia=about, physical=False)

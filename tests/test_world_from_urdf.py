@@ -103,10 +103,10 @@ def test_a_mesh_that_is_not_there_is_named():
 
 def test_hulls_of_fine_meshes_keep_their_extremes():
     """At most 256 corners, within a hundredth of the size of the full hull."""
-    from contactlab.world.urdf_world import convex_hull, directions
+    from contactlab.contact.shapes.coarse_hull import coarse_hull, directions
 
     ball = hull(directions(2000))
-    coarse = convex_hull(ball)
+    coarse = coarse_hull(ball.vertices)
     assert len(coarse.points) <= 256
     reach = (coarse.points @ directions(500).T).max(axis=0)
     assert reach.min() > 0.98

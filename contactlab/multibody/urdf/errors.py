@@ -31,4 +31,4 @@ class UrdfError(MultibodyError):
 
 
 class UrdfWarning(UserWarning):
-    """A robot description that was read as it stands although it says something no robot can have."""
+    """A robot description taken although it says something no robot can have, or names meshes that cannot be used."""

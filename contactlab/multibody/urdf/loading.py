@@ -14,11 +14,12 @@ from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.urdf.errors import UrdfWarning
 from contactlab.multibody.urdf.geometry import geometry_of
+from contactlab.multibody.urdf.guarded_xml import shown
 from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of, oddity
 from contactlab.multibody.urdf.joints import UrdfJoint, joint_of
 from contactlab.multibody.urdf.model import UrdfModel
 from contactlab.multibody.urdf.packages import PackageRoots, Packages
-from contactlab.multibody.urdf.reading import Element, read, shown
+from contactlab.multibody.urdf.reading import Element, read
 from contactlab.multibody.urdf.tree import by_name, check_mimics, ordered
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform

@@ -30,7 +30,7 @@ def load_mesh(
     ----------
     path
         The file. Several objects in it are taken together. Of COLLADA (.dae) the unit is applied, ``<up_axis>`` is not,
-        as coal and ROS have it.
+        as ROS has it.
     root
         A folder it must lie in, links followed; None for any place.
     scale

@@ -77,7 +77,7 @@ def collision_shapes(
             field = f"link {geometry.body!r} <collision>"
             if bad_meshes == "raise":
                 detail = (
-                    f"{shape}; mend the file, or go without: bad_meshes='skip', meshes={{{geometry.body!r}: 'skip'}}"
+                    f"{shape}; mend or find it, or go without: bad_meshes='skip', meshes={{{geometry.body!r}: 'skip'}}"
                 )
                 raise SimulationConfigError(field, detail)
             left_out.append(f"{field}: {shape}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from collada_texts import collada
@@ -10,9 +12,6 @@ from mesh_shapes import hull
 from contactlab.contact import ContactError, ConvexPoints, load_hull, load_mesh
 from contactlab.contact.shapes import hull as hulls
 from contactlab.contact.shapes.coarse_hull import coarse_hull
-
-pytest.importorskip("trimesh")
-pytest.importorskip("collada")
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
 
@@ -30,6 +29,7 @@ def cache(tmp_path, monkeypatch):
 @pytest.fixture
 def part(tmp_path):
     """A tetrahedron in COLLADA."""
+    pytest.importorskip("collada")
     (tmp_path / "part.dae").write_text(collada())
     return tmp_path / "part.dae"
 
@@ -93,6 +93,13 @@ def test_nodes_that_multiply_are_stopped(part):
     text = collada(nodes='<node><instance_node url="#n0"/></node>').replace("<library_visual_scenes>", library)
     part.write_text(text)
     with pytest.raises(ContactError, match="nodes in the scene"):
+        load_mesh(part)
+
+
+def test_without_pycollada_the_error_names_the_extra(part, monkeypatch):
+    """As without trimesh."""
+    monkeypatch.setitem(sys.modules, "collada", None)
+    with pytest.raises(ContactError, match="collision"):
         load_mesh(part)
 
 

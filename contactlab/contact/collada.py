@@ -40,17 +40,17 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray]:
     A DOCTYPE, and with it every entity, is refused; nothing that the file refers to is opened.
     """
     try:
-        import collada
-        from collada import common
-    except ImportError as cause:
-        message = "COLLADA files need pycollada, which is not installed: pip install 'contactlab[collision]'"
-        raise ContactError("path", message) from cause
-    try:
         _Guard(name, "COLLADA", most_bytes=len(data), most_elements=MOST_ELEMENTS).read(data)
     except MultibodyError as error:
         raise ContactError("path", str(error)) from error
     if zipfile.is_zipfile(io.BytesIO(data)):
         raise ContactError("path", f"{name} is an archive")
+    try:
+        import collada
+        from collada import common
+    except ImportError as cause:
+        message = "COLLADA files need pycollada, which is not installed: pip install 'contactlab[collision]'"
+        raise ContactError("path", message) from cause
     try:
         # Materials and images that are not there do not matter.
         file = collada.Collada(io.BytesIO(data), ignore=[common.DaeBrokenRefError, common.DaeUnsupportedError])

@@ -296,7 +296,7 @@ class WorldBuilder(JointBuilder):
         if floating_base and q is not None and (pose is not None or stand_on is not None):
             raise SimulationConfigError("q", "places the floating base: give it or pose and stand_on, not both")
         model = load_urdf(path_or_text, floating_base=floating_base, gravity=self._gravity, package_roots=package_roots)
-        shapes = collision_shapes(model, meshes, bad_meshes, 2) if collisions else []
+        shapes = collision_shapes(model, meshes, bad_meshes) if collisions else []
         placed, start = model, q
         if pose is not None and not floating_base:
             placed = moved(model, pose)

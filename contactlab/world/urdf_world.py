@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Mapping
 from typing import Literal
 
@@ -30,8 +29,8 @@ from contactlab.multibody.urdf import (
     UrdfGeometry,
     UrdfMesh,
     UrdfSphere,
-    UrdfWarning,
 )
+from contactlab.multibody.urdf.errors import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -48,12 +47,10 @@ _MODES = ("convex", "exact", "skip")
 _BAD = ("raise", "skip")
 
 
-def collision_shapes(
-    model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes, stacklevel: int
-) -> list[tuple[UrdfGeometry, Placed]]:
+def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes) -> list[tuple[UrdfGeometry, Placed]]:
     """Return the shapes of a description with their records; every mesh file is read once for each scale.
 
-    A `UrdfWarning`, so many callers up, lists what was left out because it could not be used.
+    An `UrdfWarning` lists what was left out because it could not be used.
     """
     modes = _modes(model, meshes)
     if bad_meshes not in _BAD:
@@ -85,7 +82,7 @@ def collision_shapes(
         shapes.append((geometry, Placed(shape, geometry.placement)))
     if left_out:
         listed = "; ".join(left_out[:20]) + (f"; and {len(left_out) - 20} more" if len(left_out) > 20 else "")
-        warnings.warn(f"meshes left out: {listed}", UrdfWarning, stacklevel=stacklevel + 1)
+        warn_of(f"meshes left out: {listed}")
     return shapes
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from contactlab.contact import ConvexPoints
 from contactlab.multibody.configuration import random_configuration
 from contactlab.multibody.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from contactlab.multibody.joint_data import position_limits
@@ -18,6 +19,7 @@ from contactlab.multibody.mass_matrix import mass_matrix
 from contactlab.multibody.model import Model
 from contactlab.multibody.points import body_pose
 from contactlab.multibody.urdf import UrdfWarning
+from contactlab.simulation import WorldBuilder
 from contactlab.spatial import Transform, quaternion
 
 #: Robots of ten makers: Franka Emika, Universal Robots, UFACTORY, PAL Robotics (3), Unitree (2), ANYbotics, Istituto
@@ -142,3 +144,22 @@ def test_robots_of_many_makers_load_with_the_dynamics_pinocchio_gives(robots, na
         if other is not None and joint_.kind != "continuous":
             assert lower[joint_.q][0] == theirs.lowerPositionLimit[other.idx_q]
             assert upper[joint_.q][0] == theirs.upperPositionLimit[other.idx_q]
+
+
+@pytest.mark.parametrize(
+    "robot",
+    ["hyq_description/robots/hyq_no_sensors.urdf", "kinova_description/robots/kinova.urdf", ROBOTS[3], ROBOTS[12]],
+)
+def test_the_meshes_of_robots_become_shapes_of_a_world(robots, robot):
+    """COLLADA and STL: every <collision> has its shape, which the kernels take."""
+    pytest.importorskip("trimesh")
+    pytest.importorskip("collada")
+    builder = WorldBuilder()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UrdfWarning)
+        model = builder.add_urdf(robots / robot, name="r", package_roots=[robots.parents[1]])
+    world = builder.build()
+    assert len(world.surfaces) == len(model.collisions) > 0
+    for surface in world.surfaces:
+        if isinstance(surface.shape, ConvexPoints):
+            assert surface.shape.packed().sizes[0] <= 256

@@ -7,7 +7,11 @@ import pytest
 from mesh_shapes import hull
 
 from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Sphere
-from contactlab.simulation import SimulationConfigError, TimeStepping, World, simulate, verify
+from contactlab.formulation import PositionDrive
+from contactlab.multibody import body_pose
+from contactlab.multibody.urdf import UrdfWarning
+from contactlab.simulation import SimulationConfigError, TimeStepping, World, WorldBuilder, simulate, verify
+from contactlab.spatial import RigidInertia, Transform
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
 
@@ -96,17 +100,100 @@ def test_a_mesh_that_is_not_there_is_named():
     """The link, the file and the way out."""
     mesh = '<mesh filename="package://x/y.stl"/>'
     text = f'<robot name="r">{link("part", ("0 0 0", mesh))}</robot>'
-    with pytest.raises(SimulationConfigError, match=r"y\.stl.*skip") as caught:
+    with pytest.raises(SimulationConfigError, match=r"y\.stl.*package_roots.*skip") as caught:
         World.from_urdf(text)
     assert "'part'" in caught.value.field
 
 
+def test_a_bad_mesh_is_named_and_can_be_left_out(with_mesh):
+    """Link, file, reason and way out; asked to, the robot comes without it, and a warning lists what is missing."""
+    (with_mesh.parent / "bad.stl").write_text("no mesh")
+    meshes = [("0 0 0", f'<mesh filename="{name}"/>') for name in ("bad.stl", "gone.stl", "part.stl")]
+    text = f'<robot name="r">{link("body", *meshes[:2])}{link("leg", meshes[2])}{joint("body", "leg", "0 0 0")}</robot>'
+    with_mesh.write_text(text)
+    with pytest.raises(SimulationConfigError, match=r"bad\.stl.*read.*bad_meshes='skip'") as caught:
+        World.from_urdf(with_mesh)
+    assert "'body'" in caught.value.field
+    with pytest.warns(UrdfWarning, match=r"'body'.*bad\.stl.*'body'.*gone\.stl") as warned:
+        world = World.from_urdf(with_mesh, bad_meshes="skip")
+    assert [world.model.names[i] for i in world.surface_bodies] == ["leg"]
+    assert [one.filename for one in warned] == [__file__]
+    world = World.from_urdf(with_mesh, meshes={"body": "skip", "leg": "exact"})
+    assert [type(s.shape) for s in world.surfaces] == [Mesh]
+    for bad in ({"arm": "skip"}, {"leg": "hull"}, 3):
+        with pytest.raises(SimulationConfigError) as caught:
+            World.from_urdf(with_mesh, meshes=bad)
+        assert caught.value.field == "meshes"
+
+
+def test_robots_in_a_world_that_grows():
+    """Two robots, a drive by a joint's name, an object; each stands at its pose, and only robots' own links ignore."""
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    turned = Transform.rotation((0, 0, 1), 0.5 * np.pi)
+    model = builder.add_urdf(ROBOT, name="left", pose=Transform(p=(1, 2, 3)) @ turned)
+    builder.add_urdf(ROBOT, name="right", pose=Transform(p=(5, 0, 9)) @ turned, floating_base=True, stand_on="floor")
+    builder.add_drive(PositionDrive("left/to leg", 0.2, 10.0))
+    builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), Material(0.5))
+    world = builder.build()
+    assert model.joint_names == ("to leg", "to wheel")
+    assert world.model.names == tuple(f"{side}/{n}" for side in ("left", "right") for n in model.names) + ("ball",)
+    placed = body_pose(world.model, world.initial_q, "left/body")
+    assert placed.p == pytest.approx((1, 2, 3))
+    assert np.allclose(placed.R, turned.R)
+    placed = body_pose(world.model, world.initial_q, "right/body")
+    assert placed.p == pytest.approx((5, 0, 0.28))
+    assert np.allclose(placed.R, turned.R)
+    assert {frozenset(world.model.names[i].split("/")[0] for i in pair) for pair in world.ignored} == {
+        frozenset({"left"}),
+        frozenset({"right"}),
+    }
+    assert len(world.ignored) == 6
+
+
+def test_the_worlds_own_shapes_move_with_the_robot():
+    """Where the root is the world itself, its shapes and all that hangs on it stand at the pose."""
+    ends = '<parent link="world"/><child link="arm"/>'
+    hinge = f'<joint name="j" type="continuous">{ends}<origin xyz="0 0 1"/></joint>'
+    base = '<link name="world"><collision><geometry><box size="1 1 1"/></geometry></collision></link>'
+    builder = WorldBuilder()
+    builder.add_urdf(f'<robot name="r">{base}{link("arm")}{hinge}</robot>', name="r", pose=Transform(p=(1, 0, 0)))
+    world = builder.build()
+    poses = {name: body_pose(world.model, world.initial_q, name).p.tolist() for name in world.model.names}
+    assert poses == {"r/arm": [1, 0, 1], "r/world 0": [1, 0, 0]}
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments"),
+    [
+        ("name", {"name": ""}),
+        ("name", {"name": None}),  # its links are taken
+        ("pose", {"name": "b", "pose": (0, 0, 1)}),
+        ("material", {"name": "b", "material": 0.5}),
+        ("stand_on", {"name": "b", "stand_on": "floor"}),
+        ("stand_on", {"name": "b", "floating_base": True, "stand_on": "flor"}),
+        ("q", {"name": "b", "floating_base": True, "q": (0, 0, 0, 1, 0, 0, 0, 0, 0), "pose": Transform()}),
+        ("bad_meshes", {"name": "b", "bad_meshes": "warn"}),
+    ],
+)
+def test_a_refused_robot_leaves_the_builder_as_it_was(field, arguments):
+    """With the argument at fault."""
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    builder.add_urdf(ROBOT)
+    before = repr(builder.build())
+    with pytest.raises(SimulationConfigError) as caught:
+        builder.add_urdf(ROBOT, **arguments)
+    assert caught.value.field == field
+    assert repr(builder.build()) == before
+
+
 def test_hulls_of_fine_meshes_keep_their_extremes():
     """At most 256 corners, within a hundredth of the size of the full hull."""
-    from contactlab.world.urdf_world import convex_hull, directions
+    from contactlab.contact.shapes.coarse_hull import coarse_hull, directions
 
     ball = hull(directions(2000))
-    coarse = convex_hull(ball)
+    coarse = coarse_hull(ball.vertices)
     assert len(coarse.points) <= 256
     reach = (coarse.points @ directions(500).T).max(axis=0)
     assert reach.min() > 0.98

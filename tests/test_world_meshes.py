@@ -130,7 +130,12 @@ def test_meshes_are_read_from_files(tmp_path, name, text):
 
 @pytest.mark.parametrize(
     ("name", "text", "match"),
-    [("no.stl", None, "cannot be opened"), ("a.dae", "<x/>", ".stl, .obj"), ("b.obj", "nothing", "no mesh")],
+    [
+        ("no.stl", None, "cannot be opened"),
+        ("a.ply", "<x/>", ".stl, .obj, .dae"),
+        ("a.dae", "<x/>", "must be <COLLADA>"),
+        ("b.obj", "nothing", "no mesh"),
+    ],
 )
 def test_files_that_are_no_meshes_are_refused(tmp_path, name, text, match):
     """By name, with the reason."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
 from contactlab.contact.material import Material, combine, combine_compliance, combine_moments
-from contactlab.contact.mesh_files import load_mesh
+from contactlab.contact.mesh_files import load_hull, load_mesh
 from contactlab.contact.shapes import (
     BodyShape,
     Box,
@@ -39,6 +39,7 @@ __all__ = [
     "combine_compliance",
     "combine_moments",
     "edge_directions",
+    "load_hull",
     "load_mesh",
     "tangent_frame",
 ]

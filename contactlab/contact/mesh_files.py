@@ -1,4 +1,4 @@
-"""Meshes from files: STL and OBJ, by trimesh (the extra ``collision``), within one folder and within limits."""
+"""Meshes from files: STL, OBJ and COLLADA, by the extra ``collision``, within one folder and within limits."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.contact import hull_cache
 from contactlab.contact.errors import ContactError
+from contactlab.contact.shapes.coarse_hull import coarse_hull
+from contactlab.contact.shapes.convex_points import ConvexPoints
 from contactlab.contact.shapes.mesh import Mesh
-from contactlab.spatial.arrays import finite_array
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 
-SUFFIXES = (".stl", ".obj")
+SUFFIXES = (".stl", ".obj", ".dae")
 MOST_BYTES = 256 * 2**20
 
 
 def load_mesh(
     path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
 ) -> Mesh:
-    """Read a triangle mesh from an STL or OBJ file; nothing else is opened, whatever the file refers to.
+    """Read a triangle mesh from an STL, OBJ or COLLADA file; nothing else is opened, whatever the file refers to.
 
     Parameters
     ----------
     path
-        The file. Several objects in it are taken together.
+        The file. Several objects in it are taken together. Of COLLADA (.dae) the unit is applied, ``<up_axis>`` is not,
+        as ROS has it.
     root
         A folder it must lie in, links followed; None for any place.
     scale
@@ -35,21 +39,52 @@ def load_mesh(
     Raises
     ------
     ContactError
-        A file that is not there, lies outside, is too large or no mesh; trimesh is not installed.
+        A file that is not there, lies outside, is too large or no mesh; trimesh or pycollada is not installed.
     """
-    factors = finite_array(scale, "scale", (3,), ContactError)
-    if not np.all(factors):
-        raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
+    factors = _factors(scale)
     real = _inside(Path(path), None if root is None else Path(root))
-    mesh = _read(real)
-    vertices = np.array(mesh.vertices, dtype=np.float64) * factors
-    triangles = np.array(mesh.faces, dtype=np.int64)
+    vertices, triangles = _read(real, real.read_bytes())
     if float(np.prod(factors)) < 0.0:
         triangles = triangles[:, ::-1]
     try:
-        return Mesh(vertices, triangles)
+        return Mesh(vertices * factors, triangles)
     except ContactError as error:
         raise ContactError("path", f"{real.name}: {error.field} {error.detail}") from error
+
+
+def load_hull(
+    path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
+) -> ConvexPoints:
+    """Read the convex hull of a mesh file, of its 256 farthest corners where there are more.
+
+    Hulls are kept on disk beside the compiled kernels, by what the files contain, and found there the next time.
+
+    Parameters
+    ----------
+    path, root, scale
+        As for `load_mesh`, whose errors it raises.
+    """
+    factors = _factors(scale)
+    real = _inside(Path(path), None if root is None else Path(root))
+    data = real.read_bytes()
+    key = hull_cache.key_of(data, real.suffix.lower(), factors)
+    points = hull_cache.cached(key)
+    if points is not None:
+        return ConvexPoints(points)
+    vertices, triangles = _read(real, data)
+    try:
+        hull = coarse_hull(finite_array(vertices[np.unique(triangles)] * factors, "points", (None, 3), ContactError))
+    except ContactError as error:
+        raise ContactError("path", f"{real.name}: {error.field} {error.detail}") from error
+    hull_cache.keep(key, hull.points)
+    return hull
+
+
+def _factors(scale: ArrayLike) -> FloatArray:
+    factors = finite_array(scale, "scale", (3,), ContactError)
+    if not np.all(factors):
+        raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
+    return factors
 
 
 def _inside(path: Path, root: Path | None) -> Path:
@@ -70,21 +105,33 @@ def _inside(path: Path, root: Path | None) -> Path:
     return real
 
 
-def _read(real: Path) -> Any:
+def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray]:
+    """Return vertices (n, 3) and triangles (m, 3) of a file's bytes."""
+    kind = real.suffix.lower().removeprefix(".")
+    try:
+        if kind == "dae":
+            from contactlab.contact.collada import read_collada
+
+            vertices, triangles = read_collada(data, real.name)
+        else:
+            mesh = _trimesh(data, kind)
+            vertices, triangles = np.array(mesh.vertices, dtype=np.float64), np.array(mesh.faces, dtype=np.int64)
+        if len(triangles) == 0:
+            raise ValueError("it has no triangle")
+        return vertices, triangles
+    except ContactError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+        detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
+        raise ContactError("path", detail) from error
+
+
+def _trimesh(data: bytes, kind: str) -> Any:
     try:
         import trimesh
     except ImportError as cause:
         message = "mesh files need trimesh, which is not installed: pip install 'contactlab[collision]'"
         raise ContactError("path", message) from cause
     # Bytes without a resolver: materials and textures that the file names are not looked for.
-    data = io.BytesIO(real.read_bytes())
-    kind = real.suffix.lower().removeprefix(".")
     options = {"skip_materials": True} if kind == "obj" else {}
-    try:
-        mesh = trimesh.load(data, file_type=kind, force="mesh", process=False, **options)
-        if len(mesh.faces) == 0:
-            raise ValueError("it has no triangle")
-    except (ValueError, TypeError, IndexError, KeyError, AttributeError, UnicodeError, MemoryError) as error:
-        detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
-        raise ContactError("path", detail) from error
-    return mesh
+    return trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)

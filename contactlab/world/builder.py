@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
+from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Mesh, Placed, Shape
-from contactlab.multibody import BodySpec, Model, ModelBuilder, joints
+from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
+from contactlab.multibody.urdf import load_urdf
+from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.arrays import finite_array, read_only
 from contactlab.world.errors import SimulationConfigError, check_type
@@ -21,6 +25,7 @@ from contactlab.world.plane import check_in_plane, check_moves_in_plane, planar_
 from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter, is_ground
 from contactlab.world.touching import touching_shapes
 from contactlab.world.trees import by_trees, model_of, renamed
+from contactlab.world.urdf_world import BadMeshes, MeshModes, base_at, collision_shapes, moved, standing
 from contactlab.world.world import World
 
 #: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
@@ -226,6 +231,99 @@ class WorldBuilder(JointBuilder):
             self._bodies, self._joints, self._actions = before
             raise
 
+    def add_urdf(
+        self,
+        path_or_text: str | PathLike[str],
+        *,
+        name: str | None = None,
+        pose: Transform | None = None,
+        floating_base: bool = False,
+        stand_on: str | None = None,
+        material: Material | None = None,
+        collisions: bool = True,
+        meshes: MeshModes = "convex",
+        bad_meshes: BadMeshes = "raise",
+        self_collisions: bool = False,
+        q: ArrayLike | None = None,
+        v: ArrayLike | None = None,
+        package_roots: PackageRoots = None,
+    ) -> UrdfModel:
+        """Add the robot of a description with the shapes it collides with; return its model, as read.
+
+        Stops, damping, dry friction and followers are those of the description, as with `add_model`.
+
+        Parameters
+        ----------
+        path_or_text, floating_base, package_roots
+            As for `contactlab.multibody.Model.from_urdf`, whose errors it raises.
+        name
+            Put with "/" before the names of links and joints, so that several robots have room: "left/elbow".
+        pose
+            Where the root stands; default the world's origin. Without a floating base ``q`` is not about it.
+        stand_on
+            Name of a half-space, added before, on which a floating base stands: it is moved along the normal until the
+            lowest shape touches.
+        material
+            None for ``Material(0.8)``.
+        collisions
+            Whether the links get the shapes of their <collision> elements.
+        meshes
+            What becomes of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
+            are not convex cannot meet; "skip", nothing. Or a mapping from links to these, "convex" for the others.
+            Reading them needs the extra ``collision``.
+        bad_meshes
+            What becomes of meshes that cannot be used: "raise"; "skip", an `UrdfWarning` lists them and why.
+        self_collisions
+            Whether links of this robot touch one another; those a joint joins never do.
+        q, v
+            Start (nq,), (nv,) of the robot; default neutral and at rest. A floating base stands where ``q`` says, which
+            excludes ``pose`` and ``stand_on``.
+
+        Raises
+        ------
+        SimulationConfigError
+            A shape that cannot be taken, with its link, its file, and what to do; an argument that cannot be used.
+        """
+        if name is not None:
+            _check_name(name, ())
+        check_type("pose", Transform() if pose is None else pose, Transform)
+        surface = Material(0.8) if material is None else material
+        check_type("material", surface, Material)
+        if stand_on is not None and stand_on not in self._half_spaces:
+            raise SimulationConfigError("stand_on", f"no half-space is called {stand_on!r}")
+        if stand_on is not None and not floating_base:
+            raise SimulationConfigError("stand_on", "moves a floating base; without one the pose says where it stands")
+        if floating_base and q is not None and (pose is not None or stand_on is not None):
+            raise SimulationConfigError("q", "places the floating base: give it or pose and stand_on, not both")
+        model = load_urdf(path_or_text, floating_base=floating_base, gravity=self._gravity, package_roots=package_roots)
+        shapes = collision_shapes(model, meshes, bad_meshes) if collisions else []
+        placed, start = model, q
+        if pose is not None and not floating_base:
+            placed = moved(model, pose)
+        if floating_base and q is None:
+            start = model.neutral if pose is None else base_at(model.neutral, pose)
+            if stand_on is not None:
+                start = standing(model, start, self._half_spaces[stand_on][0], shapes)
+        prefix = "" if name is None else f"{name}/"
+        before = (self._bodies.copy(), self._joints.copy(), self._actions, self._surfaces.copy(), self._ignored.copy())
+        try:
+            self.add_model(placed, start, v, prefix=prefix)
+            touching: dict[str, None] = {}
+            for number, (geometry, shape) in enumerate(shapes):
+                link = prefix + geometry.body
+                if geometry.body == WORLD:
+                    self.add_fixed_body(f"{prefix}{WORLD} {number}", shape, surface, pose)
+                else:
+                    self.add_shape(link, shape, surface)
+                    touching[link] = None
+            if not self_collisions:
+                for pair in itertools.combinations(touching, 2):
+                    self.ignore(*pair)
+        except ValueError:
+            self._bodies, self._joints, self._actions, self._surfaces, self._ignored = before
+            raise
+        return model
+
     def add_shape(
         self,
         body: str,
@@ -259,6 +357,7 @@ class WorldBuilder(JointBuilder):
             raise SimulationConfigError("bodies", "a world needs at least one body, got none")
         specs = by_trees([spec for spec, _, _ in self._bodies.values()], self._gravity)
         names = [spec.name for spec in specs]
+        number = {name: i for i, name in enumerate(names)}
         surfaces = [(i, surface) for i, name in enumerate(names) for surface in self._surfaces.get(name, ())]
         model = model_of(specs, self._gravity)
         for i, surface in surfaces:
@@ -275,11 +374,11 @@ class WorldBuilder(JointBuilder):
             half_space_filters=tuple((category, mask) for *_, category, mask in self._half_spaces.values()),
             initial_q=read_only(np.concatenate([self._bodies[name][1] for name in names])),
             initial_v=read_only(np.concatenate([self._bodies[name][2] for name in names])),
-            ignored=tuple((names.index(a), names.index(b)) for a, b in self._ignored),
+            ignored=tuple((number[a], number[b]) for a, b in self._ignored),
             body_contacts=self._body_contacts,
             joint_actions=self._actions,
             plane=self._plane,
-            motions=tuple((names.index(name), motion) for name, motion in self._motions.items()),
+            motions=tuple((number[name], motion) for name, motion in self._motions.items()),
         )
         if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
             # Meshes that cannot meet one another are found here, not in the first step.

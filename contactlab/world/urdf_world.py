@@ -1,149 +1,171 @@
-"""The shapes a robot description collides with, and worlds made of one description."""
+"""The shapes a robot description collides with, where it stands, and its place in a builder."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import dataclasses
+from collections.abc import Mapping
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from contactlab.contact import (
     Box,
     Capsule,
     ContactError,
-    ConvexPoints,
     Cylinder,
     HalfSpace,
-    Material,
-    Mesh,
     Placed,
     Shape,
     Sphere,
+    load_hull,
     load_mesh,
 )
-from contactlab.multibody import UrdfModel, body_pose
+from contactlab.multibody import Model, UrdfModel, body_pose
 from contactlab.multibody.model import WORLD
-from contactlab.multibody.urdf import UrdfBox, UrdfCapsule, UrdfCylinder, UrdfGeometry, UrdfSphere
-from contactlab.spatial import Transform
+from contactlab.multibody.urdf import (
+    UrdfBox,
+    UrdfCapsule,
+    UrdfCylinder,
+    UrdfGeometry,
+    UrdfMesh,
+    UrdfSphere,
+)
+from contactlab.multibody.urdf.errors import warn_of
+from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
-from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
-from contactlab.world.world import World
+from contactlab.world.trees import model_of
 
-#: What becomes of meshes: their convex hull, the mesh itself, nothing.
-MESHES = ("convex", "exact", "skip")
+#: What becomes of a mesh: its convex hull, the mesh itself, nothing.
+MeshMode = Literal["convex", "exact", "skip"]
+#: One for all meshes, or by link, "convex" for those not named.
+MeshModes = MeshMode | Mapping[str, MeshMode]
+#: What becomes of a mesh that cannot be used: an error, or the robot goes without, with a warning.
+BadMeshes = Literal["raise", "skip"]
 
-#: Corners a hull keeps at most: those farthest along directions spread over the sphere.
-CORNERS = 256
-
-GROUND = "ground"
+_MODES = ("convex", "exact", "skip")
+_BAD = ("raise", "skip")
 
 
-def shape_of(geometry: UrdfGeometry, meshes: str) -> Placed | None:
-    """Return the shape of one <collision>, None for a mesh that is to be skipped."""
-    given, name = geometry.shape, f"link {geometry.body!r} <collision>"
+def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes) -> list[tuple[UrdfGeometry, Placed]]:
+    """Return the shapes of a description with their records; every mesh file is read once for each scale.
+
+    An `UrdfWarning` lists what was left out because it could not be used.
+    """
+    modes = _modes(model, meshes)
+    if bad_meshes not in _BAD:
+        raise SimulationConfigError("bad_meshes", f"must be one of {', '.join(_BAD)}, got {bad_meshes!r}")
+    read: dict[tuple[object, ...], Shape | SimulationConfigError] = {}
+    shapes: list[tuple[UrdfGeometry, Placed]] = []
+    left_out: list[str] = []
+    for geometry in model.collisions:
+        given = geometry.shape
+        if not isinstance(given, UrdfMesh):
+            shapes.append((geometry, Placed(_solid(geometry), geometry.placement)))
+            continue
+        mode = modes if isinstance(modes, str) else modes.get(geometry.body, "convex")
+        if mode == "skip":
+            continue
+        key = (given.uri, given.path, given.scale, mode)
+        if key not in read:
+            read[key] = _mesh(given, mode)
+        shape = read[key]
+        if not isinstance(shape, Shape):
+            field = f"link {geometry.body!r} <collision>"
+            if bad_meshes == "raise":
+                detail = (
+                    f"{shape}; mend or find it, or go without: bad_meshes='skip', meshes={{{geometry.body!r}: 'skip'}}"
+                )
+                raise SimulationConfigError(field, detail)
+            left_out.append(f"{field}: {shape}")
+            continue
+        shapes.append((geometry, Placed(shape, geometry.placement)))
+    if left_out:
+        listed = "; ".join(left_out[:20]) + (f"; and {len(left_out) - 20} more" if len(left_out) > 20 else "")
+        warn_of(f"meshes left out: {listed}")
+    return shapes
+
+
+def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
+    """Return a model whose roots hang at ``pose`` in the world."""
+    specs = [
+        dataclasses.replace(body, placement=pose @ body.placement) if body.parent == WORLD else body
+        for body in model.bodies
+    ]
+    base = model_of(specs, model.gravity)
+    return dataclasses.replace(model, **{item.name: getattr(base, item.name) for item in dataclasses.fields(Model)})
+
+
+def base_at(q: FloatArray, pose: Transform) -> FloatArray:
+    """Return a start (nq,) whose floating base, the first seven entries, stands at ``pose``."""
+    return np.concatenate([pose.p, quaternion.from_matrix(pose.R), q[7:]])
+
+
+def standing(
+    model: UrdfModel, q: FloatArray, plane: HalfSpace, shapes: list[tuple[UrdfGeometry, Placed]]
+) -> FloatArray:
+    """Return a start, its floating base moved along the normal until the lowest shape meets the plane."""
+    poses: dict[str, Transform] = {}
+    lowest = np.inf
+    for geometry, placed in shapes:
+        if geometry.body == WORLD:
+            continue
+        if geometry.body not in poses:
+            poses[geometry.body] = body_pose(model, q, geometry.body)
+        pose = poses[geometry.body] @ placed.pose
+        height = pose.p @ plane.normal - plane.offset
+        lowest = min(lowest, float(height) - _reach(placed.shape, -(pose.R.T @ plane.normal)))
+    raised = q.copy()
+    if np.isfinite(lowest):
+        raised[:3] -= lowest * plane.normal
+    return raised
+
+
+def _reach(shape: object, direction: FloatArray) -> float:
+    """How far a shape reaches along a unit vector (3,) in its axes."""
+    if isinstance(shape, Cylinder):
+        along = float(direction[2])
+        return shape.half_length * abs(along) + shape.radius * float(np.hypot(direction[0], direction[1]))
+    points, radii = shape.support_points()  # type: ignore[attr-defined]
+    return float(np.max(points @ direction + radii))
+
+
+def _modes(model: UrdfModel, meshes: MeshModes) -> MeshModes:
+    """Return what becomes of meshes, checked."""
+    by_link = {"": meshes} if isinstance(meshes, str) else meshes
+    if not isinstance(by_link, Mapping):
+        raise SimulationConfigError("meshes", f"must be a word or a mapping from links, got {type(meshes).__name__}")
+    for link, mode in by_link.items():
+        if link and link != WORLD and link not in model.names:
+            raise SimulationConfigError("meshes", f"no link is called {link!r}")
+        if mode not in _MODES:
+            raise SimulationConfigError("meshes", f"must be one of {', '.join(_MODES)}, got {mode!r}")
+    return meshes
+
+
+def _mesh(given: UrdfMesh, mode: str) -> Shape | SimulationConfigError:
+    """Return a mesh as a shape, or what is wrong with it."""
+    if given.path is None:
+        return SimulationConfigError(given.uri, "is in none of the folders given (package_roots)")
+    try:
+        return load_mesh(given.path, scale=given.scale) if mode == "exact" else load_hull(given.path, scale=given.scale)
+    except ContactError as error:
+        return SimulationConfigError(given.uri, error.detail if error.field == "path" else str(error))
+
+
+def _solid(geometry: UrdfGeometry) -> Shape:
+    """Return what is not a mesh as a shape."""
+    given = geometry.shape
     try:
         if isinstance(given, UrdfSphere):
-            shape: Shape = Sphere(given.radius)
-        elif isinstance(given, UrdfBox):
-            shape = Box(0.5 * np.array(given.size))
-        elif isinstance(given, UrdfCylinder):
-            shape = Cylinder(given.radius, 0.5 * given.length)
-        elif isinstance(given, UrdfCapsule):
-            # One without a cylinder in between is a ball.
-            shape = Capsule(given.radius, 0.5 * given.length) if given.length > 0.0 else Sphere(given.radius)
-        elif meshes == "skip":
-            return None
-        elif given.path is None:
-            detail = (
-                f"the mesh {given.uri!r} is in none of the folders given (package_roots); meshes='skip' goes without"
-            )
-            raise SimulationConfigError(name, detail)
-        else:
-            mesh = load_mesh(Path(given.path), scale=given.scale)
-            shape = mesh if meshes == "exact" else convex_hull(mesh)
+            return Sphere(given.radius)
+        if isinstance(given, UrdfBox):
+            return Box(0.5 * np.array(given.size))
+        if isinstance(given, UrdfCylinder):
+            return Cylinder(given.radius, 0.5 * given.length)
+        if isinstance(given, UrdfCapsule) and given.length > 0.0:
+            return Capsule(given.radius, 0.5 * given.length)
+        # A capsule without a cylinder in between is a ball.
+        return Sphere(given.radius)  # type: ignore[union-attr]
     except ContactError as error:
-        raise SimulationConfigError(name, f"{error.field} {error.detail}") from error
-    return Placed(shape, geometry.placement)
-
-
-def convex_hull(mesh: Mesh) -> ConvexPoints:
-    """Return the hull of a mesh, of its farthest corners where there are more than `CORNERS`."""
-    points, _ = mesh.support_points()
-    if len(points) > CORNERS:
-        points = points[np.unique(np.argmax(points @ directions(CORNERS).T, axis=0))]
-    return ConvexPoints(points)
-
-
-def directions(n: int) -> FloatArray:
-    """Return n unit vectors (n, 3) spread over the sphere: on a spiral, the golden angle apart; always the same."""
-    i = np.arange(n)
-    z = 1.0 - (2.0 * i + 1.0) / n
-    angle, r = i * np.pi * (3.0 - np.sqrt(5.0)), np.sqrt(1.0 - z * z)
-    return np.stack([r * np.cos(angle), r * np.sin(angle), z], axis=1)
-
-
-def add_urdf_shapes(
-    builder: WorldBuilder, model: UrdfModel, material: Material, *, prefix: str, meshes: str, self_collisions: bool
-) -> None:
-    """Give the links in a builder the shapes they collide with."""
-    touching: list[str] = []
-    for number, geometry in enumerate(model.collisions):
-        placed = shape_of(geometry, meshes)
-        if placed is None:
-            continue
-        if geometry.body == WORLD:
-            builder.add_fixed_body(f"{prefix}{WORLD} {number}", placed, material)
-            continue
-        builder.add_shape(prefix + geometry.body, placed, material)
-        touching.append(prefix + geometry.body)
-    if not self_collisions:
-        links = list(dict.fromkeys(touching))
-        for i, one in enumerate(links):
-            for other in links[i + 1 :]:
-                builder.ignore(one, other)
-
-
-def urdf_world(
-    model: UrdfModel,
-    *,
-    floating_base: bool,
-    ground: HalfSpace | bool,
-    material: Material,
-    collisions: bool,
-    meshes: str,
-    self_collisions: bool,
-    q: ArrayLike | None,
-    v: ArrayLike | None,
-) -> World:
-    """Return the world of `World.from_urdf`."""
-    builder = WorldBuilder(model.gravity)
-    plane = HalfSpace() if ground is True else ground
-    if isinstance(plane, HalfSpace):
-        builder.add_half_space(GROUND, plane, material)
-    elif plane is not False:
-        raise SimulationConfigError("ground", f"must be True, False or a HalfSpace, got {type(plane).__name__}")
-    if meshes not in MESHES:
-        raise SimulationConfigError("meshes", f"must be one of {', '.join(MESHES)}, got {meshes!r}")
-    start = None if q is None else np.array(q, dtype=np.float64)
-    if start is None and floating_base and isinstance(plane, HalfSpace) and collisions:
-        start = _standing(model, plane, meshes)
-    builder.add_model(model, start, v)
-    if collisions:
-        add_urdf_shapes(builder, model, material, prefix="", meshes=meshes, self_collisions=self_collisions)
-    return builder.build()
-
-
-def _standing(model: UrdfModel, plane: HalfSpace, meshes: str) -> FloatArray:
-    """Return the neutral configuration, moved along the normal until the lowest shape meets the plane."""
-    from contactlab.contact.detection import distance
-
-    q = model.neutral.copy()
-    lowest = np.inf
-    for geometry in model.collisions:
-        placed = shape_of(geometry, meshes)
-        if placed is not None and geometry.body != WORLD:
-            lowest = min(lowest, distance(plane, Transform(), placed, body_pose(model, q, geometry.body)).gap)
-    if np.isfinite(lowest):
-        q[:3] -= lowest * plane.normal
-    return q
+        raise SimulationConfigError(f"link {geometry.body!r} <collision>", f"{error.field} {error.detail}") from error

@@ -14,15 +14,16 @@ from contactlab.contact import HalfSpace, Material
 from contactlab.multibody import Model
 from contactlab.multibody.limits import positions
 from contactlab.multibody.states import check_configuration, check_velocity
-from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial.arrays import FloatArray
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_rows import JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
 from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
 from contactlab.world.trees import body_trees, check_model, first_dofs
+from contactlab.world.urdf_world import BadMeshes, MeshModes
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,8 @@ class World:
         ground: HalfSpace | bool = True,
         material: Material | None = None,
         collisions: bool = True,
-        meshes: str = "convex",
+        meshes: MeshModes = "convex",
+        bad_meshes: BadMeshes = "raise",
         self_collisions: bool = False,
         q: ArrayLike | None = None,
         v: ArrayLike | None = None,
@@ -99,13 +101,8 @@ class World:
             True for the half-space z <= 0, called "ground"; another half-space; False for none.
         material
             Of robot and ground; None for ``Material(0.8)``.
-        collisions
-            Whether the links get the shapes of their <collision> elements.
-        meshes
-            What becomes of meshes: "convex", their hull (of at most 256 corners); "exact", a `Mesh`, of which two that
-            are not convex cannot meet; "skip". Reading them needs the extra ``collision``.
-        self_collisions
-            Whether links touch one another; those a joint joins never do.
+        collisions, meshes, bad_meshes, self_collisions
+            As for `WorldBuilder.add_urdf`, whose one-line form this is: more robots, bodies and drives go through it.
         q, v
             Start (nq,), (nv,). By default neutral and at rest, a floating base raised or lowered until the lowest
             shape meets the ground.
@@ -115,20 +112,28 @@ class World:
         SimulationConfigError
             A shape that cannot be taken, with the name of its link, or an argument that cannot be used.
         """
-        from contactlab.world.urdf_world import urdf_world
+        from contactlab.world.builder import WorldBuilder
 
-        model = load_urdf(path_or_text, floating_base=floating_base, gravity=gravity, package_roots=package_roots)
-        return urdf_world(
-            model,
+        plane = HalfSpace() if ground is True else ground
+        builder, rests = WorldBuilder(gravity), Material(0.8) if material is None else material
+        if isinstance(plane, HalfSpace):
+            builder.add_half_space("ground", plane, rests)
+        elif plane is not False:
+            raise SimulationConfigError("ground", f"must be True, False or a HalfSpace, got {type(plane).__name__}")
+        builder.add_urdf(
+            path_or_text,
             floating_base=floating_base,
-            ground=ground,
-            material=Material(0.8) if material is None else material,
+            stand_on="ground" if floating_base and q is None and isinstance(plane, HalfSpace) else None,
+            material=rests,
             collisions=collisions,
             meshes=meshes,
+            bad_meshes=bad_meshes,
             self_collisions=self_collisions,
             q=q,
             v=v,
+            package_roots=package_roots,
         )
+        return builder.build()
 
     @classmethod
     def from_mjcf(

@@ -1,16 +1,23 @@
-"""Faces of a convex hull, flat ones and single points included, and the hull as the kernels take it."""
+"""Convex hulls by Qhull, flat ones and single points included, and the hull as the kernels take it."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from contactlab.contact.errors import ContactError
 from contactlab.contact.kernels.layout import CONVEX, MAX_FACE, MAX_POINTS
 from contactlab.contact.shapes.shape import Packed
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 
-# Triangles of a hull whose normals agree this well are one face.
+if TYPE_CHECKING:
+    from scipy.spatial import ConvexHull
+
+# Neighbouring triangles of a hull whose normals agree this well are one face.
 COPLANAR = 1e-9
+# Twice the area of a face, relative to its longest side squared, below which it is a line.
+LINE = 1e-12
 
 
 def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
@@ -19,15 +26,15 @@ def hull_faces(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
     A flat set has two faces, one on either side; a straight one a single "face" of its two ends, and a point itself,
     both with the normal zero.
     """
-    rank, size, axes = _extent(points)
+    rank, axes = _extent(points)
     if rank == 0:
         return np.zeros((1, 3)), [[0]]
     if rank == 1:
         return np.zeros((1, 3)), [_ends(points, axes[0])]
     if rank == 2:
-        loop = _loop(points, list(range(len(points))), axes[2])
+        loop = _loop(points, np.arange(len(points)), axes[2])
         return _checked(np.array([axes[2], -axes[2]]), [loop, loop[::-1]])
-    return _checked(*_solid(points, size))
+    return _checked(*_solid(points))
 
 
 def packed_hull(points: FloatArray, *, faces: bool) -> Packed:
@@ -46,26 +53,35 @@ def packed_hull(points: FloatArray, *, faces: bool) -> Packed:
 
 def hull_points(points: FloatArray) -> list[int]:
     """Numbers, ascending, of the corners of the hull of ``points`` (n, 3); any number of them."""
-    from scipy.spatial import ConvexHull
-
-    rank, _, axes = _extent(points)
+    rank, axes = _extent(points)
     if rank == 0:
         return [0]
     if rank == 1:
         return sorted(_ends(points, axes[0]))
     if rank == 2:
-        return sorted(_loop(points, list(range(len(points))), axes[2]))
-    return sorted(int(i) for i in ConvexHull(points).vertices)
+        return sorted(_loop(points, np.arange(len(points)), axes[2]))
+    return sorted(int(i) for i in _qhull(points).vertices)
 
 
-def _extent(points: FloatArray) -> tuple[int, float, FloatArray]:
-    """Dimension of a set of points (0 to 3), its size, and its principal axes (3, 3), the longest first."""
+def _qhull(points: FloatArray) -> ConvexHull:
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        return ConvexHull(points)
+    except QhullError as error:
+        why = str(error).strip().partition("\n")[0]
+        detail = f"have no hull that can be computed ({why}): make them exactly flat, or give them a thickness"
+        raise ContactError("points", detail) from error
+
+
+def _extent(points: FloatArray) -> tuple[int, FloatArray]:
+    """Dimension of a set of points (0 to 3), and its principal axes (3, 3), the longest first."""
     center = points.mean(axis=0)
     _, extents, axes = np.linalg.svd(points - center, full_matrices=len(points) < 3)
     size = float(extents[0]) if len(extents) else 0.0
     if not size > 1e-14 * float(np.max(np.abs(points))):
-        return 0, size, axes
-    return int(np.sum(extents > 1e-9 * max(size, 1e-300))), size, axes
+        return 0, axes
+    return int(np.sum(extents > 1e-9 * max(size, 1e-300))), axes
 
 
 def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
@@ -73,46 +89,49 @@ def _ends(points: FloatArray, axis: FloatArray) -> list[int]:
     return [int(np.argmin(along)), int(np.argmax(along))]
 
 
-def _solid(points: FloatArray, size: float) -> tuple[FloatArray, list[list[int]]]:
-    from scipy.spatial import ConvexHull
+def _solid(points: FloatArray) -> tuple[FloatArray, list[list[int]]]:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    # The hull comes in triangles: those of one plane are one face.
-    planes, left = [], ConvexHull(points).equations
-    while len(left):
-        planes.append(left[0])
-        left = left[np.abs(left[:, :3] - left[0, :3]).max(axis=1) >= COPLANAR]
+    # The hull comes in triangles: neighbours of one plane are one face.
+    hull = _qhull(points)
+    all_normals, n = hull.equations[:, :3], len(hull.simplices)
+    one, other = np.repeat(np.arange(n), 3), hull.neighbors.ravel()
+    same = np.abs(all_normals[one] - all_normals[other]).max(axis=1) < COPLANAR
+    graph = coo_array((np.ones(int(same.sum())), (one[same], other[same])), shape=(n, n))
+    count, face = connected_components(graph, directed=False)
+    a, b, c = (points[hull.simplices[:, k]] for k in range(3))
+    cross = np.cross(b - a, c - a)
+    turned = np.einsum("ij,ij->i", cross, all_normals) < 0.0
+    triangles = np.where(turned[:, None], hull.simplices[:, ::-1], hull.simplices)
+    longest = np.max([np.abs(b - a), np.abs(c - a), np.abs(c - b)], axis=(0, 2))
+    solid = np.linalg.norm(cross, axis=1) > LINE * longest**2
+    members = np.split(np.argsort(face, kind="stable"), np.cumsum(np.bincount(face, minlength=count))[:-1])
     normals, loops = [], []
-    for plane in planes:
-        on = np.flatnonzero(points @ plane[:3] + plane[3] > -COPLANAR * size)
-        loop = _loop(points, [int(i) for i in on], plane[:3])
-        if len(loop) >= 3:
-            normals.append(plane[:3])
+    for own in members:
+        normal = all_normals[own[0]]
+        if len(own) == 1:
+            loop = [int(i) for i in triangles[own[0]]] if solid[own[0]] else []
+        else:
+            loop = _loop(points, np.unique(triangles[own]), normal)
+        if loop:
+            normals.append(normal)
             loops.append(loop)
     return np.array(normals), loops
 
 
-def _loop(points: FloatArray, numbers: list[int], normal: FloatArray) -> list[int]:
-    """Corners of the hull of coplanar points, counter-clockwise about ``normal`` (A. M. Andrew's monotone chain)."""
+def _loop(points: FloatArray, numbers: IntArray, normal: FloatArray) -> list[int]:
+    """Corners of the hull of coplanar points, counter-clockwise about ``normal``; none where they are in line."""
+    from scipy.spatial import ConvexHull, QhullError
+
     axis = int(np.argmin(np.abs(normal)))
     u = np.cross(normal, np.eye(3)[axis])
     u /= np.linalg.norm(u)
-    v = np.cross(normal, u)
-    flat = {i: (float(points[i] @ u), float(points[i] @ v)) for i in numbers}
-    order = sorted(numbers, key=lambda i: (*flat[i], i))
-    extent = max(np.ptp([flat[i][m] for i in numbers]) for m in range(2))
-
-    def chain(sequence: list[int]) -> list[int]:
-        corners: list[int] = []
-        for i in sequence:
-            while len(corners) >= 2:
-                (ax, ay), (bx, by), (cx, cy) = flat[corners[-2]], flat[corners[-1]], flat[i]
-                if (bx - ax) * (cy - ay) - (by - ay) * (cx - ax) > 1e-12 * extent * extent:
-                    break
-                corners.pop()
-            corners.append(i)
-        return corners[:-1]
-
-    return chain(order) + chain(order[::-1])
+    flat = points[numbers] @ np.stack([u, np.cross(normal, u)], axis=1)
+    try:
+        return [int(i) for i in numbers[ConvexHull(flat).vertices]]
+    except QhullError:
+        return []
 
 
 def _checked(normals: FloatArray, loops: list[list[int]]) -> tuple[FloatArray, list[list[int]]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+
 from contactlab.multibody.errors import MultibodyError
 
 
@@ -31,4 +34,12 @@ class UrdfError(MultibodyError):
 
 
 class UrdfWarning(UserWarning):
-    """A robot description that was read as it stands although it says something no robot can have."""
+    """A robot description taken although it says something no robot can have, or names meshes that cannot be used."""
+
+
+def warn_of(text: str) -> None:
+    """Give an `UrdfWarning`, attributed to whoever called the library."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_globals.get("__name__", "").startswith("contactlab.") and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, UrdfWarning, stacklevel=level)

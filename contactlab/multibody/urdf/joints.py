@@ -10,8 +10,9 @@ import numpy as np
 
 from contactlab.multibody.joint_data import Calibration, JointData, Mimic, SafetyController
 from contactlab.multibody.joints import Composite, Fixed, FloatingBase, Joint, Prismatic, Revolute
+from contactlab.multibody.urdf.guarded_xml import shown
 from contactlab.multibody.urdf.numbers import number, origin, vector
-from contactlab.multibody.urdf.reading import Element, shown
+from contactlab.multibody.urdf.reading import Element
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from os import PathLike
@@ -14,13 +13,14 @@ from contactlab.multibody.builder import ModelBuilder
 from contactlab.multibody.joints import Fixed, FloatingBase
 from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, Model
-from contactlab.multibody.urdf.errors import UrdfWarning
+from contactlab.multibody.urdf.errors import warn_of
 from contactlab.multibody.urdf.geometry import geometry_of
+from contactlab.multibody.urdf.guarded_xml import shown
 from contactlab.multibody.urdf.inertial import RigidGroup, inertia_of
 from contactlab.multibody.urdf.joints import UrdfJoint, joint_of
 from contactlab.multibody.urdf.model import UrdfModel
 from contactlab.multibody.urdf.packages import PackageRoots, Packages
-from contactlab.multibody.urdf.reading import Element, read, shown
+from contactlab.multibody.urdf.reading import Element, read
 from contactlab.multibody.urdf.tree import by_name, check_mimics, ordered
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
@@ -34,10 +34,7 @@ def load_urdf(
     package_roots: PackageRoots = None,
     strict_inertia: bool = False,
 ) -> UrdfModel:
-    """Make a model of a robot description; `Model.from_urdf` says how.
-
-    The warning about odd inertias is attributed to the caller of the caller.
-    """
+    """Make a model of a robot description; `Model.from_urdf` says how."""
     robot, file = read(path_or_text)
     links = by_name(robot.all("link"))
     by_name(robot.all("joint"))
@@ -75,7 +72,7 @@ def load_urdf(
         named = "; ".join(f"link {shown(name)} has {words}" for name, words in list(odd.items())[:10])
         more = f"; and {len(odd) - 10} more" if len(odd) > 10 else ""
         text = f"{robot.source}: inertias used as they are: {named}{more}"
-        warnings.warn(text, UrdfWarning, stacklevel=3)
+        warn_of(text)
     return UrdfModel(
         **{item.name: getattr(model, item.name) for item in fields(Model)},
         robot=robot.attributes.get("name", ""),

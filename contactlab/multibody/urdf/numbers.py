@@ -6,7 +6,8 @@ import re
 
 import numpy as np
 
-from contactlab.multibody.urdf.reading import Element, shown
+from contactlab.multibody.urdf.guarded_xml import shown
+from contactlab.multibody.urdf.reading import Element
 from contactlab.spatial import quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.transform import Transform

@@ -10,7 +10,8 @@ from os.path import normpath
 from pathlib import Path
 
 from contactlab.multibody.urdf.errors import UrdfError
-from contactlab.multibody.urdf.reading import Element, shown
+from contactlab.multibody.urdf.guarded_xml import shown
+from contactlab.multibody.urdf.reading import Element
 
 #: What ``package_roots`` may be: folders by package name, or folders that hold packages as subfolders.
 PackageRoots = Mapping[str, str | PathLike[str]] | Iterable[str | PathLike[str]] | str | PathLike[str] | None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
+from contactlab.multibody.urdf.guarded_xml import shown
 from contactlab.multibody.urdf.joints import UrdfJoint
-from contactlab.multibody.urdf.reading import Element, shown
+from contactlab.multibody.urdf.reading import Element
 
 
 def by_name(elements: Iterable[Element]) -> dict[str, Element]:

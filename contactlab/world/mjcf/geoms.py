@@ -15,18 +15,17 @@ from contactlab.contact import (
     HalfSpace,
     HeightField,
     Material,
-    Mesh,
     Placed,
     Shape,
     Sphere,
 )
+from contactlab.contact.shapes.coarse_hull import CORNERS, coarse_hull, directions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.bodies import body_names, placed
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.surface import ALL
-from contactlab.world.urdf_world import CORNERS, convex_hull, directions
 
 MOST_CLASSES = 32
 
@@ -99,7 +98,8 @@ def _shape(m: Any, g: int, place: Transform) -> Placed | None:
         first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
         start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
         # MuJoCo too lets the hull of a mesh collide.
-        shape = convex_hull(Mesh(m.mesh_vert[first : first + count], m.mesh_face[start : start + faces]))
+        vertices = np.array(m.mesh_vert[first : first + count], dtype=np.float64)
+        shape = coarse_hull(vertices[np.unique(m.mesh_face[start : start + faces])])
     elif kind == kinds.mjGEOM_HFIELD:
         field = int(m.geom_dataid[g])
         rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])

@@ -58,6 +58,7 @@ CHAIN = """<mujoco model="chain">
       </body>
     </body>
   </worldbody>
+  <tendon><fixed name="string" stiffness="2"><joint joint="first" coef="1"/></fixed></tendon>
   <actuator><motor name="pull" joint="first"/></actuator>
 </mujoco>
 """

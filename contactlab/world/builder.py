@@ -13,7 +13,7 @@ from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.arrays import finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.world.motion import PrescribedMotion
@@ -285,6 +285,11 @@ class WorldBuilder(JointBuilder):
             # Meshes that cannot meet one another are found here, not in the first step.
             touching_shapes(world)
         return world
+
+    @property
+    def gravity(self) -> FloatArray:
+        """(3,) [m/s^2], world axes."""
+        return self._gravity.copy()
 
     def _model_so_far(self) -> Model:
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)

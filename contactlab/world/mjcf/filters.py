@@ -16,8 +16,8 @@ MOST_CLASSES = 32
 
 #: contype, conaffinity and, of a geom that has partners of its own, a number that no other class has.
 GeomClass = tuple[int, int, int]
-#: Bit of each class of geoms in a world. The first is that of geoms without bits of their own, which shapes without
-#: filters have too.
+#: Bit of each class of geoms in a world. The first is that of geoms as they are by default, and of shapes without
+#: filters.
 Classes = dict[GeomClass, int]
 PLAIN: GeomClass = (1, 1, 0)
 
@@ -30,6 +30,7 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
     body of their own, so that what excludes them is said here too.
     """
     m, notes = source.m, list[str]()
+    classes.setdefault(PLAIN, 1)
     known = classes.copy()
     special = _special_pairs(source, geoms)
     keys = _assign(m, geoms, special, known)
@@ -47,7 +48,7 @@ def geom_filters(source: Source, geoms: list[int], classes: Classes) -> tuple[di
         mask = ALL
         for other, bit in classes.items():
             may = bool(key[0] & other[1] or key[1] & other[0])
-            if other in own and own[other] != g:
+            if own.get(other, g) != g:
                 may = special.get(frozenset((g, own[other])), may)
             if not may:
                 mask &= ~bit

@@ -60,7 +60,7 @@ def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActu
     m = source.m
     for j, body in source.moved.items():
         dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-        if m.dof_damping[dof] > 0.0 and not source.off("damper"):
+        if m.dof_damping[dof] > 0.0 and not source.off("damper", "passive"):
             builder.add_joint_damping(body, float(m.dof_damping[dof]))
         if m.dof_frictionloss[dof] > 0.0 and not source.off("frictionloss", "constraint"):
             builder.add_joint_friction(body, float(m.dof_frictionloss[dof]))
@@ -71,7 +71,7 @@ def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActu
         if m.jnt_limited[j] and not source.off("limit", "constraint"):
             low, high = (float(x) - reference for x in m.jnt_range[j])
             builder.add_joint_limit(JointLimit(body, low, high))
-        if m.jnt_stiffness[j] > 0.0 and not source.off("spring"):
+        if m.jnt_stiffness[j] > 0.0 and not source.off("spring", "passive"):
             rest = float(m.qpos_spring[at]) - reference
             name = f"{source.prefix}spring of {source.joints[j]}"
             builder.add_drive(PositionDrive(body, rest, float(m.jnt_stiffness[j]), name=name))

@@ -71,10 +71,10 @@ class Source:
         return self.standing(int(self.m.body_parentid[i])) @ placed(self.m.body_pos[i], self.m.body_quat[i])
 
     def off(self, *flags: str) -> bool:
-        """Whether the file switches off any of these (names of <flag>)."""
+        """Whether the file switches off any of these (names of <flag>), as far as this mujoco knows them."""
         import mujoco
 
-        bits = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}")) for flag in flags)
+        bits = sum(int(getattr(mujoco.mjtDisableBit, f"mjDSBL_{flag.upper()}", 0)) for flag in flags)
         return bool(int(self.m.opt.disableflags) & bits)
 
     @property

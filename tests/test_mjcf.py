@@ -13,7 +13,7 @@ from contactlab.contact import ConvexPoints, HeightField
 from contactlab.multibody import body_pose, mass_matrix, nonlinear_effects
 from contactlab.simulation import TimeStepping, World, simulate
 from contactlab.world.mjcf import MjcfError, MjcfWarning, load_mjcf
-from contactlab.world.mjcf.bodies import ROTORS
+from contactlab.world.mjcf.source import TAKEN
 
 
 def bundled():
@@ -63,7 +63,7 @@ def test_dynamics_and_poses_are_mujocos(mujoco, tmp_path, name):
         wanted, unit = np.zeros((m.nv, m.nv)), np.eye(m.nv)
         for k in range(m.nv):
             mujoco.mj_mulM(m, d, wanted[k], unit[k])
-        found = mass_matrix(model, q) + np.diag(m.dof_armature * (not ROTORS))
+        found = mass_matrix(model, q) + np.diag(m.dof_armature * ("armature" not in TAKEN))
         assert found == pytest.approx(wanted, abs=1e-9)
         assert nonlinear_effects(model, q, np.array(d.qvel)) == pytest.approx(np.array(d.qfrc_bias), abs=1e-9)
         for i in range(1, m.nbody):

@@ -58,23 +58,24 @@ def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
 def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActuator, ...]) -> None:
     """Hand the builder what acts on the joints; of the actuators those that are drives."""
     m = source.m
-    for j, body in source.moved.items():
+    for j in source.moved:
+        joint = source.handle(j)
         dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
         if m.dof_damping[dof] > 0.0 and not source.off("damper", "passive"):
-            builder.add_joint_damping(body, float(m.dof_damping[dof]))
+            builder.add_joint_damping(joint, float(m.dof_damping[dof]))
         if m.dof_frictionloss[dof] > 0.0 and not source.off("frictionloss", "constraint"):
-            builder.add_joint_friction(body, float(m.dof_frictionloss[dof]))
+            builder.add_joint_friction(joint, float(m.dof_frictionloss[dof]))
         if m.jnt_type[j] not in SCALAR:
             continue
         # q counts from the reference here.
         reference = float(m.qpos0[at])
         if m.jnt_limited[j] and not source.off("limit", "constraint"):
             low, high = (float(x) - reference for x in m.jnt_range[j])
-            builder.add_joint_limit(JointLimit(body, low, high))
+            builder.add_joint_limit(JointLimit(joint, low, high))
         if m.jnt_stiffness[j] > 0.0 and not source.off("spring", "passive"):
             rest = float(m.qpos_spring[at]) - reference
             name = f"{source.prefix}spring of {source.joints[j]}"
-            builder.add_drive(PositionDrive(body, rest, float(m.jnt_stiffness[j]), name=name))
+            builder.add_drive(PositionDrive(joint, rest, float(m.jnt_stiffness[j]), name=name))
     for actuator in actuators:
         if actuator.drive is not None:
             builder.add_drive(actuator.drive)

@@ -48,7 +48,9 @@ def _actuator(source: Source, a: int) -> MjcfActuator:
         act_range=_range(m.actuator_actrange[a], m.actuator_actlimited[a]),
         drive=None,
     )
-    return actuator.with_drive(_servo(actuator)) if _on_scalar_joint(m, a) else actuator
+    if not _on_scalar_joint(m, a):
+        return actuator
+    return actuator.with_drive(_servo(actuator, source.handle(int(m.actuator_trnid[a, 0]))))
 
 
 def _terms(source: Source, a: int, by_length: bool) -> tuple[tuple[ActuatorTerm, ...], float]:
@@ -85,7 +87,7 @@ def _on_scalar_joint(m: Any, a: int) -> bool:
     return bool(on_joint and m.jnt_type[m.actuator_trnid[a, 0]] in SCALAR)
 
 
-def _servo(actuator: MjcfActuator) -> PositionDrive | None:
+def _servo(actuator: MjcfActuator, joint: str) -> PositionDrive | None:
     """Return the drive of a position or velocity servo at the control 0, with gains seen from the joint, or None."""
     if len(actuator.terms) != 1:
         return None
@@ -96,9 +98,9 @@ def _servo(actuator: MjcfActuator) -> PositionDrive | None:
     if by_length == -kp and by_speed <= 0.0 and low == -high:
         target, stiffness = -actuator.offset / gear, kp * gear * gear
         limit = abs(gear) * high
-        return PositionDrive(term.body, target, stiffness, -by_speed * gear * gear, max_force=limit, name=actuator.name)
+        return PositionDrive(joint, target, stiffness, -by_speed * gear * gear, max_force=limit, name=actuator.name)
     if by_length == 0.0 and by_speed == -kp and high == np.inf:
-        return PositionDrive(term.body, 0.0, 0.0, kp * gear * gear, name=actuator.name)
+        return PositionDrive(joint, 0.0, 0.0, kp * gear * gear, name=actuator.name)
     return None
 
 

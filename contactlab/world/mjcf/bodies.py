@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,7 @@ from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.spatial.errors import SpatialError
 from contactlab.world.mjcf.errors import MjcfError
-from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, Source, placed
-
-#: Whether models take the inertia of rotors.
-ROTORS = "armature" in inspect.signature(ModelBuilder.add_body).parameters
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, TAKEN, Source, placed
 
 
 def model_of(source: Source, gravity: ArrayLike) -> Model:
@@ -44,7 +40,7 @@ def model_of(source: Source, gravity: ArrayLike) -> Model:
             name = source.moved[j]
             inertia = _inertia(m, i, names[i]) if name == names[i] else None
             at = place @ Transform(p=anchor)
-            builder.add_body(name, parent=parent, joint=_joint(m, j), placement=at, inertia=inertia, **_rotor(m, j))
+            builder.add_body(name, parent=parent, joint=_joint(m, j), placement=at, inertia=inertia, **_more(source, j))
             parent, place = name, Transform(p=-anchor)
         if not count or parent != names[i]:
             builder.add_body(
@@ -81,10 +77,13 @@ def velocity(source: Source, qvel: Any) -> FloatArray:
     return v
 
 
-def _rotor(m: Any, j: int) -> dict[str, Any]:
-    """Return the inertia of the rotor of a joint, for each of its degrees of freedom, where models take such."""
+def _more(source: Source, j: int) -> dict[str, Any]:
+    """Return what else models take of a joint: its name, and the inertia of its rotor by degree of freedom."""
+    m = source.m
     at, count = int(m.jnt_dofadr[j]), {FREE: 6, BALL: 3}.get(int(m.jnt_type[j]), 1)
-    return {"armature": np.array(m.dof_armature[at : at + count])} if ROTORS else {}
+    rotor = np.array(m.dof_armature[at : at + count])
+    more = {"armature": rotor, "joint_name": source.prefix + source.joints[j]}
+    return {name: value for name, value in more.items() if name in TAKEN}
 
 
 def _joint(m: Any, j: int) -> joints.Joint:

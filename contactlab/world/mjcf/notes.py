@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from contactlab.world.mjcf.actions import is_taken_equality
-from contactlab.world.mjcf.bodies import ROTORS
 from contactlab.world.mjcf.robot import MjcfActuator
-from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
+from contactlab.world.mjcf.source import BALL, SCALAR, TAKEN, Source, name_in
 
 MOST_NAMES = 8
 
@@ -38,7 +37,7 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
         return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
 
     bound = not source.off("constraint")
-    if not ROTORS:
+    if "armature" not in TAKEN:
         note("rotor inertia (armature) of joints", dofs(m.dof_armature))
     note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
     turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from contactlab.multibody import ModelBuilder
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
 SCALAR = (SLIDE, HINGE)
+
+#: What models take of a body: inertia of rotors and names of joints, or not.
+TAKEN = frozenset(inspect.signature(ModelBuilder.add_body).parameters)
 
 
 def placed(position: Any, turn: Any) -> Transform:
@@ -59,6 +64,10 @@ class Source:
             central = m.jnt_type[j] == FREE or not np.any(m.jnt_pos[j])
             found[j] = self.bodies[i] if last and central else f"{self.bodies[i]}/{self.joints[j]}"
         return found
+
+    def handle(self, j: int) -> str:
+        """Return the name by which a builder of worlds finds a joint: its own where joints have names."""
+        return self.prefix + self.joints[j] if "joint_name" in TAKEN else self.moved[j]
 
     def stands(self, i: int) -> bool:
         """Whether a body is welded to the world, number 0 included."""

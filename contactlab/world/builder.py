@@ -328,6 +328,9 @@ class WorldBuilder(JointBuilder):
         """
         from contactlab.world.mjcf import add_compiled, compiled, warn_of
 
+        if name is not None:
+            _check_name(name, ())
+        check_type("pose", Transform() if pose is None else pose, Transform)
         m = compiled(path, root)
         before = {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
         try:

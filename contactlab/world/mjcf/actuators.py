@@ -8,6 +8,7 @@ import numpy as np
 
 from contactlab.formulation.bridge import PositionDrive
 from contactlab.world.mjcf.actions import tendon_terms
+from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.robot import DYNAMICS, ActuatorTerm, MjcfActuator
 from contactlab.world.mjcf.source import BALL, FREE, SCALAR, Source, name_in
 
@@ -15,6 +16,10 @@ from contactlab.world.mjcf.source import BALL, FREE, SCALAR, Source, name_in
 def actuators_of(source: Source) -> tuple[MjcfActuator, ...]:
     """Return the actuators in the file's order; what is not taken has no terms, and does nothing."""
     m = source.m
+    if source.off("actuation"):
+        return ()
+    if getattr(m, "nactuator", m.nu) != m.nu:
+        raise MjcfError("actuator", "some have several controls, which is not taken")
     return tuple(_actuator(source, a) for a in range(m.nu))
 
 

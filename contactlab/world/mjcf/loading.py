@@ -115,7 +115,7 @@ def add_compiled(
     else:
         q, v = frames[keyframe].q, frames[keyframe].v
     builder.add_model(model, q, v)
-    actuators = () if source.off("actuation") else actuators_of(source)
+    actuators = actuators_of(source)
     add_actions(builder, source, actuators)
     notes = add_geoms(builder, source, classes, surroundings=surroundings)
     if not np.array_equal(builder.gravity, source.gravity):

@@ -47,7 +47,8 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
     scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
     shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
     note("reference position (ref) of joints, from which q counts here,", shifted)
-    note("actuators that are muscles, or act on sites, bodies or spatial tendons", _without_terms(source, actuators))
+    without = [one.name for one in actuators if not one.terms]
+    note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
     note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
     note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
     if bound and not source.off("equality"):
@@ -59,10 +60,6 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
     if m.opt.density or m.opt.viscosity:
         notes.append("forces of the medium (density, viscosity, wind) not taken")
     return notes
-
-
-def _without_terms(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
-    return [] if source.off("actuation") else [one.name for one in actuators if not one.terms]
 
 
 def _special_actuators(given: Any) -> list[int]:

@@ -41,7 +41,7 @@ class MjcfActuator:
     name
         In the world.
     terms
-        The coordinates it acts on, with gears; those of a fixed tendon are its joints. None for what is not taken.
+        The coordinates it acts on, with gears; those of a fixed tendon are its joints. Empty for what is not taken.
     offset
         Its length where the world's q is 0 [rad or m].
     gain, bias

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from os import PathLike
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +18,7 @@ from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial import RigidInertia, Transform
-from contactlab.spatial.arrays import finite_array, read_only
+from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, JointBuilder, Limits
 from contactlab.world.motion import PrescribedMotion
@@ -27,6 +28,9 @@ from contactlab.world.touching import touching_shapes
 from contactlab.world.trees import by_trees, model_of, renamed
 from contactlab.world.urdf_world import BadMeshes, MeshModes, base_at, collision_shapes, moved, standing
 from contactlab.world.world import World
+
+if TYPE_CHECKING:
+    from contactlab.world.mjcf import MjcfRobot
 
 #: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
 AnyShape = Shape | BodyShape | Placed
@@ -73,6 +77,7 @@ class WorldBuilder(JointBuilder):
         self._motions: dict[str, PrescribedMotion] = {}
         self._ignored: dict[tuple[str, str], None] = {}
         self._half_spaces: dict[str, tuple[HalfSpace, Material, int, int]] = {}
+        self._geoms: dict[tuple[int, int, int], int] = {}  # classes of the geoms of MuJoCo files, and their bits
 
     def add_half_space(
         self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
@@ -384,6 +389,62 @@ class WorldBuilder(JointBuilder):
             # Meshes that cannot meet one another are found here, not in the first step.
             touching_shapes(world)
         return world
+
+    def add_mjcf(
+        self,
+        path: str | PathLike[str],
+        *,
+        name: str | None = None,
+        pose: Transform | None = None,
+        root: str | PathLike[str] | None = None,
+        keyframe: str | None = None,
+        surroundings: bool = True,
+    ) -> MjcfRobot:
+        """Add what a MuJoCo file (MJCF) describes: `contactlab.world.mjcf.load_mjcf` says what is taken.
+
+        Parameters
+        ----------
+        path, root, keyframe
+            As for `World.from_mjcf`.
+        name
+            Put before the names of bodies, half-spaces and drives, with a stroke: "spot" makes "spot/hip" of "hip".
+            None for names as in the file, none of which may be taken.
+        pose
+            Where the file's world stands in this one.
+        surroundings
+            Whether the geoms of the file's world come too: its floor, walls, terrain.
+
+        Returns
+        -------
+        MjcfRobot
+            Names, actuators, keyframes, and what was left out, which an `MjcfWarning` names too.
+
+        Notes
+        -----
+        Filters: shapes without any meet geoms as a geom with MuJoCo's own defaults would, and two files meet as one
+        file of both would have them; bits of the user's own from the second on are used by files as well.
+        """
+        from contactlab.world.mjcf import add_compiled, compiled, warn_of
+
+        if name is not None:
+            _check_name(name, ())
+        check_type("pose", Transform() if pose is None else pose, Transform)
+        m = compiled(path, root)
+        before = {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
+        try:
+            robot = add_compiled(
+                self, m, classes=self._geoms, name=name, pose=pose, keyframe=keyframe, surroundings=surroundings
+            )
+        except ValueError:
+            vars(self).update(before)
+            raise
+        warn_of(robot.notes)
+        return robot
+
+    @property
+    def gravity(self) -> FloatArray:
+        """(3,) [m/s^2], world axes."""
+        return self._gravity.copy()
 
     def _model_so_far(self) -> Model:
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)

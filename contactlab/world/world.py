@@ -157,7 +157,7 @@ class World:
         from contactlab.world.mjcf import load_mjcf, warn_of
 
         scene = load_mjcf(path, root=root, keyframe=keyframe)
-        warn_of(scene)
+        warn_of(scene.notes)
         return scene.world
 
     @property

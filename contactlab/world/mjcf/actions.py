@@ -1,4 +1,4 @@
-"""What acts on the joints of a compiled MuJoCo model: ranges, damping, friction, springs, servos, loops."""
+"""What acts on the joints of a compiled MuJoCo model: ranges, damping, friction, springs, servos, relations, loops."""
 
 from __future__ import annotations
 
@@ -10,84 +10,106 @@ from contactlab.constraints import LoopConstraint
 from contactlab.formulation.bridge import JointLimit, PositionDrive
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.bodies import SCALAR, body_names, joint_names, placed
-
-
-def is_servo(m: Any, a: int) -> bool:
-    """Whether an actuator is a position or velocity servo on a hinge or slide, without dynamics of its own."""
-    import mujoco
-
-    gain, bias = m.actuator_gaintype[a], m.actuator_biastype[a]
-    affine = gain == mujoco.mjtGain.mjGAIN_FIXED and bias == mujoco.mjtBias.mjBIAS_AFFINE
-    on_joint = m.actuator_trntype[a] == mujoco.mjtTrn.mjTRN_JOINT and m.jnt_type[m.actuator_trnid[a, 0]] in SCALAR
-    if not (affine and on_joint and m.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE and m.actuator_gear[a, 0]):
-        return False
-    kp, (offset, by_length, by_speed) = m.actuator_gainprm[a, 0], m.actuator_biasprm[a, :3]
-    low, high = m.actuator_forcerange[a]
-    even = not m.actuator_forcelimited[a] or low == -high
-    position = by_length == -kp and by_speed <= 0.0
-    return bool(even and offset == 0.0 and kp > 0.0 and (position or (by_length == 0.0 and by_speed == -kp)))
+from contactlab.world.joint_actions import Follower, JointActions
+from contactlab.world.mjcf.robot import MjcfActuator
+from contactlab.world.mjcf.source import SCALAR, Source, name_in, placed
 
 
 def is_taken_equality(m: Any, e: int) -> bool:
-    """Whether an equality is an active connect or weld of bodies."""
+    """Whether an equality is an active connect or weld, of bodies or sites, or a joint that follows another evenly."""
     import mujoco
 
-    taken = m.eq_type[e] == mujoco.mjtEq.mjEQ_CONNECT or m.eq_type[e] == mujoco.mjtEq.mjEQ_WELD
-    return bool(m.eq_active0[e] and taken and m.eq_objtype[e] == mujoco.mjtObj.mjOBJ_BODY)
+    kind, of = int(m.eq_type[e]), int(m.eq_objtype[e])
+    if kind in (int(mujoco.mjtEq.mjEQ_CONNECT), int(mujoco.mjtEq.mjEQ_WELD)):
+        return bool(m.eq_active0[e] and of in (int(mujoco.mjtObj.mjOBJ_BODY), int(mujoco.mjtObj.mjOBJ_SITE)))
+    return bool(m.eq_active0[e] and _relation(m, e) is not None)
 
 
-def add_actions(builder: WorldBuilder, m: Any, moved: dict[int, str]) -> None:
-    """Hand the builder what acts on the joints; ``moved`` is the body each joint moves."""
-    labels = joint_names(m)
-    for j, body in moved.items():
+def _relation(m: Any, e: int) -> tuple[int, int, float, float] | None:
+    """Return joint, joint it follows, factor and offset (from the references) of an equality of two scalar joints."""
+    import mujoco
+
+    kind, kinds, data = int(m.eq_type[e]), mujoco.mjtEq, m.eq_data[e]
+    one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
+    if kind == kinds.mjEQ_JOINT and two >= 0 and not np.any(data[2:5]):
+        return one, two, float(data[1]), float(data[0])
+    if kind == kinds.mjEQ_TENDON and two < 0 and not np.any(data[2:5]):
+        terms = tendon_terms(m, one)
+        if terms is not None and len(terms) == 2:
+            (a, first), (b, second) = terms.items()
+            return a, b, -second / first, float(data[0]) / first
+    return None
+
+
+def tendon_terms(m: Any, tendon: int) -> dict[int, float] | None:
+    """Return the joints of a fixed tendon, by number, with their coefficients other than 0; None for a spatial one."""
+    import mujoco
+
+    at, terms = int(m.tendon_adr[tendon]), dict[int, float]()
+    for wrap in range(at, at + int(m.tendon_num[tendon])):
+        if m.wrap_type[wrap] != mujoco.mjtWrap.mjWRAP_JOINT:
+            return None
+        if m.wrap_prm[wrap]:
+            joint = int(m.wrap_objid[wrap])
+            terms[joint] = terms.get(joint, 0.0) + float(m.wrap_prm[wrap])
+    return terms
+
+
+def add_actions(builder: WorldBuilder, source: Source, actuators: tuple[MjcfActuator, ...]) -> None:
+    """Hand the builder what acts on the joints; of the actuators those that are drives."""
+    m = source.m
+    for j in source.moved:
+        joint = source.handle(j)
         dof, at = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
-        if m.dof_damping[dof] > 0.0:
-            builder.add_joint_damping(body, float(m.dof_damping[dof]))
-        if m.dof_frictionloss[dof] > 0.0:
-            builder.add_joint_friction(body, float(m.dof_frictionloss[dof]))
+        if m.dof_damping[dof] > 0.0 and not source.off("damper", "passive"):
+            builder.add_joint_damping(joint, float(m.dof_damping[dof]))
+        if m.dof_frictionloss[dof] > 0.0 and not source.off("frictionloss", "constraint"):
+            builder.add_joint_friction(joint, float(m.dof_frictionloss[dof]))
         if m.jnt_type[j] not in SCALAR:
             continue
         # q counts from the reference here.
         reference = float(m.qpos0[at])
-        if m.jnt_limited[j]:
+        if m.jnt_limited[j] and not source.off("limit", "constraint"):
             low, high = (float(x) - reference for x in m.jnt_range[j])
-            builder.add_joint_limit(JointLimit(body, low, high))
-        if m.jnt_stiffness[j] > 0.0:
+            builder.add_joint_limit(JointLimit(joint, low, high))
+        if m.jnt_stiffness[j] > 0.0 and not source.off("spring", "passive"):
             rest = float(m.qpos_spring[at]) - reference
-            name = f"spring of {labels[j]}"
-            builder.add_drive(PositionDrive(body, rest, float(m.jnt_stiffness[j]), name=name))
-    for a in range(m.nu):
-        if is_servo(m, a):
-            builder.add_drive(_servo(m, a, moved))
+            name = f"{source.prefix}spring of {source.joints[j]}"
+            builder.add_drive(PositionDrive(joint, rest, float(m.jnt_stiffness[j]), name=name))
+    for actuator in actuators:
+        if actuator.drive is not None:
+            builder.add_drive(actuator.drive)
+    if source.off("equality", "constraint"):
+        return
+    followers = []
     for e in range(m.neq):
-        if is_taken_equality(m, e):
-            builder.add_loop(_loop(m, e))
+        if not is_taken_equality(m, e):
+            continue
+        relation = _relation(m, e)
+        if relation is None:
+            builder.add_loop(_loop(source, e))
+        else:
+            one, two, factor, offset = relation
+            followers.append(Follower(source.moved[one], source.moved[two], factor, offset))
+    builder.add_actions(JointActions(followers=tuple(followers)))
 
 
-def _servo(m: Any, a: int, moved: dict[int, str]) -> PositionDrive:
-    """Return a servo at the control 0, with gains seen from the joint."""
-    import mujoco
-
-    j, gear = int(m.actuator_trnid[a, 0]), float(m.actuator_gear[a, 0])
-    name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_ACTUATOR, a) or f"actuator {a}"
-    stiffness, damping = (max(0.0, -float(x)) * gear * gear for x in m.actuator_biasprm[a, 1:3])
-    limit = abs(gear) * float(m.actuator_forcerange[a, 1]) if m.actuator_forcelimited[a] else np.inf
-    target = -float(m.qpos0[m.jnt_qposadr[j]]) if stiffness else 0.0
-    return PositionDrive(moved[j], target, stiffness, damping, max_force=limit, name=name)
-
-
-def _loop(m: Any, e: int) -> list[LoopConstraint]:
+def _loop(source: Source, e: int) -> list[LoopConstraint]:
     """Return the rows of a connect (three) or a weld (six)."""
     import mujoco
 
-    names, data = body_names(m), m.eq_data[e]
-    a, b = names[m.eq_obj1id[e]], names[m.eq_obj2id[e]]
-    label = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_EQUALITY, e) or f"equality {e}"
-    if m.eq_type[e] == mujoco.mjtEq.mjEQ_CONNECT:
-        frames = Transform(p=data[0:3]), Transform(p=data[3:6])
-        rows = range(3, 6)
+    m, data = source.m, source.m.eq_data[e]
+    numbers = [int(m.eq_obj1id[e]), int(m.eq_obj2id[e])]
+    connects = m.eq_type[e] == mujoco.mjtEq.mjEQ_CONNECT
+    if m.eq_objtype[e] == mujoco.mjtObj.mjOBJ_SITE:
+        # Two sites come together: origins, or frames.
+        frames = [placed(m.site_pos[s], m.site_quat[s]) for s in numbers]
+        numbers = [int(m.site_bodyid[s]) for s in numbers]
+    elif connects:
+        frames = [Transform(p=data[0:3]), Transform(p=data[3:6])]
     else:
-        frames = placed(data[3:6], data[6:10]), Transform()
-        rows = range(6)
-    return [LoopConstraint(a, b, *frames, np.eye(6)[row], name=label) for row in rows]
+        frames = [placed(data[3:6], data[6:10]), Transform()]
+    one, two = (source.pose @ frame if i == 0 else frame for i, frame in zip(numbers, frames, strict=True))
+    label = source.prefix + name_in(m, "equality", e)
+    a, b = (source.bodies[i] for i in numbers)
+    return [LoopConstraint(a, b, one, two, np.eye(6)[row], name=label) for row in range(3 if connects else 0, 6)]

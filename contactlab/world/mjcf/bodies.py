@@ -1,72 +1,85 @@
-"""Bodies, joints and inertias of a compiled MuJoCo model, as a model of ours."""
+"""Bodies, joints and inertias of a compiled MuJoCo model, as a model of ours; its configurations as ours."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from contactlab.multibody import Model, ModelBuilder, joints
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import RigidInertia, Transform, quaternion
-
-FREE, BALL, SLIDE, HINGE = range(4)  # mujoco's mjtJoint
-SCALAR = (SLIDE, HINGE)
-
-
-def placed(position: Any, turn: Any) -> Transform:
-    """Return the pose of a position and a quaternion (w, x, y, z)."""
-    return Transform(quaternion.to_matrix(np.asarray(turn) / np.linalg.norm(turn)), np.array(position))
+from contactlab.spatial.arrays import FloatArray
+from contactlab.world.mjcf.source import BALL, FREE, HINGE, SCALAR, Source, placed
 
 
-def named(m: Any, kind: Any, i: int, word: str) -> str:
-    """Name of an element by its kind and number; one without is called by its number."""
-    import mujoco
-
-    return mujoco.mj_id2name(m, kind, i) or f"{word} {i}"
-
-
-def body_names(m: Any) -> list[str]:
-    """Names of the bodies by number; those without one are called by their number, number 0 is the world."""
-    import mujoco
-
-    names = [named(m, mujoco.mjtObj.mjOBJ_BODY, i, "body") for i in range(m.nbody)]
-    return [WORLD, *names[1:]]
-
-
-def joint_names(m: Any) -> list[str]:
-    """Names of the joints by number."""
-    import mujoco
-
-    return [named(m, mujoco.mjtObj.mjOBJ_JOINT, i, "joint") for i in range(m.njnt)]
-
-
-def model_of(m: Any) -> tuple[Model, dict[int, str]]:
-    """Return the model, and the name of the body that each joint (by number) moves.
+def model_of(source: Source, gravity: ArrayLike) -> Model:
+    """Return the model, its bodies under their names in the world.
 
     A body of several joints hangs by one body without mass for each but the last; one whose last joint does not go
-    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's.
+    through its origin is fixed to a body without mass that does. So the order of q and v is MuJoCo's. What moves on a
+    body that is welded to the world hangs on the world itself, which it may touch, as in MuJoCo.
     """
-    builder = ModelBuilder(m.opt.gravity)
-    names, labels, moved = body_names(m), joint_names(m), {}
+    m, names = source.m, source.bodies
+    builder = ModelBuilder(gravity)
     for i in range(1, m.nbody):
-        parent, place = names[m.body_parentid[i]], placed(m.body_pos[i], m.body_quat[i])
+        above, place = int(m.body_parentid[i]), placed(m.body_pos[i], m.body_quat[i])
         first, count = int(m.body_jntadr[i]), int(m.body_jntnum[i])
+        parent = names[above]
+        if above == 0 or (count and source.stands(above)):
+            parent, place = WORLD, source.standing(above) @ place
         for j in range(first, first + count):
             kind, anchor = int(m.jnt_type[j]), np.array(m.jnt_pos[j])
             if kind == FREE:
                 # Its configuration is the pose in the world: where the body was put is in the start alone.
                 place, anchor = Transform(), np.zeros(3)
-            last = j == first + count - 1 and not anchor.any()
-            name = names[i] if last else f"{names[i]}/{labels[j]}"
-            inertia = _inertia(m, i) if last else None
+            name = source.moved[j]
+            inertia = _inertia(m, i) if name == names[i] else None
             at = place @ Transform(p=anchor)
-            builder.add_body(name, parent=parent, joint=_joint(m, j), placement=at, inertia=inertia)
-            moved[j] = name
+            dof = int(m.jnt_dofadr[j])
+            rotor = np.array(m.dof_armature[dof : dof + {FREE: 6, BALL: 3}.get(kind, 1)])
+            builder.add_body(
+                name,
+                parent=parent,
+                joint=_joint(m, j),
+                placement=at,
+                inertia=inertia,
+                armature=rotor,
+                joint_name=source.handle(j),
+            )
             parent, place = name, Transform(p=-anchor)
         if not count or parent != names[i]:
             builder.add_body(names[i], parent=parent, joint=joints.Fixed(), placement=place, inertia=_inertia(m, i))
-    return builder.build(), moved
+    return builder.build()
+
+
+def configuration(source: Source, qpos: Any) -> FloatArray:
+    """Return q of a qpos: angles and shifts count from the joint's reference, free bodies stand where the file is put.
+
+    The order is the file's.
+    """
+    m, q = source.m, np.array(qpos, dtype=np.float64)
+    for j in range(m.njnt):
+        at, kind = int(m.jnt_qposadr[j]), int(m.jnt_type[j])
+        if kind in SCALAR:
+            q[at] -= m.qpos0[at]
+            continue
+        turn = slice(at + 3, at + 7) if kind == FREE else slice(at, at + 4)
+        q[turn] /= np.linalg.norm(q[turn])
+        if kind == FREE:
+            q[at : at + 3] = source.pose.apply(q[at : at + 3])
+            q[turn] = quaternion.multiply(quaternion.from_matrix(source.pose.R), q[turn])
+    return q
+
+
+def velocity(source: Source, qvel: Any) -> FloatArray:
+    """Return v of a qvel, in the file's order: velocities of free bodies turn with the file's pose."""
+    m, v = source.m, np.array(qvel, dtype=np.float64)
+    for j in np.flatnonzero(np.asarray(m.jnt_type) == FREE):
+        at = int(m.jnt_dofadr[j])
+        v[at : at + 3] = source.pose.R @ v[at : at + 3]
+    return v
 
 
 def _joint(m: Any, j: int) -> joints.Joint:

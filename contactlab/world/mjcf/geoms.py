@@ -1,4 +1,4 @@
-"""Geoms of a compiled MuJoCo model as shapes, and who may touch whom."""
+"""Geoms of a compiled MuJoCo model as shapes."""
 
 from __future__ import annotations
 
@@ -23,46 +23,33 @@ from contactlab.contact.shapes.coarse_hull import CORNERS, coarse_hull, directio
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.bodies import body_names, placed
 from contactlab.world.mjcf.errors import MjcfError
-from contactlab.world.surface import ALL
+from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
+from contactlab.world.mjcf.source import Source, name_in, placed
 
-MOST_CLASSES = 32
 
+def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
+    """Give the bodies in the builder their geoms that collide, and say who passes through whom; return notes.
 
-def filters(m: Any, colliding: list[int]) -> dict[int, tuple[int, int]]:
-    """Return category and mask of each geom: one bit for each different pair of contype and conaffinity.
-
-    MuJoCo lets two geoms meet where the contype of either has a bit in common with the other's conaffinity.
+    Those of the file's world become fixed bodies, planes half-spaces; without ``surroundings`` they are left out.
     """
-    bits = {g: (int(m.geom_contype[g]), int(m.geom_conaffinity[g])) for g in colliding}
-    classes = list(dict.fromkeys(bits.values()))
-    if len(classes) == 1 and classes[0][0] & classes[0][1]:
-        return dict.fromkeys(colliding, (1, ALL))
-    if len(classes) > MOST_CLASSES:
-        raise MjcfError("contype", f"{len(classes)} different pairs with conaffinity, at most {MOST_CLASSES} are taken")
-    masks = [sum(1 << k for k, b in enumerate(classes) if a[0] & b[1] or b[0] & a[1]) for a in classes]
-    return {g: (1 << classes.index(pair), masks[classes.index(pair)]) for g, pair in bits.items()}
-
-
-def add_geoms(builder: WorldBuilder, m: Any) -> None:
-    """Give the bodies in the builder their geoms that collide; those of the world become fixed bodies."""
     import mujoco
 
-    names = body_names(m)
-    colliding = [g for g in range(m.ngeom) if m.geom_contype[g] or m.geom_conaffinity[g]]
-    by_geom = filters(m, colliding)
-    for g in colliding:
-        name = mujoco.mj_id2name(m, mujoco.mjtObj.mjOBJ_GEOM, g) or f"geom {g}"
-        body, (category, mask) = names[m.geom_bodyid[g]], by_geom[g]
+    m = source.m
+    geoms = [g for g in colliding(source) if surroundings or m.geom_bodyid[g] != 0]
+    by_geom, notes = geom_filters(source, geoms, classes)
+    for g in geoms:
+        name, body = name_in(m, "geom", g), int(m.geom_bodyid[g])
+        category, mask = by_geom[g]
         place = placed(m.geom_pos[g], m.geom_quat[g])
         try:
             material = Material(float(m.geom_friction[g, 0]))
             if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_PLANE:
-                if body != WORLD:
-                    raise MjcfError(f"geom {name!r}", "is a plane on a body: only the world's are taken")
+                if not source.stands(body):
+                    raise MjcfError(f"geom {name!r}", "is a plane on a body that moves: only fixed ones are taken")
+                place = source.standing(body) @ place
                 plane = HalfSpace.through(place.p, place.R[:, 2])
-                builder.add_half_space(name, plane, material, category=category, mask=mask)
+                builder.add_half_space(source.prefix + name, plane, material, category=category, mask=mask)
                 continue
             shape = _shape(m, g, place)
         except ContactError as error:
@@ -70,10 +57,14 @@ def add_geoms(builder: WorldBuilder, m: Any) -> None:
         if shape is None:
             kind = mujoco.mjtGeom(int(m.geom_type[g])).name.removeprefix("mjGEOM_").lower()
             raise MjcfError(f"geom {name!r}", f"collides as a {kind}, which is not taken")
-        if body == WORLD:
-            builder.add_fixed_body(f"{WORLD}/{name}", shape, material, category=category, mask=mask)
+        if body == 0:
+            label = f"{source.prefix}{WORLD}/{name}"
+            builder.add_fixed_body(label, shape, material, source.pose, category=category, mask=mask)
         else:
-            builder.add_shape(body, shape, material, category=category, mask=mask)
+            builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask)
+    if any(m.geom_type[g] == mujoco.mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
+        notes.append(f"ellipsoids are taken as hulls of {CORNERS} points of their surface")
+    return [*notes, *ignore_bodies(builder, source, geoms)]
 
 
 def _shape(m: Any, g: int, place: Transform) -> Placed | None:
@@ -112,19 +103,3 @@ def _shape(m: Any, g: int, place: Transform) -> Placed | None:
     else:
         return None
     return Placed(shape, place)
-
-
-def add_exclusions(builder: WorldBuilder, m: Any) -> list[str]:
-    """Let the pairs of bodies under <exclude> pass through each other; return notes on what was not exact."""
-    import mujoco
-
-    names, notes = body_names(m), []
-    if np.any(m.geom_type == mujoco.mjtGeom.mjGEOM_ELLIPSOID):
-        notes.append(f"ellipsoids are taken as hulls of {CORNERS} points of their surface")
-    for signature in m.exclude_signature:
-        a, b = names[int(signature) >> 16], names[int(signature) & 0xFFFF]
-        if WORLD in (a, b):
-            notes.append(f"exclude of {a!r} and {b!r}: pairs with the world are not taken")
-        else:
-            builder.ignore(a, b)
-    return notes

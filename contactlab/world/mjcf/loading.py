@@ -6,20 +6,25 @@ import warnings
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial import Transform
+from contactlab.spatial.arrays import read_only
 from contactlab.world.builder import WorldBuilder
-from contactlab.world.mjcf.actions import add_actions, is_servo, is_taken_equality
-from contactlab.world.mjcf.bodies import BALL, FREE, SCALAR, body_names, joint_names, model_of, named
+from contactlab.world.mjcf.actions import add_actions
+from contactlab.world.mjcf.actuators import actuators_of
+from contactlab.world.mjcf.bodies import configuration, model_of, velocity
 from contactlab.world.mjcf.errors import MjcfError, MjcfWarning
-from contactlab.world.mjcf.geoms import add_exclusions, add_geoms
+from contactlab.world.mjcf.filters import Classes
+from contactlab.world.mjcf.geoms import add_geoms
+from contactlab.world.mjcf.notes import omissions
 from contactlab.world.mjcf.references import check_references
+from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
+from contactlab.world.mjcf.source import SCALAR, Source, name_in
 from contactlab.world.world import World
-
-MOST_NAMES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +35,22 @@ class MjcfScene:
     ----------
     world
         The world.
-    notes
-        What the file has and the world has not, one sentence each.
-    timestep
-        The file's step [s].
+    robot
+        What the file brought into it: actuators, keyframes, notes.
     """
 
     world: World
-    notes: tuple[str, ...]
-    timestep: float
+    robot: MjcfRobot
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the file has and the world has not, one sentence each."""
+        return self.robot.notes
+
+    @property
+    def timestep(self) -> float:
+        """The file's step [s]."""
+        return self.robot.timestep
 
 
 def load_mjcf(
@@ -48,10 +60,12 @@ def load_mjcf(
 
     Taken are bodies, free, ball, hinge and slide joints, inertias (given or from geoms), the geoms that collide (plane,
     sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
-    excluded pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides, position and velocity
-    servos at the control 0 (drives under their names), connect and weld. Stops and loops are rigid. q and v are
-    MuJoCo's, but for angles and shifts, which count from the reference position. A geom of another kind that collides
-    is an error; what else is not taken is in the notes.
+    excluded and explicit pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides;
+    actuators of joints and fixed tendons, of which position and velocity servos of joints are drives under their names
+    and the others forces (`MjcfRobot`); connect and weld, of bodies or sites; one joint that follows another. Which
+    bodies may touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, but for angles and shifts,
+    which count from the reference position. A geom of another kind that collides is an error; what else is not taken
+    is in the notes.
 
     Raises
     ------
@@ -59,6 +73,14 @@ def load_mjcf(
         A file that is not there, refers to what lies outside the root, loads plugins, or is refused by mujoco; a geom
         that is not taken; mujoco is not installed.
     """
+    m = compiled(path, root)
+    builder = WorldBuilder(Source(m).gravity)
+    robot = add_compiled(builder, m, classes={}, keyframe=keyframe)
+    return MjcfScene(builder.build(), robot)
+
+
+def compiled(path: str | PathLike[str], root: str | PathLike[str] | None) -> Any:
+    """Return mujoco's compiled model of a file that refers to nothing outside a folder."""
     try:
         import mujoco
     except ImportError as cause:
@@ -67,23 +89,67 @@ def load_mjcf(
     file, folder = _file(path, root)
     check_references(file, folder)
     try:
-        m = mujoco.MjSpec.from_file(str(file)).compile()
+        return mujoco.MjSpec.from_file(str(file)).compile()
     except (ValueError, mujoco.FatalError) as error:
         raise MjcfError("path", f"{file.name}: {error}") from error
-    model, moved = model_of(m)
-    builder = WorldBuilder(m.opt.gravity)
-    q, v = _start(m, keyframe)
+
+
+def add_compiled(
+    builder: WorldBuilder,
+    m: Any,
+    *,
+    classes: Classes,
+    name: str | None = None,
+    pose: Transform | None = None,
+    keyframe: str | None = None,
+    surroundings: bool = True,
+) -> MjcfRobot:
+    """Add what a compiled model holds to a builder, whose classes of geoms are in ``classes``."""
+    source = Source(m, "" if name is None else f"{name}/", Transform() if pose is None else pose)
+    frames = _keyframes(source)
+    if keyframe is not None and keyframe not in frames:
+        raise MjcfError("keyframe", f"there is none called {keyframe!r}")
+    model = model_of(source, builder.gravity)
+    if keyframe is None:
+        q, v = configuration(source, m.qpos0), np.zeros(m.nv)
+    else:
+        q, v = frames[keyframe].q, frames[keyframe].v
     builder.add_model(model, q, v)
-    add_actions(builder, m, moved)
-    add_geoms(builder, m)
-    notes = [*add_exclusions(builder, m), *_notes(m)]
-    return MjcfScene(builder.build(), tuple(notes), float(m.opt.timestep))
+    actuators = actuators_of(source)
+    add_actions(builder, source, actuators)
+    notes = add_geoms(builder, source, classes, surroundings=surroundings)
+    if not np.array_equal(builder.gravity, source.gravity):
+        notes.append(f"gravity {source.gravity.tolist()} not taken: the world has its own")
+    ranges = {
+        (source.moved[j], 0): (float(m.jnt_actfrcrange[j, 0]), float(m.jnt_actfrcrange[j, 1]))
+        for j in range(m.njnt)
+        if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR
+    }
+    return MjcfRobot(
+        name=name,
+        joints=MappingProxyType(dict(zip(source.joints, source.moved.values(), strict=True))),
+        actuators=actuators,
+        keyframes=MappingProxyType(frames),
+        notes=(*notes, *omissions(source, actuators)),
+        timestep=float(m.opt.timestep),
+        _force_ranges=MappingProxyType(ranges),
+    )
 
 
-def warn_of(scene: MjcfScene) -> None:
+def warn_of(notes: tuple[str, ...]) -> None:
     """Name what was left out in one `MjcfWarning`, attributed to the caller of the caller."""
-    if scene.notes:
-        warnings.warn("; ".join(scene.notes), MjcfWarning, stacklevel=3)
+    if notes:
+        warnings.warn("; ".join(notes), MjcfWarning, stacklevel=3)
+
+
+def _keyframes(source: Source) -> dict[str, Keyframe]:
+    m, found = source.m, {}
+    for k in range(m.nkey):
+        q, v = configuration(source, m.key_qpos[k]), velocity(source, m.key_qvel[k])
+        ctrl, act = np.array(m.key_ctrl[k]), np.array(m.key_act[k])
+        time = float(m.key_time[k])
+        found[name_in(m, "key", k)] = Keyframe(read_only(q), read_only(v), read_only(ctrl), read_only(act), time)
+    return found
 
 
 def _file(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[Path, Path]:
@@ -97,67 +163,3 @@ def _file(path: str | PathLike[str], root: str | PathLike[str] | None) -> tuple[
     if not file.is_relative_to(folder):
         raise MjcfError("path", f"{path} lies outside {folder}")
     return file, folder
-
-
-def _start(m: Any, keyframe: str | None) -> tuple[FloatArray, FloatArray]:
-    """Return q and v at the start; angles and shifts count from the joint's reference."""
-    import mujoco
-
-    q, v = np.array(m.qpos0), np.zeros(m.nv)
-    if keyframe is not None:
-        number = mujoco.mj_name2id(m, mujoco.mjtObj.mjOBJ_KEY, keyframe)
-        if number < 0:
-            raise MjcfError("keyframe", f"there is none called {keyframe!r}")
-        q, v = np.array(m.key_qpos[number]), np.array(m.key_qvel[number])
-    for j in range(m.njnt):
-        at, kind = int(m.jnt_qposadr[j]), int(m.jnt_type[j])
-        if kind in SCALAR:
-            q[at] -= m.qpos0[at]
-        else:
-            turn = slice(at + 3, at + 7) if kind == FREE else slice(at, at + 4)
-            q[turn] /= np.linalg.norm(q[turn])
-    return q, v
-
-
-def _notes(m: Any) -> list[str]:
-    """Return one sentence for each kind of thing that is left out, with the names it concerns."""
-    import mujoco
-
-    labels, bodies = joint_names(m), body_names(m)
-    of_dof = [labels[int(j)] for j in m.dof_jntid]
-    notes = []
-
-    def note(words: str, names: list[str]) -> None:
-        several = list(dict.fromkeys(names))
-        if several:
-            more = f" and {len(several) - MOST_NAMES} more" if len(several) > MOST_NAMES else ""
-            notes.append(f"{words} not taken: {', '.join(map(repr, several[:MOST_NAMES]))}{more}")
-
-    def dofs(values: Any) -> list[str]:
-        return [name for name, value in zip(of_dof, values, strict=True) if value]
-
-    def every(kind: Any, count: int, word: str) -> list[str]:
-        return [named(m, kind, i, word) for i in range(count)]
-
-    note("rotor inertia (armature) of joints", dofs(m.dof_armature))
-    note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
-    turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
-    note("stiffness of free and ball joints", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0])
-    curved = [name for name in ("jnt_stiffnesspoly", "dof_dampingpoly") if np.any(getattr(m, name, 0.0))]
-    note("polynomial terms of springs and dampers", curved)
-    scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
-    shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
-    note("reference position (ref) of joints, from which q counts here,", shifted)
-    actuators = every(mujoco.mjtObj.mjOBJ_ACTUATOR, m.nu, "actuator")
-    others = [actuators[a] for a in range(m.nu) if not is_servo(m, a)]
-    note("actuators other than servos of joints (their force is the caller's tau)", others)
-    note("tendons", every(mujoco.mjtObj.mjOBJ_TENDON, m.ntendon, "tendon"))
-    equalities = every(mujoco.mjtObj.mjOBJ_EQUALITY, m.neq, "equality")
-    note("equality constraints", [equalities[e] for e in range(m.neq) if not is_taken_equality(m, e)])
-    note("explicit contact pairs", every(mujoco.mjtObj.mjOBJ_PAIR, m.npair, "pair"))
-    note("gravity compensation of bodies", [bodies[i] for i in range(m.nbody) if m.body_gravcomp[i]])
-    note("mocap, of bodies, which stand fixed,", [bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])
-    note("deformable bodies", every(mujoco.mjtObj.mjOBJ_FLEX, m.nflex, "flex"))
-    if m.opt.density or m.opt.viscosity:
-        notes.append("forces of the medium (density, viscosity, wind) not taken")
-    return notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ _ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*://")
 def check_references(file: Path, root: Path) -> None:
     """Raise an `MjcfError` where a file, or one it includes, refers to what lies outside ``root``, or loads code."""
     pending, seen = [file], set[Path]()
+    parents, folders, named = [file.parent], [("", file)], list[tuple[str, Path]]()
     while pending:
         one = pending.pop()
         if one in seen:
@@ -30,24 +32,35 @@ def check_references(file: Path, root: Path) -> None:
         seen.add(one)
         if len(seen) > MOST_FILES:
             raise MjcfError("include", f"more than {MOST_FILES} files")
-        folders, names, includes = _scan(one)
-        # mujoco looks in the folders of the main file and of the one that names it, with and without its own folders.
-        bases = [base / folder for base in {file.parent, one.parent} for folder in ("", *folders)]
-        for name in (*folders, *names, *includes):
-            _check_path(name, root, bases, one)
-        pending += [found for name in includes for base in bases if (found := (base / name).resolve()).is_file()]
+        own_folders, names, includes = _scan(one)
+        parents.append(one.parent)
+        folders += [(folder, one) for folder in own_folders]
+        named += [(name, one) for name in names]
+        # mujoco looks in the folders of the main file and of the one that names it.
+        for name in includes:
+            found = [_check_path(name, root, base, one) for base in {file.parent, one.parent}]
+            pending += [path for path in found if path.is_file()]
+    # What one file says of folders holds for the names in all.
+    for base in set(parents):
+        for folder, one in dict.fromkeys(folders):
+            _check_path(folder, root, base, one)
+            for name, namer in named:
+                _check_path(name, root, base / folder, namer)
 
 
-def _check_path(name: str, root: Path, bases: list[Path], file: Path) -> None:
-    if _ABSOLUTE.match(name) or ".." in re.split(r"[/\\]", name):
-        raise MjcfError("file", f"{file.name}: {name!r} is absolute or leads upwards")
-    for base in bases:
-        try:
-            real = (base / name).resolve()
-        except (OSError, RuntimeError, ValueError) as error:
-            raise MjcfError("file", f"{file.name}: {name!r} is no path ({error})") from error
-        if not real.is_relative_to(root):
-            raise MjcfError("file", f"{file.name}: {name!r} leads out of {root}")
+def _check_path(name: str, root: Path, base: Path, file: Path) -> Path:
+    """Return where a name leads from a folder, links followed or not, which has to be within the root."""
+    if _ABSOLUTE.match(name):
+        raise MjcfError("file", f"{file.name}: {name!r} is absolute")
+    try:
+        real = (base / name).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise MjcfError("file", f"{file.name}: {name!r} is no path ({error})") from error
+    for path in (real, Path(os.path.normpath(base / name))):
+        if not path.is_relative_to(root):
+            up = "upwards, " if ".." in re.split(r"[/\\]", name) else ""
+            raise MjcfError("file", f"{file.name}: {name!r} leads {up}out of {root}")
+    return real
 
 
 def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:

@@ -1,0 +1,73 @@
+"""What a MuJoCo file has and a world made of it has not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from contactlab.world.mjcf.actions import is_taken_equality
+from contactlab.world.mjcf.robot import MjcfActuator
+from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
+
+MOST_NAMES = 8
+
+
+def omissions(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
+    """Return one sentence for each kind of thing that is left out, with the names it concerns."""
+    m, labels = source.m, source.joints
+    of_dof = [labels[int(j)] for j in m.dof_jntid]
+    notes = []
+
+    def note(words: str, names: list[str]) -> None:
+        several = list(dict.fromkeys(names))
+        if several:
+            more = f" and {len(several) - MOST_NAMES} more" if len(several) > MOST_NAMES else ""
+            notes.append(f"{words} not taken: {', '.join(map(repr, several[:MOST_NAMES]))}{more}")
+
+    def dofs(values: Any) -> list[str]:
+        return [name for name, value in zip(of_dof, values, strict=True) if value]
+
+    def every(kind: str, numbers: Any) -> list[str]:
+        return [name_in(m, kind, int(i)) for i in numbers]
+
+    def given(field: str) -> Any:
+        # Where this mujoco has such a thing.
+        values = np.asarray(getattr(m, field, ()))
+        return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
+
+    bound = not source.off("constraint")
+    note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
+    turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]
+    note("stiffness of free and ball joints", [labels[j] for j in turning if m.jnt_stiffness[j] > 0.0])
+    curved = [name for name in ("jnt_stiffnesspoly", "dof_dampingpoly") if np.any(getattr(m, name, 0.0))]
+    note("polynomial terms of springs and dampers", curved)
+    scalar = [j for j in range(m.njnt) if m.jnt_type[j] in SCALAR]
+    shifted = [labels[j] for j in scalar if m.qpos0[m.jnt_qposadr[j]] != 0.0]
+    note("reference position (ref) of joints, from which q counts here,", shifted)
+    without = [one.name for one in actuators if not one.terms]
+    note("actuators that are muscles, or act on sites, bodies or spatial tendons", without)
+    note("damping, rotor inertia and delays of actuators", every("actuator", _special_actuators(given)))
+    note("tendons with a force or range of their own", every("tendon", _acting_tendons(m, bound)))
+    if bound and not source.off("equality"):
+        left = [e for e in range(m.neq) if m.eq_active0[e] and not is_taken_equality(m, e)]
+        note("equality constraints", every("equality", left))
+    note("gravity compensation of bodies", [source.bodies[i] for i in range(m.nbody) if m.body_gravcomp[i]])
+    note("mocap, of bodies, which stand fixed,", [source.bodies[i] for i in range(m.nbody) if m.body_mocapid[i] >= 0])
+    note("deformable bodies", every("flex", range(m.nflex)))
+    if m.opt.density or m.opt.viscosity:
+        notes.append("forces of the medium (density, viscosity, wind) not taken")
+    return notes
+
+
+def _special_actuators(given: Any) -> list[int]:
+    fields = ("actuator_damping", "actuator_armature", "actuator_delay")
+    return sorted({int(a) for field in fields for a in given(field)})
+
+
+def _acting_tendons(m: Any, bound: bool) -> list[int]:
+    """Return the tendons that do something by themselves; others are what actuators and equalities refer to."""
+    acting = np.asarray(m.tendon_stiffness) != 0.0
+    for field in ("tendon_damping", "tendon_armature", *(("tendon_frictionloss", "tendon_limited") if bound else ())):
+        acting = acting | (np.asarray(getattr(m, field, 0)) != 0)
+    return [int(t) for t in np.flatnonzero(acting)] if m.ntendon else []

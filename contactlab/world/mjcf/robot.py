@@ -1,0 +1,248 @@
+"""What a MuJoCo file brought into a world: names, actuators, keyframes, and what of it was left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.formulation.bridge import PositionDrive
+from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.world.mjcf.errors import MjcfError
+from contactlab.world.state import StepperState
+from contactlab.world.world import World
+
+#: What may stand between a control and the force: nothing, or a state of the actuator.
+DYNAMICS = ("none", "integrator", "filter", "filterexact")
+
+#: Controls (nu,), or a function of time that returns them.
+Control = ArrayLike | Callable[[float], ArrayLike]
+
+
+class ActuatorTerm(NamedTuple):
+    """A coordinate that an actuator acts on."""
+
+    body: str  # whose joint it is
+    coordinate: int
+    gear: float  # force on the coordinate per force of the actuator
+
+
+@dataclass(frozen=True)
+class MjcfActuator:
+    """One actuator: force = gain * control + bias, within its range, where gain and bias are affine.
+
+    Attributes
+    ----------
+    name
+        In the world.
+    terms
+        The coordinates it acts on, with gears; those of a fixed tendon are its joints. Empty for what is not taken.
+    offset
+        Its length where the world's q is 0 [rad or m].
+    gain, bias
+        Constant, factor of length and of its rate.
+    ctrl_range, force_range, act_range
+        What control, force and state are clamped to; infinite for none.
+    dynamics, time_constant
+        One of `DYNAMICS`, and its constant [s]: where it is not "none" the state takes the place of the control.
+    drive
+        The drive of the world, under the actuator's name, that holds the servo; None for a force.
+    """
+
+    name: str
+    terms: tuple[ActuatorTerm, ...]
+    offset: float
+    gain: tuple[float, float, float]
+    bias: tuple[float, float, float]
+    ctrl_range: tuple[float, float]
+    force_range: tuple[float, float]
+    dynamics: str
+    time_constant: float
+    act_range: tuple[float, float]
+    drive: PositionDrive | None
+
+    def with_drive(self, drive: PositionDrive | None) -> MjcfActuator:
+        """Return the same with a drive."""
+        return dataclasses.replace(self, drive=drive)
+
+    def length(self, world: World, q: FloatArray, v: FloatArray) -> tuple[float, float]:
+        """Return length and its rate; of coordinates without position 0 and the rate."""
+        length, rate = self.offset, 0.0
+        for body, coordinate, gear in self.terms:
+            dof, at = world.place_of(body, coordinate)
+            rate += gear * float(v[dof])
+            if at >= 0:
+                length += gear * float(q[at])
+        return length, rate
+
+    def force(self, signal: float, length: float, rate: float) -> float:
+        """Return the force of a control, or of the state where there is one."""
+        gain, bias = (a + b * length + c * rate for a, b, c in (self.gain, self.bias))
+        return min(max(gain * signal + bias, self.force_range[0]), self.force_range[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframe:
+    """A start by name.
+
+    Attributes
+    ----------
+    q, v
+        Of the file's joints in its order, as the world counts them; `MjcfRobot.state` puts them into a world.
+    ctrl, act
+        Controls (nu,) and states (na,) of actuators.
+    time
+        [s].
+    """
+
+    q: FloatArray
+    v: FloatArray
+    ctrl: FloatArray
+    act: FloatArray
+    time: float
+
+
+@dataclass(frozen=True, eq=False)
+class MjcfRobot:
+    """What a file brought into a world.
+
+    Attributes
+    ----------
+    name
+        Under which it was added; None for names as in the file.
+    joints
+        Names of the file's joints, and the bodies of the world that they move, in the order of the file.
+    actuators
+        In the order of the file's controls. Servos of joints are drives of the world, which hold the control 0 until
+        told otherwise; the others are forces, which act where ``tau`` says so.
+    keyframes
+        By name.
+    notes
+        What the file has and the world has not, one sentence each.
+    timestep
+        The file's step [s].
+    """
+
+    name: str | None
+    joints: Mapping[str, str]
+    actuators: tuple[MjcfActuator, ...]
+    keyframes: Mapping[str, Keyframe]
+    notes: tuple[str, ...]
+    timestep: float
+    _force_ranges: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def ctrl_range(self) -> FloatArray:
+        """(nu, 2) ranges of the controls; infinite for none."""
+        return np.array([one.ctrl_range for one in self.actuators]).reshape(-1, 2)
+
+    @property
+    def na(self) -> int:
+        """How many actuators have a state."""
+        return sum(one.dynamics != "none" for one in self.actuators)
+
+    def tau(
+        self, world: World, ctrl: ArrayLike, q: ArrayLike, v: ArrayLike, act: ArrayLike | None = None
+    ) -> FloatArray:
+        """Return the forces (nv,) of the actuators that are no drives, at a state of the world.
+
+        Parameters
+        ----------
+        world
+            The robot is in it.
+        ctrl
+            (nu,) controls, clamped to their ranges.
+        q, v
+            State of the world.
+        act
+            (na,) states of the actuators that have one, default 0.
+        """
+        at_q, at_v = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
+        tau = np.zeros(world.nv)
+        for actuator, signal in zip(self.actuators, self._signals(ctrl, act), strict=True):
+            if actuator.drive is None:
+                force = actuator.force(signal, *actuator.length(world, at_q, at_v))
+            elif actuator.drive.stiffness == 0.0:
+                # The drive damps; what is left of a speed servo is the force of its target.
+                force = actuator.gain[0] * signal
+            else:
+                continue
+            for body, coordinate, gear in actuator.terms:
+                tau[world.place_of(body, coordinate)[0]] += gear * force
+        for (body, coordinate), (low, high) in self._force_ranges.items():
+            dof = world.place_of(body, coordinate)[0]
+            tau[dof] = min(max(tau[dof], low), high)
+        return tau
+
+    def targets(self, ctrl: ArrayLike, act: ArrayLike | None = None) -> dict[str, float]:
+        """Return the targets of the position servos by their names, for ``targets`` of `simulate`."""
+        found = {}
+        for actuator, signal in zip(self.actuators, self._signals(ctrl, act), strict=True):
+            if actuator.drive is not None and actuator.drive.stiffness > 0.0:
+                found[actuator.name] = (signal - actuator.offset) / actuator.terms[0].gear
+        return found
+
+    def next_act(self, ctrl: ArrayLike, act: ArrayLike, h: float) -> FloatArray:
+        """Return the states (na,) of the actuators after a step of h [s] under the controls (nu,)."""
+        held, state = self._controls(ctrl), finite_array(act, "act", (self.na,), MjcfError).copy()
+        with_state = [(a, one) for a, one in enumerate(self.actuators) if one.dynamics != "none"]
+        for i, (a, one) in enumerate(with_state):
+            if one.dynamics == "integrator":
+                state[i] += h * held[a]
+            else:
+                constant = max(one.time_constant, 1e-15)
+                share = -math.expm1(-h / constant) if one.dynamics == "filterexact" else h / constant
+                state[i] += share * (held[a] - state[i])
+            state[i] = min(max(state[i], one.act_range[0]), one.act_range[1])
+        return state
+
+    def inputs(self, world: World, control: Control) -> dict[str, Any]:
+        """Return ``tau`` and ``targets`` for `simulate`: ``simulate(world, stepper, 2.0, **robot.inputs(world, u))``.
+
+        ``control`` is an array (nu,), or a function of time [s] that returns one. Actuators with a state need a loop of
+        one's own: `tau`, `targets` and `next_act`, step by step.
+        """
+        if self.na:
+            raise MjcfError("actuator", "some have a state: call tau, targets and next_act step by step")
+
+        def at(time: float) -> FloatArray:
+            return self._controls(control(time) if callable(control) else control)
+
+        def tau(time: float, q: FloatArray, v: FloatArray) -> FloatArray:
+            return self.tau(world, at(time), q, v)
+
+        def target(name: str) -> Callable[[float], float]:
+            return lambda time: self.targets(at(time))[name]
+
+        held = self.targets(np.zeros(len(self.actuators)))
+        return {"tau": tau, "targets": {name: target(name) for name in held}}
+
+    def state(self, world: World, keyframe: str, h: float = 0.0) -> StepperState:
+        """Return the world's start with this robot in a keyframe."""
+        if keyframe not in self.keyframes:
+            known = ", ".join(map(repr, self.keyframes)) or "none"
+            raise MjcfError("keyframe", f"there is none called {keyframe!r}; there are {known}")
+        frame, q, v = self.keyframes[keyframe], world.initial_q.copy(), world.initial_v.copy()
+        at_q = at_v = 0
+        for body in self.joints.values():
+            own_q, own_v = world.model.q_slice(body), world.model.v_slice(body)
+            nq, nv = own_q.stop - own_q.start, own_v.stop - own_v.start
+            q[own_q], v[own_v] = frame.q[at_q : at_q + nq], frame.v[at_v : at_v + nv]
+            at_q, at_v = at_q + nq, at_v + nv
+        return world.initial_state(h, q=q, v=v)
+
+    def _controls(self, ctrl: ArrayLike) -> FloatArray:
+        given = finite_array(ctrl, "ctrl", (len(self.actuators),), MjcfError)
+        return np.clip(given, self.ctrl_range[:, 0], self.ctrl_range[:, 1])
+
+    def _signals(self, ctrl: ArrayLike, act: ArrayLike | None) -> FloatArray:
+        """Return what each actuator's law gets: its control, or its state where it has one."""
+        signals = self._controls(ctrl)
+        with_state = np.array([one.dynamics != "none" for one in self.actuators], dtype=np.bool_)
+        signals[with_state] = 0.0 if act is None else finite_array(act, "act", (self.na,), MjcfError)
+        return signals

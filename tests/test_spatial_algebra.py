@@ -150,5 +150,6 @@ def test_refused_spatial_values():
     with pytest.raises(SpatialError) as error:
         RigidInertia.from_matrix(wrong)
     assert error.value.field == "matrix"
+    assert RigidInertia.from_matrix(np.zeros((6, 6))).mass == 0.0
     with pytest.raises(SpatialError, match="mass"):
-        RigidInertia.from_matrix(np.zeros((6, 6)))
+        RigidInertia.from_matrix(-ball.matrix(), physical=False)

@@ -30,10 +30,12 @@ from contactlab.formulation import PositionDrive
 from contactlab.multibody import Model
 from contactlab.simulation import (
     Recording,
+    Simulation,
     StepperState,
     TimeStepping,
     World,
     WorldBuilder,
+    rollout,
     simulate,
     simulate_batch,
 )
@@ -99,12 +101,23 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
             state = stepper.step(place, state, tau).state
         return state
 
+    def loop_of_ones_own() -> None:
+        run = Simulation(place, stepper)
+        for _ in range(scene.steps):
+            run.step(None if tau is None else tau(run.time, run.q, run.v))
+
+    def rolled(threads: int) -> None:
+        what = place if tau is None else driven
+        found = rollout(what, stepper, [what.initial_state()] * BATCH, steps=scene.steps, threads=threads)
+        assert not found.failed.any()
+
     def batch(threads: int) -> None:
         simulate_batch([place] * BATCH, stepper, steps=scene.steps, tau=tau, threads=threads).raise_for_errors()
 
     def recorded() -> Recording:
         return simulate(place, stepper, steps=scene.steps, tau=tau)
 
+    driven = world(scene, drives=True) if tau is not None and not scene.moving_reference else place
     if tau is None:
         zero = np.zeros(place.nv)
         runs["simulate"] = (recorded, scene.steps)
@@ -112,12 +125,14 @@ def our_runs(scene: Scene, edges: int) -> tuple[Runs, Callable[[], Recording]]:
         runs["simulate, tau from Python"] = (callback, scene.steps)
     else:
         if not scene.moving_reference:
-            driven = world(scene, drives=True)
             runs["simulate, drives"] = (lambda: simulate(driven, stepper, steps=scene.steps), scene.steps)
         runs["simulate, tau from Python"] = (recorded, scene.steps)
     runs["simulate_batch, 1 thread"] = (lambda: batch(1), BATCH * scene.steps)
     runs["simulate_batch, 2 threads"] = (lambda: batch(2), BATCH * scene.steps)
-    runs["step from Python"] = (steps_from_python, scene.steps)
+    if tau is None or not scene.moving_reference:
+        runs["rollout, 2 threads"] = (lambda: rolled(2), BATCH * scene.steps)
+    runs["Simulation.step from Python"] = (loop_of_ones_own, scene.steps)
+    runs["TimeStepping.step from Python"] = (steps_from_python, scene.steps)
     return runs, recorded
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from lcp.compiler import calls_of
+from lcp.compiler.held import HeldCall, taken
 from lcp.compiler.lookups import swiftly
 from lcp.kernels import kernel, when_compiling
 
@@ -71,6 +72,31 @@ def in_python(pair: Pair, limit: int) -> float:
     positive = sum(x * y for x, y in zip(*pair, strict=True) if x > 0)
     others = sum(y for x, y in zip(*pair, strict=True) if x <= 0)
     return result + 2 * (positive - others) + 0.5 * positive - others
+
+
+@kernel(inner=True, long_loops=True)
+def add_to(x: np.ndarray, y: np.ndarray) -> None:
+    for i in range(x.shape[0]):
+        x[i] += 0.1 * y[i]
+
+
+@kernel(short_loops=True)
+def added(pair: Pair, times: int) -> float:
+    for _ in range(times):
+        add_to(pair.x, pair.y)
+    return total(pair, 1.0)
+
+
+@kernel(short_loops=True)
+def added_held(held: np.ndarray, types: object) -> float:
+    pair, times, counted, _ = taken(held, types)
+    counted[0].count += 1
+    return added(pair, times)
+
+
+def added_plain(pair: Pair, times: int, counted: np.ndarray, _: None) -> float:
+    counted[0].count += 1
+    return added(pair, times)
 
 
 PAIR = Pair(np.array([1.5, -2.0, 3.0]), np.array([0.5, 4.0, 0.25]))
@@ -223,3 +249,33 @@ def test_what_waits_for_a_compilation_is_done_once_and_only_within_its_block(tmp
         assert one_more(1) == 2.0
         assert one_more(np.float32(1.0)) == 2.0
     assert calls == [2]
+
+
+def test_unrolled_or_not_loops_give_the_bits_of_python() -> None:
+    """With ends that no number of lanes divides."""
+    rng = np.random.default_rng(5)
+    for n in (1, 3, 8, 37):
+        pair = Pair(*rng.normal(size=(2, n)))
+        x = pair.x.copy()
+        for _ in range(3):
+            for i in range(n):
+                x[i] += 0.1 * pair.y[i]
+        added(pair, 3)
+        np.testing.assert_array_equal(pair.x, x)
+
+
+def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
+    """Arrays are seen as they are at each call, records are written, and what is held stays alive."""
+    counted = np.zeros(1, dtype=np.dtype((np.record, [("count", np.int64)])))
+    pair = Pair(np.ones(5), np.full(5, 2.0))
+    call = HeldCall(added_plain, added_held, (pair, 2, counted, None))
+    other = HeldCall(added_plain, added_held, (Pair(np.zeros(3), np.ones(3)), 1, counted, None))
+    x = pair.x
+    del pair
+    gc.collect()
+    assert call() == pytest.approx(5 * 1.4 * 2.0)
+    x[:] = 0.0
+    assert call() == pytest.approx(5 * 0.4 * 2.0)
+    assert other() == pytest.approx(0.3)
+    assert counted[0].count == 3
+    np.testing.assert_allclose(x, 0.4)

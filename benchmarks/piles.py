@@ -23,7 +23,7 @@ from simulation_ours import world
 from simulation_scenes import Scene, pile, tower
 
 from contactlab import Choice
-from contactlab.simulation import SimulationError, TimeStepping, simulate
+from contactlab.simulation import Simulation, SimulationError, TimeStepping, simulate
 
 SCENES = ("20 spheres", "60 spheres", "216 spheres", "20 boxes", "100 boxes", "tower of 90")
 HEAD = (
@@ -53,6 +53,7 @@ class Pile:
         place = world(self.scene)
         state = place.initial_state()
         simulate(place, stepper, steps=1)
+        Simulation(place, stepper).compile()
         while self.done < self.scene.steps and not self.note:
             if self.seconds > limit:
                 self.note = f"stopped after {limit:g} s"

@@ -15,7 +15,7 @@ from contactlab.constraints import LoopConstraint
 from contactlab.contact import Box, HalfSpace, Material, Sphere
 from contactlab.formulation import JointLimit, PositionDrive, VelocityDrive
 from contactlab.multibody import ModelBuilder, joints
-from contactlab.simulation import TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import Simulation, TimeStepping, World, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia, Transform
 
 EPILOG = """\
@@ -55,12 +55,18 @@ def _ground() -> None:
     simulate(demo_world(seed=0), demo_stepper(), steps=3)
 
 
+def _whole(world: World) -> None:
+    """A run of three steps, and all that a longer one may come to."""
+    simulate(world, TimeStepping(1e-3), steps=3)
+    Simulation(world, TimeStepping(1e-3)).compile()
+
+
 def _bodies() -> None:
     builder, rough, inertia = WorldBuilder(), Material(0.5), RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
     builder.add_half_space("ground", HalfSpace(), rough)
     for i in range(2):
         builder.add_free_body(f"cube {i}", inertia, Box.cube(0.1), rough, (0, 0, 0.1 + 0.2 * i, 1, 0, 0, 0))
-    simulate(builder.build(), TimeStepping(1e-3), steps=3)
+    _whole(builder.build())
 
 
 def _joints(body_contacts: bool) -> None:
@@ -81,7 +87,7 @@ def _joints(body_contacts: bool) -> None:
     builder.add_drive(PositionDrive("right lower", 0.1, 10.0, 1.0))
     builder.add_drive(VelocityDrive("right upper", 0.1, max_force=1.0))
     builder.add_loop(LoopConstraint("left hand", "right hand", place, place, (0, 0, 0, 1, 0, 0)))
-    simulate(builder.build(), TimeStepping(1e-3), steps=3)
+    _whole(builder.build())
 
 
 def _public() -> None:

@@ -128,6 +128,14 @@ class Simulation:
             if driver.failed:
                 self._fail()
 
+    def compile(self) -> None:
+        """Compile whatever the run may come to, or find it on disk: no step then waits for the compiler.
+
+        Without it each part is compiled when it is first needed, and an island of bodies that calls for the fifth
+        attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
+        """
+        self._driver.compile()
+
     def _force(self, tau: ArrayLike) -> FloatArray:
         # Without the copy and the messages of `finite_array`, which take as long as a small step.
         if type(tau) is np.ndarray and tau.dtype == np.float64 and tau.shape == self._none.shape:

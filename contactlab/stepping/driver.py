@@ -291,6 +291,16 @@ class Driver:
         mechanics = (self._prepared.arrays.packed, self.work, self.island, self.chunk, self.control, self.parameters)
         return (*mechanics, self.collision, self.joints, self.moments, self._pivoting)
 
+    def compile(self) -> None:
+        """Compile whatever a run of this world may come to, or find it on disk: also what most runs never need."""
+        from contactlab.stepping.kernels.outside import later, pivots
+        from lcp.compiler import compile_for
+
+        # The loop asks for both by itself; see `outside`.
+        compile_for(later, self.island, self.joints, 1, self.control, self.parameters)
+        compile_for(pivots, self.island, self.control)
+        self._entered()
+
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
         while True:

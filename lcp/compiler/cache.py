@@ -7,6 +7,7 @@ used in every folder of kernels), and on those of the compiler.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -64,10 +65,18 @@ def _source_hash(file: Path) -> str:
     return digest.hexdigest()
 
 
+def _private(status: os.stat_result) -> bool:
+    """Whether a folder is this user's alone to write: code is run from it."""
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
 @functools.cache
 def cache_folder() -> str | None:
-    """First writable folder for compiled kernels, or None where there is none (kernels then compile in memory)."""
+    """First folder for compiled kernels that this user alone may write, or None (kernels then compile in memory)."""
     import tempfile
+    import warnings
 
     candidates = [os.environ.get("NUMBA_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME")]
     candidates.append(os.path.join(os.path.expanduser("~"), ".cache"))
@@ -76,7 +85,17 @@ def cache_folder() -> str | None:
             continue
         folder = os.path.join(candidate, "contactlab-kernels")
         try:
-            os.makedirs(folder, exist_ok=True)
+            os.makedirs(candidate, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
+            if not _private(os.stat(folder)):
+                warnings.warn(
+                    f"compiled kernels are neither taken from {folder} nor kept there: another user owns it or may write "
+                    f"to it, and what stands there is run; `chmod go-w {folder}`, or remove it",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                continue
             with tempfile.TemporaryFile(dir=folder):
                 return folder
         except OSError:
@@ -88,6 +107,8 @@ def cache_folder() -> str | None:
 def kernel_cache() -> Any:
     """Class of numba's function cache with our folder and our source stamp."""
     from numba.core import caching
+
+    from lcp.compiler.entries import KernelFile
 
     class Locator(caching._CacheLocator):
         def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
@@ -118,6 +139,11 @@ def kernel_cache() -> Any:
     class KernelCache(caching.FunctionCache):
         _impl_class = Impl
         inner = False
+
+        def __init__(self, py_func: Callable[..., Any]) -> None:
+            super().__init__(py_func)
+            file = self._cache_file
+            self._cache_file = KernelFile(file._cache_path, self._impl.filename_base, file._source_stamp)
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return super()._index_key(sig, codegen), self.inner

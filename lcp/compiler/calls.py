@@ -33,6 +33,12 @@ class Call(NamedTuple):
         self.kernel.get_call_template(self.types, {})
 
 
+def compile_for(kernel: Any, *arguments: Any) -> None:
+    """Compile a kernel for such arguments, or find it on disk; it is not run. Nothing happens with the compiler off."""
+    if hasattr(kernel, "is_kernel"):
+        kernel.compile(tuple(kernel.typeof_pyval(argument) for argument in arguments))
+
+
 def calls_of(kernel: Any, *arguments: Any) -> list[Call]:
     """The kernels that ``kernel`` calls for such arguments, in the order of its source, each but once.
 

@@ -86,7 +86,8 @@ def fresh(tmp_path: Path, text: str = KERNEL) -> Any:
     path.write_text(text)
     forget()
     specification = importlib.util.spec_from_file_location("doubling", path)
-    assert specification is not None and specification.loader is not None
+    assert specification is not None
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules["doubling"] = module
     specification.loader.exec_module(module)
@@ -148,7 +149,7 @@ def test_code_of_other_sources_and_other_versions_is_compiled_again(
 
 
 def test_signatures_with_classes_of_others_stay_theirs(tmp_path: Path, stored: Path) -> None:
-    """A script's own tuple type is in the index of a kernel that it called; a process without the script reads the rest."""
+    """A script's own tuple type is in the index of a kernel it called; a process without the script reads the rest."""
     other = ModuleType("script")
     sys.modules["script"] = other
     try:

@@ -90,8 +90,8 @@ def cache_folder() -> str | None:
                 os.mkdir(folder, 0o700)
             if not _private(os.stat(folder)):
                 warnings.warn(
-                    f"compiled kernels are neither taken from {folder} nor kept there: another user owns it or may write "
-                    f"to it, and what stands there is run; `chmod go-w {folder}`, or remove it",
+                    f"compiled kernels are neither taken from {folder} nor kept there: another user owns it or may "
+                    f"write to it, and what stands there is run; `chmod go-w {folder}`, or remove it",
                     RuntimeWarning,
                     stacklevel=2,
                 )
@@ -106,7 +106,9 @@ def cache_folder() -> str | None:
 @functools.cache
 def kernel_cache() -> Any:
     """Class of numba's function cache with our folder and our source stamp."""
+    import numba
     from numba.core import caching
+    from numba.core.serialize import dumps
 
     from lcp.compiler.entries import KernelFile
 
@@ -142,8 +144,8 @@ def kernel_cache() -> Any:
 
         def __init__(self, py_func: Callable[..., Any]) -> None:
             super().__init__(py_func)
-            file = self._cache_file
-            self._cache_file = KernelFile(file._cache_path, self._impl.filename_base, file._source_stamp)
+            stamp = numba.__version__, self._impl.locator.get_source_stamp()
+            self._cache_file = KernelFile(self._cache_path, self._impl.filename_base, stamp, dumps)
 
         def _index_key(self, sig: Any, codegen: Any) -> Any:
             return super()._index_key(sig, codegen), self.inner

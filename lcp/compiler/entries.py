@@ -1,29 +1,30 @@
-"""Files of compiled kernels on disk: what is damaged, of another version or not this user's is compiled again, in silence.
+"""Files of compiled kernels on disk: what is damaged, of another version or another user is compiled again, in silence.
 
-numba's own index is one pickle of all signatures and numbers its files, so that a cut file ends in ``EOFError``, overwritten
-code in SIGILL, a signature with a class of somebody's test in ``ModuleNotFoundError`` for everybody else, and two processes
-that compile at once may give one the other's code.  Here a file of code bears the digest of what it holds in its name, the
-index begins with the digest of the rest, and each signature is read for itself.
+numba's own index is one pickle of all signatures and numbers its files, so that a cut file ends in ``EOFError``,
+overwritten code in SIGILL, a signature with a class of somebody's script in ``ModuleNotFoundError`` for everybody else,
+and of two processes that compile at once one may be given the other's code.  Here a file of code bears the digest of
+what it holds in its name, the index begins with the digest of the rest, and each signature is read for itself.
 """
 
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
 import pickle
 import time
+import uuid
 from base64 import b64decode, b64encode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from numba.core.caching import IndexDataCacheFile
 
 __all__ = ["KernelFile"]
 
 _ORPHAN_AGE = 3600.0
-"""Seconds after which code that no index names is removed; a younger file may be another process's, about to be named."""
+"""Seconds after which code that no index names is removed; younger code may be another process's, about to be named."""
 
 
 def _own(status: os.stat_result) -> bool:
@@ -34,24 +35,38 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-class KernelFile(IndexDataCacheFile):
-    """Index and code of one kernel: ``load`` returns None for whatever is not what ``save`` wrote."""
+class KernelFile:
+    """Index and code of one kernel, in place of numba's ``IndexDataCacheFile``.
 
-    def _read(self, path: str) -> bytes | None:
+    Parameters
+    ----------
+    folder, base
+        Where the files stand, and what their names begin with.
+    stamp
+        Of sources and compiler: code of another stamp is not taken.
+    dumps
+        How signatures and code are pickled.
+    """
+
+    def __init__(self, folder: str, base: str, stamp: tuple[str, ...], dumps: Callable[[Any], bytes]) -> None:
+        self._folder, self._base, self._stamp, self._dumps = Path(folder), base, list(stamp), dumps
+        self._index = f"{base}.nbi"
+
+    def _read(self, name: str) -> bytes | None:
         try:
-            with open(path, "rb") as file:
+            with (self._folder / name).open("rb") as file:
                 return file.read() if _own(os.fstat(file.fileno())) else None
         except OSError:
             return None
 
     def _entries(self) -> list[tuple[bytes, str]]:
         """Signatures, each pickled for itself, and the names of their code."""
-        data = self._read(self._index_path) or b""
+        data = self._read(self._index) or b""
         head, _, body = data.partition(b"\n")
         if head != _digest(body).encode():
             return []
         index = json.loads(body)
-        if index["numba"] != self._version or index["stamp"] != self._source_stamp:
+        if index["stamp"] != self._stamp:
             return []
         return [(b64decode(key), name) for key, name in index["entries"]]
 
@@ -60,25 +75,25 @@ class KernelFile(IndexDataCacheFile):
         # A signature may hold classes of modules that this process does not have; reading one raises anything at all.
         try:
             return pickle.loads(data)
-        except Exception:
+        except Exception:  # noqa: BLE001
             return None
 
     def load(self, key: Any) -> Any:
-        """Return the code stored for ``key``, or None."""
+        """Return the code stored for ``key``; None where there is none, or not what was stored."""
         for pickled, name in self._entries():
             if self._unpickled(pickled) == key:
-                data = self._read(self._data_path(name))
+                data = self._read(name)
                 sound = data is not None and name == self._name_of(data)
                 return self._unpickled(data) if sound and data is not None else None
         return None
 
     def save(self, key: Any, data: Any) -> None:
         """Store ``data`` under ``key``; code first, so that no index names what is not there."""
-        dumped = self._dump(data)
+        dumped = self._dumps(data)
         name = self._name_of(dumped)
-        self._write(self._data_path(name), dumped)
+        self._write(name, dumped)
         kept = [(pickled, other) for pickled, other in self._entries() if self._unpickled(pickled) != key]
-        self._save_entries([*kept, (self._dump(key), name)])
+        self._save_entries([*kept, (self._dumps(key), name)])
 
     def flush(self) -> None:
         """Forget all that is stored."""
@@ -86,21 +101,26 @@ class KernelFile(IndexDataCacheFile):
 
     def _save_entries(self, entries: list[tuple[bytes, str]]) -> None:
         rows = [[b64encode(key).decode(), name] for key, name in entries]
-        body = json.dumps({"numba": self._version, "stamp": self._source_stamp, "entries": rows}).encode()
-        self._write(self._index_path, _digest(body).encode() + b"\n" + body)
+        body = json.dumps({"stamp": self._stamp, "entries": rows}).encode()
+        self._write(self._index, _digest(body).encode() + b"\n" + body)
         self._remove_orphans({name for _, name in entries})
 
     def _remove_orphans(self, named: set[str]) -> None:
         """Remove code of earlier sources, and halves that a killed process left."""
-        base = self._index_name.removesuffix(".nbi")
-        for path in Path(self._cache_path).glob(f"{base.replace('[', '[[]')}.*"):
+        for path in self._folder.glob(f"{glob.escape(self._base)}.*"):
             with contextlib.suppress(OSError):
-                if path.name not in (*named, self._index_name) and path.stat().st_mtime < time.time() - _ORPHAN_AGE:
+                if path.name not in (*named, self._index) and path.stat().st_mtime < time.time() - _ORPHAN_AGE:
                     path.unlink()
 
-    def _write(self, path: str, data: bytes) -> None:
-        with self._open_for_write(path) as file:
-            file.write(data)
+    def _write(self, name: str, data: bytes) -> None:
+        """Write a file whole or not at all."""
+        part = self._folder / f"{name}.{uuid.uuid4().hex}"
+        try:
+            part.write_bytes(data)
+            part.replace(self._folder / name)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
 
     def _name_of(self, data: bytes) -> str:
-        return f"{self._index_name.removesuffix('.nbi')}.{_digest(data)}.nbc"
+        return f"{self._base}.{_digest(data)}.nbc"

@@ -23,6 +23,8 @@ TRIED: dict[str, tuple[str, ...]] = {
     "inner": _RELEASES,
     # Loops are unrolled and vectorised where a kernel says that they are long (`pipeline`).
     "loops": _RELEASES,
+    # Kernels are passed no numbers that they do not read (`pipeline`).
+    "arguments": _RELEASES,
     # Variables assigned once stay values (`pipeline`).
     "values": _RELEASES,
     # Signatures are looked up once, options without a property for each (`lookups`).

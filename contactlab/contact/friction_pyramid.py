@@ -11,6 +11,9 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.shapes.half_space import unit_vector
 from contactlab.spatial.arrays import FloatArray
 
+#: Edges of a pyramid, at most: it is then within 5e-6 of the cone, and a contact has as many unknowns.
+MOST_EDGES = 1000
+
 
 def check_edges(edges: int) -> int:
     """Return the number of edges k of a pyramid as an int: even and at least 4, or a `ContactError` naming it.
@@ -23,6 +26,8 @@ def check_edges(edges: int) -> int:
         raise ContactError("edges", f"must be an integer, got {edges!r}") from cause
     if k < 4 or k % 2:
         raise ContactError("edges", f"must be even and at least 4, got {k}")
+    if k > MOST_EDGES:
+        raise ContactError("edges", f'must be at most {MOST_EDGES}, got {k}: `friction="cone"` has them all')
     return k
 
 

@@ -46,8 +46,10 @@ def load_mesh(
     vertices, triangles = _read(real, real.read_bytes())
     if float(np.prod(factors)) < 0.0:
         triangles = triangles[:, ::-1]
+    # Exports often hold triangles that have shrunk to an edge.
+    whole = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
     try:
-        return Mesh(vertices * factors, triangles)
+        return Mesh(vertices * factors, triangles[whole])
     except ContactError as error:
         raise ContactError("path", f"{real.name}: {error.field} {error.detail}") from error
 

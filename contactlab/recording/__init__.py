@@ -7,6 +7,7 @@ from contactlab.recording.energy_ledger import ENTRIES, EnergyLedger
 from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.events import ContactEvent, SolverStatistics
 from contactlab.recording.failure import SimulationError, simulation_error
+from contactlab.recording.plausibility import ImplausibleWarning, Notice
 from contactlab.recording.recording import Recording
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "ContactEvent",
     "EnergyLedger",
     "ForgottenMotion",
+    "ImplausibleWarning",
+    "Notice",
     "RecordError",
     "RecordWriteError",
     "Recording",

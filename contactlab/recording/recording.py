@@ -25,6 +25,7 @@ from problem_data import ConstraintForces, ConstraintVelProblemData
 if TYPE_CHECKING:
     from contactlab.recording.energy_ledger import EnergyLedger
     from contactlab.recording.events import ContactEvent, SolverStatistics
+    from contactlab.recording.plausibility import Notice
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
@@ -112,6 +113,16 @@ class Recording(Record):
         from contactlab.recording.energy_ledger import energy_ledger
 
         return energy_ledger(self)
+
+    @cached_property
+    def notices(self) -> tuple[Notice, ...]:
+        """What no certificate says: overlaps, steps too long for what moves, impacts that gained energy; mostly none.
+
+        `simulate` warns of each (`ImplausibleWarning`).
+        """
+        from contactlab.recording.plausibility import notices_of
+
+        return notices_of(self)
 
     def events(self) -> tuple[ContactEvent, ...]:
         """Return what happened between bodies: contacts made and broken, sliding begun and ended, in order."""

@@ -16,7 +16,7 @@ from contactlab.stepping.contact_table import CertificateTable, ContactScope, Co
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.record_schema import Rows, chunk_rows
-from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -54,9 +54,7 @@ class Simulation:
     def __init__(self, world: World, stepper: TimeStepping, state: StepperState | None = None) -> None:
         if isinstance(stepper, EventDriven):
             raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
-        for field, value, kind in (("world", world, World), ("stepper", stepper, TimeStepping)):
-            if not isinstance(value, kind):
-                raise SimulationConfigError(field, f"must be a {kind.__name__}, got {value!r}")
+        check_run(world, stepper, state)
         self.world = world
         self.stepper = stepper
         self._none = np.zeros(world.nv)

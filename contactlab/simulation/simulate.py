@@ -12,6 +12,7 @@ import numpy as np
 
 from contactlab.event_driven import EventDriven
 from contactlab.recording.failure import simulation_error
+from contactlab.recording.plausibility import warn_of
 from contactlab.recording.recording import Recording
 from contactlab.recording.writer import RecordWriter
 from contactlab.spatial.arrays import finite_number
@@ -19,7 +20,7 @@ from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.record_schema import Rows
-from contactlab.stepping.time_stepping import StepResult, TimeStepping
+from contactlab.stepping.time_stepping import StepResult, TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -91,6 +92,11 @@ def simulate(
     stamp
         Further entries of the record's ``environment``.
 
+    Warns
+    -----
+    ImplausibleWarning
+        Every step was solved, and the run should be doubted all the same: see `Recording.notices`.
+
     Raises
     ------
     SimulationConfigError
@@ -105,6 +111,7 @@ def simulate(
     """
     if isinstance(stepper, EventDriven):
         raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
+    check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
     interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError)
     if interval < 0.0:
@@ -153,6 +160,7 @@ def simulate(
         recording = Recording.of_run(world, stepper, start, pieces, stamp)
         if driver.failed:
             raise simulation_error(driver, recording)
+        warn_of(recording)
         return recording
 
     if writer is None:
@@ -164,7 +172,9 @@ def simulate(
         writer.flush()
     if driver.failed:
         raise simulation_error(driver, Recording.open(writer.folder), path=target)
-    return writer.pack()
+    recording = writer.pack()
+    warn_of(recording)
+    return recording
 
 
 def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], None], portion: int | None) -> None:

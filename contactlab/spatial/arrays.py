@@ -21,8 +21,13 @@ def finite_array(value: ArrayLike, field: str, shape: tuple[int | None, ...], er
     """
     try:
         of_floats = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-        if not of_floats and np.iscomplexobj(value):
-            raise error(field, "must be real, got complex numbers")
+        if not of_floats:
+            kind = np.asarray(value).dtype.kind
+            if kind == "c":
+                raise error(field, "must be real, got complex numbers")
+            if kind in "US":
+                # numpy would read the text.
+                raise error(field, f"must be numbers, got text: {value!r:.40}")
         array = np.array(value, dtype=np.float64, order="C")
     except error:
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
@@ -23,12 +23,14 @@ from contactlab.stepping.sleep import Sleep
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.plane import PLANAR_EDGES
 from contactlab.world.state import StepperState
-
-if TYPE_CHECKING:
-    from contactlab.world.world import World
+from contactlab.world.world import World
 
 # Two orthonormal tangents, each both ways.
 CONE_EDGES = 4
+
+
+#: Below it every residual is rounding.
+LEAST_TOLERANCE = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +210,9 @@ class TimeStepping:
         if self.gyroscopic not in layout.GYROSCOPIC_CODES:
             known = ", ".join(map(repr, layout.GYROSCOPIC_CODES))
             raise SimulationConfigError("gyroscopic", f"must be one of {known}, got {self.gyroscopic!r}")
-        if not 0.0 < self.tolerance < 1.0:
-            raise SimulationConfigError("tolerance", f"must lie between 0 and 1, got {self.tolerance}")
+        if not LEAST_TOLERANCE <= self.tolerance < 1.0:
+            detail = f"must lie between {LEAST_TOLERANCE:g}, below which all is rounding, and 1, got {self.tolerance}"
+            raise SimulationConfigError("tolerance", detail)
         try:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:
@@ -307,6 +310,7 @@ class TimeStepping:
         SimulationError
             An island's LCP was not solved, at no h that may be tried.
         """
+        check_run(world, self, state)
         supply = supply_of(world, contacts)
         driver = Driver(world, self, state, steps=1, tau=tau, supply=supply, targets=targets)
         driver.advance()
@@ -335,3 +339,18 @@ class TimeStepping:
             object.__setattr__(self, "h_min", finite_number(self.h_min, "h_min", SimulationConfigError))
             if not 0.0 < self.h_min <= self.h:
                 raise SimulationConfigError("h_min", f"must lie between 0 and h = {self.h}, got {self.h_min}")
+
+
+def check_run(world: object, stepper: object, state: object = None) -> None:
+    """Refuse a world, stepper or state (None: the world's own) of another type, by name and with what makes one."""
+    made = {"world": "`WorldBuilder.build()`", "stepper": "`TimeStepping(h=...)`", "state": "`World.initial_state()`"}
+    values = {"world": (world, World), "stepper": (stepper, TimeStepping), "state": (state, StepperState)}
+    for field, (value, wanted) in values.items():
+        if isinstance(value, wanted) or (field == "state" and value is None):
+            continue
+        more = f": {made[field]} makes one"
+        if isinstance(value, StepResult):
+            more = ": take its `state`"
+        elif hasattr(value, "build"):
+            more = ": call its `build()`"
+        raise SimulationConfigError(field, f"must be a {wanted.__name__}, got {type(value).__name__}{more}")

@@ -30,6 +30,8 @@ class ConvexPoints(Shape):
         checked = finite_array(points, "points", (None, 3), ContactError)
         if checked.shape[0] == 0:
             raise ContactError("points", "must hold at least one point, got none")
+        if checked.shape[0] > 1 and not np.ptp(checked, axis=0).any():
+            raise ContactError("points", f"are {checked.shape[0]} times the same point, {checked[0]}: give it once")
         object.__setattr__(self, "points", read_only(checked))
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:

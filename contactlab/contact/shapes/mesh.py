@@ -51,6 +51,9 @@ class Mesh(Shape):
             i, j = bad[0]
             raise ContactError("triangles", f"entry [{i}, {j}] is {numbers[i, j]:g}, the vertices are {len(points)}")
         whole = numbers.astype(np.int64)
+        same = np.flatnonzero((whole == np.roll(whole, 1, axis=1)).any(axis=1))
+        if same.size:
+            raise ContactError("triangles", f"row {same[0]}, {whole[same[0]].tolist()}, has a corner twice: no area")
         whole.flags.writeable = False
         object.__setattr__(self, "vertices", read_only(points))
         object.__setattr__(self, "triangles", whole)

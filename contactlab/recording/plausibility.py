@@ -1,0 +1,206 @@
+"""What no certificate says: bodies that overlap, steps too long for what moves, impacts that gain energy.
+
+A step certifies that its forces solve the problem it posed. Whether the problem was a sensible one is another question:
+a cube that begins inside the floor, or falls ten times its own length in a step, is answered to rounding.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from contactlab.multibody.joints import FloatingBase
+from contactlab.multibody.overview import joint_axes
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.contact_table import IntArray
+
+if TYPE_CHECKING:
+    from contactlab.recording.recording import Recording
+    from contactlab.world.world import World
+
+__all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
+
+#: Depth of a contact, of the thickness of the thinner of its bodies, from which on it is no rounding of the geometry.
+DEPTH = 0.1
+#: Way that a body makes in a step, of its length; angle that it turns by [rad].
+WAY, TURN = 1.0, 1.0
+#: Energy gained in the impacts of a step, of the energy before it.
+GAIN = 1e-3
+
+
+class ImplausibleWarning(UserWarning):
+    """A run whose steps are solved, and which nobody should believe; the text says why and what to change."""
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something about a run that no certificate says.
+
+    Attributes
+    ----------
+    kind
+        ``overlap``: bodies begin inside one another; ``penetration``: they get there; ``long step``: something moves
+        further in a step than it is long, or turns by more than a radian; ``energy``: an impact gained energy.
+    steps
+        In how many steps.
+    step, worst
+        Where it is worst, and how bad: depth by thickness, way by length or angle [rad], energy gained [J].
+    text
+        Who, how much, and what to do.
+    """
+
+    kind: Literal["overlap", "penetration", "long step", "energy"]
+    steps: int
+    step: int
+    worst: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def notices_of(recording: Recording) -> tuple[Notice, ...]:
+    """Return what a run should be doubted for; none where nothing is wrong."""
+    return (*_overlaps(recording), *_long_steps(recording), *_gains(recording))
+
+
+def warn_of(recording: Recording) -> None:
+    """Warn of each notice, at the line of the user that called who called this."""
+    for notice in recording.notices:
+        warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)
+
+
+def _extents(world: World) -> tuple[FloatArray, FloatArray]:
+    """Thickness and length of each shape [m], along its own axes; infinite without end."""
+    thick, long = np.full(len(world.surfaces), np.inf), np.full(len(world.surfaces), np.inf)
+    for i, surface in enumerate(world.surfaces):
+        points, radii = surface.support_points()
+        if len(points):
+            ends = np.max(points + radii[:, None], axis=0) - np.min(points - radii[:, None], axis=0)
+            # What is flat, a plate of no thickness, is as thick as its next axis.
+            thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
+    return thick, long
+
+
+def _overlaps(recording: Recording) -> Iterator[Notice]:
+    world, rows = recording.world, recording.rows
+    gap, step = rows["contact_gap"], rows["contact_step"]
+    deep = np.flatnonzero(gap < 0.0)
+    thick, _ = _extents(world)
+    # One more, for what has no shape here: half-spaces and contacts from outside, number -1.
+    thick = np.append(thick, np.inf)
+    size = np.minimum(thick[rows["contact_shape_a"][deep]], thick[rows["contact_shape_b"][deep]])
+    depth = -gap[deep] / size
+    found = depth > DEPTH
+    deep, depth = deep[found], depth[found]
+    first = step[deep] == 0 if recording.time[0] == 0.0 else np.zeros(deep.size, dtype=bool)
+    # What begins deep mostly stays so: told once.
+    begun = depth <= 1.1 * np.max(depth[first], initial=0.0)
+    for kind, own in (("overlap", begun), ("penetration", ~begun)):
+        if not own.any():
+            continue
+        at = int(np.argmax(np.where(own, depth, 0.0)))
+        row, worst = int(deep[at]), float(depth[at])
+        who = f"{_touched(recording, row, 'b')} and {_touched(recording, row, 'a')}"
+        how = f"{-gap[row]:.3g} m deep, {worst:.2g} times the thickness of the thinner"
+        steps = np.unique(step[deep[own]]).size
+        if kind == "overlap":
+            text = (
+                f"{who} overlap from the start, {how} ({steps} such steps): start them apart; forces hold a depth, "
+                "they do not mend it"
+            )
+            yield Notice("overlap", steps, 0, worst, text)
+        else:
+            text = (
+                f"{who} are {how}, in step {step[row]} ({steps} such steps): begin apart, and take smaller steps; "
+                "forces hold a depth, they do not mend it"
+            )
+            yield Notice("penetration", steps, int(step[row]), worst, text)
+
+
+def _touched(recording: Recording, row: int, side: str) -> str:
+    """Name of what a contact touches."""
+    world, rows = recording.world, recording.rows
+    body, half_space = int(rows[f"contact_body_{side}"][row]), int(rows["contact_half_space"][row])
+    if body >= 0:
+        return f"'{world.model.names[body]}'"
+    return f"'{world.half_space_names[half_space]}'" if half_space >= 0 else "the world"
+
+
+def _long_steps(recording: Recording) -> Iterator[Notice]:
+    """Ways by the positions of free bodies, angles by all velocities that turn something."""
+    world, model = recording.world, recording.world.model
+    if not recording.n_steps or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
+        return
+    length: dict[int, float] = {}
+    for body, long in zip(world.surface_bodies, _extents(world)[1], strict=True):
+        length[int(body)] = max(length.get(int(body), 0.0), float(long))
+    worst: tuple[float, int, str] | None = None
+    at: list[IntArray] = []
+    for number, spec in enumerate(model.bodies):
+        for amount, said in _motions(recording, number, length.get(number, 0.0)):
+            over = np.flatnonzero(amount > 1.0)
+            if not over.size:
+                continue
+            at.append(over)
+            step = int(over[np.argmax(amount[over])])
+            if worst is None or amount[step] > worst[0]:
+                worst = float(amount[step]), step, f"'{spec.name}' {said(step)}"
+    if worst is None:
+        return
+    ratio, step, what = worst
+    steps, h = np.unique(np.concatenate(at)).size, float(recording.h[step])
+    text = (
+        f"{what} in step {step} of h = {h:g} s ({steps} such steps): what it passes within a step it does not touch; "
+        f"h = {0.5 * h / ratio:.1g} s would do"
+    )
+    yield Notice("long step", steps, step, ratio, text)
+
+
+def _motions(recording: Recording, number: int, length: float) -> Iterator[tuple[FloatArray, Callable[[int], str]]]:
+    """Ways by length and angles by `TURN` of a body with shapes, step by step, and what to say of a step."""
+    model = recording.world.model
+    body = model.bodies[number]
+    joint = body.joint
+    if length == 0.0:
+        return
+    place, h = model.v_slice(body.name), recording.h
+    v = recording.v[1:, place]
+    if isinstance(joint, FloatingBase):
+        origin = recording.q[:, model.q_slice(body.name)][:, :3]
+        way = np.linalg.norm(np.diff(origin, axis=0), axis=1)
+    else:
+        shifts = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("T")]
+        way = h * np.linalg.norm(v[:, shifts], axis=1)
+    turns = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("R")]
+    angle = h * np.linalg.norm(v[:, turns], axis=1)
+    yield way / (WAY * length), lambda i: f"moves {way[i]:.3g} m, {way[i] / length:.2g} times its length,"
+    yield angle / TURN, lambda i: f"turns by {angle[i]:.2g} rad"
+
+
+def _gains(recording: Recording) -> Iterator[Notice]:
+    """Steps with impacts in which the energy rose, and the impacts' own part of it in the ledger too."""
+    rows = recording.rows
+    struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
+    if not struck.any():
+        return
+    energy = recording.kinetic + recording.potential
+    steps = np.unique(rows["contact_step"][struck])
+    steps = steps[np.diff(energy)[steps] > GAIN * recording.kinetic[steps]]
+    if not steps.size:
+        return
+    gained = recording.ledger.impact + recording.ledger.friction_stopping + recording.ledger.friction_sliding
+    steps = steps[gained[steps] > GAIN * recording.kinetic[steps]]
+    if not steps.size:
+        return
+    step = int(steps[np.argmax(gained[steps])])
+    text = (
+        f"the impacts of step {step} gain {gained[step]:.3g} J of {recording.kinetic[step]:.3g} J ({steps.size} such "
+        "steps): Newton's law of restitution may, with friction and several contacts; a smaller restitution or "
+        "`EventDriven` with Poisson's or Stronge's law does not"
+    )
+    yield Notice("energy", int(steps.size), step, float(gained[step]), text)

@@ -1,0 +1,145 @@
+"""What no certificate says: runs that are solved to rounding, and that nobody should believe, are warned of."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contactlab.contact import Box, ContactError, ConvexPoints, HalfSpace, Material, Mesh, Sphere
+from contactlab.multibody import ModelBuilder
+from contactlab.multibody.joints import Prismatic, Revolute
+from contactlab.simulation import (
+    ImplausibleWarning,
+    Simulation,
+    SimulationConfigError,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    simulate,
+    verify,
+)
+from contactlab.spatial import RigidInertia
+
+INERTIA = RigidInertia(1.0, inertia=0.01 * np.eye(3))
+
+
+def cube_at(z: float, *, v: tuple[float, ...] = (0.0,) * 6, restitution: float = 0.0) -> World:
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5, restitution))
+    builder.add_free_body("cube", INERTIA, Box.cube(0.1), Material(0.5, restitution), (0, 0, z, 1, 0, 0, 0), v)
+    return builder.build()
+
+
+def test_a_cube_that_begins_inside_the_floor() -> None:
+    with pytest.warns(
+        ImplausibleWarning, match=r"'cube' and 'floor' overlap from the start, 0\.4 m deep.*start them apart"
+    ):
+        recording = simulate(cube_at(-0.3), TimeStepping(h=0.01), steps=5)
+    assert verify(recording).holds
+    (overlap,) = recording.notices
+    assert (overlap.kind, overlap.steps, overlap.step) == ("overlap", 5, 0)
+    np.testing.assert_allclose(overlap.worst, 2.0, rtol=1e-9)
+
+
+def test_a_cube_dropped_in_one_step() -> None:
+    with pytest.warns(
+        ImplausibleWarning, match=r"'cube' moves 9\.81 m, 49 times its length, in step 0 of h = 1 s.*h = 0\.01 s"
+    ):
+        recording = simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1)
+    (notice,) = recording.notices
+    np.testing.assert_allclose(notice.worst, 9.81 / 0.2, rtol=1e-6)
+
+
+def test_what_joints_carry_moves_and_turns() -> None:
+    """Shifts against the length of what is shifted, angles against a radian."""
+    arm = ModelBuilder((0, 0, 0))
+    arm.add_body("slider", joint=Prismatic((1, 0, 0)), inertia=INERTIA)
+    arm.add_body("wheel", joint=Revolute((1, 0, 0)), inertia=INERTIA)
+    builder = WorldBuilder(gravity=(0, 0, 0), body_contacts=False)
+    builder.add_model(arm.build(), v=np.array([30.0, 0.0]))
+    builder.add_half_space("floor", HalfSpace(offset=-9.0), Material(0.5))
+    for body in ("slider", "wheel"):
+        builder.add_shape(body, Sphere(0.1), Material(0.5))
+    world = builder.build()
+    with pytest.warns(ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times"):
+        simulate(world, TimeStepping(h=0.01), steps=2)
+    state = world.initial_state(v=[0.0, 130.0])
+    with pytest.warns(ImplausibleWarning, match=r"'wheel' turns by 1\.3 rad in step 0 .*\(2 such steps\)"):
+        simulate(world, TimeStepping(h=0.01), steps=2, state=state)
+
+
+def test_ordinary_runs_are_not_doubted() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        for world in (cube_at(0.1), cube_at(0.3, v=(3.0, 0.0, 0.0, 5.0, 2.0, 1.0), restitution=0.5)):
+            assert simulate(world, TimeStepping(h=0.005), duration=1.0).notices == ()
+        # Nothing is there to be missed.
+        builder = WorldBuilder()
+        builder.add_free_body("lone", INERTIA, Box.cube(0.1), Material(0.5), v=(1e6, 0, 0, 0, 0, 0))
+        assert simulate(builder.build(), TimeStepping(h=1.0), steps=3).notices == ()
+
+
+def rod_on_an_end() -> World:
+    """Kane's example turned to a rod: Newton's law with friction, struck while it slides and turns."""
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5, 0.9))
+    rod = RigidInertia(1.0, inertia=np.diag([0.02, 1.0 / 3.0, 1.0 / 3.0]))
+    half, angle = 1.0, 1.0
+    points = ConvexPoints([(-half, 0, 0), (half, 0, 0)])
+    q = (0, 0, half * np.sin(angle) + 1e-9, np.cos(angle / 2), 0, np.sin(angle / 2), 0)
+    builder.add_free_body("rod", rod, points, Material(0.5, 0.9), q, v=(1.0, 0, -0.2, 0, -2.0, 0))
+    return builder.build()
+
+
+def test_impacts_that_gain_energy() -> None:
+    """Newton's law with friction may return more than it took (Kane and Levinson 1985); the record says so."""
+    recordings = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleWarning)
+        rng = np.random.default_rng(3)
+        world = rod_on_an_end()
+        for _ in range(60):
+            v = rng.normal(size=6) * (2.0, 0.0, 1.0, 0.0, 4.0, 0.0)
+            state = world.initial_state(v=v)
+            recordings.append(simulate(world, TimeStepping(h=1e-4), steps=1, state=state))
+    gains = [r for r in recordings if np.diff(r.kinetic + r.potential)[0] > 1e-3 * r.kinetic[0]]
+    assert gains
+    for recording in recordings:
+        kinds = [notice.kind for notice in recording.notices]
+        assert ("energy" in kinds) == (recording in gains)
+    notice = next(n for n in gains[0].notices if n.kind == "energy")
+    np.testing.assert_allclose(notice.worst, np.diff(gains[0].kinetic)[0], rtol=1e-2)
+
+
+@pytest.mark.parametrize("run", [lambda *a: simulate(*a, steps=1), Simulation])
+def test_arguments_of_other_types_are_named(run: Any) -> None:
+    world, stepper = cube_at(0.3), TimeStepping(h=0.01)
+    result = stepper.step(world, world.initial_state())
+    for arguments, text in (
+        ((3, stepper), r"world: must be a World, got int: `WorldBuilder.build\(\)` makes one"),
+        ((WorldBuilder(), stepper), r"world: must be a World, got WorldBuilder: call its `build\(\)`"),
+        ((world, 0.01), r"stepper: must be a TimeStepping, got float: `TimeStepping\(h=...\)` makes one"),
+    ):
+        with pytest.raises(SimulationConfigError, match=text):
+            run(*arguments)
+    for state, text in ((3, "got int: `World.initial_state"), (result, "got StepResult: take its `state`")):
+        with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
+            stepper.step(world, state)
+        with pytest.raises(SimulationConfigError, match=f"state: must be a StepperState, {text}"):
+            simulate(world, stepper, steps=1, state=state)
+
+
+def test_absurd_numbers_are_refused_at_once() -> None:
+    with pytest.raises(SimulationConfigError, match="edges: must be at most 1000, got 1000000000"):
+        TimeStepping(h=0.01, edges=10**9)
+    with pytest.raises(SimulationConfigError, match="tolerance: must lie between 1e-15"):
+        TimeStepping(h=0.01, tolerance=1e-300)
+    with pytest.raises(ContactError, match="mu: must be numbers, got text: '0.5'"):
+        Material(mu="0.5")  # type: ignore[arg-type]
+    with pytest.raises(ContactError, match="points: are 3 times the same point"):
+        ConvexPoints(np.ones((3, 3)))
+    with pytest.raises(ContactError, match=r"triangles: row 1, \[0, 0, 0\], has a corner twice"):
+        Mesh(np.eye(3), [(0, 1, 2), (0, 0, 0)])

@@ -40,11 +40,13 @@ from contactlab.world import (
     Motion,
     Oscillation,
     PrescribedMotion,
+    RayHits,
     SimulationConfigError,
     StepperState,
     Surface,
     World,
     WorldBuilder,
+    sensors,
 )
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "Oscillation",
     "PositionDrive",
     "PrescribedMotion",
+    "RayHits",
     "RecordError",
     "RecordWriteError",
     "Recording",
@@ -94,6 +97,7 @@ __all__ = [
     "World",
     "WorldBuilder",
     "rollout",
+    "sensors",
     "simulate",
     "simulate_batch",
     "verify",

@@ -15,9 +15,12 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
-from contactlab.stepping.record_schema import Rows, chunk_rows
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kinematic import motion_poses
+from contactlab.stepping.record_schema import Rows, chunk_rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
+from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
@@ -63,6 +66,8 @@ class Simulation:
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
+        # State before the last step.
+        self._before = np.empty(world.nq), np.empty(world.nv)
         for values in (self._q, self._v):
             values.flags.writeable = False
 
@@ -122,8 +127,10 @@ class Simulation:
         """
         driver = self._driver
         driver.apply(self._none if tau is None else self._force(tau), targets)
+        q, v = self._before
         for _ in range(n if type(n) is int and n >= 0 else whole_number("n", n, 0)):
             driver.empty()
+            q[:], v[:] = self._q, self._v
             driver.advance(1)
             if driver.failed:
                 self._fail()
@@ -160,8 +167,36 @@ class Simulation:
     @property
     def contacts(self) -> ContactTable:
         """The contacts of the last step, with their impulses; empty before the first."""
-        rows = self._rows()
-        return ContactTable.from_rows(rows, ContactScope.of(self.world, rows["h"], max(self._driver.step - 1, 0)))
+        rows = table_rows(self._driver.chunk, self._driver.control, "contact")
+        h = np.array(self._driver.chunk.h[: int(self._driver.control.chunk_steps)])
+        return ContactTable.from_rows(rows, ContactScope.of(self.world, h, max(self._driver.step - 1, 0)))
+
+    def read(self, sensor: Sensor) -> FloatArray:
+        """Return the reading (d,) of a sensor (`contactlab.simulation.sensors`): of the present state or the last step.
+
+        Raises
+        ------
+        SimulationConfigError
+            Nothing that could be read: a name that there is not, no step made, contacts of what sleeps.
+        """
+        driver, world = self._driver, self.world
+        work, asleep = driver.work, None
+        told = (work.motion_pose, work.motion_next) if driver.step else (motion_poses(world, self.time),) * 2
+        if self.stepper.sleep is not None:
+            trees = world.body_trees
+            asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
+        view = StepView(
+            world,
+            # Copies, since readings may be parts of them.
+            self._q.copy(),
+            self._v.copy(),
+            self._before if driver.step else None,
+            float(driver.chunk.h[0]),
+            lambda: self.contacts,
+            told,
+            asleep,
+        )
+        return view.read(sensor)
 
     @property
     def joint_rows(self) -> JointTable:

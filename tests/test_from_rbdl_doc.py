@@ -177,13 +177,61 @@ def test_the_guide_is_read_as_meant() -> None:
             reader.check(code)
 
 
+def check_helpers(of: dict[str, Any]) -> None:
+    """Against what RBDL's manual says of them: matrices written out, rates by differences."""
+
+    def about(axis: int, angle: float) -> np.ndarray:
+        s, c = np.sin(angle), np.cos(angle)
+        E = np.eye(3)
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        E[i, i], E[i, j], E[j, i], E[j, j] = c, s, -s, c
+        return E
+
+    def spatial(E: np.ndarray) -> np.ndarray:
+        return np.block([[E, np.zeros((3, 3))], [np.zeros((3, 3)), E]])
+
+    def cross(v: np.ndarray) -> np.ndarray:
+        return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+
+    def E(angles: np.ndarray) -> np.ndarray:
+        return about(0, angles[2]) @ about(1, angles[1]) @ about(2, angles[0])
+
+    def w(angles: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        dt = 1e-5
+        W = E(angles) @ (E(angles + dt * rates) - E(angles - dt * rates)).T / (2 * dt)
+        return np.array([W[2, 1], W[0, 2], W[1, 0]])
+
+    zyx, rates, dt = of["zyx"], of["rates"], 1e-4
+    assert of["rotx"] == pytest.approx(about(0, zyx[2]))
+    slope = (about(0, zyx[2] + dt * rates[2]) - about(0, zyx[2] - dt * rates[2])) / (2 * dt)
+    assert of["rotxdot"] == pytest.approx(slope, abs=1e-6)
+    shift = np.eye(6)
+    shift[3:, :3] = -cross(of["d"])
+    turns = spatial(about(2, zyx[0])) @ spatial(about(1, zyx[1])) @ spatial(about(0, zyx[2]))
+    assert of["XtransRotZYXEuler"] == pytest.approx(turns @ shift)
+    C = cross(of["com"])
+    assert of["parallel_axis"] == pytest.approx(of["I_c"] + of["mass"] * C @ C.T)
+    assert of["SpatialRigidBodyInertia"].inertia == pytest.approx(of["I_c"], abs=1e-12)
+    assert of["R"] == pytest.approx(E(zyx).T)
+    vector = of["CalcAngularVelocityfromMatrix"]
+    angle = np.linalg.norm(vector)
+    K = cross(vector / angle)
+    assert of["R"] == pytest.approx(np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K)
+    assert of["angular_velocity_from_angle_rates"] == pytest.approx(w(zyx, rates), abs=1e-8)
+    assert of["global_angular_velocity_from_rates"] == pytest.approx(E(zyx).T @ w(zyx, rates), abs=1e-8)
+    later, before = (rates + side * dt * of["accelerations"] for side in (1, -1))
+    change = (w(zyx + dt * rates, later) - w(zyx - dt * rates, before)) / (2 * dt)
+    assert of["angular_acceleration_from_angle_rates"] == pytest.approx(change, abs=1e-6)
+
+
 def test_the_ports_run() -> None:
     """The code of the guide runs in order, its own assertion included, and the converter puts w before x, y, z."""
     values: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), values)
+    check_helpers(values)
     ball = multibody.RigidInertia.solid_sphere(1.0, 0.1)
     builder = multibody.ModelBuilder()
     for name, joint in (("free", joints.FloatingBase()), ("knee", joints.Revolute()), ("hip", joints.Spherical())):

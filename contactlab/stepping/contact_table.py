@@ -162,9 +162,8 @@ class ContactTable:
             if name is not None and name not in (*bodies, *grounds, "world"):
                 raise SimulationConfigError(field, f"no body or half-space is called {name!r}")
         if a not in bodies and b not in bodies:
-            raise SimulationConfigError(
-                "b" if b else "a", f"neither {a!r} nor {b!r} is a body" if b else f"{a!r} is none"
-            )
+            detail = f"{a!r} is no body" if b is None else f"neither {a!r} nor {b!r} is a body"
+            raise SimulationConfigError("a" if b is None else "b", detail)
         if b is None:
             own = (self.body_a == bodies.index(a)) | (self.body_b == bodies.index(a))
         elif a in bodies and b in bodies:

@@ -184,3 +184,36 @@ SITES = """<mujoco>
     <joint name="gear" joint1="tail" joint2="lead" polycoef="0.1 2 0 0 0"/></equality>
 </mujoco>
 """
+
+SENSORS = (
+    ARM.replace(
+        "</body>\n  </worldbody>",
+        """</body>
+    <body name="craft" pos="0 0 2"><freejoint name="float"/><site name="nose" pos=".1 .2 .3" euler=".3 .2 .1"/>
+      <inertial pos="0.01 0.02 -0.03" mass="2.5" fullinertia="0.03 0.04 0.05 0.002 -0.003 0.001"/></body>
+    <site name="still" pos="1 2 3" euler=".3 .2 .1"/><camera name="eye"/>
+  </worldbody>
+  <sensor>
+    <jointpos name="swing_at" joint="swing"/><jointvel name="slide_rate" joint="slide"/>
+    <ballquat name="ball_at" joint="ball"/><ballangvel name="ball_rate" joint="ball"/>
+    <accelerometer name="nose_a" site="nose"/><gyro name="nose_w" site="nose"/><velocimeter name="nose_v" site="nose"/>
+    <framepos name="still_at" objtype="site" objname="still"/>
+    <accelerometer name="low_a" site="low"/><gyro name="low_gyro" site="low" cutoff="100"/>
+    <velocimeter name="low_v" site="low"/>
+    <framepos name="low_at" objtype="site" objname="low"/><framequat name="low_turn" objtype="site" objname="low"/>
+    <framepos name="body_at" objtype="body" objname="lower"/><gyro name="up_gyro" site="up"/>
+    <framepos name="xbody_at" objtype="xbody" objname="lower"/><framepos name="geom_at" objtype="geom" objname="shaft"/>
+    <framelinvel name="geom_v" objtype="geom" objname="shaft"/><frameangvel name="up_w" objtype="body" objname="upper"/>
+    <force name="low_force" site="low"/><torque name="low_torque" site="low"/>
+    <force name="up_force" site="up"/><torque name="up_torque" site="up"/>
+    <framexaxis name="low_axis" objtype="site" objname="low"/><jointactuatorfrc name="swing_force" joint="swing"/>
+    <framepos name="low_from_up" objtype="site" objname="low" reftype="site" refname="up"/>
+    <clock name="clock"/><rangefinder name="ray" site="low"/>
+    <framepos name="on_camera" objtype="camera" objname="eye"/>
+  </sensor>""",
+    )
+    .replace('<joint name="twist"', '<site name="low" pos="0.1 0.05 0.02" euler="0.5 -0.3 0.2"/><joint name="twist"')
+    .replace('<joint name="ball"', '<site name="up" pos="0.05 0 0.1" euler="0.1 0.3 0"/><joint name="ball"')
+    .replace('type="cylinder" size', 'name="shaft" type="cylinder" size')
+    .replace("<option", '<option solver="Newton"')
+)

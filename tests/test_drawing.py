@@ -9,8 +9,8 @@ from contactlab.contact import Box, Capsule, ConvexPoints, Cylinder, HalfSpace, 
 from contactlab.drawing import Arrows, ForceScale, Stage, shown_steps, solid_of, state_at
 from contactlab.drawing.palette import BODIES, FIXED, MODE_COLORS
 from contactlab.drawing.patch import clip, fan, grid_lines, patch
-from contactlab.drawing.stage import center_of_mass, poses_at
-from contactlab.multibody import ModelBuilder
+from contactlab.drawing.stage import center_of_mass
+from contactlab.multibody import ModelBuilder, body_poses
 from contactlab.multibody.joints import Fixed, Revolute
 from contactlab.simulation import OPEN, SLIDE, STICK, ContactTable, WorldBuilder
 from contactlab.spatial import RigidInertia, Transform
@@ -69,7 +69,7 @@ def test_a_stage_has_every_shape_of_every_body():
         builder.add_shape("hand", Sphere(0.05), rough, placement=Transform(p=(x, 0.0, 0.0)))
     builder.add_half_space("floor", HalfSpace(), rough)
     world = builder.build()
-    stage = Stage.of(world, *poses_at(world, world.initial_q))
+    stage = Stage.of(world, *body_poses(world.model, world.initial_q[None]))
     shapes = [part for part in stage.parts if part.shape]
     assert [part.body for part in shapes] == [0, 2, 2]
     assert [part.color for part in shapes] == [FIXED, BODIES[2], BODIES[2]]
@@ -79,7 +79,7 @@ def test_a_stage_has_every_shape_of_every_body():
     np.testing.assert_allclose(box.vertices.max(axis=0), (0.1, 0.2, 0.3), rtol=1e-9)
     assert len(stage.grounds) == 1
     assert np.abs(stage.grounds[0].polygon[:, 2]).max() < 1e-12
-    center = center_of_mass(world, *(pose[0] for pose in poses_at(world, world.initial_q)))
+    center = center_of_mass(world, *(pose[0] for pose in body_poses(world.model, world.initial_q[None])))
     np.testing.assert_allclose(center, (0.0, 0.0, 0.75), atol=1e-12)
 
 
@@ -89,7 +89,7 @@ def test_a_half_space_on_a_fixed_body_is_ground():
     builder.add_fixed_body("table", HalfSpace(), rough, placement=Transform(p=(0.0, 0.0, 0.7)))
     builder.add_free_body("ball", RigidInertia.solid_sphere(1.0, 0.1), Sphere(0.1), rough, (0, 0, 1, 1, 0, 0, 0))
     world = builder.build()
-    stage = Stage.of(world, *poses_at(world, world.initial_q))
+    stage = Stage.of(world, *body_poses(world.model, world.initial_q[None]))
     assert [round(float(z), 12) for ground in stage.grounds for z in ground.polygon[:, 2]] == [0.7] * 4
     np.testing.assert_allclose(stage.low, (-0.17, -0.17, 0.83), atol=0.08)
 

@@ -2,140 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
-import inspect
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from guides import CODE, DOCS, Reader, tables
 
-import contactlab
-from contactlab import constraints, multibody, spatial
+from contactlab import multibody
 from contactlab.multibody import joints
 
-GUIDE = Path(__file__).resolve().parents[1] / "docs" / "from_rbdl.md"
-CODE = re.compile(r"`([^`]+)`")
-#: What an expression of the guide is a value of, where no signature tells.
-KNOWN = {
-    "model": multibody.UrdfModel,
-    "builder": multibody.ModelBuilder,
-    "inertia": multibody.RigidInertia,
-    "result": multibody.IKResult,
-    "model.bodies[i]": multibody.BodySpec,
-    "model.bodies[i].joint": joints.Joint,
-    **dict.fromkeys(("T", "T1", "T2"), multibody.Transform),
-}
-#: Letters that stand for arrays and numbers.
-OPERANDS = {*"EHMWbcfimnrtwx", "q1", "q2", "T_stab", "first", "second", "key"}
-
-
-def namespace(heading: str) -> dict[str, Any]:
-    """The public names a section may use without saying where they are."""
-    names: dict[str, Any] = {"contactlab": contactlab, "len": len, "ValueError": ValueError}
-    modules = [spatial, multibody, joints]
-    if heading.startswith(("Constraints", "What")):
-        modules.append(constraints)
-    for module in modules:
-        names |= {name: getattr(module, name) for name in module.__all__}
-    return names
-
-
-def tables() -> list[tuple[str, str, str]]:
-    """Heading, head of the last column and text of the last column, for every table."""
-    found, heading, head = [], "", ""
-    for line in GUIDE.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("|") else []
-        if line.startswith("## "):
-            heading = line[3:]
-        if not cells:
-            head = ""
-        elif not head:
-            head = cells[-1].strip(" |")
-            found.append((heading, head, ""))
-        elif not line.startswith("| ---"):
-            found[-1] = (heading, head, f"{found[-1][2]}\n{cells[-1].strip(' |')}")
-    return [table for table in found if table[1] in ("contactlab", "here")]
-
-
-class Reader:
-    """Finds what the code of one section names."""
-
-    def __init__(self, heading: str) -> None:
-        self.names = namespace(heading)
-        self.known = dict(KNOWN)
-        if "ConstraintSet" in self.names:
-            self.known |= {"cs": self.names["ConstraintSet"], "cs.group(key)": self.names["ConstraintGroup"]}
-        self.arguments = {
-            argument
-            for thing in self.names.values()
-            if inspect.isclass(thing) or inspect.isfunction(thing)
-            for function in (thing, *(getattr(thing, name) for name in vars(thing) if inspect.isclass(thing)))
-            if callable(function)
-            for argument in self.parameters(function)
-        }
-
-    @staticmethod
-    def parameters(function: Any) -> list[str]:
-        """Names of arguments; none for what has no signature."""
-        try:
-            return list(inspect.signature(function).parameters)
-        except (ValueError, TypeError):
-            return []
-
-    def check(self, code: str) -> None:
-        """Raise unless every name in a piece of code is there and every call is possible."""
-        keyword = re.fullmatch(r"(\w+)=(\w*)", code)
-        if keyword:
-            assert keyword[1] in self.arguments, f"nothing takes {code}"
-            return
-        for node in ast.walk(ast.parse(code, mode="eval")):
-            if isinstance(node, ast.Name | ast.Attribute | ast.Call):
-                self.meaning(node, code)
-
-    def meaning(self, node: ast.expr, code: str) -> Any:
-        """What a node stands for; None for a value of unknown type."""
-        text = ast.unparse(node)
-        if text in self.known:
-            return self.known[text]
-        if isinstance(node, ast.Name):
-            assert text in self.names or text in self.arguments or text in OPERANDS, f"{text} of {code} is nowhere"
-            return self.names.get(text)
-        if isinstance(node, ast.Attribute):
-            return self.member(self.meaning(node.value, code), node.attr, code)
-        if isinstance(node, ast.Call):
-            return self.called(self.meaning(node.func, code), node, code)
-        return None
-
-    def member(self, owner: Any, name: str, code: str) -> Any:
-        """An attribute of a module or class, or of the values of a class."""
-        if owner is None:
-            return None
-        fields = {field for base in getattr(owner, "__mro__", ()) for field in inspect.get_annotations(base)}
-        assert hasattr(owner, name) or name in fields, f"{name} of {code} is nowhere"
-        return getattr(owner, name, None)
-
-    def called(self, function: Any, node: ast.Call, code: str) -> Any:
-        """The class of a call's value, its arguments being those the function takes."""
-        if function is None or function is len:
-            return None
-        signature = inspect.signature(function)
-        if "." in getattr(function, "__qualname__", "") and inspect.isfunction(function):
-            on_value = ast.unparse(node.func).split(".")[0] not in self.names
-            positional = [None, *node.args] if on_value else node.args
-        else:
-            positional = node.args
-        signature.bind(*positional, **{keyword.arg or "": None for keyword in node.keywords})
-        if inspect.isclass(function):
-            return function
-        returned = getattr(inspect.unwrap(function), "__annotations__", {}).get("return")
-        return getattr(inspect.getmodule(function), str(returned), None)
-
-
-TABLES = tables()
+GUIDE = DOCS / "from_rbdl.md"
+TABLES = tables(GUIDE)
 
 
 @pytest.mark.parametrize(("heading", "head", "text"), TABLES, ids=lambda value: value if len(value) < 60 else "")
@@ -177,13 +57,61 @@ def test_the_guide_is_read_as_meant() -> None:
             reader.check(code)
 
 
+def check_helpers(of: dict[str, Any]) -> None:
+    """Against what RBDL's manual says of them: matrices written out, rates by differences."""
+
+    def about(axis: int, angle: float) -> np.ndarray:
+        s, c = np.sin(angle), np.cos(angle)
+        E = np.eye(3)
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        E[i, i], E[i, j], E[j, i], E[j, j] = c, s, -s, c
+        return E
+
+    def spatial(E: np.ndarray) -> np.ndarray:
+        return np.block([[E, np.zeros((3, 3))], [np.zeros((3, 3)), E]])
+
+    def cross(v: np.ndarray) -> np.ndarray:
+        return np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+
+    def E(angles: np.ndarray) -> np.ndarray:
+        return about(0, angles[2]) @ about(1, angles[1]) @ about(2, angles[0])
+
+    def w(angles: np.ndarray, rates: np.ndarray) -> np.ndarray:
+        dt = 1e-5
+        W = E(angles) @ (E(angles + dt * rates) - E(angles - dt * rates)).T / (2 * dt)
+        return np.array([W[2, 1], W[0, 2], W[1, 0]])
+
+    zyx, rates, dt = of["zyx"], of["rates"], 1e-4
+    assert of["rotx"] == pytest.approx(about(0, zyx[2]))
+    slope = (about(0, zyx[2] + dt * rates[2]) - about(0, zyx[2] - dt * rates[2])) / (2 * dt)
+    assert of["rotxdot"] == pytest.approx(slope, abs=1e-6)
+    shift = np.eye(6)
+    shift[3:, :3] = -cross(of["d"])
+    turns = spatial(about(2, zyx[0])) @ spatial(about(1, zyx[1])) @ spatial(about(0, zyx[2]))
+    assert of["XtransRotZYXEuler"] == pytest.approx(turns @ shift)
+    C = cross(of["com"])
+    assert of["parallel_axis"] == pytest.approx(of["I_c"] + of["mass"] * C @ C.T)
+    assert of["SpatialRigidBodyInertia"].inertia == pytest.approx(of["I_c"], abs=1e-12)
+    assert of["R"] == pytest.approx(E(zyx).T)
+    vector = of["CalcAngularVelocityfromMatrix"]
+    angle = np.linalg.norm(vector)
+    K = cross(vector / angle)
+    assert of["R"] == pytest.approx(np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K)
+    assert of["angular_velocity_from_angle_rates"] == pytest.approx(w(zyx, rates), abs=1e-8)
+    assert of["global_angular_velocity_from_rates"] == pytest.approx(E(zyx).T @ w(zyx, rates), abs=1e-8)
+    later, before = (rates + side * dt * of["accelerations"] for side in (1, -1))
+    change = (w(zyx + dt * rates, later) - w(zyx - dt * rates, before)) / (2 * dt)
+    assert of["angular_acceleration_from_angle_rates"] == pytest.approx(change, abs=1e-6)
+
+
 def test_the_ports_run() -> None:
     """The code of the guide runs in order, its own assertion included, and the converter puts w before x, y, z."""
     values: dict[str, Any] = {}
     blocks = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     for block in blocks:
         exec(compile(block, str(GUIDE), "exec"), values)
+    check_helpers(values)
     ball = multibody.RigidInertia.solid_sphere(1.0, 0.1)
     builder = multibody.ModelBuilder()
     for name, joint in (("free", joints.FloatingBase()), ("knee", joints.Revolute()), ("hip", joints.Spherical())):

@@ -9,8 +9,7 @@ import numpy as np
 
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.readout import Readout
-from contactlab.drawing.stage import poses_at
-from contactlab.multibody import Kinematics, kinematics, kinetic_energy, potential_energy
+from contactlab.multibody import Kinematics, body_poses, kinematics, kinetic_energy, potential_energy
 from contactlab.simulation import OPEN, SLIDE, STICK, EventKind, EventRecording, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
 
@@ -87,8 +86,7 @@ class _EventFilm:
         self._q, self._v = recording.sample(self.time)
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
-        each = [poses_at(self.world, q) for q in self._q]
-        return np.concatenate([R for R, _ in each]), np.concatenate([p for _, p in each])
+        return body_poses(self.world.model, self._q)
 
     @cached_property
     def _forces(self) -> FloatArray:

@@ -10,11 +10,9 @@ from contactlab.contact import BodyShape, Box, HalfSpace, Shape
 from contactlab.contact.shapes import Solid, balls
 from contactlab.drawing.palette import BODIES, FIXED, Color
 from contactlab.drawing.patch import fan, grid_lines, patch
-from contactlab.multibody import workspace
 from contactlab.multibody.model import WORLD
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping import arrays_of
 
 MOST_OF_TIME = (15.0, 85.0)  # percentiles
 
@@ -118,16 +116,6 @@ def solid_of(shape: object) -> Solid:
     if isinstance(shape, BodyShape):
         return balls(*shape.support_points())
     raise TypeError(f"{type(shape).__name__} is no shape")
-
-
-def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Rotations (1, nb, 3, 3) and origins (1, nb, 3) [m] of the bodies at q (nq,)."""
-    from contactlab.stepping.kernels.poses import state_poses
-
-    flat = np.zeros((1, world.model.nb, 12))
-    # A copy: to the compiler a read-only array is of another type.
-    state_poses(arrays_of(world).packed, workspace(world.model), np.array(q)[None], flat)
-    return flat[:, :, :9].reshape(1, -1, 3, 3), flat[:, :, 9:].copy()
 
 
 def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:

@@ -16,7 +16,7 @@ from contactlab.multibody.entries import kernels
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.instants import Instants, operand, optional, velocity
 from contactlab.multibody.kernels.codes import NOT_FINITE
-from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, point_size, rnea_size
+from contactlab.multibody.kernels.sizes import aba_size, crba_size, factor_size, head_size, point_size, rnea_size
 from contactlab.multibody.kinematics import Instant
 from contactlab.multibody.model import Model
 from contactlab.multibody.structure import world_mass
@@ -153,9 +153,18 @@ def point_jacobian_batch(
     return _columns(model, q, body, point, 0 if angular else 3, threads)[2]
 
 
-def body_poses(model: Model, q: Instant, body: str, *, threads: int | None = None) -> tuple[FloatArray, FloatArray]:
-    """Rotation matrices (..., 3, 3), body axes to world axes, and origins (..., 3) [m] of a body at many instants."""
-    return _columns(model, q, body, np.zeros(3), 3, threads)[:2]
+def body_poses(
+    model: Model, q: Instant, body: str | None = None, *, threads: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Rotation matrices (..., 3, 3), body axes to world axes, and origins (..., 3) [m] of a body at many instants.
+
+    Without ``body`` of all bodies, (..., nb, 3, 3) and (..., nb, 3).
+    """
+    many = Instants.of(model, operand("q", q, model.nq))
+    bodies = np.arange(model.nb) if body is None else np.array([model.index_or_world(body)])
+    flat = _filled(many, kernels().batch.poses_of, head_size, threads, bodies.size, 12, last=(bodies,))
+    R, p = flat[..., :9].reshape(*flat.shape[:-1], 3, 3), flat[..., 9:].copy()
+    return (R, p) if body is None else (R[..., 0, :, :], p[..., 0, :])
 
 
 def point_in_body_batch(

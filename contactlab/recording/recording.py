@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.multibody import workspace
+from contactlab.multibody import body_poses
 from contactlab.recording.island import forces_of, formed, solution_of, trees_of
 from contactlab.recording.record import Record
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import IntArray
-from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
+from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
@@ -176,14 +176,25 @@ class Recording(Record):
 
     def poses(self) -> tuple[FloatArray, FloatArray]:
         """Return rotations (n_steps + 1, nb, 3, 3), body axes to world axes, and origins (n_steps + 1, nb, 3) [m]."""
-        from contactlab.stepping.kernels.poses import state_poses
-
-        flat = np.zeros((self.n_steps + 1, self.world.model.nb, 12))
-        # A copy: to the compiler the read-only arrays of a record are of another type.
-        state_poses(arrays_of(self.world).packed, workspace(self.world.model), self.q.copy(), flat)
+        R, p = body_poses(self.world.model, self.q)
         for row, (body, _) in enumerate(self.world.motions):
-            flat[:, body] = self.rows["motion_pose"][:, row]
-        return flat[:, :, :9].reshape(*flat.shape[:2], 3, 3), flat[:, :, 9:].copy()
+            told = self.rows["motion_pose"][:, row]
+            R[:, body], p[:, body] = told[:, :9].reshape(-1, 3, 3), told[:, 9:]
+        return R, p
+
+    def read(self, sensor: Sensor) -> FloatArray:
+        """Return the readings (n_steps, d) of a sensor (`contactlab.simulation.sensors`): of each step when it ended.
+
+        Raises
+        ------
+        SimulationConfigError
+            Nothing that could be read: a name that there is not, contacts of what sleeps.
+        """
+        poses = self.rows["motion_pose"]
+        asleep = None if self.stepper.sleep is None else self.asleep
+        start, told = (self.q[:-1], self.v[:-1]), (poses[:-1], poses[1:])
+        view = StepView(self.world, self.q[1:], self.v[1:], start, self.h, lambda: self.contacts, told, asleep)
+        return view.read(sensor)
 
     def __repr__(self) -> str:
         return (

@@ -42,11 +42,13 @@ from contactlab.world import (
     Motion,
     Oscillation,
     PrescribedMotion,
+    RayHits,
     SimulationConfigError,
     StepperState,
     Surface,
     World,
     WorldBuilder,
+    sensors,
 )
 
 __all__ = [
@@ -78,6 +80,7 @@ __all__ = [
     "Notice",
     "PositionDrive",
     "PrescribedMotion",
+    "RayHits",
     "RecordError",
     "RecordWriteError",
     "Recording",
@@ -98,6 +101,7 @@ __all__ = [
     "World",
     "WorldBuilder",
     "rollout",
+    "sensors",
     "simulate",
     "simulate_batch",
     "verify",

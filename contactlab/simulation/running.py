@@ -15,9 +15,12 @@ from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
-from contactlab.stepping.record_schema import Rows, chunk_rows
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kinematic import motion_poses
+from contactlab.stepping.record_schema import Rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
+from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
@@ -43,12 +46,15 @@ class Simulation:
     Examples
     --------
     >>> import contactlab.simulation as cs
-    >>> from contactlab.contact import Box, HalfSpace
-    >>> builder = cs.WorldBuilder()
-    >>> _ = builder.add_body("box", mass=1.0, shape=Box((0.1, 0.1, 0.1)), pose=(0.0, 0.0, 0.1))  # doctest: +SKIP
-    >>> run = cs.Simulation(builder.build(), cs.TimeStepping(h=1e-3))  # doctest: +SKIP
-    >>> run.step(n=100)  # doctest: +SKIP
-    >>> run.q, run.v, run.contacts  # doctest: +SKIP
+    >>> from contactlab.contact import Box, HalfSpace, Material
+    >>> from contactlab.spatial import RigidInertia
+    >>> builder, half = cs.WorldBuilder(), (0.1, 0.1, 0.1)
+    >>> _ = builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    >>> inertia = RigidInertia.solid_box(1.0, half)
+    >>> _ = builder.add_free_body("box", inertia, Box(half), Material(0.5), q=(0, 0, 0.1, 1, 0, 0, 0))
+    >>> run = cs.Simulation(builder.build(), cs.TimeStepping(h=1e-3))
+    >>> run.step(n=100)
+    >>> run.q, run.v, run.contacts, run.read(cs.sensors.Accelerometer("box"))  # doctest: +SKIP
     """
 
     def __init__(self, world: World, stepper: TimeStepping, state: StepperState | None = None) -> None:
@@ -61,6 +67,9 @@ class Simulation:
         begin = world.initial_state() if state is None else state
         self._driver = Driver(world, stepper, begin, tau=self._none)
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
+        # State before the last step.
+        self._before = np.empty(world.nq), np.empty(world.nv)
+        self._contacts: ContactTable | None = None  # once somebody has asked for them
         for values in (self._q, self._v):
             values.flags.writeable = False
 
@@ -120,8 +129,10 @@ class Simulation:
         """
         driver = self._driver
         driver.apply(self._none if tau is None else self._force(tau), targets)
+        q, v = self._before
         for _ in range(n if type(n) is int and n >= 0 else whole_number("n", n, 0)):
             driver.empty()
+            q[:], v[:], self._contacts = self._q, self._v, None
             driver.advance(1)
             if driver.failed:
                 self._fail()
@@ -151,20 +162,54 @@ class Simulation:
     def reset(self, state: StepperState | None = None) -> None:
         """Go to a state, by default the world's initial one."""
         self._driver.restart(self.world.initial_state() if state is None else state)
+        self._contacts = None
 
-    def _rows(self) -> Rows:
-        return chunk_rows(self._driver.chunk, self._driver.control)
+    def _rows(self, table: str) -> Rows:
+        return table_rows(self._driver.chunk, self._driver.control, table)
 
     @property
     def contacts(self) -> ContactTable:
         """The contacts of the last step, with their impulses; empty before the first."""
-        rows = self._rows()
-        return ContactTable.from_rows(rows, ContactScope.of(self.world, rows["h"], max(self._driver.step - 1, 0)))
+        if self._contacts is None:
+            h = np.array(self._driver.chunk.h[: int(self._driver.control.chunk_steps)])
+            scope = ContactScope.of(self.world, h, max(self._driver.step - 1, 0))
+            rows = self._rows("contact")
+            for column in rows.values():
+                column.flags.writeable = False
+            self._contacts = ContactTable.from_rows(rows, scope)
+        return self._contacts
+
+    def read(self, sensor: Sensor) -> FloatArray:
+        """Return the reading (d,) of a sensor (`contactlab.simulation.sensors`): of the present state or the last step.
+
+        Raises
+        ------
+        SimulationConfigError
+            Nothing that could be read: a name that there is not, no step made, contacts of what sleeps.
+        """
+        driver, world = self._driver, self.world
+        work, asleep = driver.work, None
+        told = (work.motion_pose, work.motion_next) if driver.step else (motion_poses(world, self.time),) * 2
+        if self.stepper.sleep is not None:
+            trees = world.body_trees
+            asleep = (trees >= 0) & (work.asleep[trees] == layout.ASLEEP)
+        view = StepView(
+            world,
+            # Copies, since readings may be parts of them.
+            self._q.copy(),
+            self._v.copy(),
+            self._before if driver.step else None,
+            float(driver.chunk.h[0]),
+            lambda: self.contacts,
+            told,
+            asleep,
+        )
+        return view.read(sensor)
 
     @property
     def joint_rows(self) -> JointTable:
         """The rows of joints of the last step, with their forces."""
-        return JointTable.from_rows(self._rows())
+        return JointTable.from_rows(self._rows("joint"))
 
     @property
     def certificate(self) -> CertificateTable:
@@ -174,4 +219,4 @@ class Simulation:
             detail = "a Simulation keeps no step to select its forces anew: ask TimeStepping.step(world, state)"
             raise SimulationConfigError("certificate", detail)
 
-        return CertificateTable.from_rows(self._rows(), distance)
+        return CertificateTable.from_rows(self._rows("island"), distance)

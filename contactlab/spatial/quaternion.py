@@ -87,18 +87,21 @@ def to_matrix(q: ArrayLike) -> FloatArray:
 
 
 def from_matrix(R: ArrayLike) -> FloatArray:
-    """Unit quaternion (4,) with w >= 0 of one rotation matrix (3, 3)."""
+    """Unit quaternions (..., 4) with w >= 0 of rotation matrices (..., 3, 3)."""
     m = np.asarray(R, dtype=np.float64)
-    if m.shape != (3, 3):
-        raise SpatialError("R", f"must have shape (3, 3), got {m.shape}")
+    if m.shape[-2:] != (3, 3):
+        raise SpatialError("R", f"must have shape (..., 3, 3), got {m.shape}")
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(m, (-2, -1), (0, 1))
     # 4 q q^T, whose longest column is q up to its length: no branch loses digits near a half turn.
     outer = np.array(
         [
-            [1 + m[0, 0] + m[1, 1] + m[2, 2], m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]],
-            [m[2, 1] - m[1, 2], 1 + m[0, 0] - m[1, 1] - m[2, 2], m[0, 1] + m[1, 0], m[0, 2] + m[2, 0]],
-            [m[0, 2] - m[2, 0], m[0, 1] + m[1, 0], 1 - m[0, 0] + m[1, 1] - m[2, 2], m[1, 2] + m[2, 1]],
-            [m[1, 0] - m[0, 1], m[0, 2] + m[2, 0], m[1, 2] + m[2, 1], 1 - m[0, 0] - m[1, 1] + m[2, 2]],
+            [1 + xx + yy + zz, zy - yz, xz - zx, yx - xy],
+            [zy - yz, 1 + xx - yy - zz, xy + yx, xz + zx],
+            [xz - zx, xy + yx, 1 - xx + yy - zz, yz + zy],
+            [yx - xy, xz + zx, yz + zy, 1 - xx - yy + zz],
         ]
     )
-    q = normalize(outer[:, int(np.argmax(np.diag(outer)))])
-    return -q if q[0] < 0.0 else q
+    longest = np.argmax(np.diagonal(outer), axis=-1)
+    column = np.take_along_axis(np.moveaxis(outer, (0, 1), (-1, -2)), longest[..., None, None], axis=-1)[..., 0]
+    q = normalize(column)
+    return np.where(q[..., :1] < 0.0, -q, q)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import ContactError, Placed, Shape, Sphere, combine
-from contactlab.spatial import Transform
+from contactlab.contact import combine
 from contactlab.stepping.kernels.collision import MAX_SHAPES, Collision
 from contactlab.stepping.kernels.layout import Control
 from contactlab.stepping.packing import material_pairs
@@ -27,24 +26,16 @@ CONTACTS_OF_A_PAIR = 64
 
 def pack_collision(world: World) -> Collision | None:
     """Lay the shapes out, without room for pairs and contacts; None where no pair of them may touch."""
-    from contactlab.contact.detection import pack_shapes
-
     touching = touching_shapes(world)
     if touching is None:
         return None
-    surfaces, n_surfaces, n_half_spaces = world.surfaces, len(world.surfaces), len(world.half_spaces)
+    n_surfaces, n_half_spaces = len(world.surfaces), len(world.half_spaces)
     n = n_surfaces + n_half_spaces
     if n > MAX_SHAPES:
         raise SimulationConfigError("shapes", f"at most {MAX_SHAPES} fit a contact id, got {n}")
-    # One of the user's own has its place in the numbers, and no pair.
-    placed = [Placed(s.shape if isinstance(s.shape, Shape) else Sphere(1.0), s.placement) for s in surfaces]
-    try:
-        packed = pack_shapes([*placed, *(Placed(half_space, Transform()) for half_space in world.half_spaces)])
-    except ContactError as error:
-        raise SimulationConfigError(error.field, error.detail) from error
     material, pairs = material_pairs(world, combine)
     return Collision(
-        *packed,
+        *world.packed_shapes,
         body=touching.body,
         link=touching.link,
         half_space=np.array([*[-1] * n_surfaces, *range(n_half_spaces)], dtype=np.int64),

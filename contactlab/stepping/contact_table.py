@@ -147,8 +147,10 @@ class ContactTable:
         """Return the table of some rows."""
         return ContactTable(**{name: getattr(self, name)[selection] for name in _columns()}, scope=self.scope)
 
-    def between(self, a: str, b: str) -> ContactPair:
+    def between(self, a: str, b: str | None = None) -> ContactPair:
         """Return the contacts between two bodies, or a body and a half-space; "world": whatever is the world's own.
+
+        Without ``b`` those of the body ``a`` with whatever it touches.
 
         Raises
         ------
@@ -157,11 +159,14 @@ class ContactTable:
         """
         bodies, grounds = self.scope.bodies, self.scope.half_spaces
         for field, name in (("a", a), ("b", b)):
-            if name not in (*bodies, *grounds, "world"):
+            if name is not None and name not in (*bodies, *grounds, "world"):
                 raise SimulationConfigError(field, f"no body or half-space is called {name!r}")
         if a not in bodies and b not in bodies:
-            raise SimulationConfigError("b", f"neither {a!r} nor {b!r} is a body")
-        if a in bodies and b in bodies:
+            detail = f"{a!r} is no body" if b is None else f"neither {a!r} nor {b!r} is a body"
+            raise SimulationConfigError("a" if b is None else "b", detail)
+        if b is None:
+            own = (self.body_a == bodies.index(a)) | (self.body_b == bodies.index(a))
+        elif a in bodies and b in bodies:
             i, j = bodies.index(a), bodies.index(b)
             own = ((self.body_a == i) & (self.body_b == j)) | ((self.body_a == j) & (self.body_b == i))
         else:
@@ -187,13 +192,14 @@ class ContactPair:
     Attributes
     ----------
     a, b
-        Names of two bodies, or of a body and a half-space, or "world" for all that is the world's own.
+        Names of two bodies, or of a body and a half-space, or "world" for all that is the world's own; b is None for
+        whatever touches the body a.
     table
         Their rows.
     """
 
     a: str
-    b: str
+    b: str | None
     table: ContactTable
 
     def __len__(self) -> int:
@@ -216,12 +222,12 @@ class ContactPair:
         at
             (3,), or one point per step (n, 3), world axes [m].
         on
-            The body they act on: a or b, where not given b.
+            The body they act on: a or b; where not given b, without one a.
         """
         n = self._h.size
         point = np.asarray(at, dtype=np.float64)
         points = finite_array(at, "at", (3,) if point.ndim == 1 else (n, 3), SimulationConfigError)
-        impulse, moment = self._acting_on(self.b if on is None else on)
+        impulse, moment = self._acting_on((self.b or self.a) if on is None else on)
         arm = self.table.point - np.broadcast_to(points, (n, 3))[self._steps]
         wrench = self._sum(np.concatenate((np.cross(arm, impulse) + moment, impulse), axis=1))
         return np.asarray(wrench / self._h[:, None])
@@ -240,7 +246,7 @@ class ContactPair:
             raise SimulationConfigError("body", f"must be {self.a!r} or {self.b!r}, got {body!r}")
         names = self.table.scope.bodies
         # A half-space or the world: what does not act on the other.
-        sign, name = (1.0, body) if body in names else (-1.0, self.a if body == self.b else self.b)
+        sign, name = (1.0, body) if body in names else (-1.0, next(one for one in (self.a, self.b) if one in names))
         number = names.index(name)
         return sign * self.table.impulse_on(number), sign * self.table.moment_on(number)
 

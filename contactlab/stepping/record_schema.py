@@ -160,15 +160,20 @@ def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *,
 def chunk_rows(chunk: Chunk, control: Control) -> dict[str, NDArray[Any]]:
     """Copy the used rows of a chunk into named arrays."""
     used = dict.fromkeys(("states", "steps", "taus"), int(control.chunk_steps))
-    used |= {"contacts": int(control.chunk_contacts), "islands": int(control.chunk_islands)}
-    used["joints"] = int(control.chunk_joints)
+    used["contacts"] = int(control.chunk_contacts)
     rows: dict[str, NDArray[Any]] = {}
     for name, array in chunk._asdict().items():
         if name in _TABLES:
-            rows |= {f"{name}_{column}": array[column][: used[f"{name}s"]] for column in _TABLES[name]}
+            rows |= table_rows(chunk, control, name)
         else:
-            rows[name] = array[: used[FIELDS[name].axis]]
-    return {name: np.array(array, order="C") for name, array in rows.items()}
+            rows[name] = np.array(array[: used[FIELDS[name].axis]], order="C")
+    return rows
+
+
+def table_rows(chunk: Chunk, control: Control, table: str) -> dict[str, NDArray[Any]]:
+    """Copy the used rows of one table of a chunk ("contact", "joint", "island") into named arrays."""
+    rows, used = getattr(chunk, table), int(getattr(control, f"chunk_{table}s"))
+    return {f"{table}_{column}": np.array(rows[column][:used], order="C") for column in _TABLES[table]}
 
 
 def start_rows(world: World, state: StepperState, lengths: Mapping[str, int]) -> dict[str, NDArray[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.stage import poses_at
+from contactlab.multibody import body_poses
 from contactlab.simulation import StepResult, World
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import SceneView
@@ -23,8 +23,8 @@ class Live:
 
     def __init__(self, world: World, port: int, pace: float | None, fps: float) -> None:
         self._world, self._pace, self._tick = world, pace, 1.0 / fps
-        rotations, origins = poses_at(world, world.initial_q)
-        stage = Stage.of(world, rotations, origins)
+        rotations, origins = body_poses(world.model, world.initial_q)
+        stage = Stage.of(world, rotations[None], origins[None])
         self._scale = ForceScale.of_world(world, stage.size)
         self._server = open_server(port)
         aim_camera(self._server.initial_camera, stage)
@@ -47,12 +47,12 @@ class Live:
         if now - self._drawn < self._tick:
             return
         self._drawn = now
-        rotations, origins = poses_at(self._world, state.q)
+        rotations, origins = body_poses(self._world.model, state.q)
         readout = Readout.of_step(state.time, result.kinetic + result.potential, result.contacts, result.certificate)
         with self._server.atomic():
             arrows = Arrows.of_step(result.contacts, state.h, self._scale)
-            self._view.show(rotations[0], origins[0], arrows, str(readout))
-        self._controls.follow(origins[0])
+            self._view.show(rotations, origins, arrows, str(readout))
+        self._controls.follow(origins)
         self._controls.tell(readout)
 
     def close(self) -> None:

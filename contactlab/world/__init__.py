@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contactlab.world import sensors
 from contactlab.world.builder import AnyShape, WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_rows import JointRow, RowKind
 from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
+from contactlab.world.rays import RayHits
 from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
 from contactlab.world.world import World
@@ -20,10 +22,12 @@ __all__ = [
     "Motion",
     "Oscillation",
     "PrescribedMotion",
+    "RayHits",
     "RowKind",
     "SimulationConfigError",
     "StepperState",
     "Surface",
     "World",
     "WorldBuilder",
+    "sensors",
 ]

@@ -15,7 +15,7 @@ from contactlab.spatial.transform import Transform
 
 def bounds(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray:
     """Bounding boxes (n, 6) of shapes whose bodies stand at ``poses``: lowest x, y, z, then highest, world axes [m]."""
-    return _bounds(shapes, _world_poses(shapes, poses), 0.0)
+    return world_bounds(shapes, _world_poses(shapes, poses), 0.0)
 
 
 def candidate_pairs(
@@ -55,7 +55,7 @@ def candidate_pairs(
     if limit < 0.0:
         raise ContactError("margin", f"must not be negative, got {limit}")
     world = _world_poses(shapes, poses)
-    boxes = _bounds(shapes, world, 0.5 * limit)
+    boxes = world_bounds(shapes, world, 0.5 * limit)
     owner = np.arange(n) if body is None else _integers(body, "body", n)
     bits = [
         np.full(n, -1, dtype=np.int64) if given is None else _integers(given, name, n)
@@ -86,7 +86,8 @@ def _world_poses(shapes: PackedShapes, poses: Sequence[Transform]) -> FloatArray
     return world
 
 
-def _bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatArray:
+def world_bounds(shapes: PackedShapes, world: FloatArray, enlarged: float) -> FloatArray:
+    """Bounding boxes (n, 6) of shapes at poses (n, POSE) in the world, each side moved out [m]."""
     from contactlab.contact.detection.kernels.support import all_bounds
 
     boxes = np.empty((len(world), 6))

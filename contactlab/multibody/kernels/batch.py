@@ -14,12 +14,14 @@ from contactlab.multibody.kernels.centroidal import body_sums, centroidal_column
 from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.configurations import configuration_difference, integrate_configuration
 from contactlab.multibody.kernels.crba import crba
-from contactlab.multibody.kernels.layout import LINKS, NV
+from contactlab.multibody.kernels.fill_frames import fill_frames
+from contactlab.multibody.kernels.layout import LINKS, NV, tree
 from contactlab.multibody.kernels.minv import factor_inertia, solve_inertia
-from contactlab.multibody.kernels.points import point_columns, point_motion
+from contactlab.multibody.kernels.points import body_pose, point_columns, point_motion
 from contactlab.multibody.kernels.rnea import rnea
-from contactlab.multibody.kernels.sizes import NOTHING
+from contactlab.multibody.kernels.sizes import NOTHING, POSES
 from contactlab.multibody.kernels.views import part_at, rows_at
+from contactlab.multibody.kernels.workspace import frames
 from contactlab.spatial.arrays import FloatArray, IntArray
 from lcp.kernels import kernel
 
@@ -99,6 +101,20 @@ def point_jacobians(
     poses, J = out
     for b in range(start, stop):
         codes[b] = point_columns(I, F, at(q, b), at(custom, b), W, NOTHING, body, at(point, b), first, poses[b], J[b])
+
+
+@kernel
+def poses_of(
+    I: IntArray, F: FloatArray, operands: Any, start: int, stop: int, W: FloatArray, codes: IntArray, out: FloatArray
+) -> None:
+    """Rotation by rows and origin of some bodies, given by number: out (B, n, 12)."""
+    q, custom, bodies = operands
+    t = tree(I, F)
+    f = frames(W, t.parent.shape[0], t.dof_parent.shape[0])
+    for b in range(start, stop):
+        codes[b] = fill_frames(I, F, at(q, b), at(q, b), at(custom, b), NOTHING, POSES, W)
+        for i in range(bodies.shape[0]):
+            body_pose(t, f.R, f.p, bodies[i], out[b, i])
 
 
 @kernel

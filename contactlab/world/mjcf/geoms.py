@@ -71,20 +71,11 @@ def _shape(m: Any, g: int, place: Transform) -> Placed | None:
     """Return the shape of a geom in its body, None for a kind that is not taken."""
     import mujoco
 
-    kind, size = mujoco.mjtGeom(int(m.geom_type[g])), [float(x) for x in m.geom_size[g]]
-    kinds = mujoco.mjtGeom
-    shape: Shape
-    if kind == kinds.mjGEOM_SPHERE:
-        shape = Sphere(size[0])
-    elif kind == kinds.mjGEOM_CAPSULE:
-        shape = Capsule(size[0], size[1])
-    elif kind == kinds.mjGEOM_CYLINDER:
-        shape = Cylinder(size[0], size[1])
-    elif kind == kinds.mjGEOM_BOX:
-        shape = Box(size)
-    elif kind == kinds.mjGEOM_ELLIPSOID:
-        shape = ConvexPoints(directions(CORNERS) * size)
-    elif kind == kinds.mjGEOM_MESH:
+    kind, kinds = int(m.geom_type[g]), mujoco.mjtGeom
+    shape = primitive(kind, m.geom_size[g])
+    if shape is not None:
+        return Placed(shape, place)
+    if kind == kinds.mjGEOM_MESH:
         mesh = int(m.geom_dataid[g])
         first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
         start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
@@ -103,3 +94,19 @@ def _shape(m: Any, g: int, place: Transform) -> Placed | None:
     else:
         return None
     return Placed(shape, place)
+
+
+def primitive(kind: int, size: Any) -> Shape | None:
+    """Return the shape of a geom or site that its size (3,) describes, None for another."""
+    import mujoco
+
+    kinds, (a, b, c) = mujoco.mjtGeom, (float(x) for x in size)
+    if kind == kinds.mjGEOM_SPHERE:
+        return Sphere(a)
+    if kind == kinds.mjGEOM_CAPSULE:
+        return Capsule(a, b)
+    if kind == kinds.mjGEOM_CYLINDER:
+        return Cylinder(a, b)
+    if kind == kinds.mjGEOM_BOX:
+        return Box((a, b, c))
+    return ConvexPoints(directions(CORNERS) * (a, b, c)) if kind == kinds.mjGEOM_ELLIPSOID else None

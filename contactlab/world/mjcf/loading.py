@@ -23,6 +23,7 @@ from contactlab.world.mjcf.geoms import add_geoms
 from contactlab.world.mjcf.notes import omissions
 from contactlab.world.mjcf.references import check_references
 from contactlab.world.mjcf.robot import Keyframe, MjcfRobot
+from contactlab.world.mjcf.sensors import sensors_of
 from contactlab.world.mjcf.source import SCALAR, Source, name_in
 from contactlab.world.world import World
 
@@ -62,10 +63,10 @@ def load_mjcf(
     sphere, capsule, cylinder, box, ellipsoid and mesh as hulls, height field), sliding friction, contype, conaffinity,
     excluded and explicit pairs and keyframes; ranges, damping, dry friction and springs of hinges and slides;
     actuators of joints and fixed tendons, of which position and velocity servos of joints are drives under their names
-    and the others forces (`MjcfRobot`); connect and weld, of bodies or sites; one joint that follows another. Which
-    bodies may touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's, but for angles and shifts,
-    which count from the reference position. A geom of another kind that collides is an error; what else is not taken
-    is in the notes.
+    and the others forces (`MjcfRobot`); sensors (`MjcfRobot.sensors`); connect and weld, of bodies or sites; one joint
+    that follows another. Which bodies may touch is MuJoCo's choice. Stops and loops are rigid. q and v are MuJoCo's,
+    but for angles and shifts, which count from the reference position. A geom of another kind that collides is an
+    error; what else is not taken is in the notes.
 
     Raises
     ------
@@ -125,12 +126,14 @@ def add_compiled(
         for j in range(m.njnt)
         if m.jnt_actfrclimited[j] and m.jnt_type[j] in SCALAR
     }
+    sensors = sensors_of(source)
     return MjcfRobot(
         name=name,
         joints=MappingProxyType(dict(zip(source.joints, source.moved.values(), strict=True))),
         actuators=actuators,
         keyframes=MappingProxyType(frames),
-        notes=(*notes, *omissions(source, actuators)),
+        sensors=MappingProxyType(sensors),
+        notes=(*notes, *omissions(source, actuators, sensors)),
         timestep=float(m.opt.timestep),
         _force_ranges=MappingProxyType(ranges),
     )

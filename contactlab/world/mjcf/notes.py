@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import numpy as np
 from contactlab.world.mjcf.actions import is_taken_equality
 from contactlab.world.mjcf.robot import MjcfActuator
 from contactlab.world.mjcf.source import BALL, SCALAR, Source, name_in
+from contactlab.world.sensors import Sensor
 
 MOST_NAMES = 8
 
 
-def omissions(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
+def omissions(source: Source, actuators: tuple[MjcfActuator, ...], sensors: Mapping[str, Sensor]) -> list[str]:
     """Return one sentence for each kind of thing that is left out, with the names it concerns."""
     m, labels = source.m, source.joints
     of_dof = [labels[int(j)] for j in m.dof_jntid]
@@ -36,6 +38,10 @@ def omissions(source: Source, actuators: tuple[MjcfActuator, ...]) -> list[str]:
         values = np.asarray(getattr(m, field, ()))
         return np.flatnonzero(values.reshape(len(values), -1).any(axis=1)) if values.size else ()
 
+    if not source.off("sensor"):
+        read = np.array([source.prefix + name in sensors for name in every("sensor", range(m.nsensor))], dtype=np.bool_)
+        note("sensors", every("sensor", np.flatnonzero(~read)))
+        note("cutoffs of sensors", every("sensor", np.flatnonzero(read & (m.sensor_cutoff > 0.0))))
     bound = not source.off("constraint")
     note("range of ball joints", [labels[j] for j in range(m.njnt) if m.jnt_limited[j] and m.jnt_type[j] == BALL])
     turning = [j for j in range(m.njnt) if m.jnt_type[j] not in SCALAR]

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from contactlab.formulation.bridge import PositionDrive
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.mjcf.errors import MjcfError
+from contactlab.world.sensors import Sensor
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
@@ -122,6 +123,10 @@ class MjcfRobot:
         told otherwise; the others are forces, which act where ``tau`` says so.
     keyframes
         By name.
+    sensors
+        Those that are taken, by their names in the world, for `Simulation.read` and `Recording.read`: accelerometers,
+        gyros, velocimeters, touch, positions, orientations and velocities of frames, forces and torques of joints
+        where no loops are, positions and velocities of joints.
     notes
         What the file has and the world has not, one sentence each.
     timestep
@@ -132,6 +137,7 @@ class MjcfRobot:
     joints: Mapping[str, str]
     actuators: tuple[MjcfActuator, ...]
     keyframes: Mapping[str, Keyframe]
+    sensors: Mapping[str, Sensor]
     notes: tuple[str, ...]
     timestep: float
     _force_ranges: Mapping[tuple[str, int], tuple[float, float]] = field(default_factory=dict)

@@ -1,0 +1,86 @@
+"""Sensors of a compiled MuJoCo model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from contactlab.contact import Placed
+from contactlab.multibody.model import WORLD
+from contactlab.spatial import Transform
+from contactlab.world.mjcf.geoms import primitive
+from contactlab.world.mjcf.source import Source, name_in, placed
+from contactlab.world.sensors import (
+    Accelerometer,
+    AngularVelocity,
+    FrameOrientation,
+    FramePosition,
+    Gyroscope,
+    JointForce,
+    JointPosition,
+    JointTorque,
+    JointVelocity,
+    LinearVelocity,
+    Sensor,
+    Touch,
+    Velocimeter,
+)
+
+#: Of frames, by what mujoco calls them.
+ON_FRAMES: dict[str, Callable[[str, Transform], Sensor]] = {
+    "accelerometer": Accelerometer,
+    "velocimeter": Velocimeter,
+    "gyro": Gyroscope,
+    "force": JointForce,
+    "torque": JointTorque,
+    "framepos": FramePosition,
+    "framequat": FrameOrientation,
+    "framelinvel": LinearVelocity,
+    "frameangvel": AngularVelocity,
+}
+
+
+def sensors_of(source: Source) -> dict[str, Sensor]:
+    """Return those that are taken by their names in the world, in the file's order."""
+    m = source.m
+    made = {} if source.off("sensor") else {name_in(m, "sensor", s): _sensor(source, s) for s in range(m.nsensor)}
+    return {source.prefix + name: sensor for name, sensor in made.items() if sensor is not None}
+
+
+def _sensor(source: Source, s: int) -> Sensor | None:
+    import mujoco
+
+    m, number = source.m, int(source.m.sensor_objid[s])
+    kind = mujoco.mjtSensor(int(m.sensor_type[s])).name.removeprefix("mjSENS_").lower()
+    if kind in ("jointpos", "ballquat"):
+        offset = float(m.qpos0[m.jnt_qposadr[number]]) if kind == "jointpos" else 0.0
+        return JointPosition(source.handle(number), offset)
+    if kind in ("jointvel", "ballangvel"):
+        return JointVelocity(source.handle(number))
+    frame = _frame(source, int(m.sensor_objtype[s]), number)
+    if frame is None or m.sensor_refid[s] >= 0:
+        return None
+    body, pose = frame
+    if body == WORLD and kind in ("touch", "force", "torque"):
+        return None
+    if kind == "touch":
+        zone = primitive(int(m.site_type[number]), m.site_size[number])
+        return None if zone is None else Touch(body, Placed(zone, pose))
+    return ON_FRAMES[kind](body, pose) if kind in ON_FRAMES else None
+
+
+def _frame(source: Source, kind: int, i: int) -> tuple[str, Transform] | None:
+    """Return the body that a frame of mujoco's is on, and its pose in it."""
+    import mujoco
+
+    m, kinds = source.m, mujoco.mjtObj
+    if kind == kinds.mjOBJ_XBODY:
+        body, pose = i, Transform()
+    elif kind == kinds.mjOBJ_BODY:
+        body, pose = i, placed(m.body_ipos[i], m.body_iquat[i])
+    elif kind == kinds.mjOBJ_GEOM:
+        body, pose = int(m.geom_bodyid[i]), placed(m.geom_pos[i], m.geom_quat[i])
+    elif kind == kinds.mjOBJ_SITE:
+        body, pose = int(m.site_bodyid[i]), placed(m.site_pos[i], m.site_quat[i])
+    else:
+        return None
+    return source.bodies[body], source.pose @ pose if body == 0 else pose

@@ -1,0 +1,41 @@
+"""Sensors: small values, read of a run after any step, or of a record for all its steps at once.
+
+``run.read(Accelerometer("torso"))`` is a vector (d,), ``recording.read(...)`` of the same sensor (n_steps, d). Whatever
+has a method ``measure(view)``, `StepView` being what is known of the steps, is a sensor.
+"""
+
+from __future__ import annotations
+
+from contactlab.world.sensors.contact import ContactForce, ContactWrench, Touch
+from contactlab.world.sensors.joint import JointForce, JointPosition, JointTorque, JointVelocity
+from contactlab.world.sensors.motion import (
+    Accelerometer,
+    AngularVelocity,
+    FrameOrientation,
+    FramePosition,
+    Gyroscope,
+    LinearVelocity,
+    Velocimeter,
+)
+from contactlab.world.sensors.range_finder import RangeFinder
+from contactlab.world.sensors.step_view import Sensor, StepView
+
+__all__ = [
+    "Accelerometer",
+    "AngularVelocity",
+    "ContactForce",
+    "ContactWrench",
+    "FrameOrientation",
+    "FramePosition",
+    "Gyroscope",
+    "JointForce",
+    "JointPosition",
+    "JointTorque",
+    "JointVelocity",
+    "LinearVelocity",
+    "RangeFinder",
+    "Sensor",
+    "StepView",
+    "Touch",
+    "Velocimeter",
+]

@@ -1,0 +1,310 @@
+"""Sensors against closed forms and the balance of forces; a run and its record read alike."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from joint_scenes import FAST, four_bar, pendulum
+from simulation_scenes import G, cube_at_rest, dropped_ball, tumble
+
+from contactlab.contact import Box, HalfSpace, Material, Placed, Sphere
+from contactlab.multibody import ModelBuilder, MultibodyError, joints
+from contactlab.simulation import (
+    Oscillation,
+    PositionDrive,
+    Simulation,
+    SimulationConfigError,
+    Sleep,
+    TimeStepping,
+    World,
+    WorldBuilder,
+    rollout,
+    sensors,
+    simulate,
+)
+from contactlab.spatial import RigidInertia, SpatialError, Transform, quaternion
+
+H = 1e-3
+TURN = Transform.rotation((1, 2, 3), 0.7, (0.1, -0.2, 0.05))
+
+
+def disc(rate: float) -> World:
+    """A disc that turns about z without friction."""
+    builder = WorldBuilder((0.0, 0.0, -G), **FAST)
+    model = ModelBuilder((0.0, 0.0, -G))
+    inertia = RigidInertia(1.0, (0, 0, 0), inertia=np.diag([0.5, 0.5, 1.0]))
+    model.add_body("disc", joint=joints.Revolute((0, 0, 1)), inertia=inertia, joint_name="spindle")
+    builder.add_model(model.build(), [0.0], [rate])
+    return builder.build()
+
+
+def stack() -> World:
+    """A brick of two halves of 3 kg on the ground, and one of 1 kg on its left half."""
+    builder = WorldBuilder((0.0, 0.0, -G))
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    halves = [Placed(Box((0.1, 0.1, 0.1)), Transform(p=(x, 0, 0))) for x in (-0.1, 0.1)]
+    low = RigidInertia.solid_box(3.0, (0.2, 0.1, 0.1))
+    builder.add_free_body("low", low, halves, Material(0.5), (0, 0, 0.1, 1, 0, 0, 0))
+    high = RigidInertia.solid_box(1.0, (0.05, 0.05, 0.05))
+    builder.add_free_body("high", high, Box.cube(0.05), Material(0.5), (-0.1, 0, 0.25, 1, 0, 0, 0))
+    return builder.build()
+
+
+def stepped(world: World, n: int, h: float = H) -> Simulation:
+    """A run after n steps."""
+    run = Simulation(world, TimeStepping(h))
+    run.step(n=n)
+    return run
+
+
+def close(found, wanted, atol: float = 1e-9) -> None:
+    """Equal to rounding."""
+    np.testing.assert_allclose(found, wanted, rtol=0.0, atol=atol)
+
+
+def test_a_box_at_rest_feels_gravity_from_below_and_its_weight_on_the_ground() -> None:
+    run = stepped(cube_at_rest(), 5)
+    close(run.read(sensors.Accelerometer("body", TURN)), TURN.R.T @ [0.0, 0.0, G])
+    close(run.read(sensors.Gyroscope("body", TURN)), np.zeros(3))
+    close(run.read(sensors.ContactForce("body")), [0.0, 0.0, G])
+    close(run.read(sensors.ContactWrench("body", "ground", point=(0.1, 0.0, 0.0))), [0, 0.1 * G, 0, 0, 0, G])
+    close(run.read(sensors.Accelerometer("world", TURN)), TURN.R.T @ [0.0, 0.0, G])
+
+
+def test_what_falls_and_turns_feels_nothing_at_its_centre() -> None:
+    world = dropped_ball(5.0)
+    state = world.initial_state(v=(1, 2, 3, 4, 5, 6))
+    recording = simulate(world, TimeStepping(H), steps=50, state=state)
+    close(recording.read(sensors.Accelerometer("body")), np.zeros((50, 3)))
+    close(recording.read(sensors.ContactForce("body")), np.zeros((50, 3)))
+    close(recording.read(sensors.Gyroscope("body")), recording.v[1:, 3:])
+
+
+def test_a_turning_disc_pulls_towards_its_axis() -> None:
+    rate, place = 3.0, Transform(TURN.R, (0.4, 0.0, 0.0))
+    recording = simulate(disc(rate), TimeStepping(H), steps=300)
+    close(recording.read(sensors.Accelerometer("disc", place)), np.tile(TURN.R.T @ [-0.4 * rate**2, 0, G], (300, 1)))
+    close(recording.read(sensors.Gyroscope("disc", place)), np.tile(TURN.R.T @ [0, 0, rate], (300, 1)))
+    close(recording.read(sensors.Velocimeter("disc", place)), np.tile(TURN.R.T @ [0, 0.4 * rate, 0], (300, 1)))
+    angle = recording.read(sensors.JointPosition("spindle", 0.5))
+    close(angle[:, 0], 0.5 + rate * recording.time[1:])
+    close(recording.read(sensors.JointVelocity("spindle")), np.full((300, 1), rate))
+    out = np.stack([np.cos(angle[:, 0] - 0.5), np.sin(angle[:, 0] - 0.5), 0.0 * angle[:, 0]], axis=1)
+    close(recording.read(sensors.FramePosition("disc", place)), 0.4 * out)
+    close(recording.read(sensors.LinearVelocity("disc", place)), 0.4 * rate * np.cross((0, 0, 1), out))
+    close(recording.read(sensors.AngularVelocity("disc", place)), np.tile([0, 0, rate], (300, 1)))
+    turns = quaternion.to_matrix(recording.read(sensors.FrameOrientation("disc", place)))
+    close(turns, recording.poses()[0][1:, 0] @ TURN.R)
+
+
+def test_the_bob_of_a_pendulum_feels_its_rod_alone() -> None:
+    """Along the rod L w^2 + g cos(angle), nothing across it; the hinge carries the same force, and no torque."""
+    length, mass = 0.8, 2.0
+    world = pendulum(1.2, 0.5, mass=mass, length=length).build()
+    recording = simulate(world, TimeStepping(H), steps=400)
+    angle, rate = recording.q[:-1, 0], recording.v[:-1, 0]
+    along = length * rate**2 + G * np.cos(angle)
+    wanted = np.stack([0.0 * along, 0.0 * along, along], axis=1)
+    close(recording.read(sensors.Accelerometer("rod", Transform(p=(0, 0, -length)))), wanted, 1e-7)
+    close(recording.read(sensors.JointForce("rod")), mass * wanted, 1e-7)
+    close(recording.read(sensors.JointTorque("rod")), np.zeros((400, 3)))
+    # About the bob the rod's force has no arm, at the hinge's side of it one.
+    off = recording.read(sensors.JointTorque("rod", Transform(p=(0.1, 0, 0))))
+    close(off[:, 1], 0.1 * mass * along, 1e-7)
+
+
+def test_what_a_drive_does_is_in_the_torque_of_its_joint() -> None:
+    """With a contact beyond the joint: the tip of a rod is pressed on a table."""
+    builder = WorldBuilder((0.0, 0.0, -G))
+    model = ModelBuilder((0.0, 0.0, -G))
+    rod = RigidInertia(1.0, (0.5, 0, 0), inertia=np.diag([0.01, 0.1, 0.1]))
+    model.add_body("rod", joint=joints.Revolute((0, 1, 0)), inertia=rod, placement=Transform(p=(0, 0, 0.05)))
+    tip = RigidInertia(0.5, (0, 0, 0.01), inertia=1e-3 * np.eye(3))
+    model.add_body("tip", parent="rod", joint=joints.Fixed(), placement=Transform(p=(1, 0, 0)), inertia=tip)
+    builder.add_model(model.build())
+    builder.add_shape("tip", Sphere(0.05), Material(0.0))
+    builder.add_half_space("table", HalfSpace(), Material(0.0))
+    builder.add_drive(PositionDrive("rod", 0.3, 100.0, 1.0, name="press"))
+    run = stepped(builder.build(), 50)
+    normal = 30.0 + (0.5 * 1.0 + 1.0 * 0.5) * G
+    close(run.read(sensors.ContactForce("tip", "table"))[2], normal, 1e-6)
+    close(run.read(sensors.JointTorque("rod"))[1], 30.0, 1e-6)
+    close(run.read(sensors.JointForce("rod"))[2], 1.5 * G - normal, 1e-6)
+    close(run.read(sensors.JointForce("tip"))[2], 0.5 * G - normal, 1e-6)
+
+
+def test_forces_of_contacts_balance_the_readings_of_accelerometers() -> None:
+    """At the centre of mass m times the reading is the force, turned into the body, at every step, impacts included."""
+    world = tumble()
+    recording = simulate(world, TimeStepping(0.01), steps=120)
+    rotations, _ = recording.poses()
+    assert recording.force_on("tetrahedron").any()
+    for i, body in enumerate(world.model.bodies):
+        place = Transform(TURN.R, body.inertia.com)
+        pushed = recording.read(sensors.ContactForce(body.name))
+        close(pushed, recording.force_on(body.name))
+        turned = np.einsum("nji,nj->ni", rotations[:-1, i] @ TURN.R, pushed)
+        close(body.inertia.mass * recording.read(sensors.Accelerometer(body.name, place)), turned, 1e-7)
+
+
+def every_sensor() -> list[sensors.Sensor]:
+    """One of each kind for the world of `tumble`."""
+    return [
+        *(one("tetrahedron", TURN) for one in (sensors.Accelerometer, sensors.Gyroscope, sensors.Velocimeter)),
+        *(one("cube", TURN) for one in (sensors.FramePosition, sensors.FrameOrientation, sensors.LinearVelocity)),
+        *(one("ball", TURN) for one in (sensors.AngularVelocity, sensors.JointForce, sensors.JointTorque)),
+        sensors.JointPosition("cube"),
+        sensors.JointVelocity("ball"),
+        sensors.ContactForce("ball"),
+        sensors.ContactWrench("tetrahedron", "floor", point=(0.1, 0, 0)),
+        sensors.Touch("cube", Box.cube(0.11)),
+        sensors.RangeFinder("cube", TURN, directions=np.eye(3), reach=2.0),
+    ]
+
+
+def test_a_run_reads_what_its_record_reads() -> None:
+    """After every step, to the bit."""
+    world, stepper, made = tumble(), TimeStepping(0.01), every_sensor()
+    recording, run = simulate(world, stepper, steps=70), Simulation(world, stepper)
+    wanted = [recording.read(one) for one in made]
+    assert all(values.ndim == 2 and len(values) == 70 and np.isfinite(values).all() for values in wanted)
+    assert all(values.any() for values in wanted)
+    for i in range(70):
+        run.step()
+        for one, values in zip(made, wanted, strict=True):
+            np.testing.assert_array_equal(run.read(one), values[i], err_msg=type(one).__name__)
+    before = run.read(made[-5])
+    run.step()
+    assert before is not run.q
+    np.testing.assert_array_equal(before, recording.read(made[-5])[-1])
+
+
+def test_forces_are_told_apart_by_body_half_space_and_shape() -> None:
+    run = stepped(stack(), 5)
+    world = run.world
+    down, up = [0.0, 0.0, -G], [0.0, 0.0, G]
+    close(run.read(sensors.ContactForce("high")), up)
+    close(run.read(sensors.ContactForce("high", "low")), up)
+    close(run.read(sensors.ContactForce("low", "high")), down)
+    close(run.read(sensors.ContactForce("low")), [0, 0, 3 * G])
+    close(run.read(sensors.ContactForce("low", "floor")), [0, 0, 4 * G])
+    close(run.read(sensors.ContactForce("low", "world")), [0, 0, 4 * G])
+    left, right, top = (world.surface_bodies.index(i) + k for i, k in ((0, 0), (0, 1), (1, 0)))
+    close(run.read(sensors.ContactForce("low", shapes=(left, top))), down)
+    close(run.read(sensors.ContactForce("low", shapes=(right, top))), np.zeros(3))
+    share = [run.read(sensors.ContactWrench("low", "floor", (shape,))) for shape in (left, right)]
+    # 1 kg stands 0.1 m left of the middle, so that the ground's reaction is 0.025 m left of it.
+    close(share[0] + share[1], [0, 0.1 * G, 0, 0, 0, 4 * G])
+    assert share[0][5] > share[1][5] > 0.0
+    close(
+        run.read(
+            sensors.Touch(
+                "low",
+                Box(
+                    (0.3, 0.3, 0.01),
+                ),
+            )
+        ),
+        [0.0],
+    )
+    below = Placed(Box((0.3, 0.3, 0.01)), Transform(p=(0, 0, -0.15)))
+    close(run.read(sensors.Touch("low", below)), [4 * G])
+    close(run.read(sensors.Touch("low", Placed(Sphere(0.2), Transform(p=(-0.1, 0, 0.1))))), [G])
+
+
+def test_readings_of_a_kinematic_body() -> None:
+    """Its pose and the contacts on it are known; velocities and accelerations are its motion's."""
+    motion = Oscillation(Transform(p=(0, 0, -0.1)), (0.0, 0.0, 0.01), frequency=2.0)
+    builder = WorldBuilder((0.0, 0.0, -G))
+    builder.add_kinematic_body("shaker", Box((1, 1, 0.1)), Material(0.5), motion)
+    builder.add_free_body(
+        "box", RigidInertia.solid_box(1.0, (0.1,) * 3), Box.cube(0.1), Material(0.5), (0, 0, 0.1, 1, 0, 0, 0)
+    )
+    world = builder.build()
+    recording, run = simulate(world, TimeStepping(H), 0.2), Simulation(world, TimeStepping(H))
+    top = sensors.FramePosition("shaker", Transform(p=(0, 0, 0.1)))
+    close(run.read(top), [0, 0, 0])
+    down = sensors.RangeFinder("box", Transform.rotation((1, 0, 0), math.pi))
+    run.step(n=20)
+    for one in (top, down, sensors.ContactWrench("shaker", "box"), sensors.ContactForce("box")):
+        np.testing.assert_array_equal(run.read(one), recording.read(one)[19])
+    close(recording.read(top)[:, 2], 0.01 * np.sin(4.0 * math.pi * recording.time[1:]))
+    close(recording.read(down), np.full((200, 1), 0.1), 1e-4)
+    close(recording.read(sensors.ContactForce("shaker")), -recording.read(sensors.ContactForce("box")))
+    for one in (sensors.Gyroscope("shaker"), sensors.Accelerometer("shaker")):
+        with pytest.raises(SimulationConfigError, match="'shaker', which moves as it is told"):
+            run.read(one)
+    alone = sensors.StepView(world, run.q, run.v)
+    for one in (top, down):
+        with pytest.raises(SimulationConfigError, match="motion is not known"):
+            alone.read(one)
+
+
+def test_states_of_a_rollout_are_read_as_steps() -> None:
+    world, stepper = pendulum(0.4).build(), TimeStepping(H)
+    found = rollout(world, stepper, [world.initial_state()] * 2, taus=np.ones((2, 30, 1)))
+    q, v = found.q[1], found.v[1]
+    view = sensors.StepView(world, q[1:], v[1:], (q[:-1], v[:-1]), H)
+    recording = simulate(world, stepper, steps=30, tau=np.ones(1))
+    for one in (sensors.Accelerometer("rod", TURN), sensors.Gyroscope("rod"), sensors.JointPosition("rod")):
+        np.testing.assert_array_equal(view.read(one), recording.read(one))
+    with pytest.raises(SimulationConfigError, match="not known of states alone"):
+        view.read(sensors.ContactForce("rod"))
+
+
+def test_a_sensor_of_ones_own_is_whatever_measures() -> None:
+    class Height:
+        def measure(self, view: sensors.StepView) -> np.ndarray:
+            return view.pose("body", Transform())[1][..., 2:]
+
+    run = stepped(dropped_ball(1.0), 3)
+    assert run.read(Height()) == run.q[2:3]
+    with pytest.raises(SimulationConfigError, match="measure"):
+        run.read(3)
+
+
+def test_what_cannot_be_read_says_why() -> None:
+    run = Simulation(cube_at_rest(), TimeStepping(H))
+    assert run.read(sensors.FramePosition("body"))[2] == 0.1
+    for one in (sensors.Accelerometer("body"), sensors.ContactForce("body"), sensors.Touch("body", Sphere(1.0))):
+        with pytest.raises(SimulationConfigError, match="none has been made"):
+            run.read(one)
+    run.step()
+    with pytest.raises(MultibodyError, match="'body'"):
+        run.read(sensors.Gyroscope("bdoy"))
+    with pytest.raises(MultibodyError, match="no joint"):
+        run.read(sensors.JointPosition("elbow"))
+    with pytest.raises(SimulationConfigError, match="'wall'"):
+        run.read(sensors.ContactForce("body", "wall"))
+    with pytest.raises(SimulationConfigError, match="'ground' is no body"):
+        run.contacts.between("ground")
+    with pytest.raises(SimulationConfigError, match=r"shapes: 7: the world has shapes 0 \.\. 0"):
+        run.read(sensors.ContactForce("body", shapes=(7,)))
+    with pytest.raises(SimulationConfigError, match="zone"):
+        sensors.Touch("body", 0.1)
+    with pytest.raises(SimulationConfigError, match="placement"):
+        sensors.Gyroscope("body", (0, 0, 1))
+    with pytest.raises(SimulationConfigError, match="point"):
+        sensors.ContactWrench("body", point=(0, 0))
+    with pytest.raises(SimulationConfigError, match="directions"):
+        sensors.RangeFinder("body", directions=(0, 0, 1))
+    with pytest.raises(SpatialError):
+        sensors.Gyroscope("body", Transform(p=(0, 0, math.nan)))
+    with pytest.raises(SimulationConfigError, match="loops"):
+        stepped(four_bar(), 1).read(sensors.JointForce("crank"))
+
+
+def test_contacts_of_what_sleeps_are_not_made_up() -> None:
+    stepper = TimeStepping(H, sleep=Sleep(speed=1e-3, time=0.01))
+    run = Simulation(cube_at_rest(), stepper)
+    run.step(n=5)
+    assert run.read(sensors.ContactForce("body"))[2] == pytest.approx(G)
+    run.step(n=10)
+    close(run.read(sensors.Accelerometer("body")), [0, 0, G])
+    recording = simulate(cube_at_rest(), stepper, steps=15)
+    for source in (run, recording):
+        for one in (sensors.ContactForce("body"), sensors.Touch("body", Sphere(1.0)), sensors.JointForce("body")):
+            with pytest.raises(SimulationConfigError, match="'body', which sleeps"):
+                source.read(one)

@@ -17,16 +17,25 @@ from contactlab.stepping.driver import Driver
 from contactlab.stepping.joint_table import JointTable
 from contactlab.stepping.record_schema import Rows, chunk_rows
 from contactlab.stepping.time_stepping import TimeStepping
-from contactlab.world.errors import SimulationConfigError, whole_number
+from contactlab.world.errors import SimulationConfigError, check_type, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+
+
+def check_run(world: object, stepper: object) -> None:
+    """Refuse what is no world, and what is no stepper of time steps."""
+    check_type("world", world, World)
+    if isinstance(stepper, EventDriven):
+        raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
+    check_type("stepper", stepper, TimeStepping)
 
 
 class Simulation:
     """A run of a world, stepped from Python; the same bits as `simulate` and `TimeStepping.step`.
 
     It keeps the memory of the compiled step from one to the next, so that a step costs little more than its arithmetic:
-    a loop of ``TimeStepping.step`` makes arrays, tables and a state every time.
+    a loop of ``TimeStepping.step`` makes arrays, tables and a state every time. That memory is one thread's at a time.
+    A copy (`copy`, `pickle`) has memory of its own, and starts where this one stands.
 
     Parameters
     ----------
@@ -52,11 +61,7 @@ class Simulation:
     """
 
     def __init__(self, world: World, stepper: TimeStepping, state: StepperState | None = None) -> None:
-        if isinstance(stepper, EventDriven):
-            raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
-        for field, value, kind in (("world", world, World), ("stepper", stepper, TimeStepping)):
-            if not isinstance(value, kind):
-                raise SimulationConfigError(field, f"must be a {kind.__name__}, got {value!r}")
+        check_run(world, stepper)
         self.world = world
         self.stepper = stepper
         self._none = np.zeros(world.nv)
@@ -65,6 +70,10 @@ class Simulation:
         self._q, self._v = self._driver.work.q.view(), self._driver.work.v.view()
         for values in (self._q, self._v):
             values.flags.writeable = False
+
+    def __reduce__(self) -> tuple[type[Simulation], tuple[World, TimeStepping, StepperState]]:
+        # Memory of the compiled step cannot be copied: it holds where its arrays lie.
+        return Simulation, (self.world, self.stepper, self.state)
 
     def __repr__(self) -> str:
         return f"Simulation({self.time:.6g} s, {self._driver.step} steps, {self.world.model.nb} bodies)"
@@ -145,10 +154,12 @@ class Simulation:
         return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
 
     def _fail(self) -> NoReturn:
-        rows, state = self._driver.take(), self._driver.state()
-        error = simulation_error(self._driver, Recording.of_run(self.world, self.stepper, state, [rows]))
-        self.reset(state)
-        raise error
+        driver = self._driver
+        recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.take()])
+        try:
+            raise simulation_error(driver, recording)
+        finally:
+            driver.begin_again()
 
     def reset(self, state: StepperState | None = None) -> None:
         """Go to a state, by default the world's initial one."""

@@ -57,7 +57,7 @@ def load_hull(
 ) -> ConvexPoints:
     """Read the convex hull of a mesh file, of its 256 farthest corners where there are more.
 
-    Hulls are kept on disk beside the compiled kernels, by what the files contain, and found there the next time.
+    Hulls are kept on disk among the compiled kernels, by what the files contain, and found there the next time.
 
     Parameters
     ----------

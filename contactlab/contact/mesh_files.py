@@ -118,6 +118,8 @@ def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray]:
             vertices, triangles = np.array(mesh.vertices, dtype=np.float64), np.array(mesh.faces, dtype=np.int64)
         if len(triangles) == 0:
             raise ValueError("it has no triangle")
+        if vertices.shape[1:] != (3,):
+            raise ValueError(f"its vertices have the shape {vertices.shape}")
         return vertices, triangles
     except ContactError:
         raise

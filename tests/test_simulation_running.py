@@ -7,15 +7,22 @@ import gc
 import math
 import pickle
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from joint_scenes import pendulum
+from body_contact_scenes import heap
+from joint_scenes import busy, pendulum
 from simulation_scenes import Outside, dropped_ball, tumble
 from test_custom_loops import Together, carts
+from test_moments import rolling_world
+from test_simulation_adaptive import FirstTries
+from test_simulation_kinematic import PLATE, accelerated, brick, world_with
+from test_simulation_planar import world_of
+from test_simulation_sleep import piles
 
+from contactlab.contact import Material
 from contactlab.simulation import (
     EventDriven,
     PositionDrive,
@@ -23,6 +30,7 @@ from contactlab.simulation import (
     SimulationConfigError,
     SimulationError,
     Sleep,
+    StepperState,
     TimeStepping,
     World,
     rollout,
@@ -221,6 +229,75 @@ def test_a_step_that_user_code_breaks_off_begins_anew(users: Tired) -> None:
     users.tired = False
     run.step(n=60 - run.steps)
     np.testing.assert_array_equal(run.q, recording.q[-1])
+
+
+def swinging() -> World:
+    builder = carts()
+    builder.add_loop(Swinging("a", "c"), bodies=["a", "c"])
+    return builder.build()
+
+
+KINDS: dict[str, tuple[Callable[[], World], dict[str, Any]]] = {
+    "adaptive": (tumble, {"adaptive": True, "solver": lambda: FirstTries(2, 7)}),
+    "cone": (tumble, {"friction": "cone"}),
+    "projection": (tumble, {"projection": True}),
+    "solver outside": (tumble, {"solver": Outside}),
+    "sleep": (piles, {"sleep": lambda: Sleep(1e-3, 0.15)}),
+    "kinematic": (lambda: world_with(PLATE, accelerated(2.0), brick((0.1, 0.1, 0.05))), {}),
+    "planar": (lambda: world_of((0.2, 0.1, 0.05), 0.4, (0.0, 0.05, 0.1), (1.0, 0.0, 0.0)), {}),
+    "moments": (lambda: rolling_world(Material(0.4, torsional=0.01, rolling=0.01), (1.0, 0.2, 0.0)), {}),
+    "joints": (busy, {}),
+    "rows of the user's own": (swinging, {}),
+    "buffers that grow": (lambda: heap(12, 1), {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_ways_to_run_give_the_same_bits(kind: str) -> None:
+    make, options = KINDS[kind]
+    world, rng = make(), np.random.default_rng(2)
+    names, wanted = [drive.name for drive in world.joint_actions.drives], [d.target for d in world.joint_actions.drives]
+    portions = []
+    for steps, force in ((60, 0.0), (10, 0.1), (70, 0.0)):
+        targets = rng.normal(wanted, force)
+        portions.append((steps, force * rng.normal(size=world.nv), targets, dict(zip(names, targets, strict=True))))
+
+    def stepper() -> TimeStepping:
+        return TimeStepping(H, **{name: value() if callable(value) else value for name, value in options.items()})
+
+    def states(run: Callable[..., StepperState]) -> list[StepperState]:
+        found, of_run = [world.initial_state()], stepper()
+        for steps, tau, targets, by_name in portions:
+            found.append(run(of_run, found[-1], steps, tau if tau.any() else None, targets, by_name))
+        return found
+
+    def recorded(of_run, state, steps, tau, targets, by_name) -> StepperState:
+        recording = simulate(world, of_run, steps=steps, state=state, tau=tau, targets=by_name)
+        return recording.state(steps)
+
+    def stepped(of_run, state, steps, tau, targets, by_name) -> StepperState:
+        for k in range(steps):
+            state = of_run.step(world, state, tau, targets=targets if k % 2 else by_name).state
+        return state
+
+    run = Simulation(world, stepper())
+    q, v = run.q, run.v
+    kept = [run.state]
+    for steps, tau, targets, by_name in portions:
+        for k in range(steps):
+            run.step(tau, targets=targets if k % 2 else by_name)
+        kept.append(run.state)
+        np.testing.assert_array_equal(q, kept[-1].q)
+        np.testing.assert_array_equal(v, kept[-1].v)
+    for others in (states(recorded), states(stepped)):
+        for state, other in zip(kept[1:], others[1:], strict=True):
+            for field in fields(StepperState):
+                np.testing.assert_array_equal(getattr(state, field.name), getattr(other, field.name), field.name)
+    tables = [np.concatenate([[row[i]] * row[0] for row in portions]) for i in (1, 2)]
+    found = rollout(world, stepper(), kept[:1], taus=tables[:1], targets=tables[1][None])
+    ends = np.cumsum([0, *(portion[0] for portion in portions)])
+    np.testing.assert_array_equal(found.q[0, ends], [state.q for state in kept])
+    assert any(state.contact_ids.size + state.row_ids.size > 0 for state in kept)
 
 
 def test_a_step_makes_next_to_no_objects() -> None:

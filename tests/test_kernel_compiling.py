@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
 import runpy
@@ -279,3 +280,5 @@ def test_a_held_call_is_the_call_itself_on_the_same_memory() -> None:
     assert other() == pytest.approx(0.3)
     assert counted[0].count == 3
     np.testing.assert_allclose(x, 0.4)
+    with pytest.raises(TypeError, match="addresses"):
+        copy.deepcopy(call)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 
 import numpy as np
@@ -18,12 +20,12 @@ CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], dtype=float)
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A folder of kernels of its own; that of the hulls lies beside it."""
+    """A folder of kernels of its own, with that of the hulls in it."""
     import lcp.compiler.cache
 
     (tmp_path / "cache" / "kernels").mkdir(parents=True)
     monkeypatch.setattr(lcp.compiler.cache, "cache_folder", lambda: str(tmp_path / "cache" / "kernels"))
-    return tmp_path / "cache" / "contactlab-hulls"
+    return tmp_path / "cache" / "kernels" / "hulls"
 
 
 @pytest.fixture
@@ -136,6 +138,25 @@ def test_a_damaged_cache_is_computed_again(part, cache, damage):
     entry.write_bytes(damage(whole))
     assert same(load_hull(part).points, CORNERS)
     assert entry.read_bytes() == whole
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="files have no owners here")
+def test_hulls_are_this_users_alone(part, cache):
+    """Where others may write beside the kernels, they could leave another shape under the file's name."""
+    cache.parent.parent.chmod(0o777)
+    load_hull(part)
+    assert [entry.is_relative_to(cache.parent) for entry in cache.parent.parent.rglob("*")] == [True] * 3
+    assert not stat.S_IMODE(cache.stat().st_mode) & 0o077
+
+
+def test_a_hull_that_cannot_be_kept_leaves_nothing_behind(part, cache, monkeypatch):
+    """No half of a file, over and over."""
+    load_hull(part)
+    (entry,) = cache.iterdir()
+    entry.unlink()
+    entry.mkdir()
+    assert same(load_hull(part).points, CORNERS)
+    assert list(cache.iterdir()) == [entry]
 
 
 def test_no_cache_where_nothing_can_be_written(part, cache, monkeypatch):

@@ -164,6 +164,9 @@ BODY = '<body name="b"><freejoint/><geom type="sphere" size="0.1"/></body>'
     ("text", "match"),
     [
         (f'<mujoco><include file="../other.xml"/><worldbody>{BODY}</worldbody></mujoco>', "leads upwards"),
+        (f'<mujoco><include file="..\\out.xml"/><worldbody>{BODY}</worldbody></mujoco>', "leads upwards"),
+        (f'<mujoco><compiler meshdir="a\\..\\.."/><worldbody>{BODY}</worldbody></mujoco>', "leads upwards"),
+        (f'<mujoco><include file="\\out.xml"/><worldbody>{BODY}</worldbody></mujoco>', "absolute"),
         (f'<mujoco><include file="/etc/passwd"/><worldbody>{BODY}</worldbody></mujoco>', "absolute"),
         (f'<mujoco><compiler meshdir="/tmp"/><worldbody>{BODY}</worldbody></mujoco>', "absolute"),
         (f'<mujoco><asset><mesh file="a/../../b.stl"/></asset><worldbody>{BODY}</worldbody></mujoco>', "upwards"),

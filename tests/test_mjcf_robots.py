@@ -195,6 +195,29 @@ def test_files_may_lead_upwards_within_the_root(tmp_path):
         load_mjcf(written(tmp_path, text, "in/robots/two.xml"), root=tmp_path / "in")
 
 
+@pytest.mark.parametrize("link", ["in/a/link.xml", "in/a"])
+def test_links_lead_no_include_out_of_the_root(tmp_path, link):
+    """mujoco goes up from a link by its name, wherever it leads."""
+    written(tmp_path, "<mujoco><worldbody><body/></worldbody></mujoco>", "x.xml")
+    real = written(tmp_path, '<mujoco><include file="../../x.xml"/></mujoco>', "in/b/c/link.xml")
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+    (tmp_path / link).symlink_to(real if link.endswith(".xml") else real.parent)
+    main = written(tmp_path, '<mujoco><include file="../../../a/link.xml"/></mujoco>', "in/d/e/f/main.xml")
+    with pytest.raises(MjcfError, match="leads upwards"):
+        load_mjcf(main, root=tmp_path / "in")
+
+
+@pytest.mark.parametrize("last", ["main.xml", "one.xml", "two.xml", "link.xml"])
+def test_includes_in_a_circle_are_refused(tmp_path, last):
+    """On some of them mujoco 3.17 ends the process."""
+    (tmp_path / "link.xml").symlink_to(tmp_path / "one.xml")
+    written(tmp_path, '<mujoco><include file="two.xml"/></mujoco>', "one.xml")
+    written(tmp_path, f'<mujoco><include file="{last}"/></mujoco>', "two.xml")
+    main = written(tmp_path, '<mujoco><include file="one.xml"/></mujoco>', "main.xml")
+    with pytest.raises(MjcfError, match=r"circle: .* -> .*two\.xml"):
+        load_mjcf(main)
+
+
 @pytest.mark.filterwarnings("ignore::contactlab.world.mjcf.MjcfWarning")
 def test_robots_in_a_world_that_goes_on_growing(tmp_path):
     """Names and poses of their own, drives and loops where they belong, filters as if all were one file."""

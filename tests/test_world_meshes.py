@@ -135,6 +135,8 @@ def test_meshes_are_read_from_files(tmp_path, name, text):
         ("a.ply", "<x/>", ".stl, .obj, .dae"),
         ("a.dae", "<x/>", "must be <COLLADA>"),
         ("b.obj", "nothing", "no mesh"),
+        ("flat.obj", "v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n", "no mesh"),
+        ("far.obj", OBJ.replace("f 1 2 3", "f 1 2 9"), "no mesh"),
     ],
 )
 def test_files_that_are_no_meshes_are_refused(tmp_path, name, text, match):

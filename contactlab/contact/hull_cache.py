@@ -1,7 +1,7 @@
-"""Hulls of mesh files, kept on disk beside the compiled kernels, by what the files contain.
+"""Hulls of mesh files, kept on disk among the compiled kernels, by what the files contain.
 
-An entry is a checksum and numbers, nothing that could run. Whatever is wrong with one, it is computed again; where
-nothing can be written, nothing is kept.
+An entry is a checksum and numbers, nothing that could run; the folder of the kernels is this user's alone to write.
+Whatever is wrong with an entry, it is computed again; where nothing can be written, nothing is kept.
 """
 
 from __future__ import annotations
@@ -52,10 +52,14 @@ def keep(key: str, points: FloatArray) -> None:
         return
     numbers = points.astype("<f8").tobytes()
     try:
-        folder.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(hashlib.sha256(numbers).digest() + numbers)
-        os.replace(file.name, folder / key)
+        folder.mkdir(0o700, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=folder)
+        try:
+            with open(handle, "wb") as file:
+                file.write(hashlib.sha256(numbers).digest() + numbers)
+            os.replace(name, folder / key)
+        except OSError:
+            os.unlink(name)
     except OSError:
         return
 
@@ -64,4 +68,4 @@ def _folder() -> Path | None:
     from lcp.compiler.cache import cache_folder
 
     kernels = cache_folder()
-    return None if kernels is None else Path(kernels).parent / "contactlab-hulls"
+    return None if kernels is None else Path(kernels) / "hulls"

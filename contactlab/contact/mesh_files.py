@@ -59,7 +59,7 @@ def load_hull(
 ) -> ConvexPoints:
     """Read the convex hull of a mesh file, of its 256 farthest corners where there are more.
 
-    Hulls are kept on disk beside the compiled kernels, by what the files contain, and found there the next time.
+    Hulls are kept on disk among the compiled kernels, by what the files contain, and found there the next time.
 
     Parameters
     ----------
@@ -120,6 +120,8 @@ def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray]:
             vertices, triangles = np.array(mesh.vertices, dtype=np.float64), np.array(mesh.faces, dtype=np.int64)
         if len(triangles) == 0:
             raise ValueError("it has no triangle")
+        if vertices.shape[1:] != (3,):
+            raise ValueError(f"its vertices have the shape {vertices.shape}")
         return vertices, triangles
     except ContactError:
         raise

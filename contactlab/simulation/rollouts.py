@@ -16,7 +16,8 @@ from contactlab.simulation.batch import all_cores
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.stepping.prepared import checked_state, prepare
+from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -36,7 +37,8 @@ class Rollout:
     failed
         (B,) whether a run stopped early.
     errors
-        Why, for each run; None for those that ended well.
+        Why, for each run; None for those that ended well. The record of a `SimulationError` is of no step: it holds the
+        state at which the failed one began.
     """
 
     q: FloatArray
@@ -77,10 +79,10 @@ def rollout(
     SimulationConfigError
         An argument that cannot be used, before any run begins.
     """
-    begins = list(states)
+    check_run(world, stepper)
+    prepared, begins = prepare(world, stepper), list(states)
     for i, state in enumerate(begins):
-        if not isinstance(state, StepperState):
-            raise SimulationConfigError(f"states[{i}]", f"must be a StepperState, got {state!r}")
+        checked_state(prepared, state, f"states[{i}]")
     B, drives = len(begins), len(world.joint_actions.drives)
     lengths = [np.asarray(values).shape[1] for values in (taus, targets) if values is not None and np.ndim(values) == 3]
     wanted = next(iter(lengths), None) if steps is None else whole_number("steps", steps, 0)
@@ -105,14 +107,14 @@ def rollout(
         except Exception as error:  # noqa: BLE001  reported in the result, one by one
             errors[i] = error
         if driver.failed:
+            # Without the steps before, of which those in portions that were full are gone.
+            driver.empty()
             recording = Recording.of_run(world, stepper, driver.state(), [driver.take()])
             errors[i] = simulation_error(driver, recording)
 
     if B:
-        # The first run alone: the compiler is not entered from two threads at once, and bad arguments raise here.
+        # The first run alone: the compiler is not entered from two threads at once.
         one(0)
-        if isinstance(errors[0], SimulationConfigError):
-            raise errors[0]
         with ThreadPoolExecutor(max_workers=workers) as pool:
             list(pool.map(one, range(1, B)))
     return Rollout(q, v, np.array([error is not None for error in errors], dtype=np.bool_), tuple(errors))

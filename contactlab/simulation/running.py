@@ -8,7 +8,6 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.event_driven import EventDriven
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.recording import Recording
 from contactlab.spatial.arrays import FloatArray, finite_array
@@ -29,7 +28,8 @@ class Simulation:
     """A run of a world, stepped from Python; the same bits as `simulate` and `TimeStepping.step`.
 
     It keeps the memory of the compiled step from one to the next, so that a step costs little more than its arithmetic:
-    a loop of ``TimeStepping.step`` makes arrays, tables and a state every time.
+    a loop of ``TimeStepping.step`` makes arrays, tables and a state every time. That memory is one thread's at a time.
+    A copy (`copy`, `pickle`) has memory of its own, and starts where this one stands.
 
     Parameters
     ----------
@@ -58,8 +58,6 @@ class Simulation:
     """
 
     def __init__(self, world: World, stepper: TimeStepping, state: StepperState | None = None) -> None:
-        if isinstance(stepper, EventDriven):
-            raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
         check_run(world, stepper, state)
         self.world = world
         self.stepper = stepper
@@ -72,6 +70,10 @@ class Simulation:
         self._contacts: ContactTable | None = None  # once somebody has asked for them
         for values in (self._q, self._v):
             values.flags.writeable = False
+
+    def __reduce__(self) -> tuple[type[Simulation], tuple[World, TimeStepping, StepperState]]:
+        # Memory of the compiled step cannot be copied: it holds where its arrays lie.
+        return Simulation, (self.world, self.stepper, self.state)
 
     def __repr__(self) -> str:
         return f"Simulation({self.time:.6g} s, {self._driver.step} steps, {self.world.model.nb} bodies)"
@@ -154,10 +156,12 @@ class Simulation:
         return finite_array(tau, "tau", self._none.shape, SimulationConfigError)
 
     def _fail(self) -> NoReturn:
-        rows, state = self._driver.take(), self._driver.state()
-        error = simulation_error(self._driver, Recording.of_run(self.world, self.stepper, state, [rows]))
-        self.reset(state)
-        raise error
+        driver = self._driver
+        recording = Recording.of_run(self.world, self.stepper, driver.state(), [driver.take()])
+        try:
+            raise simulation_error(driver, recording)
+        finally:
+            driver.begin_again()
 
     def reset(self, state: StepperState | None = None) -> None:
         """Go to a state, by default the world's initial one."""

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.event_driven import EventDriven
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.plausibility import warn_of
 from contactlab.recording.recording import Recording
@@ -109,8 +108,6 @@ def simulate(
     RecordWriteError
         The disk refuses. What was written before stands, and the run can be gone on with.
     """
-    if isinstance(stepper, EventDriven):
-        raise SimulationConfigError("stepper", "is event-driven: call stepper.run(world, duration)")
     check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
     interval = finite_number(flush_seconds, "flush_seconds", SimulationConfigError)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.collision_packing import grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
@@ -18,11 +17,11 @@ from contactlab.stepping.joint_packing import grow_joints, new_joints
 from contactlab.stepping.joint_service import JointService, Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
-from contactlab.stepping.memory import grow_contacts, lcp_width, new_island, new_moments, new_settings, new_work
-from contactlab.stepping.prepared import prepare
+from contactlab.stepping.memory import grow_contacts, new_island, new_moments, new_settings, new_work
+from contactlab.stepping.prepared import checked_state, prepare
 from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
@@ -87,6 +86,7 @@ class Driver:
         chunk_steps: int = 1,
         external: bool = False,
     ) -> None:
+        check_type("state", state, StepperState)
         prepared = prepare(world, stepper)
         arrays, edges = prepared.arrays, prepared.edges
         resists = arrays.moments is not None
@@ -144,41 +144,39 @@ class Driver:
         self.restart(state, first=first, h=h)
 
     def restart(self, state: StepperState, *, first: int = 0, h: float | None = None) -> None:
-        """Go to a state, as if nothing had run before; ``first`` and ``h`` as in the beginning."""
-        world, work, count = self._world, self.work, state.contact_ids.size
+        """Go to a state, as if nothing had run before; ``first`` and ``h`` as in the beginning.
+
+        One that does not fit is refused, and nothing changes.
+        """
+        work, count = self.work, state.contact_ids.size
+        work.q[:], work.v[:] = checked_state(self._prepared, state)
         if count:
-            width = lcp_width(self._edges, self.moments is not None)
-            if state.z.shape[1] != width:
-                has = f"has {state.z.shape[1]} variables per contact"
-                detail = f"{has}, {self._edges} edges need {width}; see without_warm_start()"
-                raise SimulationConfigError("state.z", detail)
             if count > work.contact_int.shape[0]:
                 self.work = work = grow_contacts(work, count)
                 self.chunk = self._new_chunk(count)
             work.previous_id[:count] = state.contact_ids
             work.previous_z[:count] = state.z
-        work.q[:] = check_configuration(world.model, state.q)
-        work.v[:] = check_velocity(world.model, state.v)
         if self.joints is not None:
-            rows = len(world.joint_rows)
-            if np.any((state.row_ids < 0) | (state.row_ids >= rows)):
-                detail = f"the world has rows 0 .. {rows - 1}, got {state.row_ids.max()}; see without_warm_start()"
-                raise SimulationConfigError("state.row_ids", detail)
             self.joints.was[:] = 0
             self.joints.was[state.row_ids] = 1
             self.joints.previous_z[state.row_ids] = state.row_z
         if self._stepper.sleep is not None:
-            for field, own, given in (("rest", work.rest, state.rest), ("tau", work.tau_before, state.tau)):
-                if given.size not in (0, own.size):
-                    raise SimulationConfigError(f"state.{field}", f"has {given.size} entries, the world {own.size}")
+            for own, given in ((work.rest, state.rest), (work.tau_before, state.tau)):
                 own[:] = 0.0
                 own[: given.size] = given
         control, parameters = self.control, self.parameters
-        control.place, control.failure = layout.BEGIN, layout.FAILURE_NONE
         control.target, control.step, control.n_previous = self._target, first, count
         self.empty()
-        parameters.h = self._stepper.next_h(state.h) if h is None else h
         parameters.last_h, parameters.time = state.h, state.time
+        self.begin_again(h)
+
+    def begin_again(self, h: float | None = None) -> None:
+        """Go to the beginning of the step in progress, at the size that a state from here would have, or at h.
+
+        Nothing of the state changes before a step is finished, so that any may be left for another.
+        """
+        self.control.place, self.control.failure = layout.BEGIN, layout.FAILURE_NONE
+        self.parameters.h = self._stepper.next_h(float(self.parameters.last_h)) if h is None else h
         self.last_result = None
 
     def schedule(self, taus: FloatArray | None, targets: FloatArray | None) -> None:
@@ -303,10 +301,15 @@ class Driver:
 
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
-        while True:
-            reason = int(self._entered()())
-            if reason == layout.DONE or not self._serve(reason):
-                return reason
+        try:
+            while True:
+                reason = int(self._entered()())
+                if reason == layout.DONE or not self._serve(reason):
+                    return reason
+        except BaseException:
+            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
+            self.begin_again()
+            raise
 
     def _entered(self) -> HeldCall:
         """Return the call of the loop, made anew where buffers have grown."""

@@ -29,15 +29,15 @@ class JointService:
     world
         Of the run.
     targets
-        See `Targets`; an array holds them all, in the order of the drives.
+        See `Targets`; an array (nd,) holds them all, in the order of the drives.
     """
 
     def __init__(self, world: World, targets: Targets) -> None:
         self._world = world
         self._constant = np.array([drive.target for drive in world.joint_actions.drives], dtype=np.float64)
         self._functions: dict[int, tuple[str, Callable[[float], float]]] = {}
-        if isinstance(targets, np.ndarray):
-            self._constant = np.array(targets, dtype=np.float64)
+        if targets is not None and not isinstance(targets, Mapping):
+            self._constant = finite_array(targets, "targets", self._constant.shape, SimulationConfigError)
             targets = None
         custom = world.loops.packed.custom if world.joint_actions.loops else ()
         self._custom = tuple((one, CustomReach(world, one)) for one in custom)

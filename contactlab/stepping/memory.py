@@ -10,7 +10,7 @@ from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Control, Island, Moments, Parameters, Work
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import arrays_of, lcp_width
 from contactlab.stepping.records import new_record
 
 if TYPE_CHECKING:
@@ -58,11 +58,6 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     if stepper.sleep is not None:
         parameters.sleep_speed, parameters.sleep_time = stepper.sleep.speed, stepper.sleep.time
     return control, parameters
-
-
-def lcp_width(edges: int, moments: bool) -> int:
-    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
-    return 2 + edges + (4 + edges if moments else 0)
 
 
 def new_work(world: World, contacts: int, edges: int) -> Work:

@@ -6,6 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
+from contactlab.multibody.errors import MultibodyError
+from contactlab.multibody.states import check_configuration, check_velocity
+from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.collision_packing import pack_collision
 from contactlab.stepping.joint_packing import pack_joints
 from contactlab.stepping.kernels.collision import Collision
@@ -14,6 +19,8 @@ from contactlab.stepping.kernels.layout import Moments, PackedWorld
 from contactlab.stepping.kinematic import Motions, motions_of
 from contactlab.stepping.packing import pack_moments, pack_world
 from contactlab.stepping.sleep import sleepers
+from contactlab.world.errors import SimulationConfigError, check_type
+from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
@@ -73,3 +80,34 @@ def prepare(world: World, stepper: TimeStepping) -> Prepared:
     stepper.check_world(world)
     edges = stepper.edges_in(world)
     return Prepared(world, stepper, arrays_of(world), motions_of(world), edges, sleepers(world, stepper))
+
+
+def lcp_width(edges: int, moments: bool) -> int:
+    """LCP variables of one contact: fN, edges/2 of fF+, edges/2 of fF-, lambda; those of its moments, where any has."""
+    return 2 + edges + (4 + edges if moments else 0)
+
+
+def checked_state(prepared: Prepared, state: StepperState, field: str = "state") -> tuple[FloatArray, FloatArray]:
+    """Return copies of q and v of a state that a run can start from; a `SimulationConfigError` says what does not fit.
+
+    ``field`` is what the error calls it.
+    """
+    check_type(field, state, StepperState)
+    world, stepper, edges = prepared.world, prepared.stepper, prepared.edges
+    width = lcp_width(edges, prepared.arrays.moments is not None)
+    if state.contact_ids.size and state.z.shape[1] != width:
+        detail = f"has {state.z.shape[1]} variables per contact, {edges} edges need {width}; see without_warm_start()"
+        raise SimulationConfigError(f"{field}.z", detail)
+    ids, rows = state.row_ids, len(world.joint_rows)
+    if prepared.arrays.joints is not None and np.any((ids < 0) | (ids >= rows)):
+        detail = f"the world has rows 0 .. {rows - 1}, got {ids.max()}; see without_warm_start()"
+        raise SimulationConfigError(f"{field}.row_ids", detail)
+    if stepper.sleep is not None:
+        for name, own in (("rest", prepared.sleepers), ("tau", world.nv)):
+            given = getattr(state, name).size
+            if given not in (0, own):
+                raise SimulationConfigError(f"{field}.{name}", f"has {given} entries, the world {own}")
+    try:
+        return check_configuration(world.model, state.q), check_velocity(world.model, state.v)
+    except MultibodyError as error:
+        raise SimulationConfigError(f"{field}.{error.field}", error.detail) from error

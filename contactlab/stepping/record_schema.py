@@ -18,8 +18,7 @@ from contactlab.multibody.kernels.sizes import CUSTOM_ROW, NOTHING, VELOCITIES
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kernels.layout import Chunk, Control
 from contactlab.stepping.kinematic import motion_poses
-from contactlab.stepping.memory import lcp_width
-from contactlab.stepping.prepared import arrays_of
+from contactlab.stepping.prepared import arrays_of, lcp_width
 from contactlab.stepping.sleep import sleepers
 from contactlab.world.state import StepperState
 

@@ -349,6 +349,8 @@ def check_run(world: object, stepper: object, state: object = None) -> None:
         if isinstance(value, wanted) or (field == "state" and value is None):
             continue
         more = f": {made[field]} makes one"
+        if field == "stepper" and hasattr(value, "run"):
+            raise SimulationConfigError(field, "is event-driven: call stepper.run(world, duration)")
         if isinstance(value, StepResult):
             more = ": take its `state`"
         elif hasattr(value, "build"):

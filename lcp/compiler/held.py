@@ -7,7 +7,7 @@ with the same arrays, what numba makes of them is kept in a buffer, and only the
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -119,6 +119,10 @@ class HeldCall:
         buffer = np.zeros(size, dtype=np.uint8)
         _hold(buffer, arguments)
         self._given = (buffer, like)
+
+    def __reduce__(self) -> NoReturn:
+        # The buffer of a copy would hold the addresses of these arrays, not of its own.
+        raise TypeError("a HeldCall holds addresses of arrays, and cannot be copied or pickled")
 
     def __call__(self) -> Any:
         """Call the kernel."""

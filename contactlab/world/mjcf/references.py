@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,28 +19,29 @@ FOLDERS = ("meshdir", "texturedir", "assetdir")
 FILES = re.compile(r"file(name|right|left|up|down|front|back)?")
 REFUSED = {"plugin": "is a plugin", "extension": "loads plugins", "model": "is another model", "attach": "attaches one"}
 
-_ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*://")
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def check_references(file: Path, root: Path) -> None:
     """Raise an `MjcfError` where a file, or one it includes, refers to what lies outside ``root``, or loads code."""
-    pending, seen = [file], set[Path]()
+    pending, seen = [file], dict[Path, set[Path]]()
     parents, folders, named = [file.parent], [("", file)], list[tuple[str, Path]]()
     while pending:
         one = pending.pop()
         if one in seen:
             continue
-        seen.add(one)
-        if len(seen) > MOST_FILES:
+        if len(seen) == MOST_FILES:
             raise MjcfError("include", f"more than {MOST_FILES} files")
         own_folders, names, includes = _scan(one)
         parents.append(one.parent)
         folders += [(folder, one) for folder in own_folders]
         named += [(name, one) for name in names]
         # mujoco looks in the folders of the main file and of the one that names it.
-        for name in includes:
-            found = [_check_path(name, root, base, one) for base in {file.parent, one.parent}]
-            pending += [path for path in found if path.is_file()]
+        bases = {file.parent, one.parent}
+        found = [path for name in includes for base in bases for path in _check_path(name, root, base, one)]
+        seen[one] = {path for path in found if path.is_file()}
+        pending += seen[one]
+    _check_circles(seen)
     # What one file says of folders holds for the names in all.
     for base in set(parents):
         for folder, one in dict.fromkeys(folders):
@@ -48,19 +50,32 @@ def check_references(file: Path, root: Path) -> None:
                 _check_path(name, root, base / folder, namer)
 
 
-def _check_path(name: str, root: Path, base: Path, file: Path) -> Path:
-    """Return where a name leads from a folder, links followed or not, which has to be within the root."""
+def _check_circles(included: dict[Path, set[Path]]) -> None:
+    """Raise where files include one another in a circle, on some of which mujoco ends the process."""
+    graph: dict[Path, set[Path]] = {}
+    for file, others in included.items():
+        graph.setdefault(file.resolve(), set()).update(other.resolve() for other in others)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle = " -> ".join(path.name for path in reversed(error.args[1]))
+        raise MjcfError("include", f"goes round in a circle: {circle}") from error
+
+
+def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
+    """Return where a name leads from a folder, by its text, as mujoco has it, and by the links; all within the root."""
     if _ABSOLUTE.match(name):
         raise MjcfError("file", f"{file.name}: {name!r} is absolute")
+    text = Path(os.path.normpath(base / name))
     try:
-        real = (base / name).resolve()
+        paths = {text, text.resolve(), (base / name).resolve()}
     except (OSError, RuntimeError, ValueError) as error:
         raise MjcfError("file", f"{file.name}: {name!r} is no path ({error})") from error
-    for path in (real, Path(os.path.normpath(base / name))):
+    for path in paths:
         if not path.is_relative_to(root):
-            up = "upwards, " if ".." in re.split(r"[/\\]", name) else ""
+            up = "upwards, " if ".." in name.split("/") else ""
             raise MjcfError("file", f"{file.name}: {name!r} leads {up}out of {root}")
-    return real
+    return paths
 
 
 def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:
@@ -74,7 +89,9 @@ def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:
     def start(tag: str, attributes: dict[str, str]) -> None:
         if tag in REFUSED and not (tag == "model" and "file" not in attributes):
             raise MjcfError(tag, f"{file.name}: <{tag}> {REFUSED[tag]}, which is not taken")
-        for name, value in attributes.items():
+        for name, written in attributes.items():
+            # mujoco takes one for the other, whatever the system.
+            value = written.replace("\\", "/")
             if tag == "compiler" and name in FOLDERS:
                 folders.append(value)
             elif FILES.fullmatch(name):

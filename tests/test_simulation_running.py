@@ -350,6 +350,8 @@ def test_wrong_rollouts_are_refused_before_they_run() -> None:
         ({"taus": np.zeros((1, 5, 2))}, "taus"),
         ({"targets": np.zeros((2, 5, 1))}, "targets"),
         ({"taus": np.zeros((1, 5, 1)), "steps": 6}, "taus"),
+        ({"taus": np.zeros((1, 5, 1)), "targets": np.zeros((1, 6, 1))}, "targets"),
+        ({"taus": [[[0.0], [0.0, 0.0]]]}, "taus"),
     ):
         with pytest.raises(SimulationConfigError, match=message):
             rollout(world, stepper, [state], **arguments)

@@ -84,12 +84,13 @@ def rollout(
     for i, state in enumerate(begins):
         checked_state(prepared, state, f"states[{i}]")
     B, drives = len(begins), len(world.joint_actions.drives)
-    lengths = [np.asarray(values).shape[1] for values in (taus, targets) if values is not None and np.ndim(values) == 3]
-    wanted = next(iter(lengths), None) if steps is None else whole_number("steps", steps, 0)
+    length = None if steps is None else whole_number("steps", steps, 0)
+    forces = None if taus is None else finite_array(taus, "taus", (B, length, world.nv), SimulationConfigError)
+    length = length if forces is None else forces.shape[1]
+    aims = None if targets is None else finite_array(targets, "targets", (B, length, drives), SimulationConfigError)
+    wanted = length if aims is None else aims.shape[1]
     if wanted is None:
         raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
-    forces = None if taus is None else finite_array(taus, "taus", (B, wanted, world.nv), SimulationConfigError)
-    aims = None if targets is None else finite_array(targets, "targets", (B, wanted, drives), SimulationConfigError)
     workers = all_cores() if threads is None else whole_number("threads", threads, 1)
     q, v = np.full((B, wanted + 1, world.nq), np.nan), np.full((B, wanted + 1, world.nv), np.nan)
     errors: list[Exception | None] = [None] * B

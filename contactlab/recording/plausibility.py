@@ -172,14 +172,21 @@ def _motions(recording: Recording, number: int, length: float) -> Iterator[tuple
     v = recording.v[1:, place]
     if isinstance(joint, FloatingBase):
         origin = recording.q[:, model.q_slice(body.name)][:, :3]
-        way = np.linalg.norm(np.diff(origin, axis=0), axis=1)
+        way = _lengths(np.diff(origin, axis=0))
     else:
         shifts = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("T")]
-        way = h * np.linalg.norm(v[:, shifts], axis=1)
+        way = h * _lengths(v[:, shifts])
     turns = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("R")]
-    angle = h * np.linalg.norm(v[:, turns], axis=1)
+    angle = h * _lengths(v[:, turns])
     yield way / (WAY * length), lambda i: f"moves {way[i]:.3g} m, {way[i] / length:.2g} times its length,"
     yield angle / TURN, lambda i: f"turns by {angle[i]:.2g} rad"
+
+
+def _lengths(rows: FloatArray) -> FloatArray:
+    """Lengths of rows, whose squares may be too large for a number."""
+    largest = np.abs(rows).max(axis=1, initial=0.0)
+    unit = np.where(largest > 0.0, largest, 1.0)
+    return np.asarray(unit * np.linalg.norm(rows / unit[:, None], axis=1))
 
 
 def _gains(recording: Recording) -> Iterator[Notice]:

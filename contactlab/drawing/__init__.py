@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from contactlab.contact.shapes import Solid
 from contactlab.drawing.arrows import Arrows, ForceScale
+from contactlab.drawing.camera import Camera
 from contactlab.drawing.film import Film, film_of, shown_steps, state_at
 from contactlab.drawing.readout import Readout
 from contactlab.drawing.stage import Ground, Part, Stage, solid_of
 
 __all__ = [
     "Arrows",
+    "Camera",
     "Film",
     "ForceScale",
     "Ground",

@@ -8,15 +8,20 @@ import numpy as np
 
 from contactlab.contact import BodyShape, Box, HalfSpace, Shape
 from contactlab.contact.shapes import Solid, balls
+from contactlab.contact.shapes.coarse_hull import directions
+from contactlab.drawing.looks import Looks, looks_of
 from contactlab.drawing.palette import BODIES, FIXED, Color
 from contactlab.drawing.patch import fan, grid_lines, patch
 from contactlab.multibody import workspace
 from contactlab.multibody.model import WORLD
-from contactlab.simulation import World
+from contactlab.simulation import Surface, World
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import arrays_of
 
 MOST_OF_TIME = (15.0, 85.0)  # percentiles
+MOST_POSES = 40
+AROUND = 64  # directions in which a part's outermost points are looked for
+NEARBY = 2.0  # of what stands, that within so many radii of what moves is to be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +34,17 @@ class Part:
         Its number.
     solid
         In body axes.
-    color
+    color, opacity
         Of its surface.
     shape
-        Whether it stands for a shape, which touches; else for the inertia or the bones of a body without any.
+        Whether it is what touches or is to be seen; else it stands for the inertia or the bones of a body without any.
     """
 
     body: int
     solid: Solid
     color: Color
     shape: bool = True
+    opacity: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +75,9 @@ class Stage:
         Corners (3,) of the box in which the bodies were during the states given [m].
     focus
         The same two corners (2, 3) of where each body was most of the time: a first fall does not count.
+    points
+        (n, 3) what a camera has to see: outermost points of what moves, at a number of the states given, and of what
+        stands around it, half-spaces excepted.
     size
         Radius of a typical body [m], by which arrows and marks are scaled.
     """
@@ -78,12 +87,16 @@ class Stage:
     low: FloatArray
     high: FloatArray
     focus: FloatArray
+    points: FloatArray
     size: float
 
     @classmethod
-    def of(cls, world: World, rotations: FloatArray, origins: FloatArray) -> Stage:
-        """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3)."""
-        parts = tuple(part for i in range(world.model.nb) for part in _parts(world, i))
+    def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> Stage:
+        """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3).
+
+        With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like.
+        """
+        parts = _all_parts(world, looks_of(world) if world.visuals and not collision else ())
         moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.solid.vertices)]
         spheres = [_sphere(part.solid) for part in (moving or [p for p in parts if len(p.solid.vertices)])]
         low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
@@ -105,7 +118,10 @@ class Stage:
         # Shapes decide the scale, if there are any.
         touching = [r for part, r in zip(moving, radii, strict=False) if part.shape]
         size = float(np.median(touching or radii or [0.1]))
-        return cls(parts, _grounds(world, rotations, origins, low, high, size), low, high, focus, size)
+        points = _outermost(world, parts, rotations, origins)
+        if not len(points):
+            points = np.array([low, high])
+        return cls(parts, _grounds(world, rotations, origins, low, high, size), low, high, focus, points, size)
 
 
 def solid_of(shape: object) -> Solid:
@@ -146,12 +162,73 @@ def _sphere(solid: Solid) -> tuple[FloatArray, float]:
     return middle, float(np.linalg.norm(solid.vertices - middle, axis=1).max())
 
 
+def _outermost(world: World, parts: tuple[Part, ...], rotations: FloatArray, origins: FloatArray) -> FloatArray:
+    """Points (n, 3) of what moves at some of the states, and of what stands nearby, world axes."""
+    shown = np.unique(np.linspace(0, len(origins) - 1, MOST_POSES).astype(np.int64))
+    moving: list[FloatArray] = []
+    standing: list[FloatArray] = []
+    for part in parts:
+        vertices = part.solid.vertices
+        if len(vertices):
+            outer = vertices[np.unique((vertices @ directions(AROUND).T).argmax(axis=0))]
+            moves = world.body_trees[part.body] >= 0
+            at = shown if moves else shown[:1]
+            places = np.einsum("nij,kj->nki", rotations[at, part.body], outer) + origins[at, part.body][:, None]
+            (moving if moves else standing).append(places.reshape(-1, 3))
+    if not moving or not standing:
+        return np.concatenate([np.zeros((0, 3)), *moving, *standing])
+    inner, outer = np.concatenate(moving), np.concatenate(standing)
+    middle = 0.5 * (inner.min(axis=0) + inner.max(axis=0))
+    reach = NEARBY * float(np.linalg.norm(inner - middle, axis=1).max())
+    return np.concatenate((inner, outer[np.linalg.norm(outer - middle, axis=1) <= reach]))
+
+
+def _all_parts(world: World, looks: Looks) -> tuple[Part, ...]:
+    """Parts of every body: what it looks like where that is known, else as `_parts` has it.
+
+    What hangs together with a body that looks like something has no bones, and shows of its shapes those that are to be
+    shown, or stand for a mesh that cannot be read.
+    """
+    roots = _roots(world)
+    dressed = {int(roots[body]) for body, look in zip(world.visual_bodies, looks, strict=False) if look}
+    lost = {body for body, look in zip(world.visual_bodies, looks, strict=False) if look is None}
+    parts: list[Part] = []
+    for i in range(world.model.nb):
+        if roots[i] not in dressed:
+            parts += _parts(world, i)
+            continue
+        color = _body_color(world, i)
+        for body, look in zip(world.visual_bodies, looks, strict=True):
+            if body == i and look is not None:
+                parts += [Part(i, one.solid, one.color or color, opacity=one.opacity) for one in look]
+        parts += [_part(i, s, color) for s in _surfaces(world, i) if s.shown or i in lost]
+    return tuple(parts)
+
+
+def _roots(world: World) -> list[int]:
+    """Number of the body that each hangs on in the end; its own where that is the world."""
+    roots: list[int] = []
+    for i, spec in enumerate(world.model.bodies):
+        roots.append(i if spec.parent == WORLD else roots[world.model.index(spec.parent)])
+    return roots
+
+
+def _surfaces(world: World, i: int) -> list[Surface]:
+    return [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
+
+
+def _body_color(world: World, i: int) -> Color:
+    return FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
+
+
+def _part(i: int, surface: Surface, color: Color) -> Part:
+    return Part(i, solid_of(surface.shape).moved(surface.placement.R, surface.placement.p), color)
+
+
 def _parts(world: World, i: int) -> list[Part]:
     """Parts of a body: its shapes; without any its inertia as a box, and a bone from its parent."""
-    spec = world.model.bodies[i]
-    color = FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
-    surfaces = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
-    parts = [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color) for s in surfaces]
+    spec, color, surfaces = world.model.bodies[i], _body_color(world, i), _surfaces(world, i)
+    parts = [_part(i, surface, color) for surface in surfaces]
     if spec.parent != WORLD and spec.placement.p.any():
         parent = world.model.index(spec.parent)
         if parent not in world.surface_bodies:
@@ -165,7 +242,7 @@ def _parts(world: World, i: int) -> list[Part]:
         if half.max() > 0.0:
             axes[:, 2] *= np.sign(np.linalg.det(axes))
             box = solid_of(Box(np.maximum(half, 0.05 * half.max())))
-            parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False))
+            parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False, opacity=0.5))
     return parts
 
 

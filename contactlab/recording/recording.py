@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from contactlab.stepping.contact_table import IntArray
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
+from contactlab.world.visual import with_files
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -69,17 +70,27 @@ class Recording(Record):
         return cls(world, stepper, rows, stamped, stepper.solver_text, timings)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Recording:
+    def open(cls, path: str | os.PathLike[str], *, mesh_roots: Iterable[str | os.PathLike[str]] = ()) -> Recording:
         """Open a record: the packed ``.npz`` file, or the folder of chunks that an unfinished run left beside it.
 
-        ``path`` is the one given to `simulate`. Where both forms are there, the folder is that of the later run.
+        Parameters
+        ----------
+        path
+            The one given to `simulate`. Where both forms are there, the folder is that of the later run.
+        mesh_roots
+            Folders in which the mesh files of visuals are looked for. A record names them and leads to none itself;
+            what is not found is drawn by the shapes it touches with.
 
         Raises
         ------
         RecordError
             Not there, truncated, foreign or inconsistent; names file and field.
         """
-        return cls(*read_recording(Path(path)))
+        opened = cls(*read_recording(Path(path)))
+        folders = [Path(root).resolve() for root in mesh_roots]
+        if not folders:
+            return opened
+        return replace(opened, world=replace(opened.world, visuals=with_files(opened.world.visuals, folders)))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool | None = None) -> None:
         """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all.

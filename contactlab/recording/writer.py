@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ class RecordWriter:
         self, path: Path, world: World, stepper: TimeStepping, meta: str, files: int, flush_seconds: float
     ) -> None:
         self.folder = chunk_folder(path)
-        self._path = path
+        self._path, self._world = path, world
         self._meta = meta
         self._lengths = row_lengths(world, stepper)
         self._flush_seconds = flush_seconds
@@ -157,7 +158,9 @@ class RecordWriter:
         pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
         _clear(self.folder)
         self.folder.rmdir()
-        return Recording.open(self._path)
+        opened = Recording.open(self._path)
+        # The file names the meshes of visuals; the world that was run has them.
+        return replace(opened, world=replace(opened.world, visuals=self._world.visuals))
 
 
 def _file_path(path: Path) -> Path:

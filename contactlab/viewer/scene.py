@@ -129,7 +129,7 @@ def _add_bodies(scene: viser.SceneApi, world: World, parts: tuple[Part, ...]) ->
                     solid.vertices.astype(np.float32),
                     solid.triangles.astype(np.uint32),
                     color=part.color,
-                    opacity=None if part.shape else 0.5,
+                    opacity=None if part.opacity == 1.0 else part.opacity,
                     side="double",
                 )
             if len(solid.lines):

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing import ForceScale, Stage
+from contactlab.drawing import Camera, ForceScale, Stage
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 
 if TYPE_CHECKING:
     import viser
 
 HOST = "127.0.0.1"
+# The camera fits a window of these sides; of a wider one it fills the height.
+WINDOW, FILL, LENS = (1400, 1000), 0.86, 1.1
 
 
 def open_server(port: int) -> viser.ViserServer:
@@ -52,12 +54,13 @@ def free_port() -> int:
 
 
 def aim_camera(camera: viser.InitialCameraConfig, stage: Stage) -> None:
-    """Look from the side at where the bodies are most of the time, far enough to see all of that."""
+    """Look from the side at where the bodies are most of the time, so that they fill the window."""
+    width, height = WINDOW
     low, high = stage.focus
-    middle = 0.5 * (low + high)
-    distance = 1.2 * float(np.linalg.norm(high - low)) + 2.0 * stage.size
-    camera.look_at = tuple(middle)
-    camera.position = tuple(middle + distance * np.array([-0.38, -0.85, 0.42]))
+    seen = Camera.at(np.clip(stage.points, low, high), width, height, fill=FILL, lens=LENS)
+    camera.fov = 2.0 * float(np.arctan(0.5 * height / seen.zoom))
+    camera.look_at = tuple(seen.eye + float(np.linalg.norm(seen.eye - stage.points.mean(axis=0))) * seen.axes[2])
+    camera.position = tuple(seen.eye)
 
 
 def legend(scale: ForceScale) -> str:

@@ -9,8 +9,9 @@ from contactlab.contact.shapes import Solid
 from contactlab.drawing.arrows import Arrows, ForceScale
 from contactlab.drawing.camera import Camera
 from contactlab.drawing.film import Film, film_of, shown_steps, state_at
+from contactlab.drawing.parts import Part, solid_of
 from contactlab.drawing.readout import Readout
-from contactlab.drawing.stage import Ground, Part, Stage, solid_of
+from contactlab.drawing.stage import Ground, Stage
 
 __all__ = [
     "Arrows",

@@ -20,7 +20,7 @@ from contactlab.world.visual import VisualMesh
 MOST_TRIANGLES = 60_000
 FEWEST = 200  # triangles that a mesh keeps in any case
 CREASE = np.radians(35.0)  # a larger angle between triangles is an edge
-MOST_NAMED = 8
+MOST_NAMED = 3
 
 
 class Look(NamedTuple):
@@ -60,7 +60,7 @@ def _read(world: World) -> Looks:
             wrong.append(error.detail)
     if wrong:
         more = f"; and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-        warn_of(f"visual meshes not drawn, but what touches in their place: {'; '.join(wrong[:MOST_NAMED])}{more}")
+        warn_of(f"visual meshes not drawn, shapes that touch in their place: {'; '.join(wrong[:MOST_NAMED])}{more}")
     uses = [_key(one.shape) for one in world.visuals if isinstance(one.shape, VisualMesh)]
     total = sum(len(loaded[key][1]) for key in uses if key in loaded)
     share = min(1.0, MOST_TRIANGLES / max(total, 1))

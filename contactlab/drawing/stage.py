@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import BodyShape, Box, HalfSpace, Shape
-from contactlab.contact.shapes import Solid, balls
+from contactlab.contact import HalfSpace
+from contactlab.contact.shapes import Solid
 from contactlab.contact.shapes.coarse_hull import directions
-from contactlab.drawing.looks import Looks, looks_of
-from contactlab.drawing.palette import BODIES, FIXED, Color
+from contactlab.drawing.parts import Part, parts_of
 from contactlab.drawing.patch import fan, grid_lines, patch
 from contactlab.multibody import workspace
-from contactlab.multibody.model import WORLD
-from contactlab.simulation import Surface, World
+from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import arrays_of
 
@@ -22,29 +20,6 @@ MOST_OF_TIME = (15.0, 85.0)  # percentiles
 MOST_POSES = 40
 AROUND = 64  # directions in which a part's outermost points are looked for
 NEARBY = 2.0  # of what stands, that within so many radii of what moves is to be seen
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A solid fixed to a body.
-
-    Attributes
-    ----------
-    body
-        Its number.
-    solid
-        In body axes.
-    color, opacity
-        Of its surface.
-    shape
-        Whether it is what touches or is to be seen; else it stands for the inertia or the bones of a body without any.
-    """
-
-    body: int
-    solid: Solid
-    color: Color
-    shape: bool = True
-    opacity: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +44,8 @@ class Stage:
     ----------
     parts
         In the order of the bodies.
+    bare
+        Numbers of the bodies of which nothing is drawn, though something should: their axes stand for them.
     grounds
         Pieces of the half-spaces.
     low, high
@@ -78,17 +55,27 @@ class Stage:
     points
         (n, 3) what a camera has to see: outermost points of what moves, at a number of the states given, and of what
         stands around it, half-spaces excepted.
+    usual_points
+        The same with what moves kept to the focus.
     size
         Radius of a typical body [m], by which arrows and marks are scaled.
     """
 
     parts: tuple[Part, ...]
+    bare: frozenset[int]
     grounds: tuple[Ground, ...]
     low: FloatArray
     high: FloatArray
     focus: FloatArray
     points: FloatArray
+    usual_points: FloatArray
     size: float
+
+    @property
+    def above(self) -> FloatArray:
+        """Where words about the state stand (3,): above what is in focus."""
+        low, high = self.focus
+        return np.array([*(0.5 * (low + high))[:2], high[2] + 0.5 * self.size])
 
     @classmethod
     def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> Stage:
@@ -96,7 +83,7 @@ class Stage:
 
         With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like.
         """
-        parts = _all_parts(world, looks_of(world) if world.visuals and not collision else ())
+        parts, bare = parts_of(world, collision=collision)
         moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.solid.vertices)]
         spheres = [_sphere(part.solid) for part in (moving or [p for p in parts if len(p.solid.vertices)])]
         low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
@@ -118,22 +105,12 @@ class Stage:
         # Shapes decide the scale, if there are any.
         touching = [r for part, r in zip(moving, radii, strict=False) if part.shape]
         size = float(np.median(touching or radii or [0.1]))
-        points = _outermost(world, parts, rotations, origins)
-        if not len(points):
-            points = np.array([low, high])
-        return cls(parts, _grounds(world, rotations, origins, low, high, size), low, high, focus, points, size)
-
-
-def solid_of(shape: object) -> Solid:
-    """A shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
-
-    A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
-    """
-    if isinstance(shape, Shape):
-        return shape.solid()
-    if isinstance(shape, BodyShape):
-        return balls(*shape.support_points())
-    raise TypeError(f"{type(shape).__name__} is no shape")
+        moved, standing = _outermost(world, parts, rotations, origins)
+        if not len(moved) and not len(standing):
+            moved = np.array([low, high])
+        points, often = np.concatenate((moved, standing)), np.concatenate((moved.clip(*focus), standing))
+        grounds = _grounds(world, rotations, origins, low, high, size)
+        return cls(parts, bare, grounds, low, high, focus, points, often, size)
 
 
 def poses_at(world: World, q: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -162,88 +139,25 @@ def _sphere(solid: Solid) -> tuple[FloatArray, float]:
     return middle, float(np.linalg.norm(solid.vertices - middle, axis=1).max())
 
 
-def _outermost(world: World, parts: tuple[Part, ...], rotations: FloatArray, origins: FloatArray) -> FloatArray:
-    """Points (n, 3) of what moves at some of the states, and of what stands nearby, world axes."""
+def _outermost(
+    world: World, parts: tuple[Part, ...], rotations: FloatArray, origins: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Points (n, 3) of what moves at some of the states, and (m, 3) of what stands nearby, world axes."""
     shown = np.unique(np.linspace(0, len(origins) - 1, MOST_POSES).astype(np.int64))
-    moving: list[FloatArray] = []
-    standing: list[FloatArray] = []
+    some: dict[bool, list[FloatArray]] = {True: [np.zeros((0, 3))], False: [np.zeros((0, 3))]}
     for part in parts:
-        vertices = part.solid.vertices
+        vertices, moves = part.solid.vertices, bool(world.body_trees[part.body] >= 0)
         if len(vertices):
             outer = vertices[np.unique((vertices @ directions(AROUND).T).argmax(axis=0))]
-            moves = world.body_trees[part.body] >= 0
             at = shown if moves else shown[:1]
             places = np.einsum("nij,kj->nki", rotations[at, part.body], outer) + origins[at, part.body][:, None]
-            (moving if moves else standing).append(places.reshape(-1, 3))
-    if not moving or not standing:
-        return np.concatenate([np.zeros((0, 3)), *moving, *standing])
-    inner, outer = np.concatenate(moving), np.concatenate(standing)
-    middle = 0.5 * (inner.min(axis=0) + inner.max(axis=0))
-    reach = NEARBY * float(np.linalg.norm(inner - middle, axis=1).max())
-    return np.concatenate((inner, outer[np.linalg.norm(outer - middle, axis=1) <= reach]))
-
-
-def _all_parts(world: World, looks: Looks) -> tuple[Part, ...]:
-    """Parts of every body: what it looks like where that is known, else as `_parts` has it.
-
-    What hangs together with a body that looks like something has no bones, and shows of its shapes those that are to be
-    shown, or stand for a mesh that cannot be read.
-    """
-    roots = _roots(world)
-    dressed = {int(roots[body]) for body, look in zip(world.visual_bodies, looks, strict=False) if look}
-    lost = {body for body, look in zip(world.visual_bodies, looks, strict=False) if look is None}
-    parts: list[Part] = []
-    for i in range(world.model.nb):
-        if roots[i] not in dressed:
-            parts += _parts(world, i)
-            continue
-        color = _body_color(world, i)
-        for body, look in zip(world.visual_bodies, looks, strict=True):
-            if body == i and look is not None:
-                parts += [Part(i, one.solid, one.color or color, opacity=one.opacity) for one in look]
-        parts += [_part(i, s, color) for s in _surfaces(world, i) if s.shown or i in lost]
-    return tuple(parts)
-
-
-def _roots(world: World) -> list[int]:
-    """Number of the body that each hangs on in the end; its own where that is the world."""
-    roots: list[int] = []
-    for i, spec in enumerate(world.model.bodies):
-        roots.append(i if spec.parent == WORLD else roots[world.model.index(spec.parent)])
-    return roots
-
-
-def _surfaces(world: World, i: int) -> list[Surface]:
-    return [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
-
-
-def _body_color(world: World, i: int) -> Color:
-    return FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
-
-
-def _part(i: int, surface: Surface, color: Color) -> Part:
-    return Part(i, solid_of(surface.shape).moved(surface.placement.R, surface.placement.p), color)
-
-
-def _parts(world: World, i: int) -> list[Part]:
-    """Parts of a body: its shapes; without any its inertia as a box, and a bone from its parent."""
-    spec, color, surfaces = world.model.bodies[i], _body_color(world, i), _surfaces(world, i)
-    parts = [_part(i, surface, color) for surface in surfaces]
-    if spec.parent != WORLD and spec.placement.p.any():
-        parent = world.model.index(spec.parent)
-        if parent not in world.surface_bodies:
-            none = np.zeros((0, 3))
-            bone = np.stack((np.zeros(3), spec.placement.p))[None]
-            parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
-    if not surfaces and spec.inertia is not None and spec.inertia.mass > 0.0:
-        moments, axes = np.linalg.eigh(spec.inertia.inertia)
-        # Half sides of the homogeneous box with these principal moments.
-        half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / spec.inertia.mass, 0.0))
-        if half.max() > 0.0:
-            axes[:, 2] *= np.sign(np.linalg.det(axes))
-            box = solid_of(Box(np.maximum(half, 0.05 * half.max())))
-            parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False, opacity=0.5))
-    return parts
+            some[moves].append(places.reshape(-1, 3))
+    moving, standing = np.concatenate(some[True]), np.concatenate(some[False])
+    if len(moving):
+        middle = 0.5 * (moving.min(axis=0) + moving.max(axis=0))
+        reach = NEARBY * float(np.linalg.norm(moving - middle, axis=1).max())
+        standing = standing[np.linalg.norm(standing - middle, axis=1) <= reach]
+    return moving, standing
 
 
 def _grounds(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.drawing import Arrows, Part, Stage
+from contactlab.drawing import Arrows, Stage
 from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES
 from contactlab.drawing.stage import center_of_mass
 from contactlab.simulation import OPEN, SLIDE, STICK, World
@@ -35,7 +35,7 @@ class SceneView:
     def __init__(self, scene: viser.SceneApi, world: World, stage: Stage) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
-        self._bodies = _add_bodies(scene, world, stage.parts)
+        self._bodies = _add_bodies(scene, world, stage)
         self._shown: list[tuple[FloatArray, FloatArray] | None] = [None] * len(self._bodies)
         self._ground = _add_grounds(scene, stage)
         thick = 0.06 * stage.size
@@ -59,9 +59,7 @@ class SceneView:
         self._ids = scene.add_frame("/contacts/ids", show_axes=False, visible=False)
         self._labels: list[viser.LabelHandle] = []
         self._com = scene.add_icosphere("/centre of mass", 0.15 * stage.size, EDGE, visible=False)
-        low, high = stage.focus
-        above = (*(0.5 * (low + high))[:2], high[2] + 3.0 * stage.size)
-        self._text = scene.add_label("/readout", "", position=above)
+        self._text = scene.add_label("/readout", "", position=stage.above)
         self._scene = scene
 
     def toggle(self, name: str, *, shown: bool) -> None:
@@ -114,14 +112,14 @@ class SceneView:
                 label.position = arrows.points[k]
 
 
-def _add_bodies(scene: viser.SceneApi, world: World, parts: tuple[Part, ...]) -> list[viser.FrameHandle]:
+def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage) -> list[viser.FrameHandle]:
     """Add a frame per body with its parts under it; return the frames, in the order of the world's bodies."""
-    frames, drawn = [], {part.body for part in parts}
+    frames = []
     for i, name in enumerate(world.model.names):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
         node = f"/bodies/{i} {name.replace('/', ' ')}"
-        frames.append(scene.add_frame(node, show_axes=i not in drawn, axes_length=0.05, axes_radius=0.003))
-        for k, part in enumerate(part for part in parts if part.body == i):
+        frames.append(scene.add_frame(node, show_axes=i in stage.bare, axes_length=0.05, axes_radius=0.003))
+        for k, part in enumerate(part for part in stage.parts if part.body == i):
             solid = part.solid
             if len(solid.triangles):
                 scene.add_mesh_simple(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 # The camera fits a window of these sides; of a wider one it fills the height.
-WINDOW, FILL, LENS = (1400, 1000), 0.86, 1.1
+WINDOW, FILL, LENS = (1400, 1000), 0.9, 1.1
 
 
 def open_server(port: int) -> viser.ViserServer:
@@ -56,10 +56,12 @@ def free_port() -> int:
 def aim_camera(camera: viser.InitialCameraConfig, stage: Stage) -> None:
     """Look from the side at where the bodies are most of the time, so that they fill the window."""
     width, height = WINDOW
-    low, high = stage.focus
-    seen = Camera.at(np.clip(stage.points, low, high), width, height, fill=FILL, lens=LENS)
+    points = np.vstack((stage.usual_points, stage.above))
+    seen = Camera.at(points, width, height, fill=FILL, lens=LENS)
     camera.fov = 2.0 * float(np.arctan(0.5 * height / seen.zoom))
-    camera.look_at = tuple(seen.eye + float(np.linalg.norm(seen.eye - stage.points.mean(axis=0))) * seen.axes[2])
+    # What the camera turns about lies in the depth of what it sees.
+    depth = float((points.mean(axis=0) - seen.eye) @ seen.axes[2])
+    camera.look_at = tuple(seen.eye + depth * seen.axes[2])
     camera.position = tuple(seen.eye)
 
 

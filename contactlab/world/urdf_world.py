@@ -24,6 +24,7 @@ from contactlab.contact import (
 )
 from contactlab.multibody import Model, UrdfModel, body_pose
 from contactlab.multibody.model import WORLD
+from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,
@@ -102,10 +103,7 @@ def add_links(
     *,
     self_collisions: bool,
 ) -> None:
-    """Give the links in a builder what they touch with and what they look like.
-
-    Where a description says what any of its links looks like, pictures show what it shows and nothing else of it.
-    """
+    """Give the links in a builder what they touch with and what they look like, which pictures show in its place."""
     dressed = add_visuals(builder, model, prefix)
     touching: dict[str, None] = {}
     for number, (geometry, shape) in enumerate(shapes):
@@ -113,22 +111,23 @@ def add_links(
         if geometry.body == WORLD:
             builder.add_fixed_body(f"{prefix}{WORLD} {number}", shape, material, pose)
         else:
-            builder.add_shape(link, shape, material, shown=not dressed)
+            builder.add_shape(link, shape, material, shown=geometry.body not in dressed)
             touching[link] = None
     if not self_collisions:
         for pair in itertools.combinations(touching, 2):
             builder.ignore(*pair)
 
 
-def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> bool:
-    """Give the links in a builder what they look like; return whether the description says it of any."""
-    dressed = False
+def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str]:
+    """Give the links in a builder what they look like; return those it is said of, and what is fixed to them."""
+    welds = dict(zip(model.names, structure(model).body_link.tolist(), strict=True))
+    dressed: set[int] = set()
     for geometry in model.visuals:
         seen = _visual(geometry)
         if seen is not None:
             builder.add_visual(prefix + geometry.body, seen, placement=geometry.placement, rgba=geometry.rgba)
-            dressed = True
-    return dressed
+            dressed.add(welds[geometry.body])
+    return {name for name, weld in welds.items() if weld in dressed}
 
 
 def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:

@@ -46,6 +46,8 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
     geoms = [g for g in colliding(source) if surroundings or m.geom_bodyid[g] != 0]
     by_geom, notes = geom_filters(source, geoms, classes)
     seen = _seen(m)
+    # What a skin covers, which is not drawn, is to be seen.
+    dressed = set() if m.nskin else {_weld(m, g) for g in seen}
     for g in geoms:
         name, body = name_in(m, "geom", g), int(m.geom_bodyid[g])
         category, mask = by_geom[g]
@@ -71,7 +73,7 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
         else:
             # What looks as it is needs no visual.
             plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco.mjtGeom.mjGEOM_MESH
-            shown = plain or not seen
+            shown = plain or _weld(m, g) not in dressed
             seen -= {g} if plain else set()
             builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask, shown=shown)
     _add_visuals(builder, source, seen)
@@ -95,6 +97,13 @@ def _seen(m: Any) -> set[int]:
         and mujoco.mjtGeom(int(m.geom_type[g])) in drawn
         and (_rgba(m, g) or PLAIN)[3] > 0.0
     }
+
+
+def _weld(m: Any, g: int) -> tuple[bool, int]:
+    """Return what is the same for geoms of one rigid body; those of bodies welded to the world are of their own."""
+    body = int(m.geom_bodyid[g])
+    weld = int(m.body_weldid[body])
+    return (True, weld) if weld else (False, body)
 
 
 def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:

@@ -55,7 +55,11 @@ def _read(world: World) -> Looks:
     wrong: list[str] = []
     for key, mesh in meshes.items():
         try:
+            import trimesh  # noqa: F401  # by which they are made ready
+
             loaded[key] = mesh.load()
+        except ImportError as error:
+            wrong.append(f"{mesh.name}: {error.name} is not installed: pip install 'contactlab[viz]'")
         except ContactError as error:
             wrong.append(error.detail)
     if wrong:

@@ -16,7 +16,7 @@ from contactlab.recording.island import forces_of, formed, solution_of, trees_of
 from contactlab.recording.record import Record
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import IntArray
+from contactlab.stepping.contact_table import OPEN, IntArray
 from contactlab.stepping.prepared import arrays_of
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
@@ -190,3 +190,17 @@ class Recording(Record):
             f"Recording({self.n_steps} steps, {self.time[0]:g} .. {self.time[-1]:g} s, "
             f"{self.world.model.nb} bodies, {len(self.contacts)} contact rows)"
         )
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        from contactlab.recording.notebook import html_of
+
+        solved = self.certificates
+        worst = max(float(solved.scaled.max()), float(solved.mechanical.max())) if len(solved) else 0.0
+        rows = [
+            ("steps", f"{self.n_steps} of {self.stepper.h:g} s" + (" at most" if self.stepper.adaptive else "")),
+            ("solver", self.solver_description),
+            ("contacts", f"{len(self.contacts)} rows, {int(np.count_nonzero(self.contacts.mode != OPEN))} under load"),
+            ("islands", f"{len(solved)}, worst certificate {worst:.1e}"),
+        ]
+        return html_of(repr(self), self.world, self.time, self.kinetic + self.potential, rows)

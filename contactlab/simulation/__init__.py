@@ -43,6 +43,8 @@ from contactlab.world import (
     SimulationConfigError,
     StepperState,
     Surface,
+    Visual,
+    VisualMesh,
     World,
     WorldBuilder,
 )
@@ -90,6 +92,8 @@ __all__ = [
     "VelocityDrive",
     "VerificationFailure",
     "VerificationReport",
+    "Visual",
+    "VisualMesh",
     "WorstCertificate",
     "World",
     "WorldBuilder",

@@ -10,6 +10,7 @@ from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillat
 from contactlab.world.shape_builder import AnyShape
 from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
+from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "SimulationConfigError",
     "StepperState",
     "Surface",
+    "Visual",
+    "VisualMesh",
     "World",
     "WorldBuilder",
 ]

@@ -95,7 +95,7 @@ def test_switches_hide_and_show(recording: Recording) -> None:
     scale = ForceScale.of_recording(recording, stage.size)
     last = recording.n_steps
     with serving(free_port()) as server:
-        view = SceneView(server.scene, recording.world, stage)
+        view = SceneView(server.scene, recording.world, stage, stage.high)
         for name, shown in TOGGLES.items():
             view.toggle(name, shown=not shown)
         arrows = Arrows.of_state(recording, last, scale)

@@ -63,6 +63,8 @@ def load_painted(
     factors = _factors(scale)
     real = _inside(Path(path), None if root is None else Path(root))
     vertices, triangles, colors = _read(real, real.read_bytes())
+    if not np.isfinite(vertices).all():
+        raise ContactError("path", f"{real.name}: has a vertex that is not finite")
     if float(np.prod(factors)) < 0.0:
         triangles = triangles[:, ::-1]
     return vertices * factors, triangles, colors

@@ -51,17 +51,9 @@ def looks_of(world: World) -> Looks:
 
 def _read(world: World) -> Looks:
     meshes = {_key(one.shape): one.shape for one in world.visuals if isinstance(one.shape, VisualMesh)}
-    loaded: dict[object, tuple[FloatArray, IntArray, FloatArray]] = {}
-    wrong: list[str] = []
-    for key, mesh in meshes.items():
-        try:
-            import trimesh  # noqa: F401  # by which they are made ready
-
-            loaded[key] = mesh.load()
-        except ImportError as error:
-            wrong.append(f"{mesh.name}: {error.name} is not installed: pip install 'contactlab[viz]'")
-        except ContactError as error:
-            wrong.append(error.detail)
+    found = {key: _load(mesh) for key, mesh in meshes.items()}
+    loaded = {key: parts for key, parts in found.items() if not isinstance(parts, str)}
+    wrong = [words for words in found.values() if isinstance(words, str)]
     if wrong:
         more = f"; and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
         warn_of(f"visual meshes not drawn, shapes that touch in their place: {'; '.join(wrong[:MOST_NAMED])}{more}")
@@ -84,6 +76,18 @@ def _read(world: World) -> Looks:
         else:
             looks.append(None)
     return tuple(looks)
+
+
+def _load(mesh: VisualMesh) -> tuple[FloatArray, IntArray, FloatArray] | str:
+    """Return vertices, triangles and their colours of a mesh, or what is wrong with it."""
+    try:
+        import trimesh  # noqa: F401  # makes meshes ready
+    except ImportError:
+        return f"{mesh.name}: trimesh is not installed: pip install 'contactlab[viz]'"
+    try:
+        return mesh.load()
+    except ContactError as error:
+        return error.detail
 
 
 def _key(mesh: object) -> object:

@@ -71,12 +71,6 @@ class Stage:
     usual_points: FloatArray
     size: float
 
-    @property
-    def above(self) -> FloatArray:
-        """Where words about the state stand (3,): above what is in focus."""
-        low, high = self.focus
-        return np.array([*(0.5 * (low + high))[:2], high[2] + 0.5 * self.size])
-
     @classmethod
     def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> Stage:
         """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3).

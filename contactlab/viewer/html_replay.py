@@ -61,8 +61,8 @@ def write_html_replay(
     shown = shown_steps(film.time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
     # Nobody is meant to connect to this server: it gives the page.
     with serving(free_port()) as server:
-        aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, film.world, stage)
+        above = aim_camera(server.initial_camera, stage)
+        view = SceneView(server.scene, film.world, stage, above)
         if not forces:
             for name in ("forces", "open contacts"):
                 view.toggle(name, shown=False)

@@ -27,8 +27,8 @@ class Live:
         stage = Stage.of(world, rotations, origins, collision=collision)
         self._scale = ForceScale.of_world(world, stage.size)
         self._server = open_server(port)
-        aim_camera(self._server.initial_camera, stage)
-        self._view = SceneView(self._server.scene, world, stage)
+        above = aim_camera(self._server.initial_camera, stage)
+        self._view = SceneView(self._server.scene, world, stage, above)
         self._controls = Controls(self._server, self._view, world, self._scale)
         self._begun: tuple[float, float] | None = None
         self._drawn = -1.0

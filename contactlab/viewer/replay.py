@@ -50,8 +50,8 @@ def show(
     stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     with serving(port) as server:
-        aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, film.world, stage)
+        above = aim_camera(server.initial_camera, stage)
+        view = SceneView(server.scene, film.world, stage, above)
         controls = Controls(server, view, film.world, scale)
         start, end = float(film.time[0]), float(film.time[-1])
         step = max(end - start, 1e-6) / 1000.0

@@ -30,9 +30,9 @@ NO_LINES = np.zeros((1, 2, 3), dtype=np.float32)
 
 
 class SceneView:
-    """Nodes of a viser scene for a world."""
+    """Nodes of a viser scene for a world, with a line of words at a place (3,)."""
 
-    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage) -> None:
+    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
         self._bodies = _add_bodies(scene, world, stage)
@@ -59,7 +59,7 @@ class SceneView:
         self._ids = scene.add_frame("/contacts/ids", show_axes=False, visible=False)
         self._labels: list[viser.LabelHandle] = []
         self._com = scene.add_icosphere("/centre of mass", 0.15 * stage.size, EDGE, visible=False)
-        self._text = scene.add_label("/readout", "", position=stage.above)
+        self._text = scene.add_label("/readout", "", position=words)
         self._scene = scene
 
     def toggle(self, name: str, *, shown: bool) -> None:

@@ -13,7 +13,7 @@ import lcp
 from contactlab.contact import HalfSpace, Material, Sphere
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import FloatingBase, Revolute
-from contactlab.simulation import EventDriven, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import EventDriven, EventKind, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from lcp.notebook import html_table
 
@@ -87,7 +87,7 @@ def test_an_event_driven_run_counts_its_events():
     run = EventDriven().run(ball(HOSTILE), 0.2)
     page = Page(run._repr_html_())
     assert HOSTILE in page.text
-    assert "1 impact" in page.text or "impact" in page.text
+    assert f"{len(run.of_kind(EventKind.IMPACT))} impact" in page.text
 
 
 def test_results_say_how_it_ended_and_what_to_try():
@@ -99,10 +99,10 @@ def test_results_say_how_it_ended_and_what_to_try():
     failed = lcp.solve(lcp.LCP([[-1.0]], [-1.0]))
     page = Page(failed._repr_html_())
     assert failed.status.advice in page.text
+    assert len(failed.attempts) > 1
+    assert all(attempt.status.name in page.text for attempt in failed.attempts)
     mixed = lcp.solve(lcp.MLCP([[1.0]], [[0.0]], [[0.0]], [[1.0]], [1.0], [-1.0]))
     assert "MLCPResult(SOLVED" in Page(mixed._repr_html_()).text
-    if len(failed.attempts) > 1:
-        assert all(attempt.status.name in page.text for attempt in failed.attempts)
 
 
 def test_a_model_is_a_line_per_body():

@@ -26,7 +26,7 @@ TOGGLES = {
     "ground": True,
 }
 MOST_IDS = 60
-NO_LINES = np.zeros((1, 2, 3), dtype=np.float32)
+NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: what is not there is far below
 
 
 class SceneView:
@@ -88,8 +88,7 @@ class SceneView:
             lines = np.stack((arrows.points[rows], arrows.tips[rows]), axis=1).astype(np.float32)
             handle.points = lines if len(lines) else NO_LINES
         free = arrows.points[~arrows.carrying].astype(np.float32)
-        # A point cloud cannot be empty: what is not there lies far below everything.
-        self._open.points = free if len(free) else np.full((1, 3), -1e4, dtype=np.float32)
+        self._open.points = free if len(free) else NO_LINES[0, :1]
         ends = np.stack((arrows.points, arrows.points + self._size * arrows.normals), axis=1).astype(np.float32)
         self._normals.points = ends if len(ends) else NO_LINES
         self._normals.colors = np.broadcast_to(np.array(EDGE, dtype=np.uint8), (max(len(ends), 1), 2, 3))

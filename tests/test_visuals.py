@@ -243,8 +243,9 @@ def test_records_name_meshes_and_lead_to_none(robot, tmp_path):
     assert [part.color for part in parts_of(opened.world, "trunk")] == [RED]
     found = Recording.open(tmp_path / "run.npz", mesh_roots=[robot.parent])
     assert {part.color for part in parts_of(found.world, "fin")} == {BLUE, GREY}
-    # A record goes on where it was, and one that leads out of the folder leads nowhere.
-    assert simulate(world, TimeStepping(1e-3), steps=2, path=tmp_path / "run.npz", resume=True).n_steps == 2
+    # A record goes on whatever bodies look like by now, and one that leads out of the folder leads nowhere.
+    undressed = dataclasses.replace(world, visuals=(), visual_bodies=())
+    assert simulate(undressed, TimeStepping(1e-3), steps=2, path=tmp_path / "run.npz", resume=True).n_steps == 2
     (tmp_path / "out.dae").write_text(painted())
     (tmp_path / "in").mkdir()
     for name in (

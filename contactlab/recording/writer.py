@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # A chunk file is written when this much has gathered, whatever the time.
 FILE_BYTES = 1 << 24
 
+# What of a world no motion depends on.
+LOOKS = {"visuals", "shown"}
+
 
 class RecordWriter:
     """Writes the pieces of one run; made by `begin` or `go_on`.
@@ -228,8 +231,8 @@ def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> Non
 
 def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
     """Return the first entry in which two JSON values differ."""
-    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
-        pairs = [(f"{name}.{key}", a[key], b[key]) for key in a]
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() - LOOKS == b.keys() - LOOKS:
+        pairs = [(f"{name}.{key}", a[key], b[key]) for key in a if key not in LOOKS]
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         pairs = [(f"{name}[{i}]", *pair) for i, pair in enumerate(zip(a, b, strict=True))]
     else:

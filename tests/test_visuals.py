@@ -306,18 +306,21 @@ def test_viewer_replay_and_picture_show_the_same(robot, tmp_path, monkeypatch):
         assert (blue.sum() > 200) is not collision
 
 
-def test_the_command_line_says_where_meshes_are_to_come_from(robot, tmp_path, capsys):
-    """One line, the picture all the same; with their folder, or without wanting them, nothing."""
-    pytest.importorskip("matplotlib")
+def test_the_command_line_says_where_meshes_are_to_come_from(robot, tmp_path, capsys, monkeypatch):
+    """One line, and drawn all the same; with their folder, or without wanting them, nothing."""
+    from contactlab import plotting
     from contactlab.cli import main
 
+    drawn = []
+    monkeypatch.setattr(plotting, "picture", lambda recording, *_, **options: drawn.append((recording.world, options)))
     simulate(World.from_urdf(robot, floating_base=True), TimeStepping(1e-3), steps=0).save(tmp_path / "run.npz")
     words = ["replay", str(tmp_path / "run.npz"), "--picture", str(tmp_path / "a.png")]
-    assert main(words) == 0
-    assert "--meshes DIR" in capsys.readouterr().err
-    for more in (["--meshes", str(robot.parent)], ["--collision"]):
+    for more, said in (([], True), (["--meshes", str(robot.parent)], False), (["--collision"], False)):
         assert main([*words, *more]) == 0
-        assert capsys.readouterr().err == ""
+        assert ("--meshes DIR" in capsys.readouterr().err) is said
+        world, options = drawn.pop()
+        assert options["collision"] is ("--collision" in more)
+        assert (world.visuals[1].shape.path is not None) is ("--meshes" in more)
 
 
 GEOMS = """<mujoco>

@@ -1,7 +1,7 @@
 """Draw the pictures of the gallery: `python docs/make_pictures.py [NAME...]`, without a display, a few minutes for all.
 
 An example's picture is the last recording it simulates, or what a function of its name in `pictures_of_examples.py`
-draws; a scene's, how it starts, moves and ends. Every picture is cut, reduced to 64 colours and at most 60 KB.
+draws; a scene's, how it starts, moves and ends. Every picture is cut, reduced to 256 colours and at most 60 KB.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def keep(figure: Figure, path: Path) -> None:
     image = image.crop(box) if box else image
     for width in WIDTHS[image.width < 3 * image.height :]:  # strips are wider
         small = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-        small = small.quantize(64, dither=Image.Dither.NONE)
+        # By coverage: by count, greys would take the places of the few pixels in a colour that means something.
+        small = small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         path.parent.mkdir(parents=True, exist_ok=True)
         small.save(path, optimize=True)
         if path.stat().st_size <= MOST_BYTES:

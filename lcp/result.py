@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.errors import SolveError
+from lcp.notebook import html_table
 from lcp.residuals import Residuals
 from lcp.status import Status
 from lcp.trace import Trace
@@ -116,6 +117,7 @@ class Outcome(Generic[R]):
     solver: Any
     attempts: tuple[Trial[R], ...]
     tolerance: float
+    solve_time: float
 
     @property
     def solved(self) -> bool:
@@ -134,6 +136,16 @@ class Outcome(Generic[R]):
             f"{type(self.solver).__name__}: {self.status.name} ({self.status.value}) after {self.iterations} "
             f"iterations{f' [{details}]' if details else ''}; {self.residual.text(self.tolerance)}."
         )
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: how it ended, what to try, and the attempts."""
+        rows: list[tuple[str, object]] = [("status", self.status.value)]
+        if not self.solved:
+            rows.append(("try", self.status.advice))
+        rows += [("measures", self.residual.text(self.tolerance)), ("time", f"{self.solve_time:.3g} s")]
+        tried = [(type(one.solver).__name__, one.status.name, one.iterations, one.detail) for one in self.attempts]
+        head = ("solver", "status", "iterations", "detail")
+        return html_table(repr(self), rows) + (html_table("attempts", tried, head) if len(tried) > 1 else "")
 
     def _repr(self, size: str) -> str:
         return (

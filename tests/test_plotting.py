@@ -11,7 +11,7 @@ from contactlab import plotting
 from contactlab.cli import main
 from contactlab.contact import Box, Sphere
 from contactlab.drawing import solid_of
-from contactlab.plotting.camera import Camera
+from contactlab.drawing.camera import Camera
 from contactlab.plotting.raster import line_pixels, rasterize, shares
 from contactlab.plotting.render import Item, render
 from contactlab.simulation import TimeStepping, simulate

@@ -7,18 +7,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.lines import Line2D
 
 import lcp
 from contactlab.contact import Box, ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.drawing import Arrows, ForceScale, Readout, Stage
-from contactlab.drawing.palette import MODE_COLORS
-from contactlab.plotting import plot_convergence, plot_toss_curve
+from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
+from contactlab.plotting import picture, plot_convergence, plot_toss_curve
 from contactlab.simulation import STICK, Recording, StepResult, TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
 from contactlab.viewer import live, write_html_replay
 from contactlab.viewer.controls import Controls
 from contactlab.viewer.scene import TOGGLES, SceneView
-from contactlab.viewer.server import free_port, serving
+from contactlab.viewer.server import free_port, legend, serving
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_switches_hide_and_show(recording: Recording) -> None:
     scale = ForceScale.of_recording(recording, stage.size)
     last = recording.n_steps
     with serving(free_port()) as server:
-        view = SceneView(server.scene, recording.world, stage)
+        view = SceneView(server.scene, recording.world, stage, stage.high)
         for name, shown in TOGGLES.items():
             view.toggle(name, shown=not shown)
         arrows = Arrows.of_state(recording, last, scale)
@@ -109,6 +110,20 @@ def test_switches_hide_and_show(recording: Recording) -> None:
         controls = Controls(server, view, recording.world, scale)
         controls.tell(Readout.of_state(recording, last))
         assert "energy" in controls._numbers.content
+
+
+def test_legends_say_each_mode_in_its_colour(recording: Recording) -> None:
+    """The same words and colours in the browser and on paper, and the scale of the arrows."""
+    scale = ForceScale(0.1, 1.0)
+    page = legend(scale)
+    handles = picture(recording, 0.4, size=(700, 200)).legends[0].legend_handles
+    drawn = {str(one.get_label()): one.get_color() for one in handles if one is not None and isinstance(one, Line2D)}
+    for mode, color in MODE_COLORS.items():
+        assert f"color:rgb{color};" in page
+        assert f"</span> {MODE_NAMES[mode]}</div>" in page
+        assert drawn[MODE_NAMES[mode]] == hexadecimal(color)
+    assert str(scale) in page
+    assert any(label.startswith("force on the body, ") for label in drawn)
 
 
 def test_plot_of_a_curve_is_a_picture(tmp_path: Path) -> None:

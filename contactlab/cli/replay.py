@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 
 from contactlab.cli import arguments as kinds
+from contactlab.drawing import looks_of
 from contactlab.lab.progress import Progress
 from contactlab.simulation import Recording
 
@@ -25,13 +27,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots over time, .png, into a folder")
     parser.add_argument(
+        "--collision", action="store_true", help="draw the shapes bodies touch with, not what they look like"
+    )
+    parser.add_argument(
+        "--meshes",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="where the mesh files of what robots look like are, which a record only names; may be repeated",
+    )
+    parser.add_argument(
         "--port", type=kinds.positive_integer, default=8080, help="of the live view (default %(default)s)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Open the record and show it."""
-    recording = Recording.open(arguments.file)
+    recording = Recording.open(arguments.file, mesh_roots=arguments.meshes)
     try:
         _show(recording, arguments)
     except ValueError as error:
@@ -44,12 +57,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(recording: Recording, arguments: argparse.Namespace) -> None:
+    drawn = arguments.html is not None or arguments.picture is not None or arguments.plots is None
+    if drawn and not arguments.collision:
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            looks_of(recording.world)
+        for warning in told:
+            print(f"contactlab: {warning.message} (--meshes DIR says where they are)", file=sys.stderr)
     if arguments.html is not None:
-        print(f"wrote {write_html(recording, arguments.html)}")
+        print(f"wrote {write_html(recording, arguments.html, collision=arguments.collision)}")
     if arguments.picture is not None:
         from contactlab.plotting import picture
 
-        picture(recording, arguments.time, path=arguments.picture)
+        picture(recording, arguments.time, path=arguments.picture, collision=arguments.collision)
         print(f"wrote {arguments.picture}")
     if arguments.plots is not None:
         for path in write_plots(recording, arguments.plots):
@@ -57,15 +77,18 @@ def _show(recording: Recording, arguments: argparse.Namespace) -> None:
     if arguments.html is None and arguments.picture is None and arguments.plots is None:
         from contactlab.viewer import show
 
-        show(recording, port=arguments.port, announce=lambda url: print(f"{url} (Ctrl-C ends it)", flush=True))
+        def announce(url: str) -> None:
+            print(f"{url} (Ctrl-C ends it)", flush=True)
+
+        show(recording, port=arguments.port, collision=arguments.collision, announce=announce)
 
 
-def write_html(recording: Recording, path: Path) -> Path:
+def write_html(recording: Recording, path: Path, *, collision: bool = False) -> Path:
     """Write the replay, and say on standard error how far it is."""
     from contactlab.viewer import write_html_replay
 
     with Progress("writing the replay", "frames") as progress:
-        return write_html_replay(recording, path, progress=progress.update)
+        return write_html_replay(recording, path, collision=collision, progress=progress.update)
 
 
 def write_plots(recording: Recording, folder: Path) -> list[Path]:

@@ -41,17 +41,35 @@ def load_mesh(
     ContactError
         A file that is not there, lies outside, is too large or no mesh; trimesh or pycollada is not installed.
     """
+    vertices, triangles, _ = load_painted(path, root=root, scale=scale)
+    try:
+        return Mesh(vertices, triangles)
+    except ContactError as error:
+        raise ContactError("path", f"{Path(path).name}: {error.field} {error.detail}") from error
+
+
+def load_painted(
+    path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None, scale: ArrayLike = (1.0, 1.0, 1.0)
+) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Read a mesh file to be looked at: vertices (n, 3), triangles (m, 3), their colours (m, 3).
+
+    Red, green and blue are from 0 to 1, and not a number where there is none: COLLADA alone holds its colours itself.
+
+    Parameters
+    ----------
+    path, root, scale
+        As for `load_mesh`, whose errors it raises.
+    """
     factors = _factors(scale)
     real = _inside(Path(path), None if root is None else Path(root))
-    vertices, triangles = _read(real, real.read_bytes())
+    vertices, triangles, colors = _read(real, real.read_bytes())
+    if not np.isfinite(vertices).all():
+        raise ContactError("path", f"{real.name}: has a vertex that is not finite")
     if float(np.prod(factors)) < 0.0:
         triangles = triangles[:, ::-1]
     # Exports often hold triangles that have shrunk to an edge.
     whole = (triangles != np.roll(triangles, 1, axis=1)).all(axis=1)
-    try:
-        return Mesh(vertices * factors, triangles[whole])
-    except ContactError as error:
-        raise ContactError("path", f"{real.name}: {error.field} {error.detail}") from error
+    return vertices * factors, triangles[whole], colors[whole]
 
 
 def load_hull(
@@ -73,7 +91,7 @@ def load_hull(
     points = hull_cache.cached(key)
     if points is not None:
         return ConvexPoints(points)
-    vertices, triangles = _read(real, data)
+    vertices, triangles, _ = _read(real, data)
     try:
         hull = coarse_hull(finite_array(vertices[np.unique(triangles)] * factors, "points", (None, 3), ContactError))
     except ContactError as error:
@@ -107,22 +125,23 @@ def _inside(path: Path, root: Path | None) -> Path:
     return real
 
 
-def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray]:
-    """Return vertices (n, 3) and triangles (m, 3) of a file's bytes."""
+def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return vertices (n, 3), triangles (m, 3) and their colours (m, 3) of a file's bytes."""
     kind = real.suffix.lower().removeprefix(".")
     try:
         if kind == "dae":
             from contactlab.contact.collada import read_collada
 
-            vertices, triangles = read_collada(data, real.name)
+            vertices, triangles, colors = read_collada(data, real.name)
         else:
             mesh = _trimesh(data, kind)
             vertices, triangles = np.array(mesh.vertices, dtype=np.float64), np.array(mesh.faces, dtype=np.int64)
+            colors = np.full((len(triangles), 3), np.nan)
         if len(triangles) == 0:
             raise ValueError("it has no triangle")
         if vertices.shape[1:] != (3,):
             raise ValueError(f"its vertices have the shape {vertices.shape}")
-        return vertices, triangles
+        return vertices, triangles, colors
     except ContactError:
         raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from contactlab.contact.shapes import Solid
 from contactlab.drawing.arrows import Arrows, ForceScale
+from contactlab.drawing.camera import Camera
 from contactlab.drawing.film import Film, film_of, shown_steps, state_at
+from contactlab.drawing.looks import looks_of
+from contactlab.drawing.parts import Part, solid_of
 from contactlab.drawing.readout import Readout
-from contactlab.drawing.stage import Ground, Part, Stage, solid_of
+from contactlab.drawing.stage import Ground, Stage
 
 __all__ = [
     "Arrows",
+    "Camera",
     "Film",
     "ForceScale",
     "Ground",
@@ -21,6 +25,7 @@ __all__ = [
     "Solid",
     "Stage",
     "film_of",
+    "looks_of",
     "shown_steps",
     "solid_of",
     "state_at",

@@ -8,6 +8,7 @@ Color = tuple[int, int, int]
 
 #: Of bodies, in turn; green and vermilion stand for contact modes.
 BODIES: tuple[Color, ...] = ((86, 180, 233), (240, 228, 66), (204, 121, 167), (0, 114, 178), (230, 159, 0))
+UNPAINTED: Color = (196, 198, 202)  # a mesh whose colour nobody says
 FIXED: Color = (178, 176, 170)
 GROUND: Color = (222, 220, 214)
 GRID: Color = (176, 174, 168)

@@ -6,37 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.contact import BodyShape, Box, HalfSpace, Shape
-from contactlab.contact.shapes import Solid, balls
-from contactlab.drawing.palette import BODIES, FIXED, Color
+from contactlab.contact import HalfSpace
+from contactlab.contact.shapes import Solid
+from contactlab.contact.shapes.coarse_hull import directions
+from contactlab.drawing.parts import Part, parts_of
 from contactlab.drawing.patch import fan, grid_lines, patch
-from contactlab.multibody.model import WORLD
 from contactlab.simulation import World
 from contactlab.spatial.arrays import FloatArray
 
 MOST_OF_TIME = (15.0, 85.0)  # percentiles
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A solid fixed to a body.
-
-    Attributes
-    ----------
-    body
-        Its number.
-    solid
-        In body axes.
-    color
-        Of its surface.
-    shape
-        Whether it stands for a shape, which touches; else for the inertia or the bones of a body without any.
-    """
-
-    body: int
-    solid: Solid
-    color: Color
-    shape: bool = True
+MOST_POSES = 40
+AROUND = 64  # directions in which a part's outermost points are looked for
+NEARBY = 2.0  # of what stands, that within so many radii of what moves is to be seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,27 +42,40 @@ class Stage:
     ----------
     parts
         In the order of the bodies.
+    bare
+        Numbers of the bodies of which nothing is drawn, though something should: their axes stand for them.
     grounds
         Pieces of the half-spaces.
     low, high
         Corners (3,) of the box in which the bodies were during the states given [m].
     focus
         The same two corners (2, 3) of where each body was most of the time: a first fall does not count.
+    points
+        (n, 3) what a camera has to see: outermost points of what moves, at a number of the states given, and of what
+        stands around it, half-spaces excepted.
+    usual_points
+        The same with what moves kept to the focus.
     size
         Radius of a typical body [m], by which arrows and marks are scaled.
     """
 
     parts: tuple[Part, ...]
+    bare: frozenset[int]
     grounds: tuple[Ground, ...]
     low: FloatArray
     high: FloatArray
     focus: FloatArray
+    points: FloatArray
+    usual_points: FloatArray
     size: float
 
     @classmethod
-    def of(cls, world: World, rotations: FloatArray, origins: FloatArray) -> Stage:
-        """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3)."""
-        parts = tuple(part for i in range(world.model.nb) for part in _parts(world, i))
+    def of(cls, world: World, rotations: FloatArray, origins: FloatArray, *, collision: bool = False) -> Stage:
+        """Set the stage for a world whose bodies take the poses (n, nb, 3, 3) and (n, nb, 3).
+
+        With ``collision`` bodies are drawn by the shapes they touch with, whatever they look like.
+        """
+        parts, bare = parts_of(world, collision=collision)
         moving = [part for part in parts if world.body_trees[part.body] >= 0 and len(part.solid.vertices)]
         spheres = [_sphere(part.solid) for part in (moving or [p for p in parts if len(p.solid.vertices)])]
         low, high, focus = np.zeros(3), np.zeros(3), np.zeros((2, 3))
@@ -103,19 +97,12 @@ class Stage:
         # Shapes decide the scale, if there are any.
         touching = [r for part, r in zip(moving, radii, strict=False) if part.shape]
         size = float(np.median(touching or radii or [0.1]))
-        return cls(parts, _grounds(world, rotations, origins, low, high, size), low, high, focus, size)
-
-
-def solid_of(shape: object) -> Solid:
-    """A shape's surface in its own axes; of one of the user's own the balls it touches half-spaces with.
-
-    A half-space has no end: its solid is empty, and `contactlab.drawing.Ground` draws the piece that matters.
-    """
-    if isinstance(shape, Shape):
-        return shape.solid()
-    if isinstance(shape, BodyShape):
-        return balls(*shape.support_points())
-    raise TypeError(f"{type(shape).__name__} is no shape")
+        moved, standing = _outermost(world, parts, rotations, origins)
+        if not len(moved) and not len(standing):
+            moved = np.array([low, high])
+        points, often = np.concatenate((moved, standing)), np.concatenate((moved.clip(*focus), standing))
+        grounds = _grounds(world, rotations, origins, low, high, size)
+        return cls(parts, bare, grounds, low, high, focus, points, often, size)
 
 
 def center_of_mass(world: World, rotations: FloatArray, origins: FloatArray) -> FloatArray | None:
@@ -134,27 +121,25 @@ def _sphere(solid: Solid) -> tuple[FloatArray, float]:
     return middle, float(np.linalg.norm(solid.vertices - middle, axis=1).max())
 
 
-def _parts(world: World, i: int) -> list[Part]:
-    """Parts of a body: its shapes; without any its inertia as a box, and a bone from its parent."""
-    spec = world.model.bodies[i]
-    color = FIXED if world.body_trees[i] < 0 else BODIES[i % len(BODIES)]
-    surfaces = [s for s, body in zip(world.surfaces, world.surface_bodies, strict=True) if body == i]
-    parts = [Part(i, solid_of(s.shape).moved(s.placement.R, s.placement.p), color) for s in surfaces]
-    if spec.parent != WORLD and spec.placement.p.any():
-        parent = world.model.index(spec.parent)
-        if parent not in world.surface_bodies:
-            none = np.zeros((0, 3))
-            bone = np.stack((np.zeros(3), spec.placement.p))[None]
-            parts.append(Part(parent, Solid(none, none.astype(np.int64), bone), FIXED, shape=False))
-    if not surfaces and spec.inertia is not None and spec.inertia.mass > 0.0:
-        moments, axes = np.linalg.eigh(spec.inertia.inertia)
-        # Half sides of the homogeneous box with these principal moments.
-        half = np.sqrt(np.maximum(1.5 * (moments.sum() - 2.0 * moments) / spec.inertia.mass, 0.0))
-        if half.max() > 0.0:
-            axes[:, 2] *= np.sign(np.linalg.det(axes))
-            box = solid_of(Box(np.maximum(half, 0.05 * half.max())))
-            parts.append(Part(i, box.moved(axes, spec.inertia.com), color, shape=False))
-    return parts
+def _outermost(
+    world: World, parts: tuple[Part, ...], rotations: FloatArray, origins: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Points (n, 3) of what moves at some of the states, and (m, 3) of what stands nearby, world axes."""
+    shown = np.unique(np.linspace(0, len(origins) - 1, MOST_POSES).astype(np.int64))
+    some: dict[bool, list[FloatArray]] = {True: [np.zeros((0, 3))], False: [np.zeros((0, 3))]}
+    for part in parts:
+        vertices, moves = part.solid.vertices, bool(world.body_trees[part.body] >= 0)
+        if len(vertices):
+            outer = vertices[np.unique((vertices @ directions(AROUND).T).argmax(axis=0))]
+            at = shown if moves else shown[:1]
+            places = np.einsum("nij,kj->nki", rotations[at, part.body], outer) + origins[at, part.body][:, None]
+            some[moves].append(places.reshape(-1, 3))
+    moving, standing = np.concatenate(some[True]), np.concatenate(some[False])
+    if len(moving):
+        middle = 0.5 * (moving.min(axis=0) + moving.max(axis=0))
+        reach = NEARBY * float(np.linalg.norm(moving - middle, axis=1).max())
+        standing = standing[np.linalg.norm(standing - middle, axis=1) <= reach]
+    return moving, standing
 
 
 def _grounds(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from contactlab.event_driven.candidates import Candidate, find_candidates
 from contactlab.multibody import difference, integrate
+from contactlab.recording.notebook import html_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -163,3 +164,10 @@ class EventRecording:
     def __repr__(self) -> str:
         end = f"{self.time[-1]:.6g} s" if self.time.size else "nothing"
         return f"EventRecording({end}, {self.time.size} states, {len(self.events)} events)"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        counts = {kind: len(self.of_kind(kind)) for kind in EventKind}
+        said = ", ".join(f"{count} {kind.value}" for kind, count in counts.items() if count)
+        rows = [("states", self.time.size), ("events", said or "none"), ("contacts", len(self.contact_names))]
+        return html_of(repr(self), self.world, self.time, self.energy, rows)

@@ -298,3 +298,9 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.nb} bodies, nq={self.nq}, nv={self.nv})"
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show: a line per body."""
+        from contactlab.multibody.overview import html_overview
+
+        return html_overview(self)

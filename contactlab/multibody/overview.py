@@ -13,6 +13,7 @@ from contactlab.multibody.kinematics import Instant, Kinematics, kinematics
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.points import body_pose
 from contactlab.spatial.arrays import FloatArray
+from lcp.notebook import html_table
 
 
 def hierarchy_overview(model: Model) -> str:
@@ -55,6 +56,18 @@ def dof_overview(model: Model) -> str:
             more = _said(body, index - place.start)
             lines.append(f"{index:{width}d}: {body.name} {axis}{' (body axes)' if in_body else ''}{more}")
     return "\n".join(lines)
+
+
+def html_overview(model: Model) -> str:
+    """A line per body with its parent, joint, entries of v and mass, as HTML."""
+    rows = []
+    for body in model.bodies:
+        place, mass = model.v_slice(body.name), 0.0 if body.inertia is None else body.inertia.mass
+        entries = f"{place.start} .. {place.stop - 1}" if place.stop - place.start > 1 else f"{place.start}"
+        joint = "" if body.joint_name == body.name else body.joint_name
+        moved = entries if place.stop > place.start else ""
+        rows.append((body.name, body.parent, _mark(body.joint).strip("[ ]"), joint, moved, f"{mass:g}"))
+    return html_table(repr(model), rows, ("body", "on", "joint", "its name", "in v", "mass [kg]"))
 
 
 def body_origins_overview(model: Model, q: Instant) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from contactlab.contact import Sphere
 from contactlab.contact.shapes import join_solids
 from contactlab.drawing import Arrows, Film, ForceScale, Solid, Stage, film_of, solid_of, state_at
+from contactlab.drawing.camera import VIEW, Camera
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
-from contactlab.plotting.camera import VIEW, Camera
 from contactlab.plotting.render import Item, render
 from contactlab.simulation import EventRecording, Recording
 from contactlab.spatial.arrays import FloatArray
@@ -29,6 +29,7 @@ def picture(
     *,
     path: str | Path | None = None,
     forces: bool = True,
+    collision: bool = False,
     view: tuple[float, float, float] = VIEW,
     size: tuple[int, int] | None = None,
 ) -> Figure:
@@ -46,6 +47,8 @@ def picture(
     forces
         Draw an arrow for the force of each contact on its body B, in the step that led to the state; green where it
         sticks, vermilion where it slides, and a grey point where it carries nothing. The longest arrows are cut.
+    collision
+        Draw the shapes bodies touch with, in the place of what they look like.
     view
         Direction from the middle of the picture towards the eye, world axes.
     size
@@ -63,7 +66,7 @@ def picture(
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
     rotations, origins = (poses[states] for poses in film.poses())
-    stage = Stage.of(film.world, rotations, origins)
+    stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     frames = [
         [Item(part.solid.moved(R[part.body], p[part.body]), part.color) for part in stage.parts]
@@ -71,7 +74,7 @@ def picture(
     ]
     grounds = [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
     marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
-    camera = _camera(stage, frames, marks, view, size, strip=len(states) > 1)
+    camera = _camera(stage, marks, view, size, strip=len(states) > 1)
     images = [render([*grounds, *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)]
 
     columns = min(len(states), 6)
@@ -104,15 +107,13 @@ def _state(film: Film, when: float) -> int:
 
 def _camera(
     stage: Stage,
-    frames: list[list[Item]],
     marks: list[list[Item]],
     view: tuple[float, float, float],
     size: tuple[int, int] | None,
     *,
     strip: bool,
 ) -> Camera:
-    points = [item.solid.vertices for items in (*frames, *marks) for item in items if len(item.solid.vertices)]
-    all_points = np.concatenate(points) if points else np.array([stage.low, stage.high])
+    all_points = np.concatenate([stage.points, *(item.solid.vertices for items in marks for item in items)])
     if size is None:
         wide, tall = (420, 560) if strip else (900, 900)
         # A trial at a square: the picture takes the shape of what is seen.

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from contactlab.contact.shapes import join_solids
 from contactlab.drawing import Solid
+from contactlab.drawing.camera import Camera
 from contactlab.drawing.palette import EDGE, Color
-from contactlab.plotting.camera import Camera
 from contactlab.plotting.raster import line_pixels, rasterize, shares
 from contactlab.spatial.arrays import FloatArray
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +16,11 @@ from contactlab.recording.island import forces_of, formed, solution_of, trees_of
 from contactlab.recording.record import Record
 from contactlab.recording.storage import read_recording, save_recording
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import IntArray
+from contactlab.stepping.contact_table import OPEN, IntArray
 from contactlab.stepping.record_schema import FIELDS, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
+from contactlab.world.visual import with_files
 from problem_data import ConstraintForces, ConstraintVelProblemData
 
 if TYPE_CHECKING:
@@ -70,17 +71,27 @@ class Recording(Record):
         return cls(world, stepper, rows, stamped, stepper.solver_text, timings)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Recording:
+    def open(cls, path: str | os.PathLike[str], *, mesh_roots: Iterable[str | os.PathLike[str]] = ()) -> Recording:
         """Open a record: the packed ``.npz`` file, or the folder of chunks that an unfinished run left beside it.
 
-        ``path`` is the one given to `simulate`. Where both forms are there, the folder is that of the later run.
+        Parameters
+        ----------
+        path
+            The one given to `simulate`. Where both forms are there, the folder is that of the later run.
+        mesh_roots
+            Folders in which the mesh files of visuals are looked for. A record names them and leads to none itself;
+            what is not found is drawn by the shapes it touches with.
 
         Raises
         ------
         RecordError
             Not there, truncated, foreign or inconsistent; names file and field.
         """
-        return cls(*read_recording(Path(path)))
+        opened = cls(*read_recording(Path(path)))
+        folders = [Path(root).resolve() for root in mesh_roots]
+        if not folders:
+            return opened
+        return replace(opened, world=replace(opened.world, visuals=with_files(opened.world.visuals, folders)))
 
     def save(self, path: str | os.PathLike[str], *, compress: bool | None = None) -> None:
         """Write the record to exactly this path, as one ``.npz`` without pickle; whole or not at all.
@@ -201,3 +212,17 @@ class Recording(Record):
             f"Recording({self.n_steps} steps, {self.time[0]:g} .. {self.time[-1]:g} s, "
             f"{self.world.model.nb} bodies, {len(self.contacts)} contact rows)"
         )
+
+    def _repr_html_(self) -> str:
+        """Return what notebooks show."""
+        from contactlab.recording.notebook import html_of
+
+        solved = self.certificates
+        worst = max(float(solved.scaled.max()), float(solved.mechanical.max())) if len(solved) else 0.0
+        rows = [
+            ("steps", f"{self.n_steps} of {self.stepper.h:g} s" + (" at most" if self.stepper.adaptive else "")),
+            ("solver", self.solver_description),
+            ("contacts", f"{len(self.contacts)} rows, {int(np.count_nonzero(self.contacts.mode != OPEN))} under load"),
+            ("islands", f"{len(solved)}, worst certificate {worst:.1e}"),
+        ]
+        return html_of(repr(self), self.world, self.time, self.kinetic + self.potential, rows)

@@ -29,6 +29,7 @@ from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.surface import ALL, Surface
+from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 
 Json = dict[str, Any]
@@ -87,7 +88,11 @@ def world_from_json(data: Json) -> World:
         for one in entry["shapes"]:
             placement = Transform(*one["placement"]) if "placement" in one else None
             shape = _shape_from_json(one["shape"])
-            builder.add_shape(entry["name"], shape, Material(**one["material"]), placement=placement, **_filter(one))
+            material, shown = Material(**one["material"]), one.get("shown", True)
+            builder.add_shape(entry["name"], shape, material, placement=placement, shown=shown, **_filter(one))
+        for one in entry.get("visuals", ()):
+            placement = Transform(*one["placement"]) if "placement" in one else None
+            builder.add_visual(entry["name"], _visual_from_json(one), placement=placement, rgba=one.get("rgba"))
     for pair in data["ignored"]:
         builder.ignore(*(data["bodies"][i]["name"] for i in pair))
     builder.add_actions(actions_from_json(data.get("joints", {})))
@@ -125,6 +130,9 @@ def _body_to_json(world: World, i: int) -> Json:
         entry["limits"] = limits
     if motion is not None:
         entry["motion"] = motion_to_json(motion, place)
+    visuals = [_visual_to_json(v) for v, owner in zip(world.visuals, world.visual_bodies, strict=True) if owner == i]
+    if visuals:
+        entry["visuals"] = visuals
     return entry | _placement_to_json(place)
 
 
@@ -138,8 +146,32 @@ def _material_to_json(material: Material) -> Json:
 
 
 def _surface_to_json(surface: Surface) -> Json:
-    entry = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
+    entry: Json = {"shape": _shape_to_json(surface.shape), "material": _material_to_json(surface.material)}
+    if not surface.shown:
+        entry["shown"] = False
     return entry | _placement_to_json(surface.placement) | _filter_to_json(surface.category, surface.mask)
+
+
+def _visual_to_json(visual: Visual) -> Json:
+    """Of a mesh the name and the scale: a record holds no mesh, and leads to no place of this machine."""
+    seen = visual.shape
+    shape = {"mesh": seen.name, "scale": list(seen.scale)} if isinstance(seen, VisualMesh) else _shape_to_json(seen)
+    color = {} if visual.rgba is None else {"rgba": list(visual.rgba)}
+    return {"shape": shape, **color, **_placement_to_json(visual.placement)}
+
+
+def _visual_from_json(entry: Json) -> Shape | VisualMesh:
+    data = entry["shape"]
+    if "mesh" in data:
+        return VisualMesh(str(data["mesh"]), None, _factors(*data["scale"]))
+    shape = _shape_from_json(data)
+    if not isinstance(shape, Shape):
+        raise SimulationConfigError("visuals", f"{data['type']!r} is nothing to be seen")
+    return shape
+
+
+def _factors(x: float, y: float, z: float) -> tuple[float, float, float]:
+    return float(x), float(y), float(z)
 
 
 def _filter_to_json(category: int, mask: int) -> Json:

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 # A chunk file is written when this much has gathered, whatever the time.
 FILE_BYTES = 1 << 24
 
+# What of a world no motion depends on.
+LOOKS = {"visuals", "shown"}
+
 
 class RecordWriter:
     """Writes the pieces of one run; made by `begin` or `go_on`.
@@ -46,7 +50,7 @@ class RecordWriter:
         self, path: Path, world: World, stepper: TimeStepping, meta: str, files: int, flush_seconds: float
     ) -> None:
         self.folder = chunk_folder(path)
-        self._path = path
+        self._path, self._world = path, world
         self._meta = meta
         self._lengths = row_lengths(world, stepper)
         self._flush_seconds = flush_seconds
@@ -157,7 +161,9 @@ class RecordWriter:
         pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
         _clear(self.folder)
         self.folder.rmdir()
-        return Recording.open(self._path)
+        opened = Recording.open(self._path)
+        # The file names the meshes of visuals; the world that was run has them.
+        return replace(opened, world=replace(opened.world, visuals=self._world.visuals))
 
 
 def _file_path(path: Path) -> Path:
@@ -225,8 +231,8 @@ def _same_run(path: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> Non
 
 def _difference(name: str, a: Any, b: Any) -> tuple[str, Any, Any] | None:
     """Return the first entry in which two JSON values differ."""
-    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
-        pairs = [(f"{name}.{key}", a[key], b[key]) for key in a]
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() - LOOKS == b.keys() - LOOKS:
+        pairs = [(f"{name}.{key}", a[key], b[key]) for key in a if key not in LOOKS]
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         pairs = [(f"{name}[{i}]", *pair) for i, pair in enumerate(zip(a, b, strict=True))]
     else:

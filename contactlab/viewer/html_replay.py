@@ -27,6 +27,7 @@ def write_html_replay(
     *,
     fps: float = 40.0,
     forces: bool = True,
+    collision: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Write a recording as a self-contained HTML page.
@@ -42,6 +43,8 @@ def write_html_replay(
         more than 1200 frames. The page says how many of the states it shows.
     forces
         Draw an arrow for each contact force, coloured by the contact's mode.
+    collision
+        Draw the shapes bodies touch with, in the place of what they look like.
     progress
         Called with (frames done, frames in all).
 
@@ -52,14 +55,14 @@ def write_html_replay(
     """
     film = film_of(recording)
     rotations, origins = film.poses()
-    stage = Stage.of(film.world, rotations, origins)
+    stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     span = float(film.time[-1] - film.time[0])
     shown = shown_steps(film.time, min(fps, MOST_FRAMES / span) if span > 0.0 else fps)
     # Nobody is meant to connect to this server: it gives the page.
     with serving(free_port()) as server:
-        aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, film.world, stage)
+        above = aim_camera(server.initial_camera, stage)
+        view = SceneView(server.scene, film.world, stage, above)
         if not forces:
             for name in ("forces", "open contacts"):
                 view.toggle(name, shown=False)

@@ -21,14 +21,14 @@ class Live:
         Where the browser finds it.
     """
 
-    def __init__(self, world: World, port: int, pace: float | None, fps: float) -> None:
+    def __init__(self, world: World, port: int, pace: float | None, fps: float, *, collision: bool) -> None:
         self._world, self._pace, self._tick = world, pace, 1.0 / fps
         rotations, origins = body_poses(world.model, world.initial_q)
-        stage = Stage.of(world, rotations[None], origins[None])
+        stage = Stage.of(world, rotations[None], origins[None], collision=collision)
         self._scale = ForceScale.of_world(world, stage.size)
         self._server = open_server(port)
-        aim_camera(self._server.initial_camera, stage)
-        self._view = SceneView(self._server.scene, world, stage)
+        above = aim_camera(self._server.initial_camera, stage)
+        self._view = SceneView(self._server.scene, world, stage, above)
         self._controls = Controls(self._server, self._view, world, self._scale)
         self._begun: tuple[float, float] | None = None
         self._drawn = -1.0
@@ -66,7 +66,9 @@ class Live:
         self.close()
 
 
-def live(world: World, *, port: int = 8080, pace: float | None = 1.0, fps: float = 40.0) -> Live:
+def live(
+    world: World, *, port: int = 8080, pace: float | None = 1.0, fps: float = 40.0, collision: bool = False
+) -> Live:
     """Serve a world at 127.0.0.1 while it is simulated: hand `Live.show` to ``simulate(watch=...)``, or call it.
 
     Parameters
@@ -79,10 +81,12 @@ def live(world: World, *, port: int = 8080, pace: float | None = 1.0, fps: float
         Seconds of simulated time per second, at most: `Live.show` waits for it. None does not wait.
     fps
         Pictures per second, at most.
+    collision
+        Draw the shapes bodies touch with, in the place of what they look like.
 
     Raises
     ------
     ModuleNotFoundError
         Without viser: it comes with the extra `viz`.
     """
-    return Live(world, port, pace, fps)
+    return Live(world, port, pace, fps, collision=collision)

@@ -21,6 +21,7 @@ def show(
     recording: Recording | EventRecording,
     *,
     port: int = 8080,
+    collision: bool = False,
     announce: Callable[[str], None] | None = None,
     running: Callable[[], bool] = lambda: True,
 ) -> None:
@@ -32,6 +33,8 @@ def show(
         What to show.
     port
         Where; the next free one where it is taken.
+    collision
+        Draw the shapes bodies touch with, in the place of what they look like.
     announce
         Called with the address once it answers.
     running
@@ -44,11 +47,11 @@ def show(
     """
     film = film_of(recording)
     rotations, origins = film.poses()
-    stage = Stage.of(film.world, rotations, origins)
+    stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
     with serving(port) as server:
-        aim_camera(server.initial_camera, stage)
-        view = SceneView(server.scene, film.world, stage)
+        above = aim_camera(server.initial_camera, stage)
+        view = SceneView(server.scene, film.world, stage, above)
         controls = Controls(server, view, film.world, scale)
         start, end = float(film.time[0]), float(film.time[-1])
         step = max(end - start, 1e-6) / 1000.0

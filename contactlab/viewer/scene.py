@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from contactlab.drawing import Arrows, Part, Stage
+from contactlab.drawing import Arrows, Stage
 from contactlab.drawing.palette import EDGE, GRID, GROUND, MODE_COLORS, MODE_NAMES
 from contactlab.drawing.stage import center_of_mass
 from contactlab.simulation import OPEN, SLIDE, STICK, World
@@ -26,16 +26,16 @@ TOGGLES = {
     "ground": True,
 }
 MOST_IDS = 60
-NO_LINES = np.zeros((1, 2, 3), dtype=np.float32)
+NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: what is not there is far below
 
 
 class SceneView:
-    """Nodes of a viser scene for a world."""
+    """Nodes of a viser scene for a world, with a line of words at a place (3,)."""
 
-    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage) -> None:
+    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
-        self._bodies = _add_bodies(scene, world, stage.parts)
+        self._bodies = _add_bodies(scene, world, stage)
         self._shown: list[tuple[FloatArray, FloatArray] | None] = [None] * len(self._bodies)
         self._ground = _add_grounds(scene, stage)
         thick = 0.06 * stage.size
@@ -59,9 +59,7 @@ class SceneView:
         self._ids = scene.add_frame("/contacts/ids", show_axes=False, visible=False)
         self._labels: list[viser.LabelHandle] = []
         self._com = scene.add_icosphere("/centre of mass", 0.15 * stage.size, EDGE, visible=False)
-        low, high = stage.focus
-        above = (*(0.5 * (low + high))[:2], high[2] + 3.0 * stage.size)
-        self._text = scene.add_label("/readout", "", position=above)
+        self._text = scene.add_label("/readout", "", position=words)
         self._scene = scene
 
     def toggle(self, name: str, *, shown: bool) -> None:
@@ -90,8 +88,7 @@ class SceneView:
             lines = np.stack((arrows.points[rows], arrows.tips[rows]), axis=1).astype(np.float32)
             handle.points = lines if len(lines) else NO_LINES
         free = arrows.points[~arrows.carrying].astype(np.float32)
-        # A point cloud cannot be empty: what is not there lies far below everything.
-        self._open.points = free if len(free) else np.full((1, 3), -1e4, dtype=np.float32)
+        self._open.points = free if len(free) else NO_LINES[0, :1]
         ends = np.stack((arrows.points, arrows.points + self._size * arrows.normals), axis=1).astype(np.float32)
         self._normals.points = ends if len(ends) else NO_LINES
         self._normals.colors = np.broadcast_to(np.array(EDGE, dtype=np.uint8), (max(len(ends), 1), 2, 3))
@@ -114,14 +111,14 @@ class SceneView:
                 label.position = arrows.points[k]
 
 
-def _add_bodies(scene: viser.SceneApi, world: World, parts: tuple[Part, ...]) -> list[viser.FrameHandle]:
+def _add_bodies(scene: viser.SceneApi, world: World, stage: Stage) -> list[viser.FrameHandle]:
     """Add a frame per body with its parts under it; return the frames, in the order of the world's bodies."""
-    frames, drawn = [], {part.body for part in parts}
+    frames = []
     for i, name in enumerate(world.model.names):
         # The number keeps names apart that differ in slashes only; viser reads those as levels of its tree.
         node = f"/bodies/{i} {name.replace('/', ' ')}"
-        frames.append(scene.add_frame(node, show_axes=i not in drawn, axes_length=0.05, axes_radius=0.003))
-        for k, part in enumerate(part for part in parts if part.body == i):
+        frames.append(scene.add_frame(node, show_axes=i in stage.bare, axes_length=0.05, axes_radius=0.003))
+        for k, part in enumerate(part for part in stage.parts if part.body == i):
             solid = part.solid
             if len(solid.triangles):
                 scene.add_mesh_simple(
@@ -129,7 +126,7 @@ def _add_bodies(scene: viser.SceneApi, world: World, parts: tuple[Part, ...]) ->
                     solid.vertices.astype(np.float32),
                     solid.triangles.astype(np.uint32),
                     color=part.color,
-                    opacity=None if part.shape else 0.5,
+                    opacity=None if part.opacity == 1.0 else part.opacity,
                     side="double",
                 )
             if len(solid.lines):

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contactlab.drawing import ForceScale, Stage
+from contactlab.drawing import Camera, ForceScale, Stage
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
+from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
     import viser
 
 HOST = "127.0.0.1"
+# The camera fits a window of these sides; of a wider one it fills the height.
+WINDOW, FILL, LENS = (1400, 1000), 0.88, 1.1
+TOP = 0.94  # where words stand, of half the height
 
 
 def open_server(port: int) -> viser.ViserServer:
@@ -51,13 +55,19 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def aim_camera(camera: viser.InitialCameraConfig, stage: Stage) -> None:
-    """Look from the side at where the bodies are most of the time, far enough to see all of that."""
-    low, high = stage.focus
-    middle = 0.5 * (low + high)
-    distance = 1.2 * float(np.linalg.norm(high - low)) + 2.0 * stage.size
-    camera.look_at = tuple(middle)
-    camera.position = tuple(middle + distance * np.array([-0.38, -0.85, 0.42]))
+def aim_camera(camera: viser.InitialCameraConfig, stage: Stage) -> FloatArray:
+    """Look from the side at where the bodies are most of the time, so that they fill the window.
+
+    Return a place (3,) above all of them on the screen, for words.
+    """
+    width, height = WINDOW
+    seen = Camera.at(stage.usual_points, width, height, fill=FILL, lens=LENS)
+    # What the camera turns about lies in the depth of what it sees.
+    depth = float((stage.usual_points.mean(axis=0) - seen.eye) @ seen.axes[2])
+    middle = seen.eye + depth * seen.axes[2]
+    camera.fov = 2.0 * float(np.arctan(0.5 * height / seen.zoom))
+    camera.look_at, camera.position = tuple(middle), tuple(seen.eye)
+    return np.asarray(middle + depth * TOP * 0.5 * height / seen.zoom * seen.axes[1])
 
 
 def legend(scale: ForceScale) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from contactlab.world import sensors
-from contactlab.world.builder import AnyShape, WorldBuilder
+from contactlab.world.builder import WorldBuilder
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_rows import JointRow, RowKind
 from contactlab.world.motion import ConstantVelocity, Conveyor, Motion, Oscillation, PrescribedMotion
 from contactlab.world.rays import RayHits
+from contactlab.world.shape_builder import AnyShape
 from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
+from contactlab.world.visual import Visual, VisualMesh
 from contactlab.world.world import World
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "SimulationConfigError",
     "StepperState",
     "Surface",
+    "Visual",
+    "VisualMesh",
     "World",
     "WorldBuilder",
     "sensors",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Mesh, Placed, Shape
+from contactlab.contact import Material, Mesh
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
@@ -20,27 +19,24 @@ from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial import RigidInertia, Transform
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError, check_type
-from contactlab.world.joint_builder import Coefficients, JointBuilder, Limits
+from contactlab.world.joint_builder import Coefficients, Limits
 from contactlab.world.motion import PrescribedMotion
-from contactlab.world.plane import check_in_plane, check_moves_in_plane, planar_body, plane_normal
-from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter, is_ground
+from contactlab.world.plane import check_moves_in_plane, planar_body, plane_normal
+from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_moves, check_name
+from contactlab.world.surface import ALL, as_surfaces, is_ground
 from contactlab.world.touching import touching_shapes
 from contactlab.world.trees import by_trees, model_of, renamed
-from contactlab.world.urdf_world import BadMeshes, MeshModes, base_at, collision_shapes, moved, standing
+from contactlab.world.urdf_world import BadMeshes, MeshModes, add_links, base_at, collision_shapes, moved, standing
 from contactlab.world.world import World
 
 if TYPE_CHECKING:
     from contactlab.world.mjcf import MjcfRobot
 
-#: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
-AnyShape = Shape | BodyShape | Placed
-
-# Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
-LIMIT = 1 << 21
+# A body's number has 20 bits of a contact's id.
 MOST_BODIES = 1 << 20
 
 
-class WorldBuilder(JointBuilder):
+class WorldBuilder(ShapeBuilder):
     """Collect bodies and half-spaces, then `build` the `World`.
 
     Parameters
@@ -69,28 +65,10 @@ class WorldBuilder(JointBuilder):
     def __init__(
         self, gravity: ArrayLike = (0.0, 0.0, -9.81), *, body_contacts: bool = True, planar: ArrayLike | None = None
     ) -> None:
-        self._plane = plane_normal(planar)
+        super().__init__(plane_normal(planar))
         self._gravity = finite_array(gravity, "gravity", (3,), SimulationConfigError)
-        super().__init__()
         self._body_contacts = bool(body_contacts)
-        self._surfaces: dict[str, tuple[Surface, ...]] = {}
-        self._motions: dict[str, PrescribedMotion] = {}
-        self._ignored: dict[tuple[str, str], None] = {}
-        self._half_spaces: dict[str, tuple[HalfSpace, Material, int, int]] = {}
         self._geoms: dict[tuple[int, int, int], int] = {}  # classes of the geoms of MuJoCo files, and their bits
-
-    def add_half_space(
-        self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
-    ) -> None:
-        """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
-        _check_name(name, self._half_spaces)
-        check_type("half_space", half_space, HalfSpace)
-        check_type("material", material, Material)
-        if self._plane is not None:
-            check_in_plane("half_space", half_space.normal, self._plane)
-        if len(self._half_spaces) >= LIMIT:
-            raise SimulationConfigError("half_space", f"at most {LIMIT} fit a contact id")
-        self._half_spaces[name] = (half_space, material, *check_filter(category, mask))
 
     def add_free_body(
         self,
@@ -121,7 +99,7 @@ class WorldBuilder(JointBuilder):
         category, mask
             What it may touch, as in `add_shape`.
         """
-        _check_name(name, self._bodies)
+        check_name(name, self._bodies)
         check_type("inertia", inertia, RigidInertia)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         if self._plane is None:
@@ -142,7 +120,7 @@ class WorldBuilder(JointBuilder):
         mask: int = ALL,
     ) -> None:
         """Add a body that stands fixed in the world at ``placement``: a step, a table, a piece of terrain."""
-        _check_name(name, self._bodies)
+        check_name(name, self._bodies)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=placement).build()
         self._add(one.bodies, one, None, None)
@@ -171,11 +149,11 @@ class WorldBuilder(JointBuilder):
         category, mask
             What it may touch, as in `add_shape`.
         """
-        _check_name(name, self._bodies)
+        check_name(name, self._bodies)
         if not isinstance(motion, PrescribedMotion):
             raise SimulationConfigError("motion", f"must offer pose(t) and twist(t), got {type(motion).__name__}")
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
-        _check_moves(surfaces)
+        check_moves(surfaces)
         finite_array(motion.twist(0.0), "motion.twist", (6,), SimulationConfigError)
         one = ModelBuilder(self._gravity).add_body(name, joint=joints.Fixed(), placement=motion.pose(0.0)).build()
         self._add(one.bodies, one, None, None)
@@ -227,7 +205,7 @@ class WorldBuilder(JointBuilder):
         # A body that the prefix makes "world" would be taken for what the roots hang on.
         taken = {WORLD, *self._bodies}
         for body in model.bodies:
-            _check_name(prefix + body.name, taken)
+            check_name(prefix + body.name, taken)
         before = (self._bodies.copy(), self._joints.copy(), self._actions)
         try:
             self._add([renamed(body, prefix) for body in model.bodies], model, self._start(model, q, mimics), v)
@@ -255,7 +233,8 @@ class WorldBuilder(JointBuilder):
     ) -> UrdfModel:
         """Add the robot of a description with the shapes it collides with; return its model, as read.
 
-        Stops, damping, dry friction and followers are those of the description, as with `add_model`.
+        Stops, damping, dry friction and followers are those of the description, as with `add_model`. What its links
+        look like (<visual>) is kept for pictures; mesh files of it are read when they are drawn.
 
         Parameters
         ----------
@@ -290,7 +269,7 @@ class WorldBuilder(JointBuilder):
             A shape that cannot be taken, with its link, its file, and what to do; an argument that cannot be used.
         """
         if name is not None:
-            _check_name(name, ())
+            check_name(name, ())
         check_type("pose", Transform() if pose is None else pose, Transform)
         surface = Material(0.8) if material is None else material
         check_type("material", surface, Material)
@@ -310,51 +289,14 @@ class WorldBuilder(JointBuilder):
             if stand_on is not None:
                 start = standing(model, start, self._half_spaces[stand_on][0], shapes)
         prefix = "" if name is None else f"{name}/"
-        before = (self._bodies.copy(), self._joints.copy(), self._actions, self._surfaces.copy(), self._ignored.copy())
+        before = self._snapshot()
         try:
             self.add_model(placed, start, v, prefix=prefix)
-            touching: dict[str, None] = {}
-            for number, (geometry, shape) in enumerate(shapes):
-                link = prefix + geometry.body
-                if geometry.body == WORLD:
-                    self.add_fixed_body(f"{prefix}{WORLD} {number}", shape, surface, pose)
-                else:
-                    self.add_shape(link, shape, surface)
-                    touching[link] = None
-            if not self_collisions:
-                for pair in itertools.combinations(touching, 2):
-                    self.ignore(*pair)
+            add_links(self, model, shapes, surface, prefix, pose, self_collisions=self_collisions)
         except ValueError:
-            self._bodies, self._joints, self._actions, self._surfaces, self._ignored = before
+            vars(self).update(before)
             raise
         return model
-
-    def add_shape(
-        self,
-        body: str,
-        shape: AnyShape | Sequence[AnyShape],
-        material: Material,
-        *,
-        placement: Transform | None = None,
-        category: int = 1,
-        mask: int = ALL,
-    ) -> None:
-        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's.
-
-        Two shapes may touch where the category of either has a bit in common with the other's mask, 32 bits each; so
-        shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
-        """
-        self._check_body(body)
-        added = as_surfaces(shape, material, placement, LIMIT, category, mask)
-        if body in self._motions:
-            _check_moves(added)
-        self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
-
-    def ignore(self, a: str, b: str) -> None:
-        """Let two bodies pass through each other."""
-        for body in (a, b):
-            self._check_body(body)
-        self._ignored[(a, b)] = None
 
     def build(self) -> World:
         """Return the world; the builder may be used on, without effect on it."""
@@ -364,6 +306,7 @@ class WorldBuilder(JointBuilder):
         names = [spec.name for spec in specs]
         number = {name: i for i, name in enumerate(names)}
         surfaces = [(i, surface) for i, name in enumerate(names) for surface in self._surfaces.get(name, ())]
+        visuals = [(i, visual) for i, name in enumerate(names) for visual in self._visuals.get(name, ())]
         model = model_of(specs, self._gravity)
         for i, surface in surfaces:
             if is_ground(surface.shape) and structure(model).body_link[i] >= 0:
@@ -384,6 +327,8 @@ class WorldBuilder(JointBuilder):
             joint_actions=self._actions,
             plane=self._plane,
             motions=tuple((number[name], motion) for name, motion in self._motions.items()),
+            visuals=tuple(visual for _, visual in visuals),
+            visual_bodies=tuple(i for i, _ in visuals),
         )
         if any(isinstance(surface.shape, Mesh) for surface in world.surfaces):
             # Meshes that cannot meet one another are found here, not in the first step.
@@ -427,10 +372,10 @@ class WorldBuilder(JointBuilder):
         from contactlab.world.mjcf import add_compiled, compiled, warn_of
 
         if name is not None:
-            _check_name(name, ())
+            check_name(name, ())
         check_type("pose", Transform() if pose is None else pose, Transform)
         m = compiled(path, root)
-        before = {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
+        before = self._snapshot()
         try:
             robot = add_compiled(
                 self, m, classes=self._geoms, name=name, pose=pose, keyframe=keyframe, surroundings=surroundings
@@ -446,12 +391,12 @@ class WorldBuilder(JointBuilder):
         """(3,) [m/s^2], world axes."""
         return self._gravity.copy()
 
+    def _snapshot(self) -> dict[str, Any]:
+        """Return what is held, to go back to."""
+        return {field: value.copy() if isinstance(value, dict) else value for field, value in vars(self).items()}
+
     def _model_so_far(self) -> Model:
         return model_of([spec for spec, _, _ in self._bodies.values()], self._gravity)
-
-    def _check_body(self, body: str) -> None:
-        if body not in self._bodies:
-            raise SimulationConfigError("body", f"no body is called {body!r}")
 
     def _add(self, specs: Iterable[BodySpec], model: Model, q: ArrayLike | None, v: ArrayLike | None) -> None:
         """Keep checked bodies, each with its own share of the start."""
@@ -462,17 +407,3 @@ class WorldBuilder(JointBuilder):
         for spec, body in zip(specs, model.bodies, strict=True):
             own_q, own_v = start_q[model.q_slice(body.name)], start_v[model.v_slice(body.name)]
             self._bodies[spec.name] = (spec, own_q, own_v)
-
-
-def _check_name(name: object, taken: Iterable[str]) -> None:
-    """Refuse a name that is no name, or is taken."""
-    if not isinstance(name, str) or not name:
-        raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
-    if name in taken:
-        raise SimulationConfigError("name", f"{name!r} is used already")
-
-
-def _check_moves(surfaces: Iterable[Surface]) -> None:
-    """Refuse shapes that a kinematic body cannot have."""
-    if any(isinstance(surface.shape, HeightField) for surface in surfaces):
-        raise SimulationConfigError("shape", "a HeightField must stand still")

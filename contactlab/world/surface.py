@@ -31,6 +31,8 @@ class Surface:
         From the shape's axes to the body's.
     category, mask
         32 bits each: two shapes may touch where the category of either has a bit in common with the other's mask.
+    shown
+        Whether pictures show it; False where visuals stand for it.
     """
 
     shape: Shape | BodyShape
@@ -38,6 +40,7 @@ class Surface:
     placement: Transform
     category: int = 1
     mask: int = ALL
+    shown: bool = True
 
     def support_points(self) -> tuple[FloatArray, FloatArray]:
         """Return the points (n, 3) in body axes and radii (n,) that touch half-spaces; none of a shape without."""

@@ -1,10 +1,11 @@
-"""The shapes a robot description collides with, where it stands, and its place in a builder."""
+"""The shapes a robot description collides with, what it looks like, where it stands, and its place in a builder."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from contactlab.contact import (
     ContactError,
     Cylinder,
     HalfSpace,
+    Material,
     Placed,
     Shape,
     Sphere,
@@ -22,6 +24,7 @@ from contactlab.contact import (
 )
 from contactlab.multibody import Model, UrdfModel, body_pose
 from contactlab.multibody.model import WORLD
+from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import (
     UrdfBox,
     UrdfCapsule,
@@ -35,6 +38,10 @@ from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.trees import model_of
+from contactlab.world.visual import VisualMesh
+
+if TYPE_CHECKING:
+    from contactlab.world.builder import WorldBuilder
 
 #: What becomes of a mesh: its convex hull, the mesh itself, nothing.
 MeshMode = Literal["convex", "exact", "skip"]
@@ -84,6 +91,56 @@ def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes)
         listed = "; ".join(left_out[:20]) + (f"; and {len(left_out) - 20} more" if len(left_out) > 20 else "")
         warn_of(f"meshes left out: {listed}")
     return shapes
+
+
+def add_links(
+    builder: WorldBuilder,
+    model: UrdfModel,
+    shapes: list[tuple[UrdfGeometry, Placed]],
+    material: Material,
+    prefix: str,
+    pose: Transform | None,
+    *,
+    self_collisions: bool,
+) -> None:
+    """Give the links in a builder what they touch with and what they look like, which pictures show in its place."""
+    dressed = add_visuals(builder, model, prefix)
+    touching: dict[str, None] = {}
+    for number, (geometry, shape) in enumerate(shapes):
+        link = prefix + geometry.body
+        if geometry.body == WORLD:
+            builder.add_fixed_body(f"{prefix}{WORLD} {number}", shape, material, pose)
+        else:
+            builder.add_shape(link, shape, material, shown=geometry.body not in dressed)
+            touching[link] = None
+    if not self_collisions:
+        for pair in itertools.combinations(touching, 2):
+            builder.ignore(*pair)
+
+
+def add_visuals(builder: WorldBuilder, model: UrdfModel, prefix: str) -> set[str]:
+    """Give the links in a builder what they look like; return those it is said of, and what is fixed to them."""
+    welds = dict(zip(model.names, structure(model).body_link.tolist(), strict=True))
+    dressed: set[int] = set()
+    for geometry in model.visuals:
+        seen = _visual(geometry)
+        if seen is not None:
+            builder.add_visual(prefix + geometry.body, seen, placement=geometry.placement, rgba=geometry.rgba)
+            dressed.add(welds[geometry.body])
+    return {name for name, weld in welds.items() if weld in dressed}
+
+
+def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:
+    """Return what is to be seen of a <visual>; None of the world's own, and of what has no size."""
+    given = geometry.shape
+    if geometry.body == WORLD:
+        return None
+    if isinstance(given, UrdfMesh):
+        return VisualMesh(given.uri, given.path, given.scale)
+    try:
+        return _solid(geometry)
+    except SimulationConfigError:
+        return None
 
 
 def moved(model: UrdfModel, pose: Transform) -> UrdfModel:

@@ -27,6 +27,7 @@ from contactlab.world.state import StepperState
 from contactlab.world.surface import Surface
 from contactlab.world.trees import body_trees, check_model, first_dofs
 from contactlab.world.urdf_world import BadMeshes, MeshModes
+from contactlab.world.visual import Visual
 
 if TYPE_CHECKING:
     from contactlab.contact.detection import PackedShapes
@@ -60,6 +61,9 @@ class World:
         The kinematic bodies: number and motion of each. The model holds them fixed, where they are at time 0.
     plane
         (3,) unit normal of the plane that everything moves in, None in space.
+    visuals, visual_bodies
+        What bodies look like, where that is not what they touch with, in the order of the bodies, whose numbers follow.
+        No motion depends on it.
     """
 
     model: Model
@@ -76,6 +80,8 @@ class World:
     motions: tuple[tuple[int, PrescribedMotion], ...] = ()
     plane: FloatArray | None = None
     half_space_filters: tuple[tuple[int, int], ...] = ()
+    visuals: tuple[Visual, ...] = ()
+    visual_bodies: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_model(self.model)

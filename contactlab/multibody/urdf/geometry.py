@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from contactlab.multibody.urdf.errors import UrdfError
 from contactlab.multibody.urdf.numbers import number, origin, vector
 from contactlab.multibody.urdf.packages import Packages
 from contactlab.multibody.urdf.reading import Element
@@ -60,6 +62,9 @@ class UrdfMesh:
     scale: tuple[float, float, float]
 
 
+#: Red, green, blue and opacity, each from 0 to 1.
+Rgba = tuple[float, float, float, float]
+
 UrdfShape = UrdfBox | UrdfSphere | UrdfCylinder | UrdfCapsule | UrdfMesh
 
 
@@ -79,6 +84,8 @@ class UrdfGeometry:
         Pose in the body.
     shape
         What it is.
+    rgba
+        Of its <material>, each entry from 0 to 1; None where none is given, or what is given is no colour.
     """
 
     body: str
@@ -86,18 +93,39 @@ class UrdfGeometry:
     name: str
     placement: Transform
     shape: UrdfShape
+    rgba: Rgba | None = None
 
 
-def geometry_of(link: Element, packages: Packages) -> list[UrdfGeometry]:
-    """Everything a <link> shows and collides with, in the order of the file."""
+def geometry_of(robot: Element, links: Iterable[Element], packages: Packages) -> list[UrdfGeometry]:
+    """Everything that links show and collide with, in the order of the file."""
+    shown = [(link, element) for link in links for element in link.children if element.tag in ("collision", "visual")]
+    painted = [material for _, element in shown for material in element.all("material")]
+    # A material is known by its name throughout, wherever its colour is said first.
+    colors: dict[str, Rgba] = {}
+    for material in (*robot.all("material"), *painted):
+        color, name = _color(material), material.attributes.get("name", "")
+        if color is not None and name:
+            colors.setdefault(name, color)
     shapes = []
-    for element in link.children:
-        if element.tag in ("collision", "visual"):
-            placement = origin(element)
-            shape = _shape(element.need("geometry"), packages)
-            name = element.attributes.get("name", "")
-            shapes.append(UrdfGeometry(link.text("name"), element.tag, name, placement, shape))
+    for link, element in shown:
+        placement = origin(element)
+        shape = _shape(element.need("geometry"), packages)
+        name, rgba = element.attributes.get("name", ""), None
+        for material in element.all("material"):
+            rgba = _color(material) or colors.get(material.attributes.get("name", ""))
+        shapes.append(UrdfGeometry(link.text("name"), element.tag, name, placement, shape, rgba))
     return shapes
+
+
+def _color(material: Element) -> Rgba | None:
+    for element in material.all("color"):
+        try:
+            red, green, blue, opacity = (float(x) for x in vector(element, "rgba", 4).clip(0.0, 1.0))
+        except UrdfError:
+            # No motion depends on it.
+            return None
+        return red, green, blue, opacity
+    return None
 
 
 def _shape(geometry: Element, packages: Packages) -> UrdfShape:

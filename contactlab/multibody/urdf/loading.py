@@ -80,7 +80,7 @@ def load_urdf(
         joints=tuple(
             replace(joint.data, q=model.q_slice(joint.data.body), v=model.v_slice(joint.data.body)) for joint in order
         ),
-        geometry=tuple(shape for element in links.values() for shape in geometry_of(element, packages)),
+        geometry=tuple(geometry_of(robot, links.values(), packages)),
     )
 
 

@@ -11,8 +11,8 @@ from contactlab.multibody.urdf.errors import UrdfError
 from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, shown
 
 MAX_NAME = 1000
-# Everything else (transmissions, simulator settings, materials) is skipped without being kept.
-KEPT = ("link", "joint")
+# Everything else (transmissions, simulator settings) is skipped without being kept.
+KEPT = ("link", "joint", "material")
 _BLANK = "\ufeff \t\r\n"
 
 
@@ -78,7 +78,7 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
 
 
 class _Reader(Guard):
-    """One pass over one description, which keeps its links and joints."""
+    """One pass over one description, which keeps its links, joints and materials."""
 
     def __init__(self, source: str, encoding: str | None, skipped: int) -> None:
         super().__init__(source, "robot", encoding=encoding, skipped=skipped)

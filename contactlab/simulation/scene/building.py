@@ -23,6 +23,7 @@ from contactlab.spatial import RigidInertia
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.builder import WorldBuilder
+from contactlab.world.urdf_world import add_visuals
 from contactlab.world.world import World
 
 
@@ -147,6 +148,7 @@ def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.Sc
     with table.blame():
         builder.add_model(model, q, v, prefix=prefix, **model_arguments(robot.joints, table, model))
     add_joints(builder, robot.joints, prefix, model)
+    dressed = add_visuals(builder, model, prefix)
     if robot.collisions:
         material = _material(robot.surface, scene, table)
         for geometry in model.collisions:
@@ -162,14 +164,15 @@ def _add_robot(builder: WorldBuilder, robot: schema.RobotEntry, scene: schema.Sc
                 detail = f"link '{geometry.body}' collides as a {kind}, which is not taken yet"
                 raise table.error("collisions", f"{detail}; give [[robot.shape]]")
             with table.blame("collisions"):
-                builder.add_shape(prefix + geometry.body, shape, material, **robot.filter.bits())
-    for link in robot.shapes:
-        if link.body not in model.names:
-            raise link.table.error("body", f"no link is called '{link.body}'{suggestion(link.body, model.names)}")
-        material = _material(link.surface, scene, link.table)
-        with link.table.blame():
-            place = link.pose.placement()
-            builder.add_shape(prefix + link.body, link.shape, material, placement=place, **link.filter.bits())
+                link, shown = prefix + geometry.body, geometry.body not in dressed
+                builder.add_shape(link, shape, material, shown=shown, **robot.filter.bits())
+    for one in robot.shapes:
+        if one.body not in model.names:
+            raise one.table.error("body", f"no link is called '{one.body}'{suggestion(one.body, model.names)}")
+        material = _material(one.surface, scene, one.table)
+        with one.table.blame():
+            place = one.pose.placement()
+            builder.add_shape(prefix + one.body, one.shape, material, placement=place, **one.filter.bits())
 
 
 def _inside(robot: schema.RobotEntry, folder: Path) -> Path:

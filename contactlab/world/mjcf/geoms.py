@@ -1,4 +1,4 @@
-"""Geoms of a compiled MuJoCo model as shapes."""
+"""Geoms of a compiled MuJoCo model as shapes, and as what is to be seen."""
 
 from __future__ import annotations
 
@@ -22,22 +22,32 @@ from contactlab.contact import (
 from contactlab.contact.shapes.coarse_hull import CORNERS, coarse_hull, directions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial import Transform
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.world.builder import WorldBuilder
 from contactlab.world.mjcf.errors import MjcfError
 from contactlab.world.mjcf.filters import Classes, colliding, geom_filters, ignore_bodies
 from contactlab.world.mjcf.source import Source, name_in, placed
+from contactlab.world.visual import VisualMesh
+
+# MuJoCo's viewer shows geoms of the groups below this one until told otherwise.
+HIDDEN_GROUP = 3
+PLAIN = (0.5, 0.5, 0.5, 1.0)  # the colour of a geom that says none
 
 
 def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surroundings: bool = True) -> list[str]:
-    """Give the bodies in the builder their geoms that collide, and say who passes through whom; return notes.
+    """Give the bodies in the builder their geoms, and say who passes through whom; return notes.
 
-    Those of the file's world become fixed bodies, planes half-spaces; without ``surroundings`` they are left out.
+    Those of the file's world that collide become fixed bodies, planes half-spaces; without ``surroundings`` they are
+    left out. What MuJoCo's viewer shows of a body pictures show.
     """
     import mujoco
 
     m = source.m
     geoms = [g for g in colliding(source) if surroundings or m.geom_bodyid[g] != 0]
     by_geom, notes = geom_filters(source, geoms, classes)
+    seen = _seen(m)
+    # What a skin covers, which is not drawn, is to be seen.
+    dressed = set() if m.nskin else {_weld(m, g) for g in seen}
     for g in geoms:
         name, body = name_in(m, "geom", g), int(m.geom_bodyid[g])
         category, mask = by_geom[g]
@@ -61,10 +71,78 @@ def add_geoms(builder: WorldBuilder, source: Source, classes: Classes, *, surrou
             label = f"{source.prefix}{WORLD}/{name}"
             builder.add_fixed_body(label, shape, material, source.pose, category=category, mask=mask)
         else:
-            builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask)
+            # What looks as it is needs no visual.
+            plain = g in seen and _rgba(m, g) is None and m.geom_type[g] != mujoco.mjtGeom.mjGEOM_MESH
+            shown = plain or _weld(m, g) not in dressed
+            seen -= {g} if plain else set()
+            builder.add_shape(source.bodies[body], shape, material, category=category, mask=mask, shown=shown)
+    _add_visuals(builder, source, seen)
     if any(m.geom_type[g] == mujoco.mjtGeom.mjGEOM_ELLIPSOID for g in geoms):
         notes.append(f"ellipsoids are taken as hulls of {CORNERS} points of their surface")
     return [*notes, *ignore_bodies(builder, source, geoms)]
+
+
+def _seen(m: Any) -> set[int]:
+    """Return the geoms of bodies that MuJoCo's viewer shows, as far as they can be drawn."""
+    import mujoco
+
+    kinds = mujoco.mjtGeom
+    drawn = {kinds.mjGEOM_SPHERE, kinds.mjGEOM_CAPSULE, kinds.mjGEOM_ELLIPSOID, kinds.mjGEOM_CYLINDER}
+    drawn |= {kinds.mjGEOM_BOX, kinds.mjGEOM_MESH}
+    return {
+        g
+        for g in range(m.ngeom)
+        if m.geom_bodyid[g] != 0
+        and m.geom_group[g] < HIDDEN_GROUP
+        and mujoco.mjtGeom(int(m.geom_type[g])) in drawn
+        and (_rgba(m, g) or PLAIN)[3] > 0.0
+    }
+
+
+def _weld(m: Any, g: int) -> tuple[bool, int]:
+    """Return what is the same for geoms of one rigid body; those of bodies welded to the world are of their own."""
+    body = int(m.geom_bodyid[g])
+    weld = int(m.body_weldid[body])
+    return (True, weld) if weld else (False, body)
+
+
+def _rgba(m: Any, g: int) -> tuple[float, float, float, float] | None:
+    """Return a geom's colour: its own, else that of its material; None where neither says one."""
+    own, material = m.geom_rgba[g], int(m.geom_matid[g])
+    if np.allclose(own, PLAIN):
+        if material < 0:
+            return None
+        own = m.mat_rgba[material]
+    red, green, blue, opacity = (float(x) for x in np.clip(own, 0.0, 1.0))
+    return red, green, blue, opacity
+
+
+def _add_visuals(builder: WorldBuilder, source: Source, geoms: set[int]) -> None:
+    """Give the bodies in the builder what is to be seen; geoms of one mesh share it."""
+    import mujoco
+
+    m, meshes = source.m, dict[int, VisualMesh]()
+    for g in sorted(geoms):
+        place, number = placed(m.geom_pos[g], m.geom_quat[g]), int(m.geom_dataid[g])
+        seen: Shape | VisualMesh
+        if m.geom_type[g] == mujoco.mjtGeom.mjGEOM_MESH:
+            if number not in meshes:
+                vertices, triangles = _triangles(m, number)
+                meshes[number] = VisualMesh(name_in(m, "mesh", number), triangles=(vertices, triangles))
+            seen = meshes[number]
+        else:
+            shape = _shape(m, g, place)
+            assert shape is not None  # one of those drawn
+            seen = shape.shape
+        builder.add_visual(source.bodies[int(m.geom_bodyid[g])], seen, placement=place, rgba=_rgba(m, g))
+
+
+def _triangles(m: Any, mesh: int) -> tuple[FloatArray, IntArray]:
+    """Return the vertices (n, 3) and triangles (m, 3) of a mesh."""
+    first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+    start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
+    vertices = np.array(m.mesh_vert[first : first + count], dtype=np.float64)
+    return vertices, np.array(m.mesh_face[start : start + faces], dtype=np.int64)
 
 
 def _shape(m: Any, g: int, place: Transform) -> Placed | None:
@@ -76,12 +154,9 @@ def _shape(m: Any, g: int, place: Transform) -> Placed | None:
     if shape is not None:
         return Placed(shape, place)
     if kind == kinds.mjGEOM_MESH:
-        mesh = int(m.geom_dataid[g])
-        first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
-        start, faces = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
         # MuJoCo too lets the hull of a mesh collide.
-        vertices = np.array(m.mesh_vert[first : first + count], dtype=np.float64)
-        shape = coarse_hull(vertices[np.unique(m.mesh_face[start : start + faces])])
+        vertices, triangles = _triangles(m, int(m.geom_dataid[g]))
+        shape = coarse_hull(vertices[np.unique(triangles)])
     elif kind == kinds.mjGEOM_HFIELD:
         field = int(m.geom_dataid[g])
         rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])

@@ -27,11 +27,21 @@ class Camera:
 
     @classmethod
     def at(
-        cls, points: FloatArray, width: int, height: int, *, view: tuple[float, float, float] = VIEW, fill: float = 0.9
+        cls,
+        points: FloatArray,
+        width: int,
+        height: int,
+        *,
+        view: tuple[float, float, float] = VIEW,
+        fill: float = 0.9,
+        lens: float = 1.6,
     ) -> Camera:
-        """Place the eye in the direction ``view`` so that all points (n, 3) fill the part ``fill`` of the picture."""
+        """Place the eye in the direction ``view`` so that all points (n, 3) fill the part ``fill`` of the picture.
+
+        ``lens``: focal length over the larger side of the picture.
+        """
         axes = _axes(np.asarray(view, dtype=np.float64))
-        zoom = 1.6 * max(width, height)
+        zoom = lens * max(width, height)
         reach = np.array([width, height]) * 0.5 * fill / zoom
         inner = (points - points.mean(axis=0)) @ axes.T
         middle = np.array([0.0, 0.0])

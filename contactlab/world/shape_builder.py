@@ -1,0 +1,121 @@
+"""The part of the builder of worlds that is about what bodies touch with, and what they look like."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from numpy.typing import ArrayLike
+
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Material, Placed, Shape
+from contactlab.spatial import Transform
+from contactlab.spatial.arrays import FloatArray
+from contactlab.world.errors import SimulationConfigError, check_type
+from contactlab.world.joint_builder import JointBuilder
+from contactlab.world.motion import PrescribedMotion
+from contactlab.world.plane import check_in_plane
+from contactlab.world.surface import ALL, Surface, as_surfaces, check_filter
+from contactlab.world.visual import Visual, VisualMesh, as_visual
+
+#: What a body may touch with: a shape, or one of the user's own with support points, which touches half-spaces alone.
+AnyShape = Shape | BodyShape | Placed
+
+# Numbers of a contact's parts share one 64-bit id: 21 bits each for half-space and support point, 20 for the body.
+LIMIT = 1 << 21
+
+
+class ShapeBuilder(JointBuilder):
+    """Collects half-spaces, and the shapes and visuals of bodies; `WorldBuilder` is one."""
+
+    def __init__(self, plane: FloatArray | None) -> None:
+        super().__init__()
+        self._plane = plane
+        self._surfaces: dict[str, tuple[Surface, ...]] = {}
+        self._visuals: dict[str, tuple[Visual, ...]] = {}
+        self._motions: dict[str, PrescribedMotion] = {}
+        self._ignored: dict[tuple[str, str], None] = {}
+        self._half_spaces: dict[str, tuple[HalfSpace, Material, int, int]] = {}
+
+    def add_half_space(
+        self, name: str, half_space: HalfSpace, material: Material, *, category: int = 1, mask: int = ALL
+    ) -> None:
+        """Add a fixed half-space under a name no other half-space has; `add_shape` says what filters do."""
+        check_name(name, self._half_spaces)
+        check_type("half_space", half_space, HalfSpace)
+        check_type("material", material, Material)
+        if self._plane is not None:
+            check_in_plane("half_space", half_space.normal, self._plane)
+        if len(self._half_spaces) >= LIMIT:
+            raise SimulationConfigError("half_space", f"at most {LIMIT} fit a contact id")
+        self._half_spaces[name] = (half_space, material, *check_filter(category, mask))
+
+    def add_shape(
+        self,
+        body: str,
+        shape: AnyShape | Sequence[AnyShape],
+        material: Material,
+        *,
+        placement: Transform | None = None,
+        category: int = 1,
+        mask: int = ALL,
+        shown: bool = True,
+    ) -> None:
+        """Give a body one more shape, or several, at ``placement`` from the shape's axes to the body's.
+
+        Two shapes may touch where the category of either has a bit in common with the other's mask, 32 bits each; so
+        shapes of category 2 with the mask ``~2 & 0xFFFFFFFF`` touch all but one another. Half-spaces have filters too.
+        Pictures leave out what is not ``shown``: `add_visual` says what is to be seen instead.
+        """
+        self._check_body(body)
+        added = as_surfaces(shape, material, placement, LIMIT, category, mask)
+        if body in self._motions:
+            check_moves(added)
+        if not shown:
+            added = tuple(dataclasses.replace(surface, shown=False) for surface in added)
+        self._surfaces[body] = (*self._surfaces.get(body, ()), *added)
+
+    def add_visual(
+        self,
+        body: str,
+        shape: Shape | VisualMesh,
+        *,
+        placement: Transform | None = None,
+        rgba: ArrayLike | None = None,
+    ) -> None:
+        """Give a body something to be seen, which touches nothing.
+
+        Parameters
+        ----------
+        body, placement
+            On which body, and where on it.
+        shape
+            One of `contactlab.contact`, or a mesh, whose file is read when it is drawn.
+        rgba
+            Red, green, blue and opacity, each from 0 to 1, of what has no colour of its own.
+        """
+        self._check_body(body)
+        self._visuals[body] = (*self._visuals.get(body, ()), as_visual(shape, placement, rgba))
+
+    def ignore(self, a: str, b: str) -> None:
+        """Let two bodies pass through each other."""
+        for body in (a, b):
+            self._check_body(body)
+        self._ignored[(a, b)] = None
+
+    def _check_body(self, body: str) -> None:
+        if body not in self._bodies:
+            raise SimulationConfigError("body", f"no body is called {body!r}")
+
+
+def check_name(name: object, taken: Iterable[str]) -> None:
+    """Refuse a name that is no name, or is taken."""
+    if not isinstance(name, str) or not name:
+        raise SimulationConfigError("name", f"must be a non-empty string, got {name!r}")
+    if name in taken:
+        raise SimulationConfigError("name", f"{name!r} is used already")
+
+
+def check_moves(surfaces: Iterable[Surface]) -> None:
+    """Refuse shapes that a kinematic body cannot have."""
+    if any(isinstance(surface.shape, HeightField) for surface in surfaces):
+        raise SimulationConfigError("shape", "a HeightField must stand still")

@@ -1,4 +1,4 @@
-"""The README's solver table, derived from `lcp.ALL_SOLVERS`."""
+"""The solver table of docs/solvers.md, derived from `lcp.ALL_SOLVERS`."""
 
 from __future__ import annotations
 

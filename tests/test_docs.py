@@ -28,8 +28,11 @@ def test_pages_that_are_named_exist(page: Path) -> None:
     for named in re.findall(r"`([\w/]+\.md)`", text):
         places = (ROOT, DOCS, page.parent)
         assert any((place / named).is_file() for place in places), f"{page.name} names {named}"
-    for image in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text):
-        assert (page.parent / image).is_file(), f"{page.name} shows {image}"
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        place = target.partition("#")[0]
+        # A page may lead elsewhere; the gallery's page is made when the pages are built.
+        if place and "://" not in place and not place.startswith("gallery/"):
+            assert (page.parent / place).exists(), f"{page.name} leads to {target}"
 
 
 @pytest.mark.parametrize(("kind", "sources"), [("gallery", "examples/*.py"), ("scenes", "examples/scenes/*.toml")])

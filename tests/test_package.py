@@ -139,16 +139,15 @@ def test_one_command_line_entry() -> None:
     assert callable(entry.load())
 
 
-def readme_examples() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", README.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-
-
-def test_readme_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """The README's examples run as they stand and print what their comments say."""
-    examples = readme_examples()
-    assert len(examples) == 5
+@pytest.mark.parametrize(("page", "count"), [("README.md", 3), ("docs/solvers.md", 2), ("docs/models.md", 2)])
+def test_examples_run(page: str, count: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """The examples run as they stand and print what their comments say; the README is a page of one screen or two."""
+    text = (README.parent / page).read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(examples) == count
+    assert page != "README.md" or len(text.splitlines()) <= 120
     for source in examples:
-        exec(compile(source, str(README), "exec"), {"__name__": "readme"})
+        exec(compile(source, page, "exec"), {"__name__": "readme"})
         expected = re.findall(r"^# -> (.*)$", source, flags=re.MULTILINE)
         assert expected, "an example must say what it prints"
         assert capsys.readouterr().out.splitlines() == expected

@@ -25,7 +25,7 @@ PAGES = [
     *sorted(DOCS.glob("theory/*.md")),
     *(
         DOCS / f"{name}.md"
-        for name in ("from_siconos", "from_mujoco", "from_path", "extending", "control")
+        for name in ("from_siconos", "from_mujoco", "from_path", "extending", "control", "exercises")
         if (DOCS / f"{name}.md").exists()
     ),
 ]

@@ -104,6 +104,8 @@ class Driver:
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
+        #: what the last step that memory did not suffice for met
+        self.no_room: MemoryError | None = None
 
         points = arrays.packed.radii.size * arrays.packed.offsets.size
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
@@ -232,7 +234,7 @@ class Driver:
         limit = self._target if steps is None else min(self._target, self.step + steps)
         self._at["target"][0] = limit
         reason = self._run()
-        if reason == layout.SHRINK_H:
+        if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end
         return layout.CHUNK_FULL if goes_on else reason
@@ -328,14 +330,12 @@ class Driver:
         if reason == layout.NEED_CALLBACK:
             self._ask()
         elif reason == layout.NEED_SPACE:
-            self._grow()
+            return self._has_room_for(self._grow)
         elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
             # Nothing to take: this one step has more contacts than there are rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         elif reason == layout.NEED_SOLVE and not self._external:
-            island = self.view()
-            self.last_result = island.solve()
-            island.write(self.last_result)
+            return self._has_room_for(self._solve)
         elif reason == layout.NEED_LATER:
             from contactlab.stepping.kernels.outside import later
 
@@ -350,6 +350,24 @@ class Driver:
             return self._shrink()
         else:
             return reason == layout.PAUSED
+        return True
+
+    def _solve(self) -> None:
+        """Ask the solver outside the loop."""
+        island = self.view()
+        self.last_result = island.solve()
+        island.write(self.last_result)
+
+    def _has_room_for(self, act: Callable[[], None]) -> bool:
+        """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
+        try:
+            act()
+        except MemoryError as error:
+            if self._external:
+                raise
+            self.no_room = error
+            self.control.failure = layout.FAILURE_SPACE
+            return bool(self.control.adaptive) and self._shrink()
         return True
 
     def _shrink(self) -> bool:

@@ -1,82 +1,26 @@
-"""Limits of time, of the processor's seconds, so that what else a machine is doing decides no answer; and Ctrl-C.
-
-Compiled code, ours as that of libraries, hears no signal. What may take long in one piece is therefore done on a thread
-of its own (`heard`), while the one that asked waits and hears Ctrl-C at once. What it leaves behind ends at its next
-look at the clock.
-"""
+"""Limits of time: seconds of the processor, so that what else a machine is doing decides no answer."""
 
 from __future__ import annotations
 
-import contextvars
-import threading
-import time
-from collections.abc import Callable
-from typing import TypeVar
+import dataclasses
+from typing import Any
 
-T = TypeVar("T")
+from lcp.hearing import processor_seconds
+from lcp.options import with_fields
 
-# Between two looks at the work of another thread [s].
-_LOOK = 0.05
+__all__ = ["processor_seconds", "within"]
 
 
-class GivenUp(BaseException):
-    """Nobody waits any more for what this thread does."""
-
-
-class _Own(threading.local):
-    """Of each thread: seconds that others worked for it, and whether somebody waits for it."""
-
-    elsewhere = 0.0
-    given_up: threading.Event | None = None
-
-
-_own = _Own()
-
-
-def processor_seconds() -> float:
-    """Seconds of the processor that this thread has taken, with those taken for it; every limit is measured by it.
-
-    Whoever works long asks now and then. A `GivenUp` where nobody waits any more.
-    """
-    if _own.given_up is not None and _own.given_up.is_set():
-        raise GivenUp
-    return time.thread_time() + _own.elsewhere
-
-
-def heard(work: Callable[[], T], seconds: float | None = None) -> T:
-    """Return what ``work`` does, on a thread of its own while this one hears Ctrl-C; it has this one's context.
-
-    On a thread other than the main one, which hears none, it is done at once, but where it may take ``seconds`` of the
-    clock at most: a `TimeoutError` after that.
-    """
-    if seconds is None and threading.current_thread() is not threading.main_thread():
-        return work()
-    context, given_up, done = contextvars.copy_context(), threading.Event(), threading.Event()
-    found: list[T] = []
-    failed: list[BaseException] = []
-    spent = [0.0]
-
-    def run() -> None:
-        _own.given_up = given_up
-        try:
-            found.append(context.run(work))
-        except BaseException as error:  # noqa: BLE001  raised again where it is waited for
-            failed.append(error)
-        finally:
-            spent[0] = time.thread_time() + _own.elsewhere
-            done.set()
-
-    # A daemon: the end of the program does not wait for compiled code that nobody asks for.
-    threading.Thread(target=run, daemon=True).start()
-    end = None if seconds is None else time.monotonic() + seconds
-    try:
-        while not done.wait(_LOOK):
-            processor_seconds()  # this one may be waited for itself
-            if end is not None and time.monotonic() > end:
-                raise TimeoutError
-    finally:
-        given_up.set()
-        _own.elsewhere += spent[0] if done.is_set() or seconds is None else seconds
-    if failed:
-        raise failed.pop()
-    return found.pop()
+def within(solver: Any, seconds: float) -> Any:
+    """The solver, and those in its fields, with limits of time of at most so many seconds; itself where they are."""
+    if not dataclasses.is_dataclass(solver) or not hasattr(solver, "solve"):
+        return solver
+    changed: dict[str, Any] = {}
+    for field in dataclasses.fields(solver):
+        value = getattr(solver, field.name)
+        if field.name == "time_limit":
+            if isinstance(value, float) and value > seconds:
+                changed[field.name] = max(seconds, 1e-9)
+        elif (inner := within(value, seconds)) is not value:
+            changed[field.name] = inner
+    return with_fields(solver, changed) if changed else solver

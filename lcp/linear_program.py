@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lcp.arrays import Vector
-from lcp.clock import heard
+from lcp.hearing import heard
 
 Bounds = Sequence[tuple[float | None, float | None]] | tuple[float, float]
 

@@ -11,7 +11,7 @@ import math
 import numbers
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import field, fields, is_dataclass
+from dataclasses import field, fields
 from typing import Any
 
 from lcp.errors import ProblemError
@@ -127,18 +127,3 @@ def with_fields(solver: Any, values: Mapping[str, Any]) -> Any:
     for name, value in values.items():
         object.__setattr__(changed, name, value)
     return changed
-
-
-def within(solver: Any, seconds: float) -> Any:
-    """The solver, and those in its fields, with limits of time of at most so many seconds; itself where they are."""
-    if not is_dataclass(solver) or not hasattr(solver, "solve"):
-        return solver
-    changed: dict[str, Any] = {}
-    for option in fields(solver):
-        value = getattr(solver, option.name)
-        if option.name == "time_limit":
-            if isinstance(value, float) and value > seconds:
-                changed[option.name] = max(seconds, 1e-9)
-        elif (inner := within(value, seconds)) is not value:
-            changed[option.name] = inner
-    return with_fields(solver, changed) if changed else solver

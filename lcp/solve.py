@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import checked_vector
 from lcp.box import BoxLCP
-from lcp.clock import heard
 from lcp.conversions import check_kind
 from lcp.coupled import CoupledBoxLCP
 from lcp.dispatch import Solver, claim_of
@@ -21,6 +20,7 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import FrictionCascade
+from lcp.hearing import heard
 from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
 from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
 from lcp.method import Request

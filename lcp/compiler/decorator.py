@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from lcp.clock import heard
 from lcp.compiler.releases import tried
+from lcp.hearing import heard
 
 __all__ = ["kernel"]
 

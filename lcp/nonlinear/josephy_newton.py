@@ -11,13 +11,13 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
-from lcp.clock import processor_seconds
+from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of
 from lcp.errors import DomainError
 from lcp.method import Method, Request
 from lcp.nonlinear.problem import MCP
 from lcp.nonlinear.result import MCPClaim, Step
-from lcp.options import check_solver, positive, real, whole, within
+from lcp.options import check_solver, positive, real, whole
 from lcp.polish.active_set_boxed import equilibrating_units
 from lcp.residuals import Residuals, measure_nonlinear, verified
 from lcp.solvers.cascade import Cascade

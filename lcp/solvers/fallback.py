@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from lcp.clock import processor_seconds
+from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of, nearest_zero
 from lcp.errors import ProblemError
 from lcp.judge import verdict
 from lcp.method import Method, Request
-from lcp.options import check_positive, check_solver, within
+from lcp.options import check_positive, check_solver
 from lcp.residuals import Problem, measure
 from lcp.result import Attempt, Claim
 from lcp.status import Status

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lcp.clock import processor_seconds
+from lcp.clock import processor_seconds, within
 from lcp.dispatch import claim_of
 from lcp.errors import ProblemError
 from lcp.method import Method, Request
-from lcp.options import check_solver, flag, number, positive, within
+from lcp.options import check_solver, flag, number, positive
 from lcp.polish.active_set import refine
 from lcp.problem import LCP
 from lcp.residuals import measure, verified

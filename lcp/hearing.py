@@ -7,7 +7,9 @@ look at the clock.
 
 from __future__ import annotations
 
+import atexit
 import contextvars
+import ctypes
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +19,8 @@ T = TypeVar("T")
 
 # Between two looks at the work of another thread [s].
 _LOOK = 0.05
+# What the end of the program waits for code that must not be cut off [s].
+_PATIENCE = 15.0
 
 
 class GivenUp(BaseException):
@@ -43,11 +47,12 @@ def processor_seconds() -> float:
     return time.thread_time() + _own.elsewhere
 
 
-def heard(work: Callable[[], T], seconds: float | None = None) -> T:
+def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = False) -> T:
     """Return what ``work`` does, on a thread of its own while this one hears Ctrl-C; it has this one's context.
 
     On a thread other than the main one, which hears none, it is done at once, but where it may take ``seconds`` of the
-    clock at most: a `TimeoutError` after that.
+    clock at most: a `TimeoutError` after that. ``ends``: it breaks where the program ends under it, which therefore
+    bids it end and waits a little.
     """
     if seconds is None and threading.current_thread() is not threading.main_thread():
         return work()
@@ -67,7 +72,8 @@ def heard(work: Callable[[], T], seconds: float | None = None) -> T:
             done.set()
 
     # A daemon: the end of the program does not wait for compiled code that nobody asks for.
-    threading.Thread(target=run, daemon=True).start()
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
     end = None if seconds is None else time.monotonic() + seconds
     try:
         while not done.wait(_LOOK):
@@ -76,7 +82,16 @@ def heard(work: Callable[[], T], seconds: float | None = None) -> T:
                 raise TimeoutError
     finally:
         given_up.set()
+        if ends and not done.is_set():
+            atexit.register(_end, thread)
         _own.elsewhere += spent[0] if done.is_set() or seconds is None else seconds
     if failed:
         raise failed.pop()
     return found.pop()
+
+
+def _end(thread: threading.Thread) -> None:
+    """Bid a thread end, and wait for it."""
+    if thread.ident is not None and thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(GivenUp))
+        thread.join(_PATIENCE)

@@ -134,6 +134,7 @@ def simulate(
             supply=supply,
             targets=targets,
             chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
+            aside=True,
         )
         report = _reporter(driver, world, stepper, start, total, end, progress, watch)
         if target is None:

@@ -24,6 +24,7 @@ from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
+from lcp.hearing import heard
 
 if TYPE_CHECKING:
     import lcp
@@ -40,6 +41,8 @@ Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 FIRST_CONTACTS = 64
 FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
+# From so many on a step may take a good part of a second.
+MANY_TREES, MANY_CONTACTS = 100, 300
 
 
 class Driver:
@@ -68,6 +71,9 @@ class Driver:
         Steps after which the loop returns at the latest.
     external
         Form every problem and solve none: see `form`.
+    aside
+        Enter the loop on a thread of its own where it may take long, so that Ctrl-C is heard at once. Who is
+        interrupted then must not touch the driver again: what was left behind may still write to its memory.
     """
 
     def __init__(
@@ -86,6 +92,7 @@ class Driver:
         motions: Motions | None = None,
         chunk_steps: int = 1,
         external: bool = False,
+        aside: bool = False,
     ) -> None:
         prepared = prepare(world, stepper)
         arrays, edges = prepared.arrays, prepared.edges
@@ -138,6 +145,9 @@ class Driver:
         if self.joints is not None:
             self._service.start(self.joints)
             self.control.ask_joints = self._service.asks
+        # Entered anew for each step, the loop takes long only where many bodies or contacts are.
+        entered_often = callable(tau) or supply is not None or self._motions is not None or self._service.asks
+        self._aside, self._entered_often = aside, entered_often
         # Where proposals answer nearly every island, pivoting is not part of the loop.
         proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
         self._pivoting = None if proposals else 1
@@ -305,8 +315,11 @@ class Driver:
 
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
+        many = self.work.parent.size >= MANY_TREES or self.work.contact_int.shape[0] >= MANY_CONTACTS
+        aside = self._aside and (many or not self._entered_often)
         while True:
-            reason = int(self._entered()())
+            call = self._entered()
+            reason = int(heard(call) if aside else call())
             if reason == layout.DONE or not self._serve(reason):
                 return reason
 

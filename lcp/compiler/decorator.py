@@ -129,7 +129,7 @@ def _one_version_per_type(dispatcher: Any) -> None:
 def _compile_heard(dispatcher: Any) -> None:
     """Compile on a thread of its own: Ctrl-C is heard at once, and not in the midst of numba, which it would break."""
     original = dispatcher.compile
-    dispatcher.compile = lambda signature: heard(lambda: original(signature))
+    dispatcher.compile = lambda signature: heard(lambda: original(signature), ends=True)
 
 
 def _compile_swiftly(dispatcher: Any) -> None:

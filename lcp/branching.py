@@ -27,6 +27,7 @@ from lcp.conversions import box_to_mlcp, check_kind
 from lcp.enumeration import Enumerated, Search
 from lcp.errors import ProblemError
 from lcp.farkas import CLEAR, ROUNDING, balanced, excess
+from lcp.hearing import hears
 from lcp.linear_program import linear_program
 from lcp.mixed import MLCP, stacked
 from lcp.polish.active_set_boxed import at_bounds
@@ -115,6 +116,7 @@ class AllSolutions:
         return f"{what}; not complete: a basis lies within rounding of a solution, or too many are singular."
 
 
+@hears
 def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float = DEFAULT_TOLERANCE) -> AllSolutions:
     """All solutions, where structure allows it: of independent blocks, of games, of problems few of whose bases fit.
 

@@ -8,14 +8,18 @@ look at the clock.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import contextvars
 import ctypes
+import functools
+import queue
 import threading
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 
 # Between two looks at the work of another thread [s].
 _LOOK = 0.05
@@ -88,6 +92,48 @@ def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = F
     if failed:
         raise failed.pop()
     return found.pop()
+
+
+def hears(function: F) -> F:
+    """Let a function be done as by `heard`."""
+
+    @functools.wraps(function)
+    def done(*arguments: Any, **named: Any) -> Any:
+        return heard(lambda: function(*arguments, **named))
+
+    return done  # type: ignore[return-value]
+
+
+def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[tuple[int, T]]:
+    """Yield i and what ``work`` does with it, for all i below ``count``, in the order of their ends.
+
+    What it raises goes through. With Ctrl-C, and wherever else the caller leaves, none is begun any more, and those
+    under way, which nobody waits for, end at their next look at the clock.
+    """
+    if threads <= 1 or count <= 1:
+        yield from ((i, work(i)) for i in range(count))
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    given_up = threading.Event()
+    ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+
+    def begin() -> None:
+        _own.given_up = given_up
+
+    pool = ThreadPoolExecutor(min(threads, count), initializer=begin)
+    try:
+        numbers = {pool.submit(work, i): i for i in range(count)}
+        for future in numbers:
+            future.add_done_callback(ended.put)
+        while numbers:
+            processor_seconds()
+            with contextlib.suppress(queue.Empty):
+                future = ended.get(timeout=_LOOK)
+                yield numbers.pop(future), future.result()
+    finally:
+        given_up.set()
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _end(thread: threading.Thread) -> None:

@@ -24,6 +24,7 @@ from contactlab.stepping.time_stepping import StepResult, TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.hearing import processor_seconds
 
 ROUNDING = 1e-6  # part of a step
 
@@ -190,6 +191,7 @@ def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], 
     """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done."""
     steps = 1 if portion is None else portion
     while True:
+        processor_seconds()  # on a thread of a batch nobody may be waiting any more
         first, before = driver.step, time.perf_counter()
         reason = driver.advance(steps)
         seconds = time.perf_counter() - before

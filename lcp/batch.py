@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.arrays import Vector, check_finite, real_array
 from lcp.dispatch import Solver
 from lcp.errors import ProblemError, SolveError
+from lcp.hearing import on_threads
 from lcp.problem import LCP
 from lcp.residuals import DEFAULT_TOLERANCE, Residuals
 from lcp.result import Attempt, Result
@@ -232,14 +233,7 @@ def _run_lemke(
 
 
 def _in_portions(work: Callable[[int, int], Any], count: int, workers: int, size: int) -> list[Any]:
-    """Call ``work(start, stop)`` over all of ``count`` on threads, heeding Ctrl-C between portions."""
-    bounds = [(start, min(start + size, count)) for start in range(0, count, size)]
-    if workers == 1 or len(bounds) <= 1:
-        return [work(start, stop) for start, stop in bounds]
-    with ThreadPoolExecutor(max_workers=min(workers, len(bounds))) as pool:
-        waiting = [pool.submit(work, start, stop) for start, stop in bounds]
-        try:
-            return [future.result() for future in waiting]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    """Call ``work(start, stop)`` over all of ``count`` on threads; what they return, in order."""
+    starts = range(0, count, size)
+    done = on_threads(lambda i: work(starts[i], min(starts[i] + size, count)), len(starts), workers)
+    return [result for _, result in sorted(done, key=operator.itemgetter(0))]

@@ -16,7 +16,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,8 @@ from lcp.conversions import box_to_mlcp, check_kind
 from lcp.enumeration import Enumerated, Search
 from lcp.errors import ProblemError
 from lcp.farkas import CLEAR, ROUNDING, balanced, excess
+from lcp.hearing import hears
+from lcp.linear_program import linear_program
 from lcp.mixed import MLCP, stacked
 from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP
@@ -114,6 +116,7 @@ class AllSolutions:
         return f"{what}; not complete: a basis lies within rounding of a solution, or too many are singular."
 
 
+@hears
 def all_solutions(problem: Problem, *, max_nodes: int = 20_000, tolerance: float = DEFAULT_TOLERANCE) -> AllSolutions:
     """All solutions, where structure allows it: of independent blocks, of games, of problems few of whose bases fit.
 
@@ -217,23 +220,20 @@ class _Program:
 
     def look(self, node: _Node) -> tuple[bool, Vector]:
         """Whether no point has these zeros, proven; else by how much each pair misses its complementarity."""
-        from scipy.optimize import linprog
-
         m, size = self._m, self._k.shape[0]
         bits = np.arange(size - m)
         kept = np.concatenate([np.ones(m, dtype=bool), np.array([not node.at_zero >> i & 1 for i in bits.tolist()])])
         signed = np.concatenate([np.ones(m, dtype=bool), np.array([bool(node.tight >> i & 1) for i in bits.tolist()])])
         columns = self._scaled[kept]
-        program: Any = linprog(
+        program = linear_program(
             self._cost,
-            A_ub=columns[m:] if columns.shape[0] > m else None,
+            columns[m:] if columns.shape[0] > m else None,
+            columns[:m] if m else None,
             b_ub=np.zeros(columns.shape[0] - m) if columns.shape[0] > m else None,
-            A_eq=columns[:m] if m else None,
             b_eq=np.zeros(m) if m else None,
             bounds=[(-1.0 if sign else 0.0, 1.0) for sign in signed.tolist()],
-            method="highs",
         )
-        if program.x is None:
+        if program is None:
             return False, np.zeros(size - m)
         if program.fun < _NEGATIVE and self._proven(program.x, kept, signed, columns):
             return True, np.zeros(0)

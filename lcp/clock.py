@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import Any
 
+from lcp.hearing import processor_seconds
 from lcp.options import with_fields
 
-#: Seconds of the processor that this thread has taken; every limit of time is measured by it.
-processor_seconds = time.thread_time
+__all__ = ["processor_seconds", "within"]
 
 
 def within(solver: Any, seconds: float) -> Any:

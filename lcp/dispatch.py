@@ -144,7 +144,7 @@ def _mixed(problem: MLCP, solver: Any, request: Request) -> Claim:
         claim = _refined(problem, replace(second, iterations=spent, detail=detail), request.tolerance)
     if claim.status is Status.INFEASIBLE:
         # The proof has to speak of the original rows.
-        proof = infeasibility_proof(problem)
+        proof = infeasibility_proof(problem, min(60.0, getattr(solver, "time_limit", 60.0)))
         status = proof.status(problem) if proof is not None else Status.STALLED
         claim = replace(claim, status=status, evidence=proof)
     return claim

@@ -13,6 +13,7 @@ from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.conversions import box_to_mlcp, check_kind
 from lcp.errors import ProblemError
+from lcp.hearing import hears
 from lcp.mixed import MLCP, stacked
 from lcp.pieces import Affine, affine_set, piece_of
 from lcp.polish.active_set import refine
@@ -66,6 +67,7 @@ class Enumerated:
     bases: int
 
 
+@hears
 def enumerate_solutions(problem: Problem, *, max_n: int = 16, tolerance: float = DEFAULT_TOLERANCE) -> Enumerated:
     """All solutions of a small problem.
 

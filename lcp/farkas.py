@@ -12,6 +12,7 @@ from lcp.arrays import Vector
 from lcp.box import BoxLCP
 from lcp.clock import processor_seconds
 from lcp.conversions import box_to_mlcp, lcp_to_mlcp
+from lcp.linear_program import linear_program
 from lcp.mixed import MLCP
 from lcp.problem import LCP
 from lcp.residuals import Problem
@@ -119,8 +120,6 @@ def row_proof(problem: LCP) -> Farkas | None:
 
 def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | None:
     """A verified Farkas vector of ``problem``, or None where a linear program finds none within so many seconds."""
-    from scipy.optimize import linprog
-
     deadline = processor_seconds() + time_limit
     mixed = as_mixed(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
@@ -134,18 +133,16 @@ def infeasibility_proof(problem: Problem, time_limit: float = 60.0) -> Farkas | 
     cost = cost / max(float(np.abs(cost).max()), np.finfo(np.float64).tiny)
     if not (np.isfinite(cost).all() and np.isfinite(scaled).all()):
         return None
-    bounds = [(-1.0, 1.0)] * m + [(0.0, 1.0)] * (size - m)
-    program = linprog(
+    program = linear_program(
         cost,
-        A_ub=scaled[m:] if size > m else None,
+        scaled[m:] if size > m else None,
+        scaled[:m] if m else None,
         b_ub=np.zeros(size - m) if size > m else None,
-        A_eq=scaled[:m] if m else None,
         b_eq=np.zeros(m) if m else None,
-        bounds=bounds,
-        method="highs",
-        options={"time_limit": time_limit},
+        bounds=[(-1.0, 1.0)] * m + [(0.0, 1.0)] * (size - m),
+        time_limit=deadline - processor_seconds(),
     )
-    if program.x is None or not cost @ program.x < 0.0:
+    if program is None or not cost @ program.x < 0.0:
         return None
     x = np.where(np.abs(program.x) > 1e-9, program.x, 0.0)
     best = None
@@ -174,21 +171,18 @@ def candidates(scaled: Vector, cost: Vector, x: Vector, m: int, deadline: float 
 
 def _interior(scaled: Vector, cost: Vector, x: Vector, m: int, time_limit: float) -> Vector | None:
     """Multipliers that meet the inequalities with room for rounding, where some do."""
-    from scipy.optimize import linprog
-
     size = x.shape[0]
-    if m or size == 0 or time_limit <= 0.0:
+    if m or size == 0:
         return None
     room = np.abs(scaled).max(axis=1, initial=0.0)
-    program = linprog(
+    program = linear_program(
         np.concatenate([np.zeros(size), [-1.0]]),
-        A_ub=np.vstack([np.column_stack([scaled, room]), np.concatenate([cost, [0.0]])]),
+        np.vstack([np.column_stack([scaled, room]), np.concatenate([cost, [0.0]])]),
         b_ub=np.concatenate([np.zeros(size), [0.5 * float(cost @ x)]]),
-        bounds=[(0.0, 1.0)] * size + [(0.0, 1.0)],
-        method="highs",
-        options={"time_limit": time_limit},
+        bounds=[(0.0, 1.0)] * (size + 1),
+        time_limit=time_limit,
     )
-    if program.x is None or program.x[size] < 1e-7:
+    if program is None or program.x[size] < 1e-7:
         return None
     interior: Vector = np.maximum(program.x[:size], 0.0)
     return interior
@@ -207,10 +201,8 @@ def balanced(scaled: Vector, x: Vector, m: int) -> Vector:
     return corrected
 
 
-def feasible_point(problem: Problem) -> Vector | None:
+def feasible_point(problem: Problem, time_limit: float = 60.0) -> Vector | None:
     """(u, y) with y >= 0 that meets the equations and w >= 0 to 1e-8 of their terms; None where none was found."""
-    from scipy.optimize import linprog
-
     mixed = as_mixed(problem)
     K, k, m = mixed._K, mixed._k, mixed.n_free
     size = k.shape[0]
@@ -221,17 +213,16 @@ def feasible_point(problem: Problem) -> Vector | None:
     unit = max(float(np.abs(right).max()), np.finfo(np.float64).tiny)
     if not (np.isfinite(scaled).all() and np.isfinite(right).all()):
         return None
-    bounds = [(None, None)] * m + [(0.0, None)] * (size - m)
-    program = linprog(
+    program = linear_program(
         np.concatenate([np.zeros(m), np.ones(size - m)]),
-        A_ub=-scaled[m:] if size > m else None,
+        -scaled[m:] if size > m else None,
+        scaled[:m] if m else None,
         b_ub=right[m:] / unit if size > m else None,
-        A_eq=scaled[:m] if m else None,
         b_eq=-right[:m] / unit if m else None,
-        bounds=bounds,
-        method="highs",
+        bounds=[(None, None)] * m + [(0.0, None)] * (size - m),
+        time_limit=time_limit,
     )
-    if program.x is None:
+    if program is None:
         return None
     x: Vector = program.x * column * unit
     x[m:] = np.maximum(x[m:], 0.0)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lcp.arrays import Vector, checked_vector
 from lcp.errors import ProblemError
+from lcp.hearing import hears
 from lcp.mixed import MLCP, stacked
 from lcp.options import number
 from lcp.problem import LCP
@@ -115,6 +116,7 @@ class ParametricPath:
         return found[0]
 
 
+@hears
 def parametric(
     problem: LCP | MLCP,
     direction: ArrayLike,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lcp.arrays import Vector, check_range
+from lcp.linear_program import linear_program
 
 _ZERO = 1e-9
 
@@ -112,21 +113,18 @@ def _interval(affine: Affine) -> Piece | None:
 
 def _polyhedron(affine: Affine) -> Piece | None:
     """Largest possible number of strict conditions: max sum t with c r + G s >= t, 0 <= t <= 1, r >= 1."""
-    from scipy.optimize import linprog
-
     count, d = affine.G.shape
     unit = max(float(np.abs(affine.c).max(initial=0.0)), np.finfo(np.float64).tiny)
     c = np.where(np.abs(affine.c) <= affine.error, 0.0, affine.c) / unit
     # Not an empty piece: that would count as proof.
     check_range("a piece of the solution set", c, affine.G)
-    program = linprog(
+    program = linear_program(
         np.concatenate([np.zeros(d + 1), -np.ones(count)]),
-        A_ub=np.hstack([-c[:, None], -affine.G, np.eye(count)]),
+        np.hstack([-c[:, None], -affine.G, np.eye(count)]),
         b_ub=np.zeros(count),
         bounds=[(1.0, None)] + [(None, None)] * d + [(0.0, 1.0)] * count,
-        method="highs",
     )
-    if program.x is None:
+    if program is None:
         return None
     r, s, t = program.x[0], program.x[1 : d + 1], program.x[d + 1 :]
     point = affine.at(s / r * unit)

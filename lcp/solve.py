@@ -20,6 +20,7 @@ from lcp.friction.problem import FrictionProblem
 from lcp.friction.residuals import DEFAULT_FRICTION_TOLERANCE
 from lcp.friction.result import FrictionClaim, FrictionResult
 from lcp.friction.solvers import FrictionCascade
+from lcp.hearing import heard
 from lcp.horizontal import HorizontalLCP, horizontal_to_mlcp
 from lcp.judge import friction_result, horizontal_result, nonlinear_result, result_of
 from lcp.method import Request
@@ -37,6 +38,8 @@ from lcp.traits import Traits
 
 #: Smallest tolerance that can be asked for: a few units of rounding.
 LEAST_TOLERANCE = 1e-14
+#: Unknowns from which single pieces of compiled code, factorisations above all, take so long that Ctrl-C would wait.
+LARGE = 1000
 
 
 @runtime_checkable
@@ -171,10 +174,14 @@ def solve(
     bound = DEFAULT_TOLERANCE if tolerance is None else tolerance
     start = _start(z0, problem.n)
     clock = time.perf_counter()
-    # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
-    with np.errstate(all="ignore"):
-        claim = claim_of(problem, solver, Request(start, bound, trace))
-        return result_of(problem, solver, claim, bound, clock)
+
+    def solved() -> Result | MLCPResult:
+        # Data near the ends of double precision overflow somewhere; that is a status, not a warning.
+        with np.errstate(all="ignore"):
+            claim = claim_of(problem, solver, Request(start, bound, trace))
+            return result_of(problem, solver, claim, bound, clock)
+
+    return solved() if problem.n < LARGE else heard(solved)
 
 
 def _solve_friction(
@@ -191,6 +198,21 @@ def _solve_friction(
     bound = DEFAULT_FRICTION_TOLERANCE if tolerance is None else tolerance
     start = _start(z0, problem.m)
     clock = time.perf_counter()
+
+    def solved() -> FrictionResult:
+        return _solved_friction(problem, solver, start, bound, trace, clock)
+
+    return solved() if problem.m < LARGE else heard(solved)
+
+
+def _solved_friction(
+    problem: FrictionProblem | GlobalFrictionProblem,
+    solver: Any,
+    start: NDArray[np.float64] | None,
+    bound: float,
+    trace: bool,
+    clock: float,
+) -> FrictionResult:
     with np.errstate(all="ignore"):
         reduction: FrictionReduction | None = None
         local = problem

@@ -219,6 +219,10 @@ def _write(path: Path, fill: Callable[[IO[bytes]], object]) -> None:
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
+    except OSError as error:
+        # A disk that is full does not say of what.
+        error.filename = error.filename or os.fspath(path)
+        raise
     finally:
         # A disk that refuses to write may refuse this, too, and the first refusal is the one to tell.
         with contextlib.suppress(OSError):

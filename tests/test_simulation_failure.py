@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -11,9 +12,19 @@ import simulation_scenes as scenes
 import lcp
 import problem_data
 from contactlab import ConstraintSolver
-from contactlab.contact import Sphere
-from contactlab.simulation import RecordError, Recording, SimulationError, TimeStepping, simulate
-from contactlab.spatial import RigidInertia
+from contactlab.contact import ConvexPoints, HalfSpace, Material, Sphere
+from contactlab.multibody import ModelBuilder, neutral
+from contactlab.multibody.joints import FloatingBase, Revolute
+from contactlab.simulation import (
+    RecordError,
+    Recording,
+    SimulationError,
+    StepperState,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
+from contactlab.spatial import RigidInertia, Transform
 
 
 class Garbage:
@@ -131,3 +142,74 @@ def test_a_folder_in_the_way_is_found_before_stepping(tmp_path):
     with pytest.raises(RecordError, match="is a folder"):
         simulate(scenes.tumble(), TimeStepping(2e-3), steps=300, path=tmp_path)
     assert not list(tmp_path.glob("*"))
+
+
+def flailing(height=2.0):
+    """A floating body with three arms of many corners, high above the floor, and a controller too stiff for 2 ms."""
+    rng = np.random.default_rng(0)
+    robot = ModelBuilder()
+    robot.add_body("trunk", joint=FloatingBase(), inertia=RigidInertia.solid_sphere(5.0, 0.2))
+    names = ["arm a", "arm b", "arm c"]
+    for name, x in zip(names, (-0.3, 0.0, 0.3), strict=True):
+        at = Transform(p=(x, 0.0, 0.2))
+        inertia = RigidInertia(0.1, (0.0, 0.0, 0.2), inertia=np.diag([1e-3, 1e-3, 1e-4]))
+        robot.add_body(name, parent="trunk", joint=Revolute((0.0, 1.0, 0.0)), placement=at, inertia=inertia)
+    model = robot.build()
+    q = neutral(model)
+    q[2] = height
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    builder.add_model(model, q)
+    for name in model.names:
+        corners = rng.standard_normal((80, 3))
+        builder.add_shape(name, ConvexPoints(0.15 * corners / np.linalg.norm(corners, axis=1)[:, None]), Material(0.5))
+    return builder.build()
+
+
+def too_stiff(t, q, v):
+    """Explicit springs and dampers on the arms."""
+    return np.concatenate([np.zeros(6), 100.0 * (0.3 - q[7:]) - 5.0 * v[6:]])
+
+
+def test_motion_that_diverges_ends_with_a_word_on_it(monkeypatch):
+    """Contacts at a distance of every corner would take 0.6 GB: the error names body, speed, h and what to lower."""
+    monkeypatch.setattr("contactlab.stepping.memory.memory_bytes", lambda: 50_000_000)
+    with pytest.raises(SimulationError, match="memory does not suffice for a step with") as caught:
+        simulate(flailing(), TimeStepping(2e-3, solver=lcp.Lemke()), steps=400, tau=too_stiff)
+    error = caught.value
+    found = re.search(
+        r"wants ([0-9.]+) GiB where there are 0\.0466\. The fastest body, 'arm [abc]', moves at (\S+) m/s", str(error)
+    )
+    assert float(found[1]) > 0.05
+    assert float(found[2]) > 100.0
+    assert "in one step of h = 0.002 s" in str(error)
+    assert "contacts are at a distance" in str(error)
+    assert "lower h, or the stiffness and damping of the forces applied" in str(error)
+    assert error.problem is None
+    assert np.isfinite(error.recording.v).all()
+
+
+def test_without_room_an_adaptive_stepper_tries_a_smaller_step(monkeypatch):
+    """Within which fewer contacts are met."""
+    monkeypatch.setattr("contactlab.stepping.memory.memory_bytes", lambda: 50_000_000)
+    world = flailing(height=1.0)
+    start = world.initial_state()
+    down = StepperState(start.q, np.where(np.arange(world.nv) == 2, -1000.0, 0.0))
+    for adaptive in (False, True):
+        stepper = TimeStepping(2e-3, solver=lcp.Lemke(), adaptive=adaptive)
+        if not adaptive:
+            with pytest.raises(SimulationError, match="memory does not suffice"):
+                simulate(world, stepper, steps=1, state=down)
+        else:
+            assert simulate(world, stepper, steps=1, state=down).h[0] < 2e-3
+
+
+def test_a_solver_that_runs_out_of_memory_is_a_failed_step():
+    """Outside the loop, too."""
+
+    class Greedy:
+        def solve(self, problem, *, z0, tolerance, trace):
+            raise MemoryError
+
+    with pytest.raises(SimulationError, match="memory does not suffice for a step with"):
+        simulate(scenes.tumble(), TimeStepping(2e-3, solver=Greedy(), warm_start=False), steps=300)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.formulation.discretized import form_discretized_lcp, form_impact_lcp, recover_forces
 from contactlab.spatial.arrays import FloatArray
+from lcp.linear_program import linear_program
 from problem_data import ConstraintVelProblemData
 
 # Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
@@ -232,8 +233,6 @@ class _Search:
 
     def _directions(self, basic: NDArray[np.bool_], either: NDArray[np.intp]) -> Iterator[FloatArray]:
         """Yield directions (n,) along the piece of a basis in which the velocity changes, one for each way it does."""
-        from scipy.optimize import linprog
-
         M, inside = self.problem.M, np.flatnonzero(basic)
         if not inside.size:
             return
@@ -251,8 +250,9 @@ class _Search:
         for along in U[:, moved > DISTINCT * unit].T:
             gain = along @ self.R[:, inside] @ null
             for sense in (1.0, -1.0):
-                found = linprog(-sense * gain / np.abs(gain).max(), -signs, np.zeros(len(signs)), bounds=(-1.0, 1.0))
-                if found.fun is not None and found.fun < -DISTINCT:
+                cost, zeros = -sense * gain / np.abs(gain).max(), np.zeros(len(signs))
+                found = linear_program(cost, -signs, b_ub=zeros, bounds=(-1.0, 1.0))
+                if found is not None and found.fun < -DISTINCT:
                     d = np.zeros(self.problem.n)
                     d[inside] = null @ found.x
                     yield d

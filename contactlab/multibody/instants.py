@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from contactlab.multibody.kernels.codes import GOOD
 from contactlab.multibody.kernels.sizes import CUSTOM_ROW
 from contactlab.multibody.kinematics import Kinematics, custom_rows
 from contactlab.spatial.arrays import FloatArray
+from lcp.hearing import on_threads
 
 if TYPE_CHECKING:
     from contactlab.multibody.model import Model
@@ -164,16 +164,6 @@ class Instants:
 
 def _spread(portion: Callable[[tuple[int, int]], None], count: int, size: int, workers: int) -> None:
     """Call ``portion`` with (start, stop) over all of ``count``, on threads, heeding Ctrl-C between portions."""
-    bounds = [(start, min(start + size, count)) for start in range(0, count, size)]
-    if workers == 1 or len(bounds) <= 1:
-        for each in bounds:
-            portion(each)
-        return
-    with ThreadPoolExecutor(max_workers=min(workers, len(bounds))) as pool:
-        waiting = [pool.submit(portion, each) for each in bounds]
-        try:
-            for future in waiting:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    starts = range(0, count, size)
+    for _ in on_threads(lambda i: portion((starts[i], min(starts[i] + size, count))), len(starts), workers):
+        pass

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import problem_data
+from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.memory import NoRoomError
+from contactlab.stepping.prepared import arrays_of
 
 if TYPE_CHECKING:
     import lcp
     from contactlab.recording.recording import Recording
     from contactlab.stepping.driver import Driver
+    from contactlab.world.world import World
+
+# What a motion that diverges ends with.
+_OF_SPEED = (layout.FAILURE_NOT_FINITE, layout.FAILURE_LARGE, layout.FAILURE_SPACE)
 
 
 class SimulationError(RuntimeError):
@@ -83,11 +90,12 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     step, failure = driver.step, driver.control.failure
     limit = f", the last that h_min = {stepper.smallest_h:.6g} s allows" if stepper.adaptive else ""
     problem, result, saved = None, None, None
+    speed = _speed(driver, world, always=failure in _OF_SPEED)
     if failure == layout.FAILURE_NOT_FINITE:
-        detail = (
-            "the motion is no longer finite. Look at the applied forces and the last states of the record; "
-            "a smaller h may help."
-        )
+        detail = "the motion is no longer finite. Look at the applied forces and the last states of the record."
+    elif failure == layout.FAILURE_SPACE:
+        count = max(driver.control.n_contacts, driver.control.want_contacts)
+        detail = f"memory does not suffice for a step with {count} contacts{_amounts(driver.no_room)}."
     elif failure == layout.FAILURE_SINGULAR:
         detail = singular_joint(world.model, int(driver.control.singular_dof)).detail
     else:
@@ -122,7 +130,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                     f"{result.status.advice} {note}"
                 )
     return SimulationError(
-        f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}",
+        f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}{speed}",
         step=step,
         time=driver.time,
         h=driver.h,
@@ -133,16 +141,61 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
     )
 
 
+def _amounts(error: MemoryError | None) -> str:
+    if not isinstance(error, NoRoomError):
+        return ""
+    return f", which wants {error.wanted / 2**30:.3g} GiB where there are {error.there / 2**30:.3g}"
+
+
+def _speed(driver: Driver, world: World, *, always: bool) -> str:
+    """Return a sentence or two on the fastest body, where most contacts are there for its speed alone, or ``always``.
+
+    Contacts at a distance are those that h times a speed may close: of motion that diverges there are more and more.
+    """
+    work, parameters = driver.work, driver.parameters
+    gaps = work.contact_float[: int(driver.control.n_contacts), layout.GAP]
+    distant = int(np.count_nonzero(gaps > parameters.margin))
+    if not always and 2 * distant <= gaps.size:
+        return ""
+    names, packed = world.model.names, arrays_of(world).packed
+    try:
+        motion = kinematics(world.model, work.q, work.v)
+        twists = np.array([point_velocity_6d(world.model, motion, None, name, np.zeros(3)) for name in names])
+    except MultibodyError:
+        return ""
+    if not twists.size or not np.isfinite(twists).all():
+        return ""
+    # How far a body's surface is from its origin.
+    reach = np.zeros(len(names))
+    owners = np.repeat(np.arange(len(names)), np.diff(packed.point_start))
+    np.maximum.at(reach, owners, np.linalg.norm(packed.points, axis=1) + packed.radii)
+    with np.errstate(over="ignore"):
+        spins, origins = (
+            np.hypot(np.hypot(part[:, 0], part[:, 1]), part[:, 2]) for part in np.split(twists, 2, axis=1)
+        )
+        speeds = origins + reach * spins
+    fastest, h = int(speeds.argmax()), driver.h
+    seen = f"; {distant} of {gaps.size} contacts are at a distance, met for their speed alone" if distant else ""
+    return (
+        f" The fastest body, '{names[fastest]}', moves at {speeds[fastest]:.3g} m/s, {speeds[fastest] * h:.3g} m in "
+        f"one step of h = {h:.3g} s{seen}. If that is not meant the motion diverges: lower h, or the stiffness and "
+        "damping of the forces applied (drives, which are implicit, are stable at any)."
+    )
+
+
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:
     """Save the problem; a disk that refuses must not hide the failure itself."""
+    made = None
     try:
         if path is None:
             handle, name = tempfile.mkstemp(prefix=f"contactlab_failed_step{step}_", suffix=".npz")
             os.close(handle)
-            target = Path(name)
+            target = made = Path(name)
         else:
             target = path.with_name(f"{path.stem}_failed_step{step}.npz")
         problem_data.save(target, problem)
     except OSError as error:
+        if made is not None:
+            made.unlink(missing_ok=True)  # empty
         return None, f"The problem could not be saved ({error}); it is this error's `problem`."
     return target, f"The problem is in {target} (problem_data.load)."

@@ -2,8 +2,9 @@
 
 A run recorded at ``run.npz`` keeps its chunks in ``run.npz.chunks/``: ``meta.json`` (world, stepper, versions) and
 ``chunk_000000.npz``, ``chunk_000001.npz``, ... Every file appears whole or not at all (written beside its place, then
-renamed). At the end they are packed into ``run.npz`` and the folder is removed; a run that was stopped leaves the
-folder, and it opens like the file.
+renamed), the first chunk before ``meta.json``: with that the folder is the record. At the end they are packed into
+``run.npz`` and the folder is removed; a run that was stopped leaves the folder, and it opens like the file. While a run
+writes, ``lock`` in the folder names it.
 
 Chunks are not compressed: that would take longer than many a step. A packed record is, up to `LOAD_BYTES`; a larger one
 is not, so that opening it takes no memory: its arrays are mapped, and read where they are looked at.
@@ -86,6 +87,11 @@ def chunk_files(folder: Path) -> list[Path]:
     return files
 
 
+def is_record(folder: Path) -> bool:
+    """Whether a folder of chunks holds a record; one without a state, as early releases began with, does not."""
+    return (folder / META_FILE).is_file() and bool(chunk_files(folder))
+
+
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Tell what the disk refuses as a `RecordWriteError`."""
@@ -123,7 +129,7 @@ def read_recording(path: Path) -> Parts:
     if path.is_dir():
         return _open_folder(path)
     folder = chunk_folder(path)
-    if (folder / META_FILE).is_file():
+    if is_record(folder):
         return _open_folder(folder)
     if not path.is_file():
         raise RecordError(path, "", "there is no such record")

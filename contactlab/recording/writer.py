@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,18 @@ from numpy.typing import NDArray
 from contactlab.recording.checks import check_files
 from contactlab.recording.environment import changes, environment
 from contactlab.recording.errors import RecordError
+from contactlab.recording.lock import Lock, Taken
 from contactlab.recording.recording import Recording
-from contactlab.recording.storage import META_FILE, chunk_files, chunk_folder, meta_text, pack, read_meta, writing
+from contactlab.recording.storage import (
+    META_FILE,
+    chunk_files,
+    chunk_folder,
+    is_record,
+    meta_text,
+    pack,
+    read_meta,
+    writing,
+)
 from contactlab.stepping.joint_table import by_number
 from contactlab.stepping.record_schema import FIELDS, SCHEMA, TIMINGS, Rows, join_rows, row_lengths, start_rows
 from contactlab.world.state import StepperState
@@ -30,13 +41,14 @@ if TYPE_CHECKING:
 
 # A chunk file is written when this much has gathered, whatever the time.
 FILE_BYTES = 1 << 24
+LOCK_FILE = "lock"
 
 # What of a world no motion depends on.
 LOOKS = {"visuals", "shown"}
 
 
 class RecordWriter:
-    """Writes the pieces of one run; made by `begin` or `go_on`.
+    """Writes the pieces of one run; made by `begin` or `go_on`. A context manager: until its end nobody else writes.
 
     Attributes
     ----------
@@ -47,13 +59,24 @@ class RecordWriter:
     """
 
     def __init__(
-        self, path: Path, world: World, stepper: TimeStepping, meta: str, files: int, flush_seconds: float
+        self,
+        path: Path,
+        world: World,
+        stepper: TimeStepping,
+        meta: str,
+        files: int,
+        flush_seconds: float,
+        *,
+        packed: bool = False,
     ) -> None:
         self.folder = chunk_folder(path)
         self._path, self._world = path, world
         self._meta = meta
         self._lengths = row_lengths(world, stepper)
         self._flush_seconds = flush_seconds
+        # Whether the record stands in the packed file, and whether its folder has been made the record of this run.
+        self._packed, self._described = packed, False
+        self._right = contextlib.ExitStack()
         # One value, so that Ctrl-C finds files and pieces as they belong together.
         self._held: tuple[int, list[Rows]] = (files, [])
         self._last = time.monotonic()
@@ -79,14 +102,18 @@ class RecordWriter:
             Nothing can be written there.
         """
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
-        writer = cls(_file_path(path), world, stepper, meta, 0, flush_seconds)
-        _prepare(path)
-        with writing(writer.folder / META_FILE):
-            write_whole(writer.folder / META_FILE, meta.encode())
-        writer.add(start_rows(world, start, writer._lengths))
-        writer.flush()
-        writer.start = writer.state = start
-        writer.done = 0
+        with _right_to(_file_path(path)) as right:
+            writer = cls(path, world, stepper, meta, 0, flush_seconds)
+            with writing(writer.folder):
+                _clear(writer.folder)
+            # The description last of all: with it the folder is the record.
+            writer._described = True
+            writer.add(start_rows(world, start, writer._lengths))
+            writer.flush()
+            writer._describe()
+            writer.start = writer.state = start
+            writer.done = 0
+            writer._right = right.pop_all()
         return writer
 
     @classmethod
@@ -95,49 +122,59 @@ class RecordWriter:
     ) -> RecordWriter | None:
         """Go on with the record at ``path``, packed or not; None where there is none.
 
-        ``with_tau``: whether forces are applied, which is recorded for all steps or for none.
+        Nothing is written before there is something to add. ``with_tau``: whether forces are applied, which is recorded
+        for all steps or for none.
 
         Raises
         ------
         RecordError
-            It cannot be read, or is of another world or stepper; the first entry that differs is named.
+            It cannot be read, is of another world or stepper, where the first entry that differs is named, or is being
+            written by another process.
+        RecordWriteError
+            Nothing can be written there.
         """
         folder = chunk_folder(_file_path(path))
-        if not (folder / META_FILE).is_file():
-            if not path.is_file():
+        if not (path.is_file() or is_record(folder)):
+            return None
+        with _right_to(path) as right:
+            packed = not is_record(folder)
+            if packed and not path.is_file():
                 return None
-            meta = read_meta(path)
-            _prepare(path)
-            _link(path, folder / "chunk_000000.npz")
-        else:
-            meta = read_meta(folder)
-            _sweep(path)
-        _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
-        files = [NpzFile(file, RecordError) for file in chunk_files(folder)]
-        check_files(files, row_lengths(world, stepper), folder)
-        done = sum(file.members["h"].shape[0] for file in files)
-        if done and with_tau != any(file.members["tau"].shape[0] for file in files):
-            detail = "none are to be applied" if not with_tau else "they are to be applied from here on"
-            raise RecordError(path, "tau", f"applied forces: {detail}, other than in the steps on record")
-        meta["environment"] = _resumed(meta["environment"], done)
-        meta["schema"] = SCHEMA  # what is added has all fields
-        text = json.dumps(meta, indent=1, allow_nan=False)
-        # Last of all: with the description the folder is the record.
-        with writing(folder / META_FILE):
-            write_whole(folder / META_FILE, text.encode())
-        writer = cls(path, world, stepper, text, len(files), flush_seconds)
-        writer.done = done
-        first, last = (file.mapped([name for name in FIELDS if name in file.members]) for file in (files[0], files[-1]))
-        writer.start = _last_state(first, 0)
-        writer.state = writer.start if done == 0 else _last_state(last, done)
+            meta = read_meta(path if packed else folder)
+            _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
+            files = [NpzFile(file, RecordError) for file in ([path] if packed else chunk_files(folder))]
+            check_files(files, row_lengths(world, stepper), folder)
+            done = sum(file.members["h"].shape[0] for file in files)
+            if done and with_tau != any(file.members["tau"].shape[0] for file in files):
+                detail = "none are to be applied" if not with_tau else "they are to be applied from here on"
+                raise RecordError(path, "tau", f"applied forces: {detail}, other than in the steps on record")
+            meta["environment"] = _resumed(meta["environment"], done)
+            meta["schema"] = SCHEMA  # what is added has all fields
+            text = json.dumps(meta, indent=1, allow_nan=False)
+            writer = cls(path, world, stepper, text, len(files), flush_seconds, packed=packed)
+            writer.done = done
+            # A file may hold no step: of a run that was gone on with where there was nothing left to do.
+            ends = files[0], next((file for file in reversed(files) if file.members["h"].shape[0]), files[0])
+            first, last = (file.mapped([name for name in FIELDS if name in file.members]) for file in ends)
+            writer.start = _last_state(first, 0)
+            writer.state = writer.start if done == 0 else _last_state(last, done)
+            writer._right = right.pop_all()
         return writer
 
     start: StepperState
     state: StepperState
     done: int
 
+    def __enter__(self) -> RecordWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._right.close()
+
     def add(self, rows: Rows) -> None:
         """Keep a piece, and write a file when enough, or enough time, has gathered."""
+        if not rows["time"].size:
+            return
         self._held[1].append(rows)
         size = sum(array.nbytes for piece in self._held[1] for array in piece.values())
         if size >= FILE_BYTES or time.monotonic() - self._last >= self._flush_seconds:
@@ -149,21 +186,51 @@ class RecordWriter:
         if not pieces:
             return
         joined = {name: Source.of(array) for name, array in join_rows(pieces, self._lengths, FIELDS | TIMINGS).items()}
+        if not self._described:
+            self._describe()
         chunk = self.folder / f"chunk_{files:06d}.npz"
         with writing(chunk):
             write_npz(chunk, joined, compress=False)
         self._held = (files + 1, [])
         self._last = time.monotonic()
 
+    def _describe(self) -> None:
+        """Make the folder the record of this run."""
+        with writing(self.folder):
+            if self._packed:
+                _clear(self.folder)
+                _link(self._path, self.folder / "chunk_000000.npz")
+            write_whole(self.folder / META_FILE, self._meta.encode())
+        self._described = True
+
     def pack(self) -> Recording:
         """Write the packed record, remove the chunks, and return the record."""
         self.flush()
-        pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
-        _clear(self.folder)
-        self.folder.rmdir()
+        if self._described or not self._packed:
+            pack(self._path, self._meta, chunk_files(self.folder), self._lengths)
+        with writing(self.folder):
+            _clear(self.folder)
         opened = Recording.open(self._path)
         # The file names the meshes of visuals; the world that was run has them.
         return replace(opened, world=replace(opened.world, visuals=self._world.visuals))
+
+
+@contextlib.contextmanager
+def _right_to(path: Path) -> Iterator[contextlib.ExitStack]:
+    """Hold the right to write a record; what is yielded gives it up, with the folder if that is empty."""
+    folder = chunk_folder(path)
+    with contextlib.ExitStack() as right:
+        with writing(folder):
+            try:
+                lock = Lock(folder / LOCK_FILE)
+            except Taken as owner:
+                raise RecordError(path, "", f"is being written by {owner}") from None
+            right.callback(_leave, folder)
+            right.callback(lock.release)
+            # What a run that was killed was just writing.
+            for file in (*partial_files(path), *folder.glob(".*.partial")):
+                file.unlink(missing_ok=True)
+        yield right
 
 
 def _file_path(path: Path) -> Path:
@@ -173,12 +240,10 @@ def _file_path(path: Path) -> Path:
     return path
 
 
-def _prepare(path: Path) -> None:
-    """Make an empty folder of chunks."""
-    folder = chunk_folder(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    _sweep(path)
-    _clear(folder)
+def _leave(folder: Path) -> None:
+    # Where a run is gone on with, it holds what was written.
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _clear(folder: Path) -> None:
@@ -186,12 +251,6 @@ def _clear(folder: Path) -> None:
     (folder / META_FILE).unlink(missing_ok=True)
     for file in folder.glob("chunk_*.npz"):
         file.unlink()
-
-
-def _sweep(path: Path) -> None:
-    """Remove what a run that was killed was just writing."""
-    for file in (*partial_files(path), *chunk_folder(path).glob(".*.partial")):
-        file.unlink(missing_ok=True)
 
 
 def _link(source: Path, target: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from contactlab.recording.recording import Recording
@@ -15,6 +14,7 @@ from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.hearing import on_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,8 @@ def simulate_batch(
     first = one(0)
     if isinstance(first[1], SimulationConfigError):
         raise first[1]
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        outcomes = [first, *pool.map(one, range(1, len(pairs)))]
+    rest = dict(on_threads(lambda i: one(i + 1), len(pairs) - 1, workers))
+    outcomes = [first, *(rest[i] for i in range(len(pairs) - 1))]
     return BatchResult(tuple(outcome[0] for outcome in outcomes), tuple(outcome[1] for outcome in outcomes))
 
 

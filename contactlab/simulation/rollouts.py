@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +20,7 @@ from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.hearing import on_threads, processor_seconds
 
 # Steps after which the compiled loop returns, so that Ctrl-C is heard.
 PORTION = 256
@@ -94,11 +94,11 @@ def rollout(
     workers = all_cores() if threads is None else whole_number("threads", threads, 1)
     q, v = np.full((B, wanted + 1, world.nq), np.nan), np.full((B, wanted + 1, world.nv), np.nan)
     errors: list[Exception | None] = [None] * B
-    own = threading.local()
+    own, portion = threading.local(), min(PORTION, max(wanted, 1))
 
     def one(i: int) -> None:
         if not hasattr(own, "driver"):
-            own.driver = Driver(world, stepper, begins[i], steps=wanted, chunk_steps=min(PORTION, max(wanted, 1)))
+            own.driver = Driver(world, stepper, begins[i], steps=wanted, chunk_steps=portion, aside=True)
         driver: Driver = own.driver
         try:
             driver.restart(begins[i])
@@ -116,8 +116,8 @@ def rollout(
     if B:
         # The first run alone: the compiler is not entered from two threads at once.
         one(0)
-        with ThreadPoolExecutor(max_workers=workers) as pool:
-            list(pool.map(one, range(1, B)))
+        for _ in on_threads(lambda i: one(i + 1), B - 1, workers):
+            pass
     return Rollout(q, v, np.array([error is not None for error in errors], dtype=np.bool_), tuple(errors))
 
 
@@ -125,6 +125,7 @@ def _run(driver: Driver, q: FloatArray, v: FloatArray) -> None:
     """Make all steps; write the states after them."""
     done = 0
     while True:
+        processor_seconds()  # nobody may be waiting any more
         reason = driver.advance()
         count = driver.step - done
         q[done : driver.step], v[done : driver.step] = driver.chunk.q[:count], driver.chunk.v[:count]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import time
@@ -23,6 +24,7 @@ from contactlab.stepping.time_stepping import StepResult, TimeStepping, check_ru
 from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from lcp.hearing import processor_seconds
 
 ROUNDING = 1e-6  # part of a step
 
@@ -120,24 +122,62 @@ def simulate(
     begin = world.initial_state() if state is None else state
     supply = supply_of(world, contacts)
     target = None if path is None else Path(path)
-    writer = None
-    if resume and target is not None:
-        writer = RecordWriter.go_on(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
-    start, done = (begin, 0) if writer is None else (writer.state, writer.done)
-    total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
-    driver = Driver(
-        world,
-        stepper,
-        start,
-        first=done,
-        steps=total,
-        end=end,
-        tau=tau,
-        supply=supply,
-        targets=targets,
-        chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
-    )
+    with contextlib.ExitStack() as held:
+        writer = None
+        if resume and target is not None:
+            writer = RecordWriter.go_on(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
+        start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
+        total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
+        driver = Driver(
+            world,
+            stepper,
+            start,
+            first=done,
+            steps=total,
+            end=end,
+            tau=tau,
+            supply=supply,
+            targets=targets,
+            chunk_steps=min(portion or MOST_STEPS, MOST_STEPS if total is None else max(total, 1)),
+            aside=True,
+        )
+        report = _reporter(driver, world, stepper, start, total, end, progress, watch)
+        if target is None:
+            pieces: list[Rows] = []
+            _run(driver, pieces.append, report, portion)
+            recording = Recording.of_run(world, stepper, start, pieces, stamp)
+            if driver.failed:
+                raise simulation_error(driver, recording)
+            warn_of(recording)
+            return recording
 
+        if writer is None:
+            # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
+            writer = held.enter_context(
+                RecordWriter.begin(target, world, stepper, start, flush_seconds=interval, stamp=stamp or {})
+            )
+        try:
+            _run(driver, writer.add, report, portion)
+        finally:
+            writer.flush()
+        if driver.failed:
+            raise simulation_error(driver, Recording.open(target), path=target)
+        recording = writer.pack()
+        warn_of(recording)
+        return recording
+
+
+def _reporter(
+    driver: Driver,
+    world: World,
+    stepper: TimeStepping,
+    start: StepperState,
+    total: int | None,
+    end: float | None,
+    progress: Callable[[int, int], None] | None,
+    watch: Callable[[StepResult], None] | None,
+) -> Callable[[Rows], None]:
+    """Return what tells the caller of a portion."""
     before = start
 
     def report(rows: Rows) -> None:
@@ -151,33 +191,14 @@ def simulate(
             watch(StepResult.of_rows(world, stepper, before, rows, now, driver.step - 1))
             before = now
 
-    if target is None:
-        pieces: list[Rows] = []
-        _run(driver, pieces.append, report, portion)
-        recording = Recording.of_run(world, stepper, start, pieces, stamp)
-        if driver.failed:
-            raise simulation_error(driver, recording)
-        warn_of(recording)
-        return recording
-
-    if writer is None:
-        # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
-        writer = RecordWriter.begin(target, world, stepper, start, flush_seconds=interval, stamp=stamp or {})
-    try:
-        _run(driver, writer.add, report, portion)
-    finally:
-        writer.flush()
-    if driver.failed:
-        raise simulation_error(driver, Recording.open(writer.folder), path=target)
-    recording = writer.pack()
-    warn_of(recording)
-    return recording
+    return report
 
 
 def _run(driver: Driver, keep: Callable[[Rows], None], report: Callable[[Rows], None], portion: int | None) -> None:
     """Advance to the end or a failure, in portions of so many steps, or of a tenth of a second; keep what is done."""
     steps = 1 if portion is None else portion
     while True:
+        processor_seconds()  # on a thread of a batch nobody may be waiting any more
         first, before = driver.step, time.perf_counter()
         reason = driver.advance(steps)
         seconds = time.perf_counter() - before

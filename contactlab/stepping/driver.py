@@ -23,6 +23,7 @@ from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
+from lcp.hearing import heard
 
 if TYPE_CHECKING:
     import lcp
@@ -39,6 +40,8 @@ Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
 FIRST_CONTACTS = 64
 FIRST_ISLAND_CONTACTS = 16
 FIRST_ISLAND_NV = 6
+# From so many on a step may take a good part of a second.
+MANY_TREES, MANY_CONTACTS = 100, 300
 
 
 class Driver:
@@ -67,6 +70,9 @@ class Driver:
         Steps after which the loop returns at the latest.
     external
         Form every problem and solve none: see `form`.
+    aside
+        Enter the loop on a thread of its own where it may take long, so that Ctrl-C is heard at once. Who is
+        interrupted then must not touch the driver again: what was left behind may still write to its memory.
     """
 
     def __init__(
@@ -85,6 +91,7 @@ class Driver:
         motions: Motions | None = None,
         chunk_steps: int = 1,
         external: bool = False,
+        aside: bool = False,
     ) -> None:
         check_type("state", state, StepperState)
         prepared = prepare(world, stepper)
@@ -104,6 +111,8 @@ class Driver:
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
+        #: what the last step that memory did not suffice for met
+        self.no_room: MemoryError | None = None
 
         points = arrays.packed.radii.size * arrays.packed.offsets.size
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
@@ -136,6 +145,9 @@ class Driver:
         if self.joints is not None:
             self._service.start(self.joints)
             self.control.ask_joints = self._service.asks
+        # Entered anew for each step, the loop takes long only where many bodies or contacts are.
+        entered_often = callable(tau) or supply is not None or self._motions is not None or self._service.asks
+        self._aside, self._entered_often = aside, entered_often
         # Where proposals answer nearly every island, pivoting is not part of the loop.
         proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
         self._pivoting = None if proposals else 1
@@ -230,7 +242,7 @@ class Driver:
         limit = self._target if steps is None else min(self._target, self.step + steps)
         self._at["target"][0] = limit
         reason = self._run()
-        if reason == layout.SHRINK_H:
+        if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end
         return layout.CHUNK_FULL if goes_on else reason
@@ -301,14 +313,22 @@ class Driver:
 
     def _run(self) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
+        many = self.work.parent.size >= MANY_TREES or self.work.contact_int.shape[0] >= MANY_CONTACTS
+        aside = self._aside and (many or not self._entered_often)
+        entered = False
         try:
             while True:
-                reason = int(self._entered()())
+                call = self._entered()
+                entered = aside
+                reason = int(heard(call) if aside else call())
+                entered = False
                 if reason == layout.DONE or not self._serve(reason):
                     return reason
         except BaseException:
-            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered.
-            self.begin_again()
+            # User code or Ctrl-C in the midst of a step, which may have asked for what was not answered. Of a loop that
+            # goes on aside nobody asks any more.
+            if not entered:
+                self.begin_again()
             raise
 
     def _entered(self) -> HeldCall:
@@ -331,14 +351,12 @@ class Driver:
         if reason == layout.NEED_CALLBACK:
             self._ask()
         elif reason == layout.NEED_SPACE:
-            self._grow()
+            return self._has_room_for(self._grow)
         elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
             # Nothing to take: this one step has more contacts than there are rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         elif reason == layout.NEED_SOLVE and not self._external:
-            island = self.view()
-            self.last_result = island.solve()
-            island.write(self.last_result)
+            return self._has_room_for(self._solve)
         elif reason == layout.NEED_LATER:
             from contactlab.stepping.kernels.outside import later
 
@@ -353,6 +371,24 @@ class Driver:
             return self._shrink()
         else:
             return reason == layout.PAUSED
+        return True
+
+    def _solve(self) -> None:
+        """Ask the solver outside the loop."""
+        island = self.view()
+        self.last_result = island.solve()
+        island.write(self.last_result)
+
+    def _has_room_for(self, act: Callable[[], None]) -> bool:
+        """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
+        try:
+            act()
+        except MemoryError as error:
+            if self._external:
+                raise
+            self.no_room = error
+            self.control.failure = layout.FAILURE_SPACE
+            return bool(self.control.adaptive) and self._shrink()
         return True
 
     def _shrink(self) -> bool:

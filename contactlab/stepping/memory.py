@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +30,14 @@ _BY_CONTACT = (
     "contact_moment",
     "island_contacts",
 )
+
+
+class NoRoomError(MemoryError):
+    """Arrays of so many bytes were ``wanted``, more than are ``there``."""
+
+    def __init__(self, wanted: int, there: int) -> None:
+        super().__init__(wanted, there)
+        self.wanted, self.there = wanted, there
 
 
 # Friction cones of a contact at most, where there are moments: of sliding, of spin, of rolling.
@@ -148,38 +160,66 @@ def new_island(
     n = max(variables, contacts * lcp_width(edges, moments))
     dense = min(n, layout.MOST_UNKNOWNS) if selects else n
     cones = contacts * (CONES if moments else 1)
-    return Island(
-        r=np.zeros(cones, dtype=np.int64),
-        mu=np.zeros(cones),
-        cone_contacts=np.zeros(cones, dtype=np.int64),
-        J=np.zeros(m * nv),
-        Y=np.zeros(m * nv),
-        frame=np.zeros(6 * nv),
-        turns=np.zeros((edges // 2, 2)),
-        spans=np.zeros((m, SPAN_INTS), dtype=np.int64),
-        starts=np.zeros(trees + 1, dtype=np.int64),
-        k=np.zeros(m),
-        gamma=np.zeros(m),
-        gammaE=np.zeros(cones),
-        Mv=np.zeros(nv),
-        v_free=np.zeros(nv),
-        M=np.zeros(dense * dense),
-        q=np.zeros(n),
-        z0=np.zeros(n),
-        z=np.zeros(n),
-        w=np.zeros(n),
-        f=np.zeros(m),
-        v_plus=np.zeros(nv),
-        measures=np.zeros(layout.MEASURES),
-        certificate=np.zeros(layout.CERTIFICATE),
-        certificate_work=np.zeros(nv + 1),
-        proposal_floats=np.zeros(int(proposal_floats(contacts, m - contacts, m, nv))),
-        proposal_ints=np.zeros(int(search_ints(contacts, trees)), dtype=np.int64),
-        options=options,
-        float_work=np.zeros(int(lemke_float_size(dense))),
-        int_work=np.zeros(int(lemke_int_size(dense)), dtype=np.int64),
-        info=np.zeros(INFO_SIZE, dtype=np.int64),
-    )
+    floats: dict[str, int | tuple[int, int]] = {
+        "mu": cones,
+        "J": m * nv,
+        "Y": m * nv,
+        "frame": 6 * nv,
+        "turns": (edges // 2, 2),
+        "k": m,
+        "gamma": m,
+        "gammaE": cones,
+        "Mv": nv,
+        "v_free": nv,
+        "M": dense * dense,
+        "q": n,
+        "z0": n,
+        "z": n,
+        "w": n,
+        "f": m,
+        "v_plus": nv,
+        "measures": layout.MEASURES,
+        "certificate": layout.CERTIFICATE,
+        "certificate_work": nv + 1,
+        "proposal_floats": int(proposal_floats(contacts, m - contacts, m, nv)),
+        "float_work": int(lemke_float_size(dense)),
+    }
+    ints: dict[str, int | tuple[int, int]] = {
+        "r": cones,
+        "cone_contacts": cones,
+        "spans": (m, SPAN_INTS),
+        "starts": trees + 1,
+        "proposal_ints": int(search_ints(contacts, trees)),
+        "int_work": int(lemke_int_size(dense)),
+        "info": INFO_SIZE,
+    }
+    # Before any of it is taken: what the system promises it may not have.
+    make_sure_of(8 * sum(math.prod(np.atleast_1d(size).tolist()) for size in (*floats.values(), *ints.values())))
+    arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
+    arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
+    return Island(options=options, **arrays)
+
+
+def make_sure_of(wanted: int) -> None:
+    """Raise a `NoRoomError` where so many bytes are more than there are for this process."""
+    there = memory_bytes()
+    if wanted > there:
+        raise NoRoomError(wanted, there)
+
+
+def memory_bytes() -> int:
+    """Return the memory of the machine, or what this process may have of it."""
+    limits = [1 << 62]
+    with contextlib.suppress(AttributeError, ValueError, OSError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        limits += [limit for limit in resource.getrlimit(resource.RLIMIT_AS) if limit >= 0]
+    with contextlib.suppress(ValueError, OSError):
+        # Of a container.
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return min(limits)
 
 
 def new_moments(moments: Moments, contacts: int, edges: int) -> Moments:

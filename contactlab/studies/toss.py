@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -36,6 +35,7 @@ from contactlab.simulation.batch import all_cores
 from contactlab.spatial import RigidInertia, quaternion
 from contactlab.spatial.arrays import FloatArray
 from contactlab.studies.toss_settings import TossSettings
+from lcp.hearing import on_threads
 
 # Without restitution no contact is an impact: a corner then closes its gap within the step, where the impact rule would
 # stop it short of the board.
@@ -223,15 +223,11 @@ def run_tosses(
     outcomes = [run_toss(tosses, 0, settings, world)]
     if progress is not None:
         progress(1, len(tosses))
-    with ThreadPoolExecutor(max_workers=workers or all_cores()) as pool:
-        pending = [pool.submit(run_toss, tosses, i, settings, world) for i in range(1, len(tosses))]
-        try:
-            for finished in as_completed(pending):
-                outcomes.append(finished.result())
-                if progress is not None:
-                    progress(len(outcomes), len(tosses))
-        finally:
-            # Ctrl-C must not wait for the tosses that have not started.
-            pool.shutdown(wait=False, cancel_futures=True)
+    for _, outcome in on_threads(
+        lambda i: run_toss(tosses, i + 1, settings, world), len(tosses) - 1, workers or all_cores()
+    ):
+        outcomes.append(outcome)
+        if progress is not None:
+            progress(len(outcomes), len(tosses))
     outcomes.sort(key=lambda outcome: outcome.index)
     return TossReport(settings, tuple(outcomes), time.perf_counter() - started)

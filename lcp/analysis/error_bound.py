@@ -32,6 +32,7 @@ from lcp.analysis.forms import Form, form_of, point_of
 from lcp.analysis.interval import EPS, TINY, down, product, up, upper_norm, upper_product
 from lcp.analysis.verified import comparison, h_matrix_vector, least_eigenvalue, lower_image, solved
 from lcp.arrays import Vector
+from lcp.hearing import hears
 from lcp.matrix_classes.floating import congruence
 from lcp.matrix_classes.p_matrix import is_p_matrix
 from lcp.residuals import Problem
@@ -78,6 +79,7 @@ class ErrorBound:
         return bool(np.isfinite(self.bound))
 
 
+@hears
 def error_bound(
     problem: Problem, z: ArrayLike | Result | MLCPResult, *, max_n: int = 12, local: bool = False
 ) -> ErrorBound:

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from lcp.analysis.forms import Form, form_of, point_of
 from lcp.arrays import Vector, checked_square, checked_vector, row_sizes
 from lcp.errors import ProblemError
+from lcp.hearing import hears
 from lcp.residuals import Problem, measure
 from lcp.result import MLCPResult, Result
 from lcp.scaling import scales
@@ -170,6 +171,7 @@ class Sensitivity:
         return f"Sensitivity({self.detail})"
 
 
+@hears
 def sensitivity(
     problem: Problem,
     solution: ArrayLike | Result | MLCPResult,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
 from lcp.compiler.releases import tried
+from lcp.hearing import heard
 
 __all__ = ["kernel"]
 
@@ -98,6 +99,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any], short_loo
     if tried("literals"):
         _one_version_per_type(dispatcher)
     _compile_swiftly(dispatcher)
+    _compile_heard(dispatcher)
     return dispatcher
 
 
@@ -122,6 +124,12 @@ def _one_version_per_type(dispatcher: Any) -> None:
         return original(tuple(plain(arg) for arg in args), {name: plain(arg) for name, arg in kws.items()})
 
     dispatcher.get_call_template = get_call_template
+
+
+def _compile_heard(dispatcher: Any) -> None:
+    """Compile on a thread of its own: Ctrl-C is heard at once, and not in the midst of numba, which it would break."""
+    original = dispatcher.compile
+    dispatcher.compile = lambda signature: heard(lambda: original(signature), ends=True)
 
 
 def _compile_swiftly(dispatcher: Any) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.friction.problem import FrictionProblem
+from lcp.linear_program import linear_program
 
 # Contacts up to which the linear program is worth its time.
 _LARGEST = 3000
@@ -32,7 +33,6 @@ def no_admissible_motion(problem: FrictionProblem, time_limit: float = 60.0) -> 
     if problem.nc == 0 or problem.nc > _LARGEST:
         return None
     from scipy import sparse
-    from scipy.optimize import linprog
 
     normal = problem._index[:, 0]
     unit = float(abs(problem._W).max()) or 1.0
@@ -44,15 +44,14 @@ def no_admissible_motion(problem: FrictionProblem, time_limit: float = 60.0) -> 
     g = [padded[problem._index[:, k]] for k in range(3)]
     mu: Any = sparse.diags_array(problem._mu)
     facets: Any = sparse.vstack([g[0] + mu @ (s * g[1] + t * g[2]) for s in (1.0, -1.0) for t in (1.0, -1.0)])
-    program = linprog(
+    program = linear_program(
         problem._q[normal] / q_unit,
-        A_ub=facets,
+        facets,
         b_ub=np.zeros(4 * problem.nc),
         bounds=[(0.0, 1.0)] * problem.nc,
-        method="highs",
-        options={"time_limit": time_limit},
+        time_limit=time_limit,
     )
-    if program.x is None:
+    if program is None:
         return None
     d = np.maximum(program.x, 0.0)
     value = float(problem._q[normal] @ d)

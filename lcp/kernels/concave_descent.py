@@ -16,7 +16,8 @@ from lcp.kernels.codes import RAY, RUNNING, SOLVED
 SEED: Final = 0
 PIVOTS: Final = 1
 MINIMA: Final = 2
-INFO_SIZE: Final = 3
+STILL: Final = 3  # pivots in a row that moved nothing
+INFO_SIZE: Final = 4
 
 # In scaled units: entries that do not block, slopes that do not fall, values that are zero.
 _BLOCKS: Final = 1e-9
@@ -103,11 +104,11 @@ def slopes(T: Floats, x: Floats, outside: Ints, place: Ints, slope: Floats) -> i
 
 
 @kernel
-def form_dictionary(
-    M: Floats, q: Floats, T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, wanted: Ints
-) -> bool:
-    """The dictionary of the basic variables marked in ``wanted`` (2 n + 1,), from the data; False where singular."""
+def first_dictionary(M: Floats, q: Floats, T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints) -> None:
+    """The dictionary of the data: all w basic, t as well as all z nonbasic."""
     n = q.shape[0]
+    for v in range(2 * n + 1):
+        place[v] = -1
     for i in range(n):
         basis[i] = i
         outside[i] = n + i
@@ -116,9 +117,26 @@ def form_dictionary(
             T[i, j] = M[i, j]
         T[i, n] = 1.0
     outside[n] = 2 * n
-    for c in range(n + 1):
+    for i in range(n):
+        place[i] = i
+
+
+@kernel
+def enter_wanted(
+    T: Floats, x: Floats, basis: Ints, outside: Ints, place: Ints, wanted: Ints, start: int, most: int
+) -> int:
+    """From column ``start`` on make variables basic that are marked in ``wanted`` (2 n + 1,), at most so many.
+
+    Returns the column to go on with, n + 1 where all are basic, -1 where the basis is singular.
+    """
+    n = basis.shape[0]
+    entered = 0
+    for c in range(start, n + 1):
         if not wanted[outside[c]]:
             continue
+        if entered == most:
+            return c
+        entered += 1
         r = -1
         largest = 1e-12
         for i in range(n):
@@ -126,11 +144,11 @@ def form_dictionary(
                 largest = abs(T[i, c])
                 r = i
         if r < 0:
-            return False
+            return -1
         swap(T, x, basis, outside, place, r, c)
     for i in range(n):
         x[i] = max(x[i], 0.0)
-    return True
+    return n + 1
 
 
 @kernel
@@ -142,12 +160,8 @@ def concave_descent(
     RAY: t falls no further and is not zero.
     """
     n, width = T.shape
-    for v in range(2 * n + 1):
-        place[v] = -1
-    for i in range(n):
-        place[basis[i]] = i
     end = info[PIVOTS] + budget
-    still = 0
+    still = info[STILL]
     while info[PIVOTS] < end:
         wrong = slopes(T, x, outside, place, slope)
         if wrong == 0 and not kick:
@@ -170,6 +184,7 @@ def concave_descent(
             r = first_to_block(T, x, entering, place[2 * n])
         if r >= 0 and (first or still <= n):
             still = still + 1 if x[r] <= _ZERO else 0
+            info[STILL] = still
             swap(T, x, basis, outside, place, r, entering)
             info[PIVOTS] += 1
             continue
@@ -177,6 +192,7 @@ def concave_descent(
             return RAY
         kick = False
         still = 0
+        info[STILL] = 0
         info[MINIMA] += 1
         for _ in range(1 + int(_KICK * draw(info))):
             c = int(width * draw(info))

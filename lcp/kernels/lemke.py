@@ -30,7 +30,18 @@ from lcp.kernels.final_basis import (
 )
 from lcp.kernels.lemke_restarts import balanced, path_limit, pivot_threshold, tie_threshold
 from lcp.kernels.lemke_starts import cold_start, rebuild, warm_start
-from lcp.kernels.lemke_tableau import Tableau, entering_column, exchange, tableau, tableau_floats, tableau_ints
+from lcp.kernels.lemke_tableau import (
+    MOST_PENDING,
+    PENDING,
+    Tableau,
+    entering_column,
+    exchange,
+    tableau,
+    tableau_floats,
+    tableau_ints,
+    update_columns,
+)
+from lcp.kernels.portions import PORTION
 from lcp.kernels.ratio_test import leaving_row
 
 # Places in the vector of options.
@@ -53,6 +64,9 @@ ENTERING: Final = 5
 PATH_END: Final = 6
 WARM_PIVOTS: Final = 7
 INFO_SIZE: Final = 8
+
+# A budget that is never spent.
+WHOLE: Final = 1 << 60
 
 # Values of info[WARM]: no use of a start; its basis solved; pivots from its basis solved.
 WARM_BASIS: Final = 1
@@ -90,7 +104,8 @@ def lemke_drive(
 ) -> int:
     """Run at most ``budget`` pivots; `RUNNING` asks to be called again with everything left as it is.
 
-    A first call has ``info[STAGE] == START``. On `RAY`, wf[:2 n + 1] holds the direction (w, z, t) of the ray.
+    Where the budget is less than `WHOLE` it also returns in the midst of an update of the whole tableau. A first call
+    has ``info[STAGE] == START``. On `RAY`, wf[:2 n + 1] holds the direction (w, z, t) of the ray.
     """
     n = q.shape[0]
     if info[STAGE] == START:
@@ -169,6 +184,11 @@ def lemke_drive(
         elif spent >= budget:
             return RUNNING
         if verdict == RUNNING:
+            pending = t.counts[PENDING]
+            # In portions, unlike that of `entering_column`.
+            late = pending >= t.counts[MOST_PENDING] and budget < WHOLE
+            if late and not update_columns(t, M, PORTION // (n * pending)):
+                return RUNNING
             entering_column(t, M, info[ENTERING])
             threshold = pivot_threshold(options[PIVOT_TOLERANCE], info[RESTART])
             tie = tie_threshold(options[TIE_TOLERANCE], info[RESTART])
@@ -295,4 +315,4 @@ def lemke(
 ) -> int:
     """Solve LCP(M, q) to the end; see `lemke_drive`. Returns a code of `lcp.kernels.codes`."""
     info[STAGE] = START
-    return lemke_drive(M, q, z0, has_z0, options, wf, wi, z, info, 1 << 60)
+    return lemke_drive(M, q, z0, has_z0, options, wf, wi, z, info, WHOLE)

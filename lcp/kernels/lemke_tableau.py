@@ -53,7 +53,8 @@ PENDING: Final = 0
 MOST_PENDING: Final = 1
 UPDATES: Final = 2
 BASE_SIZE: Final = 3
-COUNTS: Final = 4
+UPDATED: Final = 4  # columns that an update under way is done with
+COUNTS: Final = 5
 
 
 class Tableau(NamedTuple):
@@ -163,6 +164,7 @@ def first_tableau(t: Tableau, q: Floats) -> None:
     t.counts[PENDING] = 0
     t.counts[MOST_PENDING] = patience(n)
     t.counts[UPDATES] = 0
+    t.counts[UPDATED] = 0
 
 
 @kernel(inner=True)
@@ -261,20 +263,33 @@ def store_together(t: Tableau, M: Floats, columns: int) -> None:
 @kernel
 def update_tableau(t: Tableau, M: Floats) -> None:
     """Apply the pending exchanges to every column and forget them."""
+    update_columns(t, M, M.shape[0] + 1)
+
+
+@kernel(inner=True)
+def update_columns(t: Tableau, M: Floats, most: int) -> bool:
+    """Go on with `update_tableau` by at most about so many columns; whether that was the last of it."""
     n = M.shape[0]
+    first = t.counts[UPDATED]
+    last = min(n + 1, first + BATCH + most // BATCH * BATCH)
     columns = 0
-    for c in range(n + 1):
+    for c in range(first, last):
         t.slots[columns] = c
         columns += 1
         if columns == BATCH:
             store_together(t, M, columns)
             columns = 0
     store_together(t, M, columns)
+    t.counts[UPDATED] = last
+    if last <= n:
+        return False
     for c in range(n + 1):
         t.stamp[c] = 0
+    t.counts[UPDATED] = 0
     t.counts[PENDING] = 0
     t.counts[MOST_PENDING] = min(SHORT, t.counts[MOST_PENDING])
     t.counts[UPDATES] += 1
+    return True
 
 
 @kernel(inner=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lcp.clock import processor_seconds
 from lcp.kernels import codes
@@ -39,7 +40,7 @@ class ConcaveMinimization(Method[LCP]):
     max_pivots
         Limit on pivots, of n^2 operations each; None for two millions.
     time_limit
-        Seconds of the processor, heeded every few hundred pivots.
+        Seconds of the processor, heeded every tenth of a second or so.
 
     References
     ----------
@@ -57,6 +58,7 @@ class ConcaveMinimization(Method[LCP]):
     def _claim(self, problem: LCP, request: Request) -> Claim:
         """Pivot until a verified solution or a limit; ``z0`` is ignored."""
         from lcp.kernels import concave_descent as k
+        from lcp.kernels.portions import pivots_at_once
 
         deadline = processor_seconds() + self.time_limit
         n, zero = problem.n, np.zeros(problem.n)
@@ -70,14 +72,30 @@ class ConcaveMinimization(Method[LCP]):
         # All w, but t where it is needed most.
         first = np.repeat(np.array([1, 0], dtype=np.int64), [n, n + 1])
         first[[int(np.argmin(box.q)), 2 * n]] = 0, 1
-        info = np.array([self.seed + 1, 0, 0], dtype=np.int64)
+        info = np.zeros(k.INFO_SIZE, dtype=np.int64)
+        info[k.SEED] = self.seed + 1
+        portion = int(pivots_at_once(n, max(200, 4 * n)))
+
+        def formed(wanted: NDArray[np.int64]) -> bool:
+            k.first_dictionary(box.M, box.q, T, x, basis, outside, place)
+            column = 0
+            while 0 <= column <= n and processor_seconds() <= deadline:
+                column = int(k.enter_wanted(T, x, basis, outside, place, wanted, column, portion))
+            return column > n
+
         wanted, kick = first, False
         while True:
             # Anew from the data every few hundred pivots; from the first basis where rounding has led astray.
-            if not k.form_dictionary(box.M, box.q, T, x, basis, outside, place, wanted):
-                k.form_dictionary(box.M, box.q, T, x, basis, outside, place, first)
-            budget = min(limit - int(info[k.PIVOTS]), max(200, 4 * n))
-            code = k.concave_descent(T, x, basis, outside, place, slope, info, budget, kick)
+            if not formed(wanted) and not formed(first):
+                return Claim(zero, Status.ITERATION_LIMIT, int(info[k.PIVOTS]), "time limit", trace=recorder.trace())
+            info[k.STILL] = 0
+            end = int(info[k.PIVOTS]) + min(limit - int(info[k.PIVOTS]), max(200, 4 * n))
+            while True:
+                budget = min(portion, end - int(info[k.PIVOTS]))
+                code = k.concave_descent(T, x, basis, outside, place, slope, info, budget, kick)
+                if code != codes.RUNNING or info[k.PIVOTS] >= end or processor_seconds() > deadline:
+                    break
+                kick = False
             spent, said = int(info[k.PIVOTS]), f"{info[k.MINIMA]} minima"
             values = np.zeros(2 * n + 1)
             values[basis] = x

@@ -20,7 +20,7 @@ from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import STATUS_OF_CODE, Status
 from lcp.traits import MONOTONE, Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
+# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
 _BUDGET = 128
 # How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
 _ROUNDS = 3
@@ -48,7 +48,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
     pivot_tolerance
         Smallest admissible pivot relative to the entries it couples.
     time_limit
-        Seconds, heeded between portions of 128 pivots.
+        Seconds, heeded between portions of 128 pivots at most.
 
     References
     ----------
@@ -78,6 +78,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
 
     def _from(self, run: PrincipalRun, start: Vector | None) -> Claim:
         from lcp.kernels import cottle_dantzig as k
+        from lcp.kernels.portions import pivots_at_once
 
         info = np.zeros(k.INFO_SIZE, dtype=np.int64)
         limit = max(1000, 50 * run.problem.n) if self.max_pivots is None else self.max_pivots
@@ -92,7 +93,7 @@ class CottleDantzig(Method[LCP | BoxLCP]):
             while True:
                 code = k.pivot_loop(
                     run.tableau, run.direction, sharp, self.pivot_tolerance, far, limit, info,
-                    1 if run.recorder.wanted else _BUDGET,
+                    1 if run.recorder.wanted else int(pivots_at_once(run.problem.n, _BUDGET)),
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))
                 if code != codes.RUNNING:

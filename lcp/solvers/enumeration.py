@@ -14,7 +14,7 @@ from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.judge import unknowns
 from lcp.method import Method, Request
 from lcp.mixed import MLCP
-from lcp.options import whole
+from lcp.options import positive, whole
 from lcp.polish.active_set_boxed import at_bounds
 from lcp.problem import LCP
 from lcp.reduction import reduce
@@ -36,6 +36,8 @@ class Enumeration(Method[Problem]):
     ----------
     max_n
         Largest number of pairs tried, at most 24; an unknown with two bounds counts twice.
+    time_limit
+        Seconds for each linear program.
 
     References
     ----------
@@ -43,6 +45,7 @@ class Enumeration(Method[Problem]):
     """
 
     max_n: int = whole(16, most=24)
+    time_limit: float = positive(60.0)
 
     traits: ClassVar[Traits] = MONOTONE | Traits.P_MATRIX | Traits.COPOSITIVE | Traits.MIXED | Traits.BOXED
 
@@ -75,7 +78,7 @@ class Enumeration(Method[Problem]):
         )
 
     def _too_large(self, problem: LCP | MLCP) -> Claim:
-        proof = infeasibility_proof(problem)
+        proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:
             return Claim(np.zeros(unknowns(problem)), proof.status(problem), 0, "linear program", evidence=proof)
         detail = f"2^n bases: n = {problem.n} exceeds max_n = {self.max_n}"
@@ -83,10 +86,10 @@ class Enumeration(Method[Problem]):
 
     def _none(self, problem: LCP | MLCP, search: Search) -> Claim:
         enumerated = search.summary()
-        proof = infeasibility_proof(problem)
+        proof = infeasibility_proof(problem, self.time_limit)
         if proof is not None:
             return Claim(np.zeros(unknowns(problem)), proof.status(problem), enumerated.bases, evidence=proof)
-        point = feasible_point(problem)
+        point = feasible_point(problem, self.time_limit)
         if point is not None and enumerated.complete:
             return Claim(point, Status.UNSOLVABLE, enumerated.bases, evidence=enumerated)
         detail = (

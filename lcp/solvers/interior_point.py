@@ -85,7 +85,7 @@ class InteriorPoint(NewtonMethod):
                 return progress.claim(Status.SOLVED)
             proof = None
             if distance == _STARTS[0] and problem.n <= _PROOF_SIZE:
-                proof = infeasibility_proof(problem, min(60.0, self.time_limit))
+                proof = infeasibility_proof(problem, min(60.0, progress.left))
             if proof is not None:
                 return progress.claim(proof.status(problem), "the iterates diverged", evidence=proof)
         return progress.claim(status, "the path could not be followed further")

@@ -26,7 +26,7 @@ from lcp.status import STATUS_OF_CODE, Status
 from lcp.trace import TraceRecorder
 from lcp.traits import MONOTONE, Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
+# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
 _BUDGET = 256
 
 
@@ -62,7 +62,8 @@ class Lemke(Method[LCP | MLCP]):
         feasible for no t, which raises `ProblemError`. None for ones in equilibrated units. For a mixed problem, of the
         rows that are left once the free unknowns are pivoted in.
     time_limit
-        Seconds, heeded between portions of 256 pivots (not inside a compiled simulation loop).
+        Seconds, heeded every tenth of a second or so, but for the last basis, which is solved in one piece (not inside
+        a compiled simulation loop).
 
     References
     ----------
@@ -131,7 +132,7 @@ class Lemke(Method[LCP | MLCP]):
         warm = z0 is not None
         start = z if z0 is None else z0
         recorder = TraceRecorder(trace, "artificial variable") if trace else None
-        budget = 1 if trace else _BUDGET
+        budget = 1 if trace else _at_once(n)
         deadline = processor_seconds() + self.time_limit
         while True:
             code = k.lemke_drive(M, q, start, warm, options, wf, wi, z, info, budget)
@@ -159,6 +160,13 @@ def _kernel() -> ModuleType:
     from lcp.kernels import lemke
 
     return lemke
+
+
+@functools.lru_cache(maxsize=256)
+def _at_once(n: int) -> int:
+    from lcp.kernels.portions import pivots_at_once
+
+    return int(pivots_at_once(n, _BUDGET))
 
 
 @functools.lru_cache(maxsize=256)

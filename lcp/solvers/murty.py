@@ -19,7 +19,7 @@ from lcp.solvers.shared.principal_run import PrincipalRun
 from lcp.status import Status
 from lcp.traits import Traits
 
-# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded.
+# Pivots between two returns to Python, where Ctrl-C and the time limit are heeded; fewer of large problems.
 _BUDGET = 128
 # How often a final basis that is no solution is formed anew, with sharper eyes, and pivoting goes on from there.
 _ROUNDS = 3
@@ -44,7 +44,7 @@ class Murty(Method[LCP | BoxLCP]):
         What counts as zero relative to the magnitudes a value came from. Sharpened by the method itself where the
         answer is not accepted.
     time_limit
-        Seconds, heeded between portions of 128 pivots.
+        Seconds, heeded between portions of 128 pivots at most.
 
     References
     ----------
@@ -69,6 +69,7 @@ class Murty(Method[LCP | BoxLCP]):
 
     def _claim(self, problem: LCP | BoxLCP, request: Request) -> Claim:
         from lcp.kernels import murty as k
+        from lcp.kernels.portions import pivots_at_once
 
         n = problem.n
         order = np.arange(n) if self.order is None else np.array(self.order, dtype=np.int64)
@@ -86,7 +87,7 @@ class Murty(Method[LCP | BoxLCP]):
             while True:
                 code = k.least_index_loop(
                     run.tableau, order, self.zero_tolerance * 100.0**-attempt, 1e-13, limit, info,
-                    1 if request.trace else _BUDGET,
+                    1 if request.trace else int(pivots_at_once(run.problem.n, _BUDGET)),
                 )  # fmt: skip
                 run.record(int(info[k.PIVOTS]))
                 if code != codes.RUNNING or run.late():

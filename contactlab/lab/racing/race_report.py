@@ -17,6 +17,7 @@ from contactlab.lab.racing.statistics import Growth, PerformanceProfile, fit_gro
 from contactlab.lab.racing.summary import Field, SolverSummary, fields_of, summaries, summary_table
 from contactlab.lab.sweeps.result import write_csv
 from contactlab.recording.environment import environment
+from problem_data.npz_files import write_whole
 
 _PACKAGES = ("numpy", "scipy", "numba", "osqp", "cvxpy", "clarabel", "piqp", "proxsuite")
 _DISTRIBUTION = {"pydrake": "drake", "pinocchio": "pin"}
@@ -138,7 +139,7 @@ class RaceReport:
         from contactlab.lab.racing.html.page import page
 
         path = Path(path)
-        path.write_text(page(self), encoding="utf-8")
+        write_whole(path, page(self).encode())
         return path
 
     def to_csv(self, path: str | Path) -> Path:
@@ -168,5 +169,5 @@ class RaceReport:
             for name in ("time_limit", "repeats", "jobs", "cluster", "skipped", "began", "seconds", "load")
         }
         facts["machine"] = asdict(self.machine)
-        (folder / "race.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+        write_whole(folder / "race.json", f"{json.dumps(facts, indent=1)}\n".encode())
         return self.to_html(folder / "report.html")

@@ -23,6 +23,7 @@ from contactlab.lab.racing.residual_curve import curves_of, pick_problems
 from contactlab.lab.racing.row import CRASHED, TIMEOUT, Row
 from contactlab.lab.racing.trial import run_trial, unanswered
 from contactlab.lab.sweeps import sweep
+from contactlab.lab.sweeps.store import right_to
 
 #: Seconds beyond twice the time limit after which a trial's process is ended: start, imports, compilation, warm-up.
 GRACE = 90.0
@@ -82,6 +83,8 @@ def race(
     ------
     RaceError
         For no problems, an unknown solver or setting, or a limit that is none.
+    SweepError
+        Another race is writing to the folder, or the disk refuses.
     """
     _check(tolerance, time_limit, repeats, curves)
     named, unread = _named(problems)
@@ -161,9 +164,10 @@ def _given(problems: Any) -> Iterator[tuple[str, Any]]:
 @contextlib.contextmanager
 def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
     if out is not None:
-        folder = Path(out)
-        folder.mkdir(parents=True, exist_ok=True)
-        yield folder.resolve()
+        folder = Path(os.path.abspath(out))
+        with contextlib.ExitStack() as held:
+            held.callback(right_to(folder, "another race is writing here").release)
+            yield folder.resolve()
     else:
         with tempfile.TemporaryDirectory(prefix="race-") as name:
             yield Path(name)

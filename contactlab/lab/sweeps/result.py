@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from contactlab.lab.sweeps.tasks import RESERVED
+from problem_data.npz_files import write_whole
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,15 +55,11 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[dict[str, Any]], firs
     """
     path = Path(path)
     names = dict.fromkeys((*first, *(name for row in rows for name in row)))
-    partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        with partial.open("x", newline="", encoding="utf-8") as stream:
-            writer = csv.writer(stream)
-            writer.writerow(names)
-            writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(names)
+    writer.writerows([_cell(row.get(name)) for name in names] for row in rows)
+    write_whole(path, stream.getvalue().encode())
     return path
 
 

@@ -2,50 +2,77 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from contactlab.lab.errors import SweepError
+from contactlab.lab.sweeps.result import write_csv
+from contactlab.recording.lock import Lock, Taken
+from problem_data.npz_files import partial_files
 
 ROWS = "rows.jsonl"
 LOCK = "lock"
+TABLE = "rows.csv"
 
 
 class Store:
     """The rows finished so far, and the right to add to them; a context manager. Its folder is made where it is not.
 
-    A `SweepError`: another sweep writes to the folder, or a line of its rows is not one (the last line may be torn: the
-    run that wrote it was killed, and it is taken off).
+    A `SweepError`: another sweep writes to the folder, the disk refuses, or a line of its rows is not one (the last
+    line may be torn: the run that wrote it was killed, and it is taken off).
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (folder / LOCK).open("ab")
-        try:
-            _take(self._lock, folder)
+        with contextlib.ExitStack() as held, _writing(folder):
+            held.callback(right_to(folder, "another sweep is writing here").release)
+            for file in partial_files(folder / TABLE):
+                file.unlink(missing_ok=True)
             self.rows = _read(folder / ROWS)
-            self._file = (folder / ROWS).open("ab")
-        except BaseException:
-            self._lock.close()
-            raise
+            # Unbuffered: what could not be written must not be tried again behind our back.
+            self._file = held.enter_context((folder / ROWS).open("ab", buffering=0))
+            self._held = held.pop_all()
 
     def add(self, row: dict[str, Any]) -> None:
         """Write a row; when this returns it is on disk. A row of the same key that was there before is superseded."""
-        self._file.write(json.dumps(row).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        line = memoryview(json.dumps(row).encode() + b"\n")
+        with _writing(self.folder / ROWS):
+            while line:
+                line = line[self._file.write(line) :]
+            os.fsync(self._file.fileno())
         self.rows[row["key"]] = row
+
+    def finish(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Write the table of all rows."""
+        with _writing(self.folder / TABLE):
+            write_csv(self.folder / TABLE, rows)
 
     def __enter__(self) -> Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
-        self._lock.close()
+        self._held.close()
+
+
+def right_to(folder: Path, taken: str) -> Lock:
+    """Return the right to write to a folder; where it is another's, a `SweepError` that says so and whose."""
+    try:
+        return Lock(folder / LOCK)
+    except Taken as owner:
+        raise SweepError(f"{folder}: {taken}: {owner}") from None
+
+
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Tell what the disk refuses as a `SweepError`."""
+    try:
+        yield
+    except OSError as error:
+        raise SweepError(f"{path}: {error.strerror or error}; rows finished before stand") from error
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
@@ -64,18 +91,3 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise SweepError(f"{path}, line {number}: not a row of a sweep ({type(error).__name__}: {error})") from None
     return rows
-
-
-def _take(file: IO[bytes], folder: Path) -> None:
-    """Lock the folder until the file is closed, which the end of this process does by itself."""
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise SweepError(f"{folder}: another sweep is writing here") from None

@@ -15,13 +15,12 @@ from contactlab.lab.errors import SweepError
 from contactlab.lab.progress import Progress
 from contactlab.lab.sweeps.functions import WORKER_VARIABLE, FunctionName, name_of
 from contactlab.lab.sweeps.pool import run_here, run_on_processes
-from contactlab.lab.sweeps.result import SweepResult, write_csv
+from contactlab.lab.sweeps.result import SweepResult
 from contactlab.lab.sweeps.store import Store
 from contactlab.lab.sweeps.tasks import Answer, Item, items_of, whole
 from contactlab.simulation.batch import all_cores
 
 OUTCOMES = ("done", "failed", "timeout", "lost")
-TABLE = "rows.csv"
 
 Answers = Iterator[tuple[Item, Answer]]
 
@@ -83,7 +82,8 @@ def sweep(
     Raises
     ------
     SweepError
-        The function or a task cannot be sent to a worker, the folder is in use or damaged, the cluster is not there.
+        The function or a task cannot be sent to a worker, the folder is in use, damaged or on a disk that refuses, the
+        cluster is not there.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def sweep(
             report(done, len(unique))
         ordered = [dict(rows[item.key]) for item in items]
         if store is not None:
-            write_csv(store.folder / TABLE, ordered)
+            store.finish(ordered)
         return SweepResult(ordered, len(left), None if store is None else store.folder)
 
 

@@ -71,6 +71,7 @@ FAILURE_SINGULAR: Final = 3  # singular_dof says where
 FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
+FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
 #: Unknowns of an LCP up to which Lemke's method is asked where no forces were selected: seconds.
 MOST_UNKNOWNS: Final = 4000
 

@@ -16,6 +16,7 @@ from contactlab.stepping.kernels.layout import (
 from lcp.kernels import kernel
 from lcp.kernels.codes import RUNNING, SOLVED
 from lcp.kernels.lemke import PIVOTS, lemke_drive, lemke_float_size, lemke_int_size
+from lcp.kernels.portions import pivots_at_once
 
 
 @kernel(inline=True)
@@ -31,7 +32,7 @@ def pivot(island: Island, n: int, warm: bool) -> int:
         island.int_work[: lemke_int_size(n)],
         island.z[:n],
         island.info,
-        PIVOT_BUDGET,
+        pivots_at_once(n, PIVOT_BUDGET),
     )
 
 

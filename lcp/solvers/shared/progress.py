@@ -121,6 +121,11 @@ class Progress:
         """Whether a limit is reached."""
         return self.iterations >= self.max_iterations or processor_seconds() > self._deadline
 
+    @property
+    def left(self) -> float:
+        """Seconds until the limit."""
+        return self._deadline - processor_seconds()
+
     def limit(self, detail: str = "") -> Claim:
         """The claim after a limit."""
         which = "iteration limit" if self.iterations >= self.max_iterations else "time limit"

@@ -11,6 +11,7 @@ import numpy as np
 
 from lcp.arrays import Vector
 from lcp.box import BoxLCP
+from lcp.clock import processor_seconds
 from lcp.farkas import Farkas, infeasibility_proof
 from lcp.method import Method, Request
 from lcp.polish.active_set import refine
@@ -62,6 +63,7 @@ class ProgramMethod(Method[LCP | BoxLCP]):
     package: ClassVar[str | None] = None
     traits: ClassVar[Traits]
     polish: bool
+    time_limit: float = 300.0  # of a proof, where the code itself has no limit
 
     @abstractmethod
     def _answer(self, program: Program, start: Vector | None) -> Answer:
@@ -72,6 +74,7 @@ class ProgramMethod(Method[LCP | BoxLCP]):
         if self.package is not None and not _installed(self.package):
             detail = f"{self.package} is not installed: pip install 'contactlab[peers]'"
             return Claim(z, Status.UNSUITABLE, 0, detail)
+        deadline = processor_seconds() + self.time_limit
         program = program_of(problem)
         if program is None:
             return Claim(z, Status.UNSUITABLE, 0, NOT_MONOTONE)
@@ -86,7 +89,7 @@ class ProgramMethod(Method[LCP | BoxLCP]):
             rounds = _SPARSE_ROUNDS if problem.sparse else _ROUNDS
             better = refine(problem, z, tolerance, rounds) if self.polish and answer.x is not None else None
             if better is None:
-                proof = _proof(problem)
+                proof = _proof(problem, deadline - processor_seconds())
                 status = Status.ITERATION_LIMIT if answer.limited else Status.STALLED
                 status = status if proof is None else proof.status(problem)
                 return Claim(z, status, answer.iterations, answer.word, evidence=proof)
@@ -111,8 +114,9 @@ def _rests(problem: LCP | BoxLCP, z: Vector, tolerance: float) -> bool:
     return measure(problem, z)[0].solved(tolerance)
 
 
-def _proof(problem: LCP | BoxLCP) -> Farkas | None:
-    return infeasibility_proof(problem) if not problem.sparse or problem.n <= _PROOF_SIZE else None
+def _proof(problem: LCP | BoxLCP, seconds: float) -> Farkas | None:
+    small = not problem.sparse or problem.n <= _PROOF_SIZE
+    return infeasibility_proof(problem, min(60.0, seconds)) if small else None
 
 
 def _sharpened(problem: LCP | BoxLCP, z: Vector) -> Vector:

@@ -1,0 +1,117 @@
+"""The right of one process to write at a place; whoever comes second is told whose it is, and ends.
+
+A lock of the operating system on a file, which the end of the process lifts, whatever ended it. In the file stands the
+owner: process, host, since when. Where a file system has no locks, that alone decides: the lock of a process that is
+dead on this host is taken over, and one of another host, which cannot be asked, is respected.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import platform
+import sys
+import weakref
+from datetime import datetime
+from pathlib import Path
+
+_TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK)
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+_MOST_BYTES = 1000
+_FAR = 1 << 30  # beyond the text, which Windows lets nobody read where it is locked
+
+
+class Taken(Exception):
+    """The place is another's; the text says whose."""
+
+
+class Lock:
+    """The right to write in a folder, made where it is not: from construction, or `Taken`, until `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        while True:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except FileNotFoundError:
+                continue  # its owner before has just removed the folder
+            self._close = weakref.finalize(self, os.close, handle)
+            try:
+                _take(handle, path)
+                # Its owner before may have removed it between the two lines above: then it locks nothing.
+                if _stands(handle, path):
+                    break
+            except BaseException:
+                self._close()
+                raise
+            self._close()
+
+    def release(self) -> None:
+        """Give the right up, and remove the file."""
+        if self._close.alive:
+            try:
+                with contextlib.suppress(OSError):
+                    self._path.unlink()
+            finally:
+                self._close()
+
+
+def _take(handle: int, path: Path) -> None:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            os.lseek(handle, _FAR, os.SEEK_SET)
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        owner = _owner(handle)
+        if error.errno in _TAKEN:
+            raise Taken(_words(owner)) from None
+        if error.errno not in _NO_LOCKS:
+            raise
+        if owner is not None and not _dead(*owner[:2]):
+            raise Taken(f"{_words(owner)}; if it has ended, remove {path}") from None
+    # A disk that is full keeps nobody from holding the lock.
+    with contextlib.suppress(OSError):
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        since = datetime.now().astimezone().isoformat(timespec="seconds")
+        os.write(handle, f"{os.getpid()} {platform.node()} {since}\n".encode())
+
+
+def _stands(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _owner(handle: int) -> tuple[int, str, str] | None:
+    """Return process, host and time of who holds the lock; None where the file does not say."""
+    with contextlib.suppress(OSError, ValueError):
+        os.lseek(handle, 0, os.SEEK_SET)
+        process, host, since = os.read(handle, _MOST_BYTES).decode().split()
+        return int(process), host, since
+    return None
+
+
+def _words(owner: tuple[int, str, str] | None) -> str:
+    return "another process" if owner is None else "process {} on {} since {}".format(*owner)
+
+
+def _dead(process: int, host: str) -> bool:
+    if host != platform.node():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False

@@ -1,0 +1,143 @@
+"""The clock that limits of time are measured by, and Ctrl-C heard while compiled code works.
+
+Compiled code, ours as that of libraries, hears no signal. What may take long in one piece is therefore done on a thread
+of its own (`heard`), while the one that asked waits and hears Ctrl-C at once. What it leaves behind ends at its next
+look at the clock.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import contextvars
+import ctypes
+import functools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Between two looks at the work of another thread [s].
+_LOOK = 0.05
+# What the end of the program waits for code that must not be cut off [s].
+_PATIENCE = 15.0
+
+
+class GivenUp(BaseException):
+    """Nobody waits any more for what this thread does."""
+
+
+class _Own(threading.local):
+    """Of each thread: seconds that others worked for it, and whether somebody waits for it."""
+
+    elsewhere = 0.0
+    given_up: threading.Event | None = None
+
+
+_own = _Own()
+
+
+def processor_seconds() -> float:
+    """Seconds of the processor that this thread has taken, with those taken for it; every limit is measured by it.
+
+    Whoever works long asks now and then. A `GivenUp` where nobody waits any more.
+    """
+    if _own.given_up is not None and _own.given_up.is_set():
+        raise GivenUp
+    return time.thread_time() + _own.elsewhere
+
+
+def heard(work: Callable[[], T], seconds: float | None = None, *, ends: bool = False) -> T:
+    """Return what ``work`` does, on a thread of its own while this one hears Ctrl-C; it has this one's context.
+
+    On a thread other than the main one, which hears none, it is done at once, but where it may take ``seconds`` of the
+    clock at most: a `TimeoutError` after that. ``ends``: it breaks where the program ends under it, which therefore
+    bids it end and waits a little.
+    """
+    if seconds is None and threading.current_thread() is not threading.main_thread():
+        return work()
+    context, given_up, done = contextvars.copy_context(), threading.Event(), threading.Event()
+    found: list[T] = []
+    failed: list[BaseException] = []
+    spent = [0.0]
+
+    def run() -> None:
+        _own.given_up = given_up
+        try:
+            found.append(context.run(work))
+        except BaseException as error:  # noqa: BLE001  raised again where it is waited for
+            failed.append(error)
+        finally:
+            spent[0] = time.thread_time() + _own.elsewhere
+            done.set()
+
+    # A daemon: the end of the program does not wait for compiled code that nobody asks for.
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    end = None if seconds is None else time.monotonic() + seconds
+    try:
+        while not done.wait(_LOOK):
+            processor_seconds()  # this one may be waited for itself
+            if end is not None and time.monotonic() > end:
+                raise TimeoutError
+    finally:
+        given_up.set()
+        if ends and not done.is_set():
+            atexit.register(_end, thread)
+        _own.elsewhere += spent[0] if done.is_set() or seconds is None else seconds
+    if failed:
+        raise failed.pop()
+    return found.pop()
+
+
+def hears(function: F) -> F:
+    """Let a function be done as by `heard`."""
+
+    @functools.wraps(function)
+    def done(*arguments: Any, **named: Any) -> Any:
+        return heard(lambda: function(*arguments, **named))
+
+    return done  # type: ignore[return-value]
+
+
+def on_threads(work: Callable[[int], T], count: int, threads: int) -> Iterator[tuple[int, T]]:
+    """Yield i and what ``work`` does with it, for all i below ``count``, in the order of their ends.
+
+    What it raises goes through. With Ctrl-C, and wherever else the caller leaves, none is begun any more, and those
+    under way, which nobody waits for, end at their next look at the clock.
+    """
+    if threads <= 1 or count <= 1:
+        yield from ((i, work(i)) for i in range(count))
+        return
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+    given_up = threading.Event()
+    ended: queue.SimpleQueue[Future[T]] = queue.SimpleQueue()
+
+    def begin() -> None:
+        _own.given_up = given_up
+
+    pool = ThreadPoolExecutor(min(threads, count), initializer=begin)
+    try:
+        numbers = {pool.submit(work, i): i for i in range(count)}
+        for future in numbers:
+            future.add_done_callback(ended.put)
+        while numbers:
+            processor_seconds()
+            with contextlib.suppress(queue.Empty):
+                future = ended.get(timeout=_LOOK)
+                yield numbers.pop(future), future.result()
+    finally:
+        given_up.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end(thread: threading.Thread) -> None:
+    """Bid a thread end, and wait for it."""
+    if thread.ident is not None and thread.is_alive():
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident), ctypes.py_object(GivenUp))
+        thread.join(_PATIENCE)

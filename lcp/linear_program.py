@@ -1,0 +1,49 @@
+"""Linear programs, by HiGHS: within a limit of time, with Ctrl-C heard at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from lcp.arrays import Vector
+from lcp.hearing import heard
+
+Bounds = Sequence[tuple[float | None, float | None]] | tuple[float, float]
+
+# Entries up to which a program takes some milliseconds, and no thread of its own.
+_SMALL = 20_000
+# What HiGHS may take beyond its limit before it is left to itself.
+_GRACE = 0.25
+
+
+def linear_program(
+    cost: Vector,
+    A_ub: Any = None,
+    A_eq: Any = None,
+    *,
+    b_ub: Vector | None = None,
+    b_eq: Vector | None = None,
+    bounds: Bounds,
+    time_limit: float = 60.0,
+) -> Any:
+    """min cost . x with A_ub x <= b_ub, A_eq x = b_eq, bounds: what `scipy.optimize.linprog` answers.
+
+    None where no point is handed back, as at the end of ``time_limit`` seconds of the clock.
+    """
+    from scipy.optimize import linprog
+
+    def solved(limit: float) -> Any:
+        given: Any = {"b_ub": b_ub, "A_eq": A_eq, "b_eq": b_eq, "bounds": bounds}
+        program: Any = linprog(cost, A_ub, **given, method="highs", options={"time_limit": max(limit, 1e-3)})
+        return None if program.x is None else program
+
+    if time_limit <= 0.0:
+        return None
+    if sum(0 if A is None else A.shape[0] * A.shape[1] for A in (A_ub, A_eq)) <= _SMALL:
+        return solved(time_limit)
+    end = time.monotonic() + time_limit
+    try:
+        return heard(lambda: solved(end - time.monotonic()), time_limit + _GRACE)
+    except TimeoutError:
+        return None

@@ -1,0 +1,120 @@
+"""One writer at a place: the second is told whose it is and ends, and a dead one's is taken over."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+from record_runs import STEPPER, same
+from scene_texts import CUBE
+from test_record_crash import started, stop, watch
+
+import lcp
+from contactlab.cli import main
+from contactlab.lab import SweepError
+from contactlab.lab.racing import race
+from contactlab.recording.lock import Lock, Taken
+from contactlab.recording.storage import chunk_folder
+from contactlab.simulation import RecordError, Recording, simulate
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs SIGSTOP and SIGKILL")
+def test_a_second_run_ends_at_once_and_harms_nothing(tmp_path, capsys):
+    """Exit status 2, with process and host in the text, with --resume or without; after a kill the right is free."""
+    path, scene = tmp_path / "run.npz", tmp_path / "scene.toml"
+    scene.write_text(CUBE)
+    process = started(path)
+    try:
+        watch(process, 0.4)
+        for more in ([], ["--resume"]):
+            assert main(["run", str(scene), "--out", str(path), *more]) == 2
+            told = capsys.readouterr().err
+            assert f"{path}: is being written by process {process.pid} on {platform.node()} since " in told
+        (_, before), *_, (_, after) = watch(process, 0.4)
+        assert after > before
+    finally:
+        stop(process, signal.SIGKILL)
+    assert (chunk_folder(path) / "lock").read_text().startswith(f"{process.pid} ")
+    n = Recording.open(path).n_steps
+    assert n > 0
+    simulate(scenes.tumble(), STEPPER, steps=n + 10, path=path, resume=True)
+    assert [file.name for file in tmp_path.iterdir() if file != scene] == ["run.npz"]
+
+
+def test_a_run_within_a_run_is_refused(tmp_path):
+    """Threads and callbacks of one process are writers, too; the outer run ends as if nobody had asked."""
+    path, refused = tmp_path / "run.npz", []
+
+    def meddle(done, total):
+        with pytest.raises(RecordError) as caught:
+            simulate(scenes.tumble(), STEPPER, steps=3, path=path)
+        refused.append(caught.value.detail)
+
+    run = simulate(scenes.tumble(), STEPPER, steps=20, path=path, progress=meddle)
+    assert refused
+    assert all(f"process {os.getpid()} on" in text for text in refused)
+    assert same(run, simulate(scenes.tumble(), STEPPER, steps=20))
+
+
+def test_a_refused_resume_leaves_no_folder(tmp_path):
+    """Not even beside a packed record of another run."""
+    path = tmp_path / "a.npz"
+    simulate(scenes.block(0.3, 1.0), STEPPER, steps=3, path=path)
+    with pytest.raises(RecordError, match="record of another"):
+        simulate(scenes.tumble(), STEPPER, steps=9, path=path, resume=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.npz"]
+
+
+def test_a_lock_is_held_until_it_is_released(tmp_path):
+    """By whoever has it; its file goes with it."""
+    first = Lock(tmp_path / "new" / "lock")
+    with pytest.raises(Taken, match=f"process {os.getpid()} on"):
+        Lock(tmp_path / "new" / "lock")
+    first.release()
+    first.release()
+    assert not (tmp_path / "new" / "lock").exists()
+    Lock(tmp_path / "new" / "lock").release()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="patches fcntl")
+def test_where_the_file_system_has_no_locks_the_owner_decides(tmp_path, monkeypatch):
+    """Alive: refused; dead on this host: taken over; of another host, or of nobody's: respected, and taken."""
+    import fcntl
+
+    def none(handle, operation):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", none)
+    path = tmp_path / "lock"
+    first = Lock(path)
+    with pytest.raises(Taken, match="if it has ended, remove"):
+        Lock(path)
+    first.release()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    path.write_text(f"{dead.pid} {platform.node()} 2026-01-01T00:00:00\n")
+    Lock(path).release()
+    path.write_text(f"{dead.pid} elsewhere 2026-01-01T00:00:00\n")
+    with pytest.raises(Taken, match="on elsewhere since 2026-01-01"):
+        Lock(path)
+    path.write_text("half")
+    Lock(path).release()
+    monkeypatch.setattr(fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(errno.EIO, "Input/output error")))
+    with pytest.raises(OSError, match="Input/output"):
+        Lock(path)
+
+
+def test_a_second_race_is_refused(tmp_path):
+    """Whatever part of it the first is at."""
+    problem = lcp.LCP(np.eye(2), -np.ones(2))
+    lock = Lock(tmp_path / "lock")
+    with pytest.raises(SweepError, match="another race is writing here: process"):
+        race([("a", problem)], "Lemke", out=tmp_path)
+    lock.release()

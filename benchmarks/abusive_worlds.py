@@ -227,7 +227,7 @@ def doubts(recording: Recording) -> str:
     see("cone", fT - contacts.mu * fN, (1.0 + contacts.mu) * largest[step])
     gravity, at = world.model.gravity, 0
     v = recording.v
-    velocity, spin = np.zeros((2, recording.n_steps, len(world.model.names), 3))
+    velocity, spin = np.zeros((2, recording.n_steps + 1, len(world.model.names), 3))
     free = np.zeros(len(world.model.names), dtype=bool)
     for number, body in enumerate(world.model.bodies):
         if isinstance(body.joint, joints.FloatingBase):
@@ -237,51 +237,38 @@ def doubts(recording: Recording) -> str:
             size = np.zeros(recording.n_steps)
             np.add.at(size, step, np.linalg.norm(contacts.impulse_on(number), axis=1))
             moved = m * (own[1:] - own[:-1] - h[:, None] * gravity) - pushed
-            awake = np.any(v[1:, at : at + 6] != 0.0, axis=1) | np.any(v[:-1, at : at + 6] != 0.0, axis=1)
+            awake = np.any(v[1:, at : at + 6] != 0.0, axis=1)  # what falls asleep loses what it had
             speeds = np.linalg.norm(own[1:], axis=1) + np.linalg.norm(own[:-1], axis=1)
             see("momentum", awake * np.linalg.norm(moved, axis=1), m * (speeds + 9.81 * h) + size)
-            velocity[:, number] = own[1:]
-            turn = recording.q[:-1, 7 * number + 3 : 7 * number + 7]
-            spin[:, number] = _turned(turn, v[1:, at + 3 : at + 6])
+            velocity[:, number], spin[:, number] = own, v[:, at + 3 : at + 6]
         at += body.joint.nv
     stepper = recording.stepper
     pairs = (contacts.body_a < 0) | free[contacts.body_a]
     rigid = not any(np.isfinite(one.material.stiffness) for one in world.surfaces)
     rigid = rigid and not any(np.isfinite(material.stiffness) for material in world.half_space_materials)
-    if not rigid or "plate" in world.model.names or stepper.cfm or stepper.erp or stepper.projection:
+    if not rigid or "plate" in world.model.names or stepper.cfm or stepper.erp or stepper.projection or stepper.sleep:
         return _said(found)
     # Gaps: those of bodies that move freely, without rebound.
     meant = pairs & free[contacts.body_b] & (contacts.restitution == 0.0)
-    meant &= ~(stepper.sleep is not None)
-    one = np.flatnonzero(meant)
-    if one.size:
-        b, a, when = contacts.body_b[one], contacts.body_a[one], step[one]
-        x, n, size = contacts.point[one], contacts.normal[one], np.zeros(one.size)
-        u = np.zeros((one.size, 3))
-        for sign, body, real in ((1.0, b, b >= 0), (-1.0, a, a >= 0)):
-            place = np.array(
-                [
-                    recording.q[w, 7 * i : 7 * i + 3] if r else xx
-                    for w, i, r, xx in zip(when, body, real, x, strict=True)
-                ]
-            )
-            arm = x - place
-            at_point = velocity[when, body] + np.cross(spin[when, body], arm)
-            u += sign * np.where(real[:, None], at_point, 0.0)
-            reach = np.linalg.norm(velocity[when, body], axis=1)
-            reach += np.linalg.norm(spin[when, body], axis=1) * (
-                np.linalg.norm(arm, axis=1) + np.abs(x).max(axis=1) * 1e-9
-            )
-            size += np.where(real, reach, 0.0)
-        room = np.maximum(contacts.gap[one], 0.0) / h[when]
-        rate = np.einsum("ij,ij->i", u, n) + room
+    if meant.any():
+        when, n = step[meant], contacts.normal[meant]
+        turn = recording.q[:-1, : 7 * int(free.sum())].reshape(recording.n_steps, -1, 7)
+        before, after, size = np.zeros((3, when.size))
+        for sign, body in ((1.0, contacts.body_b[meant]), (-1.0, contacts.body_a[meant])):
+            moves, own = body >= 0, turn[when, np.maximum(body, 0)]
+            arm = contacts.point[meant] - own[:, :3]
+            for rate, now in ((before, 0), (after, 1)):
+                at_point = velocity[when + now, body] + np.cross(_turned(own[:, 3:], spin[when + now, body]), arm)
+                rate += sign * np.where(moves, np.einsum("ij,ij->i", at_point, n), 0.0)
+                size += np.where(moves, np.linalg.norm(velocity[when + now, body], axis=1), 0.0)
+                reach = np.linalg.norm(arm, axis=1) + 1e-9 * np.abs(own[:, :3]).max(axis=1)
+                size += np.where(moves, np.linalg.norm(spin[when + now, body], axis=1) * reach, 0.0)
+        room = np.maximum(contacts.gap[meant], 0.0) / h[when]
         size += room + 9.81 * h[when]
-        see("gap", -rate, size)
-        see(
-            "complementarity",
-            np.minimum(np.maximum(rate, 0.0) / size, fN[one] / np.maximum(largest[when], 1e-300)),
-            1.0,
-        )
+        see("gap", -(after + room), size)
+        # What approaches and would arrive within the step may be an impact, at whatever distance.
+        off = np.where(before < -stepper.v_min, np.minimum(np.abs(after), np.abs(after + room)), after + room)
+        see("complementarity", np.minimum(off / size, fN[meant] / np.maximum(largest[when], 1e-300)), 1.0)
     return _said(found)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import problem_data
+from contactlab.formulation.proposal import PATIENCE
 from contactlab.multibody.arguments import singular_joint
 from contactlab.stepping.kernels import layout
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import lcp
     from contactlab.recording.recording import Recording
     from contactlab.stepping.driver import Driver
+    from contactlab.stepping.time_stepping import TimeStepping
 
 
 class SimulationError(RuntimeError):
@@ -119,7 +121,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 result = driver.last_result if driver.last_result is not None else view.solve()
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{result.status.advice} {note}"
+                    f"{result.status.advice}{_impatience(stepper, result)} {note}"
                 )
     return SimulationError(
         f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}",
@@ -130,6 +132,17 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         problem_path=saved,
         result=result,
         recording=recording,
+    )
+
+
+def _impatience(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) -> str:
+    """Say what to do where the default solvers ran out of time or of pivots."""
+    if stepper.solver is not None or result.status.name != "ITERATION_LIMIT":
+        return ""
+    return (
+        f" The default gives an island {PATIENCE:g} s of the processor; a solver that is named takes its own limits. "
+        "A smaller h, contacts that give way (Material.stiffness, cfm) and bodies less deep in one another make it "
+        "easier."
     )
 
 

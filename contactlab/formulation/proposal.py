@@ -21,6 +21,8 @@ from problem_data import VelocityBlocks
 # Unknowns from which on a sparse matrix may cost less than a dense one, and the part of it that it may fill.
 _LARGE = 150
 _SPARSE = 0.25
+#: Seconds of the processor for the problem of an island that the default solvers are given.
+PATIENCE = 30.0
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,8 @@ class EqualCompliance:
     otherwise
         Solver of the LCP where nothing was selected: softness of friction, torsional or rolling friction, contacts of
         different numbers of directions, a branch that ends before eps does, a residual of more than a third of the
-        tolerance. By default Lemke's method, then what `lcp.default_solver` would try; with ``friction="cone"`` that
-        default alone, which is `lcp.default_friction_solver`.
+        tolerance. By default Lemke's method, then what `lcp.default_solver` would try, for half a minute of the
+        processor; with ``friction="cone"`` `lcp.default_friction_solver` alone.
 
     Notes
     -----
@@ -75,7 +77,9 @@ class EqualCompliance:
     @property
     def lcp_solver(self) -> lcp.Solver:
         """The solver that is asked where nothing was selected."""
-        return lcp.Fallback(lcp.Lemke(), lcp.default_solver()) if self.otherwise is None else self.otherwise
+        if self.otherwise is not None:
+            return self.otherwise
+        return lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=PATIENCE)
 
 
 def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:

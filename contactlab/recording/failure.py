@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import problem_data
+from contactlab.formulation.proposal import PATIENCE
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.stepping.kernels import layout
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import lcp
     from contactlab.recording.recording import Recording
     from contactlab.stepping.driver import Driver
+    from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
 # What a motion that diverges ends with.
@@ -127,7 +129,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 result = driver.last_result if driver.last_result is not None else view.solve()
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{result.status.advice} {note}"
+                    f"{result.status.advice}{_impatience(stepper, result)} {note}"
                 )
     return SimulationError(
         f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}{speed}",
@@ -180,6 +182,17 @@ def _speed(driver: Driver, world: World, *, always: bool) -> str:
         f" The fastest body, '{names[fastest]}', moves at {speeds[fastest]:.3g} m/s, {speeds[fastest] * h:.3g} m in "
         f"one step of h = {h:.3g} s{seen}. If that is not meant the motion diverges: lower h, or the stiffness and "
         "damping of the forces applied (drives, which are implicit, are stable at any)."
+    )
+
+
+def _impatience(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) -> str:
+    """Say what to do where the default solvers ran out of time or of pivots."""
+    if stepper.solver is not None or result.status.name != "ITERATION_LIMIT":
+        return ""
+    return (
+        f" The default gives an island {PATIENCE:g} s of the processor; a solver that is named takes its own limits. "
+        "A smaller h, contacts that give way (Material.stiffness, cfm) and bodies less deep in one another make it "
+        "easier."
     )
 
 

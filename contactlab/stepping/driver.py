@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contactlab.formulation.proposal import PATIENCE
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.collision_packing import grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
@@ -23,7 +24,7 @@ from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.state import StepperState
-from lcp.hearing import heard
+from lcp.hearing import heard, processor_seconds
 
 if TYPE_CHECKING:
     import lcp
@@ -113,6 +114,7 @@ class Driver:
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
         #: what the last step that memory did not suffice for met
         self.no_room: MemoryError | None = None
+        self._long = -1, 0.0  # the last step that came to a long solve, and the processor's seconds then
 
         points = arrays.packed.radii.size * arrays.packed.offsets.size
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
@@ -356,6 +358,7 @@ class Driver:
             # Nothing to take: this one step has more contacts than there are rows.
             self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         elif reason == layout.NEED_SOLVE and not self._external:
+            self._begin()
             return self._has_room_for(self._solve)
         elif reason == layout.NEED_LATER:
             from contactlab.stepping.kernels.outside import later
@@ -370,7 +373,7 @@ class Driver:
         elif reason == layout.SHRINK_H and not self._external:
             return self._shrink()
         else:
-            return reason == layout.PAUSED
+            return reason == layout.PAUSED and self._go_on()
         return True
 
     def _solve(self) -> None:
@@ -378,6 +381,26 @@ class Driver:
         island = self.view()
         self.last_result = island.solve()
         island.write(self.last_result)
+
+    def _begin(self) -> bool:
+        """Note when the step in progress came to its first long solve; whether there is patience left for another.
+
+        A solver that is named has limits of its own.
+        """
+        if self._long[0] != self.step:
+            self._long = self.step, processor_seconds()
+        return self._stepper.solver is not None or processor_seconds() - self._long[1] < PATIENCE
+
+    def _go_on(self) -> bool:
+        """Go on with a solve in the loop, which knows no time: after too long those outside are asked instead."""
+        if self._begin() or self._external:
+            return True
+        if self.control.place == layout.PROJECT:
+            self.control.failure = layout.FAILURE_PROJECTION
+            return bool(self.control.adaptive) and self._shrink()
+        self.control.place = layout.VERDICT
+        self._solve()
+        return True
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
         """Act; False where memory does not suffice, for a step that cannot be tried with a smaller h."""
@@ -394,7 +417,7 @@ class Driver:
     def _shrink(self) -> bool:
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
         h = self._stepper.shrink * self.h
-        if h < self._stepper.smallest_h:
+        if h < self._stepper.smallest_h or not self._begin():
             return False
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE

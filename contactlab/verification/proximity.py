@@ -94,37 +94,36 @@ def nearest(a: Support, b: Support, guess: FloatArray) -> tuple[FloatArray, Floa
     ``guess`` (3,): about the direction from a to b.
     """
     pa, pb = a(guess), b(-guess)
-    A, B, weights = pa[None], pb[None], np.ones(1)
+    A, B, weights, best = pa[None], pb[None], np.ones(1), np.inf
+    found = pa, pb
     for _ in range(ITERATIONS):
         x = weights @ (B - A)
+        far = float(x @ x)
+        # Every round brings it nearer, until rounding does not: a rim has ever more points, all but the same.
+        if not far < best:
+            break
+        best, found = far, (weights @ A, weights @ B)
         pa, pb = a(x), b(-x)
-        size = float(((B - A) ** 2).sum(axis=1).max()) + float(x @ x)
-        if float(x @ x) <= CLOSE * size or float(x @ (x - (pb - pa))) <= CLOSE * size:
+        size = float(((B - A) ** 2).sum(axis=1).max()) + far
+        if far <= CLOSE * size or float(x @ (x - (pb - pa))) <= CLOSE * size:
             break
         A, B, weights = np.vstack((A, pa)), np.vstack((B, pb)), np.append(weights, 0.0)
         while True:
-            D = B - A
-            wanted = _affine(D)
-            if np.all(wanted > 0.0):
+            wanted = _affine(B - A)
+            down = np.flatnonzero(wanted < weights)
+            ratio = weights[down] / (weights[down] - wanted[down])
+            if not down.size or ratio.min() >= 1.0:
                 weights = wanted
                 break
             # As far towards it as all weights stay positive; what becomes 0 is left out.
-            down = wanted < weights
-            ratio = np.min(weights[down] / (weights[down] - wanted[down])) if down.any() else 1.0
-            weights = weights + min(1.0, float(ratio)) * (wanted - weights)
+            weights = weights + ratio.min() * (wanted - weights)
+            weights[down[int(ratio.argmin())]] = 0.0
             keep = weights > 1e-15
-            if keep.all():
-                break
             A, B, weights = A[keep], B[keep], weights[keep] / weights[keep].sum()
-    return weights @ A, weights @ B
+    return found
 
 
 def _affine(D: FloatArray) -> FloatArray:
-    """Return the weights (n,), of sum 1, of the point of the plane through the rows of D next to the origin."""
-    n = D.shape[0]
-    system = np.ones((n + 1, n + 1))
-    system[0, 0] = 0.0
-    system[1:, 1:] = D @ D.T
-    right = np.zeros(n + 1)
-    right[0] = 1.0
-    return np.asarray(np.linalg.lstsq(system, right, rcond=None)[0][1:])
+    """Return weights (n,), of sum 1, of the point of the plane through the rows of D next to the origin."""
+    rest = np.linalg.lstsq((D[1:] - D[0]).T, -D[0], rcond=None)[0]
+    return np.concatenate(([1.0 - rest.sum()], rest))

@@ -97,6 +97,7 @@ def compare(
     *,
     restitution: Restitution | None = None,
     max_n: int = 12,
+    max_nodes: int = 0,
 ) -> Comparison:
     """Solve one impact by several laws.
 
@@ -108,8 +109,8 @@ def compare(
         By name, or by their own representation; every law of the package if not given, which needs ``restitution``.
     restitution : float, (nc,) or RestitutionLaw, optional
         For the laws of the package, and for the enumeration.
-    max_n : int
-        Largest LCP to enumerate the solutions of.
+    max_n, max_nodes : int
+        Largest LCP to enumerate the solutions of, and nodes of the search of larger ones; see `motion_is_unique`.
 
     Raises
     ------
@@ -132,11 +133,11 @@ def compare(
             outcomes[name] = law.solve(data)
         except ConstraintSolveError as error:
             failures[name] = str(error)
-    return Comparison(data, outcomes, failures, uniqueness(data, restitution, max_n=max_n))
+    return Comparison(data, outcomes, failures, uniqueness(data, restitution, max_n=max_n, max_nodes=max_nodes))
 
 
 def uniqueness(
-    data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12
+    data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12, max_nodes: int = 0
 ) -> Uniqueness:
     """Return whether Newton's simultaneous problem has one velocity, several or none; see `motion_is_unique`.
 
@@ -144,4 +145,4 @@ def uniqueness(
     """
     if restitution is not None:
         data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)
-    return motion_is_unique(data, max_n=max_n)
+    return motion_is_unique(data, max_n=max_n, max_nodes=max_nodes)

@@ -19,7 +19,7 @@ import numpy as np
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
-from contactlab.formulation.solution import ConstraintSolveError
+from contactlab.formulation.solution import ConstraintSolveError, advice_on
 from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem
 from contactlab.impact.law import OrderedLaw, check_law, with_normal_terms
@@ -90,6 +90,8 @@ class Poisson(OrderedLaw):
         packed, v_plus = recover_forces(1.0, formed.rows, second.blocks(), result.z.copy())
         if not result.solved:
             certificate = certify_forces(second, 1.0, result.z.copy(), packed, v_plus)
-            message = f"restitution by Poisson's law was not solved: {result.status.name}. {result.status.advice}"
+            message = (
+                f"restitution by Poisson's law was not solved: {result.status.name}. {advice_on(result.status, second)}"
+            )
             raise ConstraintSolveError(message, second, restitution, result, None, certificate)
         return outcome(problem, given + packed[: len(given)], certificate=compression.certificate)

@@ -89,6 +89,8 @@ class EventRecording:
         Distances [m]: how far closed contacts have drifted.
     evaluations : int
         Evaluations of the acceleration.
+    notices : tuple of str
+        What a law decided that the data do not say, impact by impact.
     """
 
     world: World
@@ -102,6 +104,7 @@ class EventRecording:
     forces: FloatArray
     gaps: FloatArray
     evaluations: int
+    notices: tuple[str, ...] = ()
     _index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:

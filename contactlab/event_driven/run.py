@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
-from contactlab.impact import Newton
+from contactlab.impact import Newton, Poisson, Stronge
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -44,6 +45,7 @@ class Run:
         self.riding: list[int] = []
         self.events: list[Event] = []
         self.rows: list[tuple[Any, ...]] = []
+        self.notices: list[str] = []
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
 
@@ -87,6 +89,7 @@ class Run:
             forces=np.array(forces).reshape(-1, nk, 3),
             gaps=np.array(gaps).reshape(-1, nk),
             evaluations=self.evaluations,
+            notices=tuple(self.notices),
         )
 
     # -- between events
@@ -262,11 +265,16 @@ class Run:
         if soon:
             self._change(EventKind.ZENO, approaching, capture(data))
             return
-        law = Newton([candidate.restitution for candidate in candidates]) if o.impact is None else o.impact
+        law = Newton() if o.impact is None else o.impact
+        if isinstance(law, Newton | Poisson | Stronge) and law.restitution is None:
+            law = replace(law, restitution=[candidate.restitution for candidate in candidates])
         outcome = law.solve(data)
         if not outcome.solved:
             message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
             raise EventError(message, time=self.t, recording=self.recording())
+        if outcome.notice:
+            who = ", ".join(candidate.name for candidate in candidates)
+            self.notices.append(f"the impact at t = {self.t:.9g} s of {who}: {outcome.notice}")
         impulses = np.zeros((len(self.candidates), 3))
         spread = edges_in_tangents(o.edges)
         friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)

@@ -25,7 +25,8 @@ def every_law(restitution: Restitution) -> dict[str, ImpactLaw]:
         "Newton, sequential": Newton(restitution, "sequential"),
         "Poisson": Poisson(restitution),
         "Poisson, sequential": Poisson(restitution, "sequential"),
-        "Stronge, sequential": Stronge(restitution),
+        "Stronge": Stronge(restitution),
+        "Stronge, sequential": Stronge(restitution, "sequential"),
     }
 
 
@@ -85,6 +86,7 @@ class Comparison:
                 f"{name:<{width}}  {o.energy_ratio:>9.6f}  {o.work_normal.sum():>10.3g}  "
                 f"{o.work_tangential.sum():>10.3g}  {collisions:>10}  {v}{note}"
             )
+        lines += [f"{name}: {o.notice}" for name, o in self.outcomes.items() if o.notice]
         lines += [f"{name:<{width}}  not solved: {reason}" for name, reason in self.failures.items()]
         lines.append("energy: after / before; normal, friction: work [J]")
         lines.append(f"the simultaneous Newton problem: {self.uniqueness}")

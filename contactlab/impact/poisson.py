@@ -22,7 +22,7 @@ from contactlab.formulation.discretized import form_impact_lcp, recover_forces
 from contactlab.formulation.solution import ConstraintSolveError, advice_on
 from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.law import OrderedLaw, check_law, with_normal_terms
+from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_normal_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending
@@ -34,8 +34,9 @@ class Poisson(OrderedLaw):
 
     Parameters
     ----------
-    restitution : float, (nc,) or RestitutionLaw
-        Coefficient; a contact that does not approach has none. The data's kN is not used.
+    restitution : float, (nc,) or RestitutionLaw, optional
+        Coefficient; a contact that does not approach has none. Without it, that of the materials, which event-driven
+        runs know. The data's kN is not used.
     order : {"simultaneous", "sequential"}
         All contacts at once, or one after the other.
     solver : lcp.Solver, optional
@@ -54,7 +55,7 @@ class Poisson(OrderedLaw):
     Contacts (1996), chapter 8.
     """
 
-    restitution: Restitution
+    restitution: Restitution | None = None
 
     title: ClassVar[str] = "Poisson"
     ending: ClassVar[Ending] = "poisson"
@@ -66,7 +67,7 @@ class Poisson(OrderedLaw):
         problem.refuse_soft_rows()
         data, b = problem.data, problem.blocks
         u = b.J[: b.nc] @ problem.v_minus
-        e = coefficients(self.restitution, np.maximum(0.0, -u))
+        e = coefficients(given_restitution(self.restitution, self.title), np.maximum(0.0, -u))
         nothing = np.zeros(b.nc)
         compression = ConstraintSolver(self.solver).solve_impact_problem(with_normal_terms(data, nothing))
         pressed = compression.forces

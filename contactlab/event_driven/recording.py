@@ -15,6 +15,7 @@ from contactlab.multibody import difference, integrate
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from problem_data import ConstraintVelProblemData
 
 
 class EventKind(Enum):
@@ -50,6 +51,8 @@ class Event:
         Kinetic energy [J].
     impulses : ndarray, shape (nk, 3)
         Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
+    problem : ConstraintVelProblemData or None
+        Of an impact: what its law was given, for `impact.compare` and `impact.outcome_set`.
     """
 
     time: float
@@ -60,6 +63,7 @@ class Event:
     energy_before: float
     energy_after: float
     impulses: FloatArray
+    problem: ConstraintVelProblemData | None = None
 
     def __repr__(self) -> str:
         return f"Event({self.time:.9g} s, {self.kind.value}, {', '.join(self.contacts)})"

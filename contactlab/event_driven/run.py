@@ -20,6 +20,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from problem_data import ConstraintVelProblemData
 
 if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
@@ -263,7 +264,7 @@ class Run:
         for k in approaching:
             self.last_impact[k] = self.t
         if soon:
-            self._change(EventKind.ZENO, approaching, capture(data))
+            self._change(EventKind.ZENO, approaching, capture(data), problem=data)
             return
         law = Newton() if o.impact is None else o.impact
         if isinstance(law, Newton | Poisson | Stronge) and law.restitution is None:
@@ -280,7 +281,7 @@ class Run:
         friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)
         for (k, local), fN, fF in zip(pairs, outcome.impulses.fN, friction, strict=True):
             impulses[k] = fN * local.normal + fF @ spread @ local.tangents
-        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses)
+        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses, problem=data)
 
     def _jam(self, error: InconsistentContact, closed: list[int]) -> None:
         """Stop the slip of the contact that is jammed by an impact without collision."""
@@ -294,10 +295,15 @@ class Run:
         self._change(EventKind.JAM, [closed[place]], v_plus)
 
     def _change(
-        self, kind: EventKind, contacts: list[int], v_plus: FloatArray, impulses: FloatArray | None = None
+        self,
+        kind: EventKind,
+        contacts: list[int],
+        v_plus: FloatArray,
+        impulses: FloatArray | None = None,
+        problem: ConstraintVelProblemData | None = None,
     ) -> None:
         q, v = self._state()
-        self._event(kind, contacts, v, v_plus, impulses)
+        self._event(kind, contacts, v, v_plus, impulses, problem)
         self.y = np.concatenate((q, v_plus))
 
     def _note_changes(self, sides: list[Side], riding: list[int]) -> None:
@@ -323,12 +329,13 @@ class Run:
         v_minus: FloatArray,
         v_plus: FloatArray,
         impulses: FloatArray | None = None,
+        problem: ConstraintVelProblemData | None = None,
     ) -> None:
         q = self._state()[0]
         before, after = (float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus))
         names = tuple(self.candidates[k].name for k in contacts)
         given = np.zeros((len(self.candidates), 3)) if impulses is None else impulses
-        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), before, after, given))
+        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), before, after, given, problem))
 
     def _state(self) -> tuple[FloatArray, FloatArray]:
         return self.y[: self.model.nq], self.y[self.model.nq :]

@@ -12,6 +12,7 @@ from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import ImpactLaw, with_newtons_terms
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome
+from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.stronge import Stronge
@@ -45,12 +46,15 @@ class Comparison:
     uniqueness : Uniqueness
         Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
         redundant.
+    outcomes_of_orders : OutcomeSet or None
+        What orders and interleavings of the contacts leave open under Stronge's law, where it was asked for.
     """
 
     data: ConstraintVelProblemData
     outcomes: Mapping[str, ImpactOutcome]
     failures: Mapping[str, str]
     uniqueness: Uniqueness
+    outcomes_of_orders: OutcomeSet | None = None
 
     def __getitem__(self, law: str) -> ImpactOutcome:
         """Return the outcome of one law."""
@@ -90,6 +94,8 @@ class Comparison:
         lines += [f"{name:<{width}}  not solved: {reason}" for name, reason in self.failures.items()]
         lines.append("energy: after / before; normal, friction: work [J]")
         lines.append(f"the simultaneous Newton problem: {self.uniqueness}")
+        if self.outcomes_of_orders is not None:
+            lines.append(f"orders and interleavings under Stronge's law: {self.outcomes_of_orders}")
         return "\n".join(lines)
 
 
@@ -100,6 +106,7 @@ def compare(
     restitution: Restitution | None = None,
     max_n: int = 12,
     max_nodes: int = 0,
+    samples: int = 0,
 ) -> Comparison:
     """Solve one impact by several laws.
 
@@ -113,6 +120,8 @@ def compare(
         For the laws of the package, and for the enumeration.
     max_n, max_nodes : int
         Largest LCP to enumerate the solutions of, and nodes of the search of larger ones; see `motion_is_unique`.
+    samples : int
+        Interleavings of single impacts for `outcome_set`; 0 for no such set. Needs ``restitution``.
 
     Raises
     ------
@@ -128,6 +137,8 @@ def compare(
     for name, law in laws.items():
         if isinstance(law, type) or not isinstance(law, ImpactLaw):
             raise ImpactError("laws", f"{name!r} is not a law with a method solve(data), got {law!r}")
+    if samples and restitution is None:
+        raise ImpactError("restitution", "is missing: the set of outcomes needs it")
     outcomes: dict[str, ImpactOutcome] = {}
     failures: dict[str, str] = {}
     for name, law in laws.items():
@@ -135,7 +146,11 @@ def compare(
             outcomes[name] = law.solve(data)
         except ConstraintSolveError as error:
             failures[name] = str(error)
-    return Comparison(data, outcomes, failures, uniqueness(data, restitution, max_n=max_n, max_nodes=max_nodes))
+    spread = None
+    if samples and restitution is not None:
+        spread = outcome_set(data, restitution, samples=samples)
+    unique = uniqueness(data, restitution, max_n=max_n, max_nodes=max_nodes)
+    return Comparison(data, outcomes, failures, unique, spread)
 
 
 def uniqueness(

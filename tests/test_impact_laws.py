@@ -270,3 +270,42 @@ def test_a_ball_between_two_walls_of_bodies_ends():
     limited = Newton(0.9, "sequential", max_collisions=3).solve(data)
     assert limited.status is ImpactStatus.SEQUENCE_LIMIT
     assert "after 3" in limited.message
+
+
+@pytest.mark.parametrize("directions", [1, 4])
+@pytest.mark.parametrize(("e", "tangential"), [(1.0, 1.0), (0.8, 0.5), (0.6, 0.0)])
+def test_a_rubber_ball_turns_its_slip_round(directions, e, tangential):
+    """Grip through compression: slip after is -e_T e times the slip before; Garwin's ball keeps its energy.
+
+    Where friction is too weak to grip it is mu times the normal impulse throughout, and a spring has nothing to add.
+    """
+    M = np.diag([1.0, 1.0, 1.0, 0.4, 0.4])
+    v = np.array([1.0, 0.5, -2.0, 0.0, 0.3])
+    T = np.array([[1.0, 0.0, 0.0, 0.0, -1.0], [0.0, 1.0, 0.0, 1.0, 0.0]])
+    rows = T[:1] if directions == 1 else spread(directions) @ T
+    v = v * [1, 0, 1, 0, 1] if directions == 1 else v
+
+    def ball(mu):
+        return ConstraintVelProblemData(M=M, Mv=M @ v, N=[[0, 0, 1, 0, 0]], F=rows, mu=[mu], r=[directions])
+
+    found = Poisson(e, tangential=tangential).solve(ball(3.0))
+    np.testing.assert_allclose(T @ found.v_plus, -e * tangential * T @ v, atol=1e-9)
+    assert found.u_plus[0] == pytest.approx(2.0 * e, abs=1e-9)
+    assert not found.gains_energy
+    if e == tangential == 1.0:
+        assert found.energy_ratio == pytest.approx(1.0, abs=1e-9)
+    weak, plain = (Poisson(e, tangential=one).solve(ball(0.02)).v_plus for one in (tangential, 0.0))
+    np.testing.assert_allclose(weak, plain, atol=1e-9)
+
+
+def test_tangential_restitution_stays_within_friction():
+    """Two contacts: every impulse within mu times its normal one; the sequential law has no springs."""
+    rng = np.random.default_rng(11)
+    for _ in range(30):
+        data = random_impact(rng, 2, 1)
+        found = Poisson(0.7, tangential=[0.9, 0.4]).solve(data)
+        assert found.separates
+        assert (np.abs(found.impulses.fF) <= np.asarray(data.mu) * found.impulses.fN + 1e-9).all()
+    for bad in (lambda: Poisson(0.5, tangential=1.5), lambda: Poisson(0.5, "sequential", tangential=0.5)):
+        with pytest.raises(impact.ImpactError, match="tangential"):
+            bad()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.kernels.compression import DONE, JAMMED, compress
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.spatial.arrays import FloatArray
@@ -33,6 +32,8 @@ def solve_compressed(
     Restitution that depends on speed is that of the speed before; a contact which does not approach then has that of
     the fastest.
     """
+    from contactlab.impact.kernels.compression import DONE, JAMMED, compress
+
     b, collisions = problem.blocks, problem.collisions
     n = len(collisions)
     J, Y, u = (np.zeros((3 * n, b.J.shape[1])), np.zeros((3 * n, b.J.shape[1])), np.zeros(3 * n))

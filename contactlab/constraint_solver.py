@@ -30,6 +30,7 @@ from contactlab.formulation.solution import (
     ImpactSolution,
     Solution,
     StepSolution,
+    advice_on,
 )
 from contactlab.formulation.verdict import certify_accelerations, certify_cone_forces, certify_forces
 from contactlab.spatial.arrays import FloatArray
@@ -343,7 +344,7 @@ def _require(
         kind = "LCP" if isinstance(result, lcp.Result) else "cone problem"
         how = (
             f"{kind} of size {len(result.z)} ended with {result.status.name} after {result.iterations} iterations. "
-            f"{result.status.advice}"
+            f"{advice_on(result.status, data)}"
         )
     raise ConstraintSolveError(f"{what} was not solved ({data!r}): {how}", data, problem, result, h, certificate)
 

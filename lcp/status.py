@@ -31,7 +31,7 @@ class Status(enum.Enum):
 _ADVICE = {
     Status.SOLVED: "Nothing to do.",
     Status.INFEASIBLE: "Check signs and data: the constraints contradict each other, whatever solver is used.",
-    Status.UNSOLVABLE: "Change the model (for rigid contact: pose the problem at velocity level, or soften a row).",
+    Status.UNSOLVABLE: "Change the model, or soften a row (a positive diagonal entry).",
     Status.RAY_TERMINATION: "Check that M is copositive or P (friction as mu >= 0, gamma >= 0); otherwise try another "
     "solver: the problem may have no solution.",
     Status.ITERATION_LIMIT: "Raise the limit (max_pivots, time_limit), or try another method: some problems are "

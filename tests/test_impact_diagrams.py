@@ -48,9 +48,9 @@ def test_painleve_map_follows_the_closed_form():
 
 
 def test_comparison_counts_solutions_and_prints_every_law():
-    """Five laws; the impact LCP of one planar contact has one velocity."""
+    """Six laws; the impact LCP of one planar contact has one velocity."""
     table = impact.compare(rod(0.5, 1.0), restitution=0.8)
-    assert len(table.outcomes) == 5
+    assert len(table.outcomes) == 6
     assert table.unique is True
     for name in table.outcomes:
         assert name in str(table)
@@ -85,8 +85,12 @@ def test_pictures_are_written(tmp_path):
         (lambda: Stronge("much"), "restitution"),
         (lambda: Stronge([[0.5]]), "restitution"),
         (lambda: Newton(0.5, "one by one"), "order"),
-        (lambda: Stronge(0.5, "simultaneous"), "order"),
-        (lambda: Newton(order="sequential"), "restitution"),
+        (lambda: Stronge(0.5, "together"), "order"),
+        (lambda: Stronge(0.5, stiffness=[1.0, -1.0]), "stiffness"),
+        (lambda: Stronge(0.5, exponent=0.5), "exponent"),
+        (lambda: Stronge().solve(cradle(3)), "restitution"),
+        (lambda: Stronge(1.0, stiffness=[1.0]).solve(cradle(3)), "stiffness"),
+        (lambda: Newton(order="sequential").solve(cradle(3)), "restitution"),
         (lambda: Newton(0.5, max_collisions=0), "max_collisions"),
         (lambda: PowerLaw(0.5, speed=0.0), "speed"),
         (lambda: PowerLaw(1.5), "e"),

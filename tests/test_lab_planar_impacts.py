@@ -15,6 +15,7 @@ from contactlab.cli.main import main
 from contactlab.impact import Newton, Poisson, Stronge
 from contactlab.lab import DatasetError
 from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
+from contactlab.studies.paired import paired_difference
 from contactlab.studies.planar_fit import (
     PlanarModel,
     bootstrap,
@@ -22,8 +23,10 @@ from contactlab.studies.planar_fit import (
     fit_planar,
     momentum_balance,
     prediction_errors,
+    score_frozen,
 )
 from contactlab.studies.planar_laws import LAWS, planar_impulses
+from contactlab.studies.planar_tables import planar_json
 from problem_data import ConstraintVelProblemData
 
 MASS, SEMI = 0.037, (0.035, 0.025)
@@ -193,6 +196,7 @@ def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest
     if "no plots" not in printed:
         for name in ("restitution", "impact_errors"):
             assert (plots / f"{name}.png").read_bytes()[1:4] == b"PNG"
+        assert len(list(plots.iterdir())) == 2
     assert "wrong sign as stored" in printed
     models = json.loads(out.read_text())["models"]
     assert len(models) == 18
@@ -200,6 +204,47 @@ def test_command_prints_both_readings(file: Path, tmp_path: Path, capsys: pytest
     assert truth["median"] < 0.01
     assert sum("interval_95" in m for m in models) == 2
     assert main(["impact", str(file), "--folds", "39"]) == 2
+
+
+def test_frozen_numbers_are_scored_and_not_fitted(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those of an earlier --json on other impacts: errors impact by impact, and which models they tell apart."""
+    data = load_planar_impacts(file)
+    models = [PlanarModel("Stronge", True), PlanarModel("Newton", True), PlanarModel("Poisson", False, ("offset",))]
+    numbers = [np.array([0.15, 0.55]), np.array([0.2, 0.5]), np.array([0.1, 0.5, 1e-4])]
+    fits = [score_frozen(data, model, values) for model, values in zip(models, numbers, strict=True)]
+    frozen, out = tmp_path / "fit.json", tmp_path / "out.json"
+    frozen.write_text(json.dumps(planar_json(fits, {}, momentum_balance(data))))
+    plots = tmp_path / "plots"
+    assert main(["impact", str(file), "--frozen", str(frozen), "--json", str(out), "--plots", str(plots)]) == 0
+    assert "frozen, fitted to other data" in capsys.readouterr().out
+    rows = json.loads(out.read_text())["models"]
+    for row, model, values in zip(rows, models, numbers, strict=True):
+        np.testing.assert_array_equal(row["errors"], prediction_errors(data, model, values)[0])
+        assert list(row["values"].values()) == values.tolist()
+    assert rows[0]["above_best"] is None
+    assert rows[0]["mean"] < 1e-9
+    low, high = rows[1]["above_best"]["interval_95"]
+    assert 0.0 < low < rows[1]["above_best"]["mean"] < high
+    for bad in ("[]", '{"models": []}', '{"models": [{"law": "Stronge"}]}', "{", '{"models": [{"values": {}}]}'):
+        frozen.write_text(bad)
+        assert main(["impact", str(file), "--frozen", str(frozen)]) == 2
+        assert "fit.json" in capsys.readouterr().err
+
+
+def test_paired_intervals_see_what_separate_ones_do_not() -> None:
+    """Errors that differ by 0.01 on every item, between items by 1: told apart; the same ones are not."""
+    rng = np.random.default_rng(2)
+    common = rng.exponential(1.0, 300)
+    found = paired_difference(common + 0.01 + rng.normal(0.0, 0.01, 300), common)
+    assert found.decided
+    assert found.low < 0.01 < found.high
+    assert not paired_difference(common + rng.normal(0.0, 0.01, 300), common).decided
+    lost = np.where(np.arange(300) < 10, np.nan, common)
+    assert paired_difference(lost, common).difference == 0.0
+    with pytest.raises(ValueError, match="same items"):
+        paired_difference(common[1:], common)
 
 
 def test_recorded_ellipse_impacts(shared: Path) -> None:

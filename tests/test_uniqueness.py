@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import simulation_scenes as scenes
+from impact_cases import random_impact, rocking_block
+from naive import enumerate_bases
 from test_selection import grasp
 
 import lcp
@@ -173,6 +175,80 @@ def test_joints_and_bounds_take_part():
     found = motion_is_unique(data, 0.1)
     assert found.verdict is Velocities.ONE
     assert "monotone" in found.reason
+
+
+def test_verdicts_agree_with_all_bases():
+    """500 random impacts in the plane, of one contact or two, of which some ask for too much rebound."""
+    rng = np.random.default_rng(7)
+    seen = dict.fromkeys(Velocities, 0)
+    for i in range(500):
+        contacts = 2 if i % 10 == 0 else 1
+        data = random_impact(rng, contacts, 1, nv=3 * contacts, kN=rng.uniform(-2.0, 2.0, contacts))
+        if i % 5 == 1:  # beyond Painleve's threshold, touching as they part
+            data = rod_on_the_ground(rng.uniform(-0.2, 0.2), rng.uniform(-1, 1), mu=rng.uniform(1.0, 4.0))
+        b = data.blocks()
+        speed = (b.Mv @ b.v_free) ** 0.5
+        velocities: list = []
+        for z in enumerate_bases(form_impact_lcp(data).problem.M, form_impact_lcp(data).qq):
+            nc, nr = b.nc, b.nr
+            v = b.v_free + np.concatenate((z[:nc], z[nc : nc + nr] - z[nc + nr : nc + 2 * nr])) @ b.Y
+            if all((v - w) @ data.M @ (v - w) > (1e-5 * speed) ** 2 for w in velocities):
+                velocities.append(v)
+        found = motion_is_unique(data)
+        wanted = (Velocities.NONE, Velocities.ONE, Velocities.SEVERAL)[min(2, len(velocities))]
+        assert found.verdict is wanted, (i, len(velocities), str(found))
+        assert len(found.velocities) == len(velocities)
+        for v in velocities:
+            assert min(np.abs(v - w).max() for w in found.velocities) < 1e-6 * (1.0 + np.abs(v).max())
+        seen[found.verdict] += 1
+    assert seen[Velocities.ONE] > 100
+    assert seen[Velocities.SEVERAL] > 10
+
+
+@pytest.mark.parametrize("height", [0.3, 0.7, 3.0])
+def test_blocks_and_boxes_that_end_flat_are_unique(height):
+    """A flat, a squat and a tall block come down on two corners without rebound: one velocity, though it may be 0."""
+    data = rocking_block(1.0, height)
+    falling = ConstraintVelProblemData(
+        M=data.M, Mv=data.M @ [0.0, -1.0, 0.0], N=data.N, F=data.F, mu=[0.2, 0.2], r=[1, 1]
+    )
+    for one in (falling, ConstraintVelProblemData(M=data.M, Mv=falling.Mv, N=data.N)):
+        found = motion_is_unique(one)
+        assert found.verdict is Velocities.ONE, str(found)
+        assert np.abs(found.velocities[0]).max() < 1e-12
+
+
+def test_larger_problems_are_decided_by_branches():
+    """A box that slides onto its four corners, 24 unknowns: two velocities, and of one corner that it has no other."""
+
+    def box(corners, v, mu):
+        N, F = [], []
+        for x, y in corners:
+            p = np.array([0.1 * x, 0.1 * y, -0.1])
+            for rows, d in ((N, (0, 0, 1)), (F, (1, 0, 0)), (F, (0, 1, 0))):
+                rows.append(np.concatenate((d, np.cross(p, d))))
+        M = np.diag([1, 1, 1, *[0.02 / 3] * 3])
+        return ConstraintVelProblemData(M=M, Mv=M @ v, N=N, F=F, mu=[mu] * len(N), r=[2] * len(N))
+
+    four = box([(1, 1), (1, -1), (-1, 1), (-1, -1)], [0.5, 0.2, -1, 0.3, 0.1, 0], 0.3)
+    found = motion_is_unique(four)
+    assert found.verdict is Velocities.SEVERAL
+    check_solutions(four, found)
+    one = box([(1, 1), (1, -1)], [0.5, 0.2, -1, 0.3, 0.1, 0.2], 0.1)
+    assert motion_is_unique(one, max_n=6).verdict is Velocities.NOT_SEARCHED
+    proven = motion_is_unique(one, max_n=6, max_nodes=400)
+    assert proven.verdict is motion_is_unique(one).verdict
+    assert "cut off with a proof" in str(proven)
+
+
+def test_advice_fits_the_level_of_the_problem():
+    """At velocity level nobody is sent to the velocity level."""
+    data = ConstraintVelProblemData(
+        M=np.eye(2), Mv=[0.0, -1.0], N=[[1, 0], [-1, 0]], kN=[-1.0, -1.0], F=[[0, 1], [0, 1]], mu=[0.5, 0.5], r=[1, 1]
+    )
+    said = impact.compare(data, {"Newton": impact.Newton(None)}).failures["Newton"]
+    assert "velocity level" not in said
+    assert "restitution" in said
 
 
 def test_the_comparison_says_what_it_did_not_search():

@@ -3,33 +3,46 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from contactlab.cli import arguments as kinds
-from contactlab.cli.impact_plots import plot_drops, plot_impacts, plot_theory
+from contactlab.cli.impact_plots import plot_drops, plot_impacts
 from contactlab.lab.datasets.fetching import data_path
 from contactlab.lab.datasets.npz import files_with
-from contactlab.lab.datasets.planar_impacts import find_planar_impacts, load_planar_impacts
+from contactlab.lab.datasets.planar_impacts import PlanarImpacts, find_planar_impacts, load_planar_impacts
 from contactlab.lab.datasets.square_drops import find_square_drops, load_square_drops
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.progress import Progress
-from contactlab.studies.planar_fit import bootstrap, cross_validate, every_model, momentum_balance
+from contactlab.spatial.arrays import FloatArray
+from contactlab.studies.planar_fit import (
+    PlanarFit,
+    bootstrap,
+    cross_validate,
+    every_model,
+    momentum_balance,
+    score_frozen,
+)
 from contactlab.studies.planar_tables import (
     format_intervals,
+    format_paired,
     format_planar,
     format_squares,
     format_squares_fit,
     planar_json,
+    read_frozen,
     squares_json,
 )
 from contactlab.studies.square import held_still, run_squares
 from contactlab.studies.square_fit import SquareFit, SquareGrid, fit_squares
 from contactlab.studies.square_path import prepare
 from contactlab.studies.square_sense import rotation_sense
-from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION
+from contactlab.studies.square_settings import FALL, GRIDS, MODELS, SHARED_CALIBRATION, SquareSettings
 
 EPILOG = """\
 DATA is an .npz of single impacts (arrays pre_vel, post_vel, jac_normal, jac_tangent, flags, mass, inertia), one of
@@ -37,7 +50,8 @@ whole drops of a square (x, z, theta, traj_id, dt, half_width), or a folder that
 
 Single impacts: laws are fitted to folds and scored on the others. Both readings of the tangent row are scored: as
 stored, and with the sense of its lever turned. Drops: simulated with numbers fitted to the public recordings, whatever
-file is given; --fit fits them again to this one (minutes), with cross-validation.
+file is given; --fit fits them again to this one (minutes), with cross-validation. --frozen FIT.json scores the numbers
+of an earlier --json on this file, and fits nothing.
 """
 
 
@@ -54,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="resamples for the intervals of the best model of each reading (default %(default)s)",
     )
     parser.add_argument("--fit", action="store_true", help="drops: fit again, over a grid of numbers (minutes)")
+    parser.add_argument(
+        "--frozen", type=Path, metavar="FIT.json", help="score the numbers of an earlier --json here; fit nothing"
+    )
     parser.add_argument("--workers", type=kinds.positive_integer, help="drops: threads (default: one per core)")
     parser.add_argument("--json", type=kinds.output_file, metavar="OUT", help="write the scores here")
     parser.add_argument("--plots", type=Path, metavar="DIR", help="write plots, .png, into a folder")
@@ -62,21 +79,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Score what the data hold, print; exit status 0, or 1 if a simulation failed."""
     data = data_path(arguments.data)
+    frozen = None if arguments.frozen is None else _document(arguments.frozen)
     drops = find_square_drops(data)
     single = data.is_dir() and bool(files_with(data, "jac_normal"))
     document: dict[str, object] = {}
     failed = False
     if arguments.plots is not None:
-        arguments.plots.mkdir(parents=True, exist_ok=True)
-        try:
-            plot_theory(arguments.plots)
-        except ModuleNotFoundError as error:
-            print(f"no plots: {error.name} is missing; pip install 'contactlab[viz]'")
+        if importlib.util.find_spec("matplotlib") is None:
+            print("no plots: matplotlib is missing; pip install 'contactlab[viz]'")
             arguments.plots = None
+        else:
+            arguments.plots.mkdir(parents=True, exist_ok=True)
     if drops is None or single:
-        document |= _score_impacts(find_planar_impacts(data), arguments)
+        document |= _score_impacts(find_planar_impacts(data), arguments, frozen)
     if drops is not None:
-        scores, failed = _score_drops(drops, arguments)
+        scores, failed = _score_drops(drops, arguments, frozen)
         document |= scores
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
@@ -84,9 +101,25 @@ def run(arguments: argparse.Namespace) -> int:
     return int(failed)
 
 
-def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, object]:
+def _document(path: Path) -> Any:
+    """Read what an earlier --json wrote."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DatasetError(path, "", f"is not readable as JSON: {error}") from error
+
+
+def _score_impacts(path: Path, arguments: argparse.Namespace, frozen: Any) -> dict[str, object]:
     """Fit, score and print single impacts; return the scores."""
     data = load_planar_impacts(path)
+    if frozen is not None:
+        try:
+            fits = [score_frozen(data, model, values) for model, values in read_frozen(frozen)]
+        except ValueError as error:
+            raise DatasetError(arguments.frozen, "", str(error)) from error
+        print(f"{len(data)} impacts of {data.path.name}, {data.left_out} left out for a mark of bad quality")
+        print(format_planar(fits))
+        return _reported(data, fits, {}, arguments)
     if not 2 <= arguments.folds <= len(data):
         raise DatasetError(data.path, "", f"{len(data)} impacts cannot be dealt to {arguments.folds} folds")
     models = every_model()
@@ -110,13 +143,30 @@ def _score_impacts(path: Path, arguments: argparse.Namespace) -> dict[str, objec
         best = min(places, key=lambda i: float(np.mean(fits[i].errors)))
         intervals[best] = bootstrap(data, fits[best], arguments.bootstrap, seed=arguments.seed)
         print(format_intervals(fits[best], intervals[best]))
+    return _reported(data, fits, intervals, arguments)
+
+
+def _reported(
+    data: PlanarImpacts, fits: list[PlanarFit], intervals: dict[int, FloatArray], arguments: argparse.Namespace
+) -> dict[str, object]:
+    """Draw what was asked for; return the scores."""
     if arguments.plots is not None:
         for plot in plot_impacts(arguments.plots, data, fits):
             print(f"wrote {plot}")
-    return planar_json(fits, intervals, balance)
+    return planar_json(fits, intervals, momentum_balance(data))
 
 
-def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, object], bool]:
+def _frozen_squares(frozen: Any, path: Path) -> dict[str, SquareSettings]:
+    """Return the settings of the fits of drops in an earlier --json."""
+    try:
+        fits = frozen["square_drops"]["fits"]
+        return {f"{name}, frozen": replace(MODELS[name], **fit["values"]) for name, fit in fits.items()}
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        detail = f"holds no fits of square drops, as --fit --json writes them: {type(error).__name__} {error}"
+        raise DatasetError(path, "", detail) from error
+
+
+def _score_drops(path: Path, arguments: argparse.Namespace, frozen: Any) -> tuple[dict[str, object], bool]:
     """Simulate, score and print drops; return the scores and whether a simulation failed."""
     drops = load_square_drops(path)
     if arguments.fit and not 2 <= arguments.folds <= len(drops):
@@ -129,16 +179,18 @@ def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, o
     print(f"sense of rotation, from {clear} impacts on one corner: I d_omega = {a:.2f} (-r_x P_z) {b:+.2f} r_z P_x")
     reports = {"held at the start": held_still(drops, paths)}
     with Progress("drops", "models") as progress:
-        for i, (name, settings) in enumerate(MODELS.items()):
+        models = MODELS if frozen is None else _frozen_squares(frozen, arguments.frozen)
+        for i, (name, settings) in enumerate(models.items()):
             reports[name] = run_squares(drops, paths, settings, SHARED_CALIBRATION, threads=arguments.workers)
-            progress.update(i + 1, len(MODELS))
+            progress.update(i + 1, len(models))
     print(format_squares(reports))
+    print(format_paired(reports))
     print("numbers fitted to the 364 public drops; error: mean over the samples of a drop, then over drops")
     failures = [line for report in reports.values() for line in report.failures]
     for line in failures[:5]:
         print(f"failed: {line}")
     fits: dict[str, SquareFit] = {}
-    if arguments.fit:
+    if arguments.fit and frozen is None:
         for name, values in GRIDS.items():
             with Progress(name, "points") as progress:
                 grid = SquareGrid.run(
@@ -153,6 +205,6 @@ def _score_drops(path: Path, arguments: argparse.Namespace) -> tuple[dict[str, o
             fits[name] = fit_squares(grid, folds=arguments.folds, seed=arguments.seed)
             print(format_squares_fit(name, fits[name]))
     if arguments.plots is not None:
-        for plot in plot_drops(arguments.plots, drops, paths, reports):
+        for plot in plot_drops(arguments.plots, drops, paths, models, reports):
             print(f"wrote {plot}")
     return {"square_drops": squares_json(reports, fits)}, bool(failures)

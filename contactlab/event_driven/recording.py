@@ -16,6 +16,7 @@ from contactlab.recording.notebook import html_of
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from problem_data import ConstraintVelProblemData
 
 
 class EventKind(Enum):
@@ -51,6 +52,8 @@ class Event:
         Kinetic energy [J].
     impulses : ndarray, shape (nk, 3)
         Impulse of each of the run's contacts on its body B, world axes [N s]; 0 but for impacts.
+    problem : ConstraintVelProblemData or None
+        Of an impact: what its law was given, for `impact.compare` and `impact.outcome_set`.
     """
 
     time: float
@@ -61,6 +64,7 @@ class Event:
     energy_before: float
     energy_after: float
     impulses: FloatArray
+    problem: ConstraintVelProblemData | None = None
 
     def __repr__(self) -> str:
         return f"Event({self.time:.9g} s, {self.kind.value}, {', '.join(self.contacts)})"
@@ -90,6 +94,8 @@ class EventRecording:
         Distances [m]: how far closed contacts have drifted.
     evaluations : int
         Evaluations of the acceleration.
+    notices : tuple of str
+        What a law decided that the data do not say, impact by impact.
     """
 
     world: World
@@ -103,6 +109,7 @@ class EventRecording:
     forces: FloatArray
     gaps: FloatArray
     evaluations: int
+    notices: tuple[str, ...] = ()
     _index: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
-from contactlab.impact import Newton
+from contactlab.impact import Newton, Poisson, Stronge
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+from problem_data import ConstraintVelProblemData
 
 if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
@@ -44,6 +46,7 @@ class Run:
         self.riding: list[int] = []
         self.events: list[Event] = []
         self.rows: list[tuple[Any, ...]] = []
+        self.notices: list[str] = []
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
 
@@ -87,6 +90,7 @@ class Run:
             forces=np.array(forces).reshape(-1, nk, 3),
             gaps=np.array(gaps).reshape(-1, nk),
             evaluations=self.evaluations,
+            notices=tuple(self.notices),
         )
 
     # -- between events
@@ -260,19 +264,24 @@ class Run:
         for k in approaching:
             self.last_impact[k] = self.t
         if soon:
-            self._change(EventKind.ZENO, approaching, capture(data))
+            self._change(EventKind.ZENO, approaching, capture(data), problem=data)
             return
-        law = Newton([candidate.restitution for candidate in candidates]) if o.impact is None else o.impact
+        law = Newton() if o.impact is None else o.impact
+        if isinstance(law, Newton | Poisson | Stronge) and law.restitution is None:
+            law = replace(law, restitution=[candidate.restitution for candidate in candidates])
         outcome = law.solve(data)
         if not outcome.solved:
             message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
             raise EventError(message, time=self.t, recording=self.recording())
+        if outcome.notice:
+            who = ", ".join(candidate.name for candidate in candidates)
+            self.notices.append(f"the impact at t = {self.t:.9g} s of {who}: {outcome.notice}")
         impulses = np.zeros((len(self.candidates), 3))
         spread = edges_in_tangents(o.edges)
         friction = np.asarray(outcome.impulses.fF).reshape(len(pairs), -1)
         for (k, local), fN, fF in zip(pairs, outcome.impulses.fN, friction, strict=True):
             impulses[k] = fN * local.normal + fF @ spread @ local.tangents
-        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses)
+        self._change(EventKind.IMPACT, approaching, outcome.v_plus, impulses, problem=data)
 
     def _jam(self, error: InconsistentContact, closed: list[int]) -> None:
         """Stop the slip of the contact that is jammed by an impact without collision."""
@@ -286,10 +295,15 @@ class Run:
         self._change(EventKind.JAM, [closed[place]], v_plus)
 
     def _change(
-        self, kind: EventKind, contacts: list[int], v_plus: FloatArray, impulses: FloatArray | None = None
+        self,
+        kind: EventKind,
+        contacts: list[int],
+        v_plus: FloatArray,
+        impulses: FloatArray | None = None,
+        problem: ConstraintVelProblemData | None = None,
     ) -> None:
         q, v = self._state()
-        self._event(kind, contacts, v, v_plus, impulses)
+        self._event(kind, contacts, v, v_plus, impulses, problem)
         self.y = np.concatenate((q, v_plus))
 
     def _note_changes(self, sides: list[Side], riding: list[int]) -> None:
@@ -315,12 +329,13 @@ class Run:
         v_minus: FloatArray,
         v_plus: FloatArray,
         impulses: FloatArray | None = None,
+        problem: ConstraintVelProblemData | None = None,
     ) -> None:
         q = self._state()[0]
         before, after = (float(kinetic_energy(self.model, q, v)) for v in (v_minus, v_plus))
         names = tuple(self.candidates[k].name for k in contacts)
         given = np.zeros((len(self.candidates), 3)) if impulses is None else impulses
-        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), before, after, given))
+        self.events.append(Event(self.t, kind, names, v_minus.copy(), np.array(v_plus), before, after, given, problem))
 
     def _state(self) -> tuple[FloatArray, FloatArray]:
         return self.y[: self.model.nq], self.y[self.model.nq :]

@@ -33,7 +33,8 @@ class EventDriven:
     Parameters
     ----------
     impact
-        Law of impact; None for Newton's, at once, with the coefficients of the materials.
+        Law of impact; None for Newton's, at once. A law without restitution, as ``Stronge()``, takes that of the
+        materials.
     rtol, atol
         Tolerances of the integrator (DOP853).
     max_step

@@ -111,6 +111,20 @@ class StepSolution(Solution):
     h: float
 
 
+def advice_on(status: lcp.Status, data: ConstraintVelProblemData | ConstraintAccelProblemData) -> str:
+    """Return what to try next with a problem of contacts that ended so."""
+    if status not in (lcp.Status.INFEASIBLE, lcp.Status.UNSOLVABLE):
+        return status.advice
+    if isinstance(data, ConstraintAccelProblemData):
+        more = "Rigid friction may have no acceleration: pose the problem at velocity level."
+    else:
+        more = (
+            "Rows ask for velocities that exclude each other, as restitution between walls that close does: ask for "
+            "less (restitution, kN), or soften rows (gamma > 0)."
+        )
+    return f"{status.advice} {more}"
+
+
 class ConstraintSolveError(RuntimeError):
     """A constraint problem was not solved; everything needed to study it is attached.
 

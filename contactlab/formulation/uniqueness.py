@@ -30,10 +30,12 @@ from problem_data import ConstraintVelProblemData
 
 # Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
 DISTINCT = 1e-6
-# Of the terms of a row: below it is zero. Of the largest singular value: none.
-ZERO, SINGULAR = 1e-8, 1e-10
+# Of the terms of a row: below it is zero. Of the largest singular value: none. Of the speeds: what rounding leaves.
+ZERO, SINGULAR, DUST = 1e-8, 1e-10, 1e-14
 # Variables that are zero on both sides whose choices are all tried, and answers asked of larger problems.
 MOST_DEGENERATE, ANSWERS = 12, 8
+# Variables that can be branched on, and solutions of a large problem that are looked at.
+MOST_BRANCHED, MOST_LISTED = 62, 64
 
 
 class Velocities(enum.Enum):
@@ -81,13 +83,19 @@ class Uniqueness:
 
 
 def motion_is_unique(
-    data: ConstraintVelProblemData, h: float | None = None, *, max_n: int = 12, tolerance: float = 1e-9
+    data: ConstraintVelProblemData,
+    h: float | None = None,
+    *,
+    max_n: int = 12,
+    max_nodes: int = 0,
+    tolerance: float = 1e-9,
 ) -> Uniqueness:
     """Return whether a step, or an impact, has one velocity after it.
 
     Without friction, and wherever the LCP is monotone, at most one: a convex program. Otherwise every basis of a small
     LCP is tried, and where solutions are a continuum, whether the velocity changes along any piece of it. Of larger
-    ones answers are asked from several directions: they may show several velocities, and prove nothing.
+    ones answers are asked from several directions, which may show several velocities; where they do not, bases are cut
+    off with proofs (`lcp.all_solutions`) as long as ``max_nodes`` last.
 
     Parameters
     ----------
@@ -99,6 +107,8 @@ def motion_is_unique(
     max_n : int
         Largest LCP of which all 2^n bases are tried: seconds for the default, which is two contacts in space with four
         edges each; of more the many singular ones soon leave some undecided.
+    max_nodes : int
+        Of larger ones, nodes of the search by branches, some 5 to 20 ms each; 0 for none.
     tolerance : float
         Bound on the backward error of what is called a solution.
 
@@ -127,7 +137,9 @@ def motion_is_unique(
     values, vectors = np.linalg.eigh(0.5 * (W + W.T))
     R = formed.h * np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ forces)
     search = _Search(formed.problem, R, max(0.0, float(blocks.Mv @ blocks.v_free)) ** 0.5, tolerance)
-    verdict, reason, enumerated = search.monotone() or search.enumerated(max_n) or search.asked(max_n)
+    verdict, reason, enumerated = (
+        search.monotone() or search.enumerated(max_n) or search.asked() or search.branched(max_n, max_nodes)
+    )
     solutions = tuple(search.distinct)
     return Uniqueness(verdict, reason, tuple(recovered(z)[1] for z in solutions), solutions, enumerated)
 
@@ -183,7 +195,7 @@ class _Search:
             return Velocities.NOT_SEARCHED, f"{how}, but rounding or degeneracy leaves some undecided", count
         return (Velocities.ONE if count else Velocities.NONE), how, count
 
-    def asked(self, max_n: int) -> _Verdict:
+    def asked(self) -> _Verdict | None:
         """Look for velocities among the answers of Lemke's method along several directions."""
         n = self.problem.n
         none = self._solved("")
@@ -197,10 +209,29 @@ class _Search:
                 self.enter(result.z)
         for z in tuple(self.distinct):
             self.follow(z)
-        if len(self.distinct) > 1:
-            return Velocities.SEVERAL, f"answers of one problem of {n} variables", None
+        return (Velocities.SEVERAL, f"answers of one problem of {n} variables", None) if self.distinct[1:] else None
+
+    def branched(self, max_n: int, max_nodes: int) -> _Verdict:
+        """Decide by branches cut off with proofs, as far as nodes last."""
+        n = self.problem.n
+        large = f"{n} variables, more than max_n = {max_n}: "
+        if max_nodes > 0 and n <= MOST_BRANCHED:
+            listed = lcp.all_solutions(self.problem, max_nodes=max_nodes, tolerance=self.tolerance)
+            points = tuple(itertools.islice(listed, MOST_LISTED))
+            for z in points:
+                self.enter(z)
+            followed = listed.count <= MOST_LISTED
+            followed = (not listed.continuum or all([self.follow(z) for z in points])) and followed
+            if len(self.distinct) > 1:
+                return Velocities.SEVERAL, listed.describe().rstrip("."), listed.count
+            if listed.complete and followed:
+                verdict = Velocities.ONE if listed.count else Velocities.NONE
+                return verdict, listed.describe().rstrip("."), listed.count
+            large += f"max_nodes = {max_nodes} did not do; "
+        else:
+            large += "bases not tried, branches (max_nodes) not asked for; "
         found = "one velocity in all answers" if self.distinct else "no answer"
-        return Velocities.NOT_SEARCHED, f"{n} variables, more than max_n = {max_n}: bases not tried; {found}", None
+        return Velocities.NOT_SEARCHED, large + found, None
 
     def enter(self, z: FloatArray) -> bool:
         """Keep a solution if its velocity is new."""
@@ -215,6 +246,10 @@ class _Search:
     def follow(self, z: FloatArray) -> bool:
         """Enter what solutions connected with z move differently; whether all pieces that z lies on were looked at."""
         M, q = self.problem.M, self.problem.q
+        # Forces that rounding left where there are none: beside nothing else in their rows they would count.
+        effect = np.linalg.norm(self.R, axis=0) * z
+        cleaned = np.where((effect > 0.0) & (effect <= DUST * (self.speed + effect.sum())), 0.0, z)
+        z = cleaned if lcp.residuals(self.problem, cleaned).solved(self.tolerance) else z
         w = M @ z + q
         sizes = np.abs(M) @ np.abs(z) + np.abs(q)
         noise = 0.0 if self.problem.noise is None else self.problem.noise

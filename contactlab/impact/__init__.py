@@ -11,6 +11,7 @@ from contactlab.impact.impulse_path import Phase, Segment, State
 from contactlab.impact.law import ImpactLaw
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
+from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import PainleveMap, painleve_scan, painleve_threshold
 from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import PowerLaw, Restitution, RestitutionLaw
@@ -32,6 +33,7 @@ __all__ = [
     "ImpactStatus",
     "Newton",
     "PainleveMap",
+    "OutcomeSet",
     "Phase",
     "Poisson",
     "PowerLaw",
@@ -44,6 +46,7 @@ __all__ = [
     "Stronge",
     "compare",
     "every_law",
+    "outcome_set",
     "painleve_scan",
     "painleve_threshold",
     "routh_diagram",

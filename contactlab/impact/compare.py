@@ -12,6 +12,7 @@ from contactlab.impact.errors import ImpactError
 from contactlab.impact.law import ImpactLaw, with_newtons_terms
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome
+from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.stronge import Stronge
@@ -25,7 +26,8 @@ def every_law(restitution: Restitution) -> dict[str, ImpactLaw]:
         "Newton, sequential": Newton(restitution, "sequential"),
         "Poisson": Poisson(restitution),
         "Poisson, sequential": Poisson(restitution, "sequential"),
-        "Stronge, sequential": Stronge(restitution),
+        "Stronge": Stronge(restitution),
+        "Stronge, sequential": Stronge(restitution, "sequential"),
     }
 
 
@@ -44,12 +46,15 @@ class Comparison:
     uniqueness : Uniqueness
         Whether the simultaneous Newton problem has one velocity; impulses need not be unique where contacts are
         redundant.
+    outcomes_of_orders : OutcomeSet or None
+        What orders and interleavings of the contacts leave open under Stronge's law, where it was asked for.
     """
 
     data: ConstraintVelProblemData
     outcomes: Mapping[str, ImpactOutcome]
     failures: Mapping[str, str]
     uniqueness: Uniqueness
+    outcomes_of_orders: OutcomeSet | None = None
 
     def __getitem__(self, law: str) -> ImpactOutcome:
         """Return the outcome of one law."""
@@ -85,9 +90,12 @@ class Comparison:
                 f"{name:<{width}}  {o.energy_ratio:>9.6f}  {o.work_normal.sum():>10.3g}  "
                 f"{o.work_tangential.sum():>10.3g}  {collisions:>10}  {v}{note}"
             )
+        lines += [f"{name}: {o.notice}" for name, o in self.outcomes.items() if o.notice]
         lines += [f"{name:<{width}}  not solved: {reason}" for name, reason in self.failures.items()]
         lines.append("energy: after / before; normal, friction: work [J]")
         lines.append(f"the simultaneous Newton problem: {self.uniqueness}")
+        if self.outcomes_of_orders is not None:
+            lines.append(f"orders and interleavings under Stronge's law: {self.outcomes_of_orders}")
         return "\n".join(lines)
 
 
@@ -97,6 +105,8 @@ def compare(
     *,
     restitution: Restitution | None = None,
     max_n: int = 12,
+    max_nodes: int = 0,
+    samples: int = 0,
 ) -> Comparison:
     """Solve one impact by several laws.
 
@@ -108,8 +118,10 @@ def compare(
         By name, or by their own representation; every law of the package if not given, which needs ``restitution``.
     restitution : float, (nc,) or RestitutionLaw, optional
         For the laws of the package, and for the enumeration.
-    max_n : int
-        Largest LCP to enumerate the solutions of.
+    max_n, max_nodes : int
+        Largest LCP to enumerate the solutions of, and nodes of the search of larger ones; see `motion_is_unique`.
+    samples : int
+        Interleavings of single impacts for `outcome_set`; 0 for no such set. Needs ``restitution``.
 
     Raises
     ------
@@ -125,6 +137,8 @@ def compare(
     for name, law in laws.items():
         if isinstance(law, type) or not isinstance(law, ImpactLaw):
             raise ImpactError("laws", f"{name!r} is not a law with a method solve(data), got {law!r}")
+    if samples and restitution is None:
+        raise ImpactError("restitution", "is missing: the set of outcomes needs it")
     outcomes: dict[str, ImpactOutcome] = {}
     failures: dict[str, str] = {}
     for name, law in laws.items():
@@ -132,11 +146,15 @@ def compare(
             outcomes[name] = law.solve(data)
         except ConstraintSolveError as error:
             failures[name] = str(error)
-    return Comparison(data, outcomes, failures, uniqueness(data, restitution, max_n=max_n))
+    spread = None
+    if samples and restitution is not None:
+        spread = outcome_set(data, restitution, samples=samples)
+    unique = uniqueness(data, restitution, max_n=max_n, max_nodes=max_nodes)
+    return Comparison(data, outcomes, failures, unique, spread)
 
 
 def uniqueness(
-    data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12
+    data: ConstraintVelProblemData, restitution: Restitution | None = None, *, max_n: int = 12, max_nodes: int = 0
 ) -> Uniqueness:
     """Return whether Newton's simultaneous problem has one velocity, several or none; see `motion_is_unique`.
 
@@ -144,4 +162,4 @@ def uniqueness(
     """
     if restitution is not None:
         data = with_newtons_terms(ImpactProblem(data, "uniqueness"), restitution)
-    return motion_is_unique(data, max_n=max_n)
+    return motion_is_unique(data, max_n=max_n, max_nodes=max_nodes)

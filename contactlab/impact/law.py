@@ -54,22 +54,19 @@ class OrderedLaw(ABC):
         problem = ImpactProblem(data, f"{self.title}, {self.order}")
         if self.order == "simultaneous":
             return self._at_once(problem)
-        assert self.restitution is not None
-        return solve_in_sequence(problem, self.restitution, self.ending, self.max_collisions)
+        restitution = given_restitution(self.restitution, self.title)
+        return solve_in_sequence(problem, restitution, self.ending, self.max_collisions)
 
     @abstractmethod
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         """Outcome of the simultaneous law."""
 
 
-def check_law(restitution: Restitution | None, order: str, max_collisions: int, *, optional: bool = False) -> None:
+def check_law(restitution: Restitution | None, order: str, max_collisions: int) -> None:
     """Check the parameters that every law has."""
     if order not in ("simultaneous", "sequential"):
         raise ImpactError("order", f"must be 'simultaneous' or 'sequential', got {order!r}")
-    if restitution is None:
-        if not optional:
-            raise ImpactError("restitution", "is missing: only Newton's simultaneous law can take kN from the data")
-    else:
+    if restitution is not None:
         check_restitution(restitution)
     try:
         count = operator.index(max_collisions)
@@ -77,6 +74,14 @@ def check_law(restitution: Restitution | None, order: str, max_collisions: int, 
         raise ImpactError("max_collisions", f"must be a whole number, got {max_collisions!r}") from error
     if count < 1:
         raise ImpactError("max_collisions", f"must be at least 1, got {count}")
+
+
+def given_restitution(restitution: Restitution | None, title: str) -> Restitution:
+    """Return the restitution of a law; refuse to solve without, where only materials would have one."""
+    if restitution is None:
+        detail = "event-driven runs take that of the materials, and only Newton's simultaneous law kN of the data"
+        raise ImpactError("restitution", f"{title}'s law was given none: {detail}")
+    return restitution
 
 
 def with_normal_terms(

@@ -62,7 +62,7 @@ class Newton(OrderedLaw):
     ending: ClassVar[Ending] = "newton"
 
     def __post_init__(self) -> None:
-        check_law(self.restitution, self.order, self.max_collisions, optional=self.order == "simultaneous")
+        check_law(self.restitution, self.order, self.max_collisions)
 
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         data = problem.data

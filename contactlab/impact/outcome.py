@@ -53,6 +53,10 @@ class ImpactOutcome:
         Conditions of the impact LCP, of laws that solve one.
     message : str
         What stood in the way; empty where nothing did.
+    accuracy : float
+        Error of the energy that the law's arithmetic explains, of the energy before: rounding, or that of a course.
+    notice : str
+        What a solved outcome hangs on that the data do not say, as the order of contacts that approach equally fast.
     """
 
     law: str
@@ -69,6 +73,8 @@ class ImpactOutcome:
     sequence: tuple[SingleImpact, ...] = ()
     certificate: Certificate | None = None
     message: str = ""
+    notice: str = ""
+    accuracy: float = _GROWTH
 
     @property
     def solved(self) -> bool:
@@ -85,7 +91,7 @@ class ImpactOutcome:
     @property
     def gains_energy(self) -> bool:
         """Whether the law gave the bodies energy, which no passive impact does."""
-        return self.energy_after > self.energy_before * (1.0 + _GROWTH)
+        return self.energy_after > self.energy_before * (1.0 + self.accuracy)
 
     @property
     def separates(self) -> bool:
@@ -107,6 +113,7 @@ def outcome(
     sequence: tuple[SingleImpact, ...] = (),
     certificate: Certificate | None = None,
     message: str = "",
+    accuracy: float = _GROWTH,
 ) -> ImpactOutcome:
     """Complete the answer of a law from its impulses f (nu + nbox,) along [N; F; L; B].
 
@@ -141,4 +148,5 @@ def outcome(
         sequence=sequence,
         certificate=certificate,
         message=message,
+        accuracy=accuracy,
     )

@@ -6,6 +6,9 @@ apart, friction acting within the cone of the whole impulse of restitution::
 
     0 <= x  _|_  N v+ >= 0        0 <= lambda  _|_  mu (e f_c + x) - E' (fF+ + fF-) >= 0
 
+With tangential restitution (Glocker and Pfeiffer 1995) friction gives back e_T e times its impulse of compression too,
+as a spring that was sheared; what else friction does stays within the rest of the cone, and does not hold the spring.
+
 Sequential: contact after contact, each followed by Routh's method until p = (1 + e) p_c.
 """
 
@@ -15,17 +18,20 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.formulation.discretized import form_impact_lcp, recover_forces
-from contactlab.formulation.solution import ConstraintSolveError
+from contactlab.formulation.solution import ConstraintSolveError, advice_on
 from contactlab.formulation.verdict import certify_forces
 from contactlab.impact.collision import ImpactProblem
-from contactlab.impact.law import OrderedLaw, check_law, with_normal_terms
+from contactlab.impact.errors import ImpactError
+from contactlab.impact.law import OrderedLaw, check_law, given_restitution, with_normal_terms
 from contactlab.impact.outcome import ImpactOutcome, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending
+from contactlab.spatial.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +40,18 @@ class Poisson(OrderedLaw):
 
     Parameters
     ----------
-    restitution : float, (nc,) or RestitutionLaw
-        Coefficient; a contact that does not approach has none. The data's kN is not used.
+    restitution : float, (nc,) or RestitutionLaw, optional
+        Coefficient; a contact that does not approach has none. Without it, that of the materials, which event-driven
+        runs know. The data's kN is not used.
     order : {"simultaneous", "sequential"}
         All contacts at once, or one after the other.
     solver : lcp.Solver, optional
         For the simultaneous law; `lcp.default_solver()` if not given.
     max_collisions : int
         Of the sequential law.
+    tangential : float or (nc,)
+        Coefficient of tangential restitution, 0 to 1, of the simultaneous law: 0 for dry bodies, about 0.5 to 0.9 for
+        rubber balls, whose slip turns round.
 
     Raises
     ------
@@ -51,28 +61,52 @@ class Poisson(OrderedLaw):
     References
     ----------
     M. Anitescu, F. A. Potra, Nonlinear Dynamics 14 (1997); F. Pfeiffer, C. Glocker, Multibody Dynamics with Unilateral
-    Contacts (1996), chapter 8.
+    Contacts (1996), chapter 8; C. Glocker, F. Pfeiffer, Multiple impacts with friction in rigid multibody systems,
+    Nonlinear Dynamics 7 (1995); R. L. Garwin, Kinematics of an ultraelastic rough ball, Am. J. Phys. 37 (1969).
+
+    Examples
+    --------
+    A ball of rubber in the plane, inertia 2/5, that skids forward: its slip is reversed.
+
+    >>> import numpy as np
+    >>> from problem_data import ConstraintVelProblemData
+    >>> M = np.diag([1.0, 1.0, 0.4])
+    >>> ball = ConstraintVelProblemData(M=M, Mv=M @ [1, -1, 0], N=[[0, 1, 0]], F=[[1, 0, 1]], mu=[2.0], r=[1])
+    >>> after = Poisson(1.0, tangential=1.0).solve(ball).v_plus
+    >>> float((after[0] + after[2]).round(9))
+    -1.0
     """
 
-    restitution: Restitution
+    restitution: Restitution | None = None
+    tangential: ArrayLike = 0.0
 
     title: ClassVar[str] = "Poisson"
     ending: ClassVar[Ending] = "poisson"
 
     def __post_init__(self) -> None:
         check_law(self.restitution, self.order, self.max_collisions)
+        tangential = np.array(self.tangential, dtype=np.float64)
+        if tangential.ndim > 1 or not ((tangential >= 0.0) & (tangential <= 1.0)).all():
+            raise ImpactError("tangential", f"must lie between 0 and 1, got {self.tangential!r}")
+        if tangential.any() and self.order != "simultaneous":
+            raise ImpactError("tangential", "must be 0 of a sequential law: the course of an impact shears no spring")
 
     def _at_once(self, problem: ImpactProblem) -> ImpactOutcome:
         problem.refuse_soft_rows()
         data, b = problem.data, problem.blocks
         u = b.J[: b.nc] @ problem.v_minus
-        e = coefficients(self.restitution, np.maximum(0.0, -u))
+        e = coefficients(given_restitution(self.restitution, self.title), np.maximum(0.0, -u))
         nothing = np.zeros(b.nc)
         compression = ConstraintSolver(self.solver).solve_impact_problem(with_normal_terms(data, nothing))
         pressed = compression.forces
         first = np.concatenate((pressed.fN, pressed.fF, pressed.fL))
         push = np.zeros(b.nc + b.nr + b.nl)
         push[: b.nc] = e * pressed.fN
+        shear = np.array(self.tangential, dtype=np.float64)
+        if shear.ndim and shear.size != b.nc:
+            raise ImpactError("tangential", f"has {shear.size} entries for {b.nc} contacts")
+        friction = slice(b.nc, b.nc + b.nr)
+        push[friction] = np.repeat(shear * e * np.ones(b.nc), b.r) * pressed.fF
         if not push.any():
             return outcome(problem, first, certificate=compression.certificate)
 
@@ -84,12 +118,34 @@ class Poisson(OrderedLaw):
         formed = form_impact_lcp(second)
         qq = formed.qq.copy()
         cones = slice(b.nc + 2 * b.nr, 2 * b.nc + 2 * b.nr)
-        qq[cones] += b.mu * push[: b.nc]
-        restitution = lcp.LCP(formed.MM, qq, formed.problem.noise)
+        sheared = np.bincount(np.repeat(np.arange(b.nc), b.r), np.abs(push[friction]), b.nc)
+        qq[cones] = np.maximum(0.0, b.mu * push[: b.nc] - sheared)
+        kept = np.flatnonzero(~self._held(problem, push))
+        noise = formed.problem.noise
+        restitution = lcp.LCP(formed.MM[np.ix_(kept, kept)], qq[kept], None if noise is None else noise[kept])
         result = lcp.solve(restitution, self.solver)
-        packed, v_plus = recover_forces(1.0, formed.rows, second.blocks(), result.z.copy())
+        z = np.zeros(formed.n)
+        z[kept] = result.z
+        packed, v_plus = recover_forces(1.0, formed.rows, second.blocks(), z.copy())
         if not result.solved:
-            certificate = certify_forces(second, 1.0, result.z.copy(), packed, v_plus)
-            message = f"restitution by Poisson's law was not solved: {result.status.name}. {result.status.advice}"
+            certificate = certify_forces(second, 1.0, z, packed, v_plus)
+            message = (
+                f"restitution by Poisson's law was not solved: {result.status.name}. {advice_on(result.status, second)}"
+            )
             raise ConstraintSolveError(message, second, restitution, result, None, certificate)
         return outcome(problem, given + packed[: len(given)], certificate=compression.certificate)
+
+    @staticmethod
+    def _held(problem: ImpactProblem, push: FloatArray) -> NDArray[np.bool_]:
+        """Unknowns of the second LCP (n,) that would hold a sheared spring: edges that point against its push."""
+        b = problem.blocks
+        held = np.zeros(2 * b.nc + 2 * b.nr + b.nl, dtype=bool)
+        first = b.nc
+        for r in b.r.tolist():
+            edges = np.column_stack((np.cos(np.pi * np.arange(r) / r), np.sin(np.pi * np.arange(r) / r)))
+            along = edges @ (push[first : first + r] @ edges)
+            least = 1e-9 * float(np.abs(along).max(initial=0.0))
+            held[first : first + r] = along < -least
+            held[b.nr + first : b.nr + first + r] = along > least
+            first += r
+        return held

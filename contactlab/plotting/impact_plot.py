@@ -9,7 +9,8 @@ import numpy as np
 from contactlab.impact import PainleveMap, RouthDiagram, painleve_threshold
 from contactlab.plotting.paper import new_figure, save
 
-_COLORS = {"newton": "#0072b2", "poisson": "#d55e00", "stronge": "#009e73"}
+# Marks of ends that coincide lie inside one another.
+_ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}
 
 
 def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> Path:
@@ -31,12 +32,23 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
         p_t, diagram.compression_line(p_t), color="0.35", linewidth=1.0, linestyle=":", label="compression, $u_n = 0$"
     )
     for sign in (-1.0, 1.0):
-        axes.plot(sign * diagram.contact.mu * p_n, p_n, color="0.8", linewidth=0.8, zorder=0)
+        label = f"friction, $|p_t| = {diagram.contact.mu:g}\\, p_n$" if sign > 0.0 else None
+        axes.plot(sign * diagram.contact.mu * p_n, p_n, color="0.7", linewidth=1.0, zorder=0, label=label)
     longest = max(paths.values(), key=lambda course: float(course[-1, 0]))
     axes.plot(longest[:, 1], longest[:, 0], color="0.1", linewidth=1.8, label="course")
     for law, course in paths.items():
+        color, size = _ENDS[law]
+        label = f"{law.title()}, e = {diagram.restitution:g}"
         axes.plot(
-            course[-1, 1], course[-1, 0], "o", color=_COLORS[law], label=f"{law.title()}, e = {diagram.restitution:g}"
+            course[-1, 1],
+            course[-1, 0],
+            "o",
+            color=color,
+            markersize=size,
+            markerfacecolor="none",
+            markeredgewidth=1.8,
+            clip_on=False,
+            label=label,
         )
     axes.set(
         xlim=(-reach, reach),

@@ -11,8 +11,12 @@ from contactlab.plotting.paper import CYCLE, new_figure, save
 from contactlab.spatial.arrays import FloatArray
 
 
-def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, e: float, exponent: float) -> Path:
+def plot_restitution(
+    path: str | Path, speed: FloatArray, measured: FloatArray, e: float, exponent: float, *, law: str = ""
+) -> Path:
     """Draw measured restitution over the speed of approach with the law e (v / 2 m/s)^-exponent; write a PNG.
+
+    Medians of twelfths of the impacts bear their 95 % intervals, of impacts drawn with replacement.
 
     Parameters
     ----------
@@ -20,30 +24,43 @@ def plot_restitution(path: str | Path, speed: FloatArray, measured: FloatArray, 
         The picture.
     speed, measured
         (n,) speeds of approach [m/s], and of separation over approach.
-    e, exponent
-        Of the law.
+    e, exponent, law
+        Of the law, and what it is called.
     """
     figure, (one,) = new_figure(6.4, 4.2)
     one.plot(speed, measured, ".", color="0.6", markersize=3, label=f"{len(speed)} impacts")
     order = np.argsort(speed)
     parts = [part for part in np.array_split(order, 12) if part.size]
     middle = [float(np.median(speed[part])) for part in parts]
-    one.plot(middle, [float(np.median(measured[part])) for part in parts], "o", color="black", label="medians")
+    medians = np.array([float(np.median(measured[part])) for part in parts])
+    random = np.random.default_rng(0)
+    drawn = [np.median(measured[part][random.integers(part.size, size=(400, part.size))], axis=1) for part in parts]
+    low, high = np.array([np.percentile(one, [2.5, 97.5]) for one in drawn]).T
+    bars = np.maximum(0.0, [medians - low, high - medians])
+    one.errorbar(middle, medians, bars, fmt="o", color="black", markersize=5, capsize=3, label="medians, 95 %")
     v = np.linspace(max(float(speed.min()), 1e-3), float(speed.max()), 200)
-    law = np.clip(e * (v / 2.0) ** -exponent, 0.0, 1.0)
-    one.plot(v, law, color=CYCLE[1], label=f"{e:.3f} (v / 2 m/s)$^{{-{exponent:.2f}}}$")
+    name = f"{law}: " if law else ""
+    reach = f", {v[0]:.2g} to {v[-1]:.2g} m/s"
+    curve = np.clip(e * (v / 2.0) ** -exponent, 0.0, 1.0)
+    one.plot(v, curve, color=CYCLE[1], label=f"{name}{e:.3f} (v / 2 m/s)$^{{-{exponent:.2f}}}${reach}")
     one.set(ylim=(0.0, 1.0), xlabel="speed of approach [m/s]", ylabel="speed of separation / approach")
     one.legend(frameon=False, fontsize=8)
     return save(figure, path)
 
 
 def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
-    """Draw the share of impacts with an error up to each value, one curve per model; write a PNG."""
+    """Draw the share of impacts with an error up to each value, one curve per model; write a PNG.
+
+    Curves that coincide stay visible: each is thinner than the one before, and dashed in its own way.
+    """
     figure, (one,) = new_figure(6.4, 4.2)
-    for (name, values), color in zip(errors.items(), CYCLE, strict=False):
+    styles = ("-", "--", ":", "-.")
+    for i, (name, values) in enumerate(errors.items()):
+        color, style = CYCLE[i % len(CYCLE)], styles[i % len(styles)]
+        width = 3.4 - 2.4 * i / max(1, len(errors) - 1)
         ordered = np.sort(values)
         share = np.arange(1, len(ordered) + 1) / len(ordered)
-        one.plot(ordered, share, color=color, label=f"{name}: median {np.median(values):.3f}")
+        one.plot(ordered, share, style, color=color, linewidth=width, label=f"{name}: median {np.median(values):.3f}")
     one.set(
         xlim=(0.0, float(np.percentile(np.concatenate(list(errors.values())), 99.0))),
         ylim=(0.0, 1.0),
@@ -57,6 +74,8 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
 def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, FloatArray]]) -> Path:
     """Draw position [% of side] and rotation [deg] errors of models as bars of means with medians; write a PNG.
 
+    The means bear their 95 % intervals, of motions drawn with replacement.
+
     Parameters
     ----------
     path
@@ -68,12 +87,16 @@ def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, Flo
     for column, (one, label) in enumerate(zip(axes, ("position error [%]", "rotation error [deg]"), strict=True)):
         for row, values in enumerate(errors.values()):
             mean = float(values[column].mean())
+            drawn = np.random.default_rng(0).integers(values[column].size, size=(400, values[column].size))
+            low, high = np.percentile(values[column][drawn].mean(axis=1), [2.5, 97.5])
             one.barh(row, mean, color=CYCLE[5], height=0.62)
+            bar = [[max(0.0, mean - low)], [max(0.0, high - mean)]]
+            one.errorbar(mean, row, xerr=bar, color="0.25", capsize=3, linewidth=1.0)
             one.plot(float(np.median(values[column])), row, "|", color="black", markersize=14)
             one.annotate(f"{mean:.1f}", (0.0, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
         one.set_yticks(range(len(errors)), list(errors) if column == 0 else [""] * len(errors))
         one.invert_yaxis()
-        one.set_xlabel(f"{label}: mean, | median")
+        one.set_xlabel(f"{label}: mean (95 %), | median")
     return save(figure, path)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import problem_data
 from contactlab.formulation.proposal import PATIENCE
+from contactlab.formulation.solution import advice_on
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.stepping.kernels import layout
@@ -129,7 +130,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 result = driver.last_result if driver.last_result is not None else view.solve()
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{result.status.advice}{_impatience(stepper, result)} {note}"
+                    f"{advice_on(result.status, problem)}{_impatience(stepper, result)} {note}"
                 )
     return SimulationError(
         f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}{speed}",

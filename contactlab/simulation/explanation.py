@@ -16,6 +16,7 @@ import lcp
 import problem_data
 from contactlab.formulation.cone import form_cone_problem
 from contactlab.formulation.discretized import form_discretized_lcp
+from contactlab.formulation.solution import advice_on
 from contactlab.multibody.model import WORLD
 from contactlab.recording.errors import RecordError
 from contactlab.recording.failure import SimulationError
@@ -181,7 +182,7 @@ def _explained(
     positive = values[values > 1e-13 * max(values[-1], 0.0)]
     condition = float(positive[-1] / positive[0]) if positive.size else 1.0
     rank_normal, rank = (int(np.linalg.matrix_rank(A)) if A.size else 0 for A in (N, J))
-    advice = [] if result.solved else [result.status.advice]
+    advice = [] if result.solved else [advice_on(result.status, problem)]
     if rank_normal < blocks.nc:
         advice.append(
             f"{blocks.nc - rank_normal} of {blocks.nc} normal rows follow from others: forces are not unique."

@@ -52,9 +52,10 @@ class PlanarFit:
     """Held-out errors of a model and its numbers."""
 
     model: PlanarModel  # what was fitted
-    values: FloatArray  # (number of parameters,) fitted to all impacts; the errors are not of this fit
+    values: FloatArray  # (number of parameters,) fitted to all impacts; the errors are not of this fit, unless frozen
     errors: FloatArray  # (n,) error of each impact under the fit to the folds it is not in
     unsolved: int  # impacts for which the law has no end; their error counts as 1
+    frozen: bool = False  # whether the numbers were fitted to other data
 
 
 def every_model() -> tuple[PlanarModel, ...]:
@@ -114,6 +115,12 @@ def cross_validate(data: PlanarImpacts, model: PlanarModel, *, folds: int = 2, s
         errors[fold == k], lost = prediction_errors(_take(data, np.flatnonzero(fold == k)), model, fitted)
         unsolved += lost
     return PlanarFit(model, values, errors, unsolved)
+
+
+def score_frozen(data: PlanarImpacts, model: PlanarModel, values: FloatArray) -> PlanarFit:
+    """Score numbers that were fitted to other data; nothing is fitted."""
+    errors, unsolved = prediction_errors(data, model, values)
+    return PlanarFit(model, values, errors, unsolved, frozen=True)
 
 
 def bootstrap(data: PlanarImpacts, fit: PlanarFit, resamples: int, *, seed: int = 0) -> FloatArray:

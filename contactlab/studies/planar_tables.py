@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.studies.planar_fit import PlanarFit
+from contactlab.studies.paired import Paired, paired_difference
+from contactlab.studies.planar_fit import PlanarFit, PlanarModel
 from contactlab.studies.square import EARLY, SquareReport
 from contactlab.studies.square_fit import SquareFit
 
@@ -16,19 +17,56 @@ REFERENCE_MEDIAN = 0.285
 
 
 def format_planar(fits: Sequence[PlanarFit]) -> str:
-    """Return one line per model: held-out median and mean error, and the numbers fitted to all impacts."""
-    lines = [f"{'tangent row':<11}  {'law':<8} {'median':>7} {'mean':>7}  numbers (fitted to all impacts)"]
+    """Return one line per model: held-out median and mean error, how far from the best, and the numbers."""
+    frozen = all(fit.frozen for fit in fits)
+    whose = "frozen, fitted to other data" if frozen else "fitted to all impacts"
+    best = best_of(fits)
+    above = "mean above the best (95 %)"
+    lines = [f"{'tangent row':<11}  {'law':<8} {'median':>7} {'mean':>7}  {above:<32}  numbers ({whose})"]
     for fit in fits:
         model = fit.model
         numbers = ", ".join(_number(n, v) for n, v in zip(model.parameters, fit.values, strict=True))
         lost = f"; {fit.unsolved} without prediction" if fit.unsolved else ""
         lines.append(
             f"{_reading(fit):<11}  {model.law:<8} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
-            f"{numbers}{lost}"
+            f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<32}  {numbers}{lost}"
         )
     lines.append(f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}")
     lines.append("error: |predicted - measured| / |before| in the norm of the mass matrix, of impacts not fitted to")
+    lines.append(
+        "above the best: of the same impacts, resampled impact by impact; an interval without 0 tells them apart"
+    )
     return "\n".join(lines)
+
+
+def best_of(fits: Sequence[PlanarFit]) -> PlanarFit:
+    """Return the fit of least mean error."""
+    return min(fits, key=lambda fit: float(fit.errors.mean()))
+
+
+def read_frozen(document: object) -> list[tuple[PlanarModel, NDArray[np.float64]]]:
+    """Return models and numbers of a document that `planar_json` made.
+
+    Raises
+    ------
+    ValueError
+        Where it is none, saying which entry.
+    """
+    rows = document.get("models") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or not rows:
+        raise ValueError("holds no list 'models', as --json writes it")
+    found = []
+    for i, row in enumerate(rows):
+        try:
+            names = tuple(row["values"])
+            model = PlanarModel(row["law"], {"consistent": True, "as stored": False}[row["tangent_row"]], names[2:])
+            values = np.array([float(row["values"][name]) for name in model.parameters])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"models[{i}] is no fitted model: {type(error).__name__} {error}") from error
+        if not np.isfinite(values).all():
+            raise ValueError(f"models[{i}] has numbers that are not finite: {values.tolist()}")
+        found.append((model, values))
+    return found
 
 
 def format_intervals(fit: PlanarFit, interval: NDArray[np.float64]) -> str:
@@ -45,6 +83,7 @@ def planar_json(
 ) -> dict[str, object]:
     """Return everything the tables show as JSON values; ``intervals`` by the place of the fit."""
     rows = []
+    best = best_of(fits)
     for i, fit in enumerate(fits):
         row: dict[str, object] = {
             "law": fit.model.law,
@@ -52,12 +91,19 @@ def planar_json(
             "median": float(np.median(fit.errors)),
             "mean": float(fit.errors.mean()),
             "unsolved": fit.unsolved,
+            "frozen": fit.frozen,
+            "above_best": None if fit is best else _interval(paired_difference(fit.errors, best.errors)),
+            "errors": fit.errors.tolist(),
             "values": dict(zip(fit.model.parameters, fit.values.tolist(), strict=True)),
         }
         if i in intervals:
             row["interval_95"] = dict(zip(fit.model.parameters, intervals[i].T.tolist(), strict=True))
         rows.append(row)
     return {"impacts": len(fits[0].errors), "momentum_balance": balance.tolist(), "models": rows}
+
+
+def _interval(paired: Paired) -> dict[str, object]:
+    return {"mean": paired.difference, "interval_95": [paired.low, paired.high]}
 
 
 def _reading(fit: PlanarFit) -> str:
@@ -90,6 +136,22 @@ def format_squares(reports: Mapping[str, SquareReport]) -> str:
     return "\n".join(lines)
 
 
+def format_paired(reports: Mapping[str, SquareReport]) -> str:
+    """Return how far every model is above the last one, drop by drop."""
+    names = list(reports)
+    last = reports[names[-1]]
+    lines = [f"above '{names[-1]}' on the same drops (95 % of resampled means):"]
+    for name in names[:-1]:
+        position = paired_difference(reports[name].position, last.position)
+        rotation = paired_difference(reports[name].rotation, last.rotation)
+        lines.append(f"  {name}: {position} % of side, {rotation} deg")
+    return "\n".join(lines)
+
+
+def _numbers(values: NDArray[np.float64]) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]
+
+
 def format_squares_fit(name: str, fit: SquareFit) -> str:
     """Return what a fit chose, its intervals and its held-out errors."""
     numbers = ", ".join(
@@ -106,13 +168,18 @@ def format_squares_fit(name: str, fit: SquareFit) -> str:
 
 
 def squares_json(reports: Mapping[str, SquareReport], fits: Mapping[str, SquareFit]) -> dict[str, object]:
-    """Return the tables as JSON values."""
+    """Return the tables as JSON values; errors drop by drop, None where a simulation failed."""
+    last = list(reports.values())[-1]
     models = {
         name: {
             "position_percent": float(report.position[report.ran].mean()),
             "rotation_deg": float(report.rotation[report.ran].mean()),
             "early_position_percent": float(report.early_position[report.ran].mean()),
             "early_rotation_deg": float(report.early_rotation[report.ran].mean()),
+            "position_percent_of_drops": _numbers(report.position),
+            "rotation_deg_of_drops": _numbers(report.rotation),
+            "position_above_last": _interval(paired_difference(report.position, last.position)),
+            "rotation_above_last": _interval(paired_difference(report.rotation, last.rotation)),
             "failures": list(report.failures),
         }
         for name, report in reports.items()

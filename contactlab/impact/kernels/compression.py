@@ -1,0 +1,174 @@
+"""An impact as the compression of all its contacts at once, in a time so short that nothing moves but velocities.
+
+Contact i gives way by d_i, with d_i' = -u_n,i, and pushes with K_i d_i^exponent (3/2: Hertz, 1: a spring). Where it
+gives back e_i^2 of its work, d_i' = -u_n,i / e_i^2 as the bodies part (Liu, Zhao and Brogliato 2008: energy left in a
+contact says how hard it pushes); where e_i = 0 it pushes until nothing approaches, and stays. Friction acts at every
+moment within mu times the push, against slip, or holds.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+DONE, STEPS, JAMMED = 0, 1, 2
+SWEEPS = 200
+
+
+@kernel(inner=True)
+def add_impulse(W: FloatArray, row: int, size: float, u: FloatArray) -> None:
+    """Add to u (n,) what an impulse along a row does."""
+    for j in range(u.shape[0]):
+        u[j] += W[j, row] * size
+
+
+@kernel(inner=True)
+def rate(u: float, d: float, e: float) -> float:
+    """d' of a contact, of no use where e = 0."""
+    if u <= 0.0 or d <= 0.0:
+        return -u
+    return 0.0 if e == 0.0 else -u / (e * e)
+
+
+@kernel(inner=True)
+def moved(d: float, step: float, e: float) -> float:
+    """d after a step; what opens goes on at the speed of its gap."""
+    after = d + step
+    return after * e * e if d > 0.0 and after < 0.0 else after
+
+
+@kernel(inner=True)
+def rub(
+    W: FloatArray, mu: FloatArray, push: FloatArray, size: float, widest: FloatArray, u: FloatArray, t: FloatArray
+) -> None:
+    """Friction impulses t (nc, 2) of one step, from those given, within mu times the push, as u (3 nc,) asks."""
+    for i in range(mu.shape[0]):
+        add_impulse(W, 3 * i + 1, t[i, 0], u)
+        add_impulse(W, 3 * i + 2, t[i, 1], u)
+    for _ in range(SWEEPS):
+        change = 0.0
+        for i in range(mu.shape[0]):
+            if widest[i] == 0.0 or push[i] == 0.0:
+                continue
+            x = t[i, 0] - u[3 * i + 1] / widest[i]
+            y = t[i, 1] - u[3 * i + 2] / widest[i]
+            length, bound = math.sqrt(x * x + y * y), mu[i] * push[i]
+            if length > bound:
+                x, y = x * bound / length, y * bound / length
+            dx, dy = x - t[i, 0], y - t[i, 1]
+            add_impulse(W, 3 * i + 1, dx, u)
+            add_impulse(W, 3 * i + 2, dy, u)
+            t[i, 0], t[i, 1] = x, y
+            change = max(change, (abs(dx) + abs(dy)) * widest[i])
+        if change <= 1e-15 * size:
+            return
+
+
+@kernel(inner=True)
+def own_time(W: FloatArray, stiffness: FloatArray, exponent: float, u: FloatArray, d: FloatArray, rest: float) -> float:
+    """Shortest time of a contact at the speeds there are; 0 where what moves and what is stored is less than rest."""
+    fastest, shortest = 0.0, math.inf
+    for i in range(stiffness.shape[0]):
+        speed = abs(u[3 * i]) if d[i] > 0.0 or u[3 * i] < 0.0 else 0.0
+        if d[i] > 0.0:
+            # The speed that what is stored can make.
+            stored = 2.0 * stiffness[i] * d[i] ** (exponent + 1.0) / (exponent + 1.0)
+            speed = max(speed, math.sqrt(stored * W[3 * i, 3 * i]))
+        fastest = max(fastest, speed)
+    if fastest <= rest:
+        return 0.0
+    for i in range(stiffness.shape[0]):
+        if W[3 * i, 3 * i] > 0.0:
+            way = (fastest * fastest / (stiffness[i] * W[3 * i, 3 * i])) ** (1.0 / (exponent + 1.0))
+            shortest = min(shortest, way / fastest)
+    return shortest
+
+
+@kernel
+def compress(
+    W: FloatArray,
+    mu: FloatArray,
+    e: FloatArray,
+    stiffness: FloatArray,
+    exponent: float,
+    resolution: float,
+    rest: float,
+    most: int,
+    u: FloatArray,
+    p: FloatArray,
+    work: FloatArray,
+    scratch: FloatArray,
+) -> int:
+    """Follow u (3 nc,), each contact's normal and two tangents, until nothing approaches or pushes.
+
+    W (3 nc, 3 nc) is the response, p (3 nc,) the impulses, work (nc, 2) of push and friction. ``resolution`` is the
+    part of a contact's own time that a step takes; ``rest`` the speed of approach that counts as none. scratch
+    (5, 3 nc).
+    """
+    nc = mu.shape[0]
+    d, push, before, widest, t_flat = scratch[0], scratch[1], scratch[2], scratch[3], scratch[4]
+    t = t_flat[: 2 * nc].reshape(nc, 2)
+    size = 0.0
+    for i in range(3 * nc):
+        size = max(size, abs(u[i]))
+    for i in range(nc):
+        d[i] = 0.0
+        a, b, c = W[3 * i + 1, 3 * i + 1], W[3 * i + 2, 3 * i + 2], W[3 * i + 1, 3 * i + 2]
+        widest[i] = 0.5 * (a + b) + math.sqrt(0.25 * (a - b) ** 2 + c * c) if mu[i] > 0.0 else 0.0
+        t[i, 0] = t[i, 1] = 0.0
+        push[i] = 0.0
+    longest = 0.0
+    for step in range(most):
+        if step % 64 == 0:
+            # Contacts that wedge one another come to rest together in ever slower strokes.
+            longest = resolution * own_time(W, stiffness, exponent, u, d, 1e3 * rest)
+            if longest == 0.0 and step > 0:
+                return DONE
+        idle = True
+        for i in range(nc):
+            idle = idle and (d[i] <= 0.0 or (e[i] == 0.0 and u[3 * i] >= -rest))
+        if idle:
+            flight, approach = math.inf, 0.0
+            for i in range(nc):
+                if u[3 * i] < -rest:
+                    flight = min(flight, max(0.0, d[i] / u[3 * i]))
+                    approach = max(approach, -u[3 * i])
+            if approach == 0.0:
+                return DONE
+            # What is apart flies until it meets; the next contact sets its own time.
+            for i in range(nc):
+                if e[i] > 0.0:
+                    d[i] -= u[3 * i] * flight
+            longest = resolution * own_time(W, stiffness, exponent, u, d, 0.0)
+            if longest == math.inf:
+                return JAMMED
+        slope = 0.0
+        for i in range(nc):
+            if d[i] > 0.0:
+                own = exponent * stiffness[i] * d[i] ** (exponent - 1.0) * W[3 * i, 3 * i]
+                slope += own / (e[i] * e[i]) if u[3 * i] > 0.0 and e[i] > 0.0 else own
+        h = min(longest, resolution / math.sqrt(slope)) if slope > 0.0 else longest
+        for i in range(3 * nc):
+            before[i] = u[i]
+        for i in range(nc):
+            d[i] = moved(d[i], 0.5 * h * rate(u[3 * i], d[i], e[i]), e[i])
+            last = push[i]
+            push[i] = h * stiffness[i] * d[i] ** exponent if d[i] > 0.0 else 0.0
+            if e[i] == 0.0:
+                push[i] = min(push[i], max(0.0, -u[3 * i]) / W[3 * i, 3 * i])
+            share = push[i] / last if last > 0.0 else 0.0
+            t[i, 0] *= share
+            t[i, 1] *= share
+        for i in range(nc):
+            add_impulse(W, 3 * i, push[i], u)
+        rub(W, mu, push, size, widest, u, t)
+        for i in range(nc):
+            work[i, 0] += 0.5 * push[i] * (before[3 * i] + u[3 * i])
+            for j in range(2):
+                work[i, 1] += 0.5 * t[i, j] * (before[3 * i + 1 + j] + u[3 * i + 1 + j])
+                p[3 * i + 1 + j] += t[i, j]
+            p[3 * i] += push[i]
+            d[i] = moved(d[i], 0.5 * h * rate(u[3 * i], d[i], e[i]), e[i])
+    return STEPS

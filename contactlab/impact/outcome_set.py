@@ -1,0 +1,357 @@
+"""Every outcome of an impact that the order of its contacts leaves open: all orders, and interleavings.
+
+Several contacts that close at once are rigid bodies' way of saying that one does not know which came first. Each
+impulse is taken as made of single ones, of one contact at a time along its own course: it compresses while it
+approaches, and gives back what its restitution says while it does not. Any of them may go next, and by as much as it
+likes; where all have, the velocity is a member. Whole impacts in every order are members, and so is, for ever smaller
+pieces, whatever a mixture of contacts can do (Halm and Posa's differential inclusion, the closure by Filippov and
+Wazewski's theorem).
+
+M. Halm, M. Posa, Set-valued rigid-body dynamics for simultaneous, inelastic, frictional impacts, Int. J. Robotics
+Research 43 (2024); Modeling and analysis of non-unique behaviors in multiple frictional impacts, RSS (2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.impact.collision import Collision, ImpactProblem
+from contactlab.impact.errors import ImpactError
+from contactlab.impact.impulse_path import State, Stopped, impulse_path, normal_impulse, normal_velocity, normal_work
+from contactlab.impact.restitution import Restitution, check_restitution, coefficients
+from contactlab.impact.single import Ending, single_impact
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from problem_data import ConstraintVelProblemData
+
+# Speed of approach, of the first, that is none; extent, of the speed before, that is none.
+_REST, _FLAT = 1e-8, 1e-6
+_MOST_DIMENSIONS = 6
+# Courses in which all contacts take small pieces in turn.
+_EVEN = 4
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeSet:
+    """Velocities after an impact, members of the set of all; `str` is a summary.
+
+    Parameters
+    ----------
+    v_minus : ndarray, shape (nv,)
+        Velocity before.
+    v_plus : ndarray, shape (m, nv)
+        Members: first those of whole impacts one after the other, then interleavings.
+    orders : int
+        How many of them are of whole impacts.
+    complete : bool
+        Whether these are all orders there are.
+    unfinished : int
+        Courses that did not end within their limits, left out.
+    M : ndarray, shape (nv, nv)
+        Mass matrix: distances are those of kinetic energy.
+    """
+
+    v_minus: FloatArray
+    v_plus: FloatArray
+    orders: int
+    complete: bool
+    unfinished: int
+    M: FloatArray
+
+    @property
+    def energy_ratios(self) -> FloatArray:
+        """Energy after over energy before (m,)."""
+        return np.asarray(np.einsum("mi,ij,mj->m", self.v_plus, self.M, self.v_plus) / self._size**2)
+
+    @property
+    def lowest(self) -> FloatArray:
+        """Least of each velocity (nv,)."""
+        return np.asarray(self.v_plus.min(axis=0))
+
+    @property
+    def highest(self) -> FloatArray:
+        """Largest of each velocity (nv,)."""
+        return np.asarray(self.v_plus.max(axis=0))
+
+    def extremes(self, direction: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return the members (nv,) with least and largest velocity along a direction (nv,)."""
+        along = self.v_plus @ finite_array(direction, "direction", (self.v_plus.shape[1],), ImpactError)
+        return self.v_plus[int(np.argmin(along))], self.v_plus[int(np.argmax(along))]
+
+    @property
+    def dimension(self) -> int:
+        """Dimension of the smallest flat space that holds all members: 0 where the outcome is one."""
+        return int(self._flat.shape[1])
+
+    @property
+    def spread(self) -> float:
+        """Largest extent of the set along a principal axis, in the norm of M, of the speed before."""
+        return float(np.ptp(self._flat, axis=0).max(initial=0.0))
+
+    @cached_property
+    def measure(self) -> float:
+        """Volume of the convex hull in that flat space, lengths in the norm of M, of the speed before; 0 of a point."""
+        from scipy.spatial import ConvexHull
+
+        if self.dimension == 0:
+            return 0.0
+        if self.dimension == 1:
+            return self.spread
+        if self.dimension > _MOST_DIMENSIONS:
+            raise ImpactError("measure", f"in {self.dimension} dimensions is not computed; look at `extremes`")
+        return float(ConvexHull(self._flat, qhull_options="QJ").volume)
+
+    @cached_property
+    def hull(self) -> FloatArray:
+        """Members that are corners of the convex hull (k, nv)."""
+        from scipy.spatial import ConvexHull
+
+        if self.dimension == 0:
+            return self.v_plus[:1]
+        if self.dimension == 1:
+            return self.v_plus[[int(np.argmin(self._flat[:, 0])), int(np.argmax(self._flat[:, 0]))]]
+        if self.dimension > _MOST_DIMENSIONS:
+            raise ImpactError("hull", f"in {self.dimension} dimensions is not computed; look at `extremes`")
+        return self.v_plus[ConvexHull(self._flat, qhull_options="QJ").vertices]
+
+    def distance(self, v: ArrayLike) -> float:
+        """Return how far a velocity (nv,) is from the nearest member, in the norm of M, of the speed before."""
+        off = self.v_plus - finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
+        return float(np.sqrt(np.einsum("mi,ij,mj->m", off, self.M, off).min())) / self._size
+
+    def hull_distance(self, v: ArrayLike) -> float:
+        """Return how far a velocity (nv,) is from the convex hull, in the norm of M, of the speed before."""
+        from scipy.optimize import nnls
+
+        wanted = self._root @ finite_array(v, "v", (self.v_plus.shape[1],), ImpactError)
+        points = self.v_plus @ self._root.T
+        # Weights that sum to one, by a heavy row; then as they are.
+        heavy = 1e6 * self._size
+        weights, _ = nnls(np.vstack((points.T, np.full(len(points), heavy))), np.append(wanted, heavy))
+        return float(np.linalg.norm(points.T @ weights / weights.sum() - wanted)) / self._size
+
+    @cached_property
+    def _root(self) -> FloatArray:
+        return np.asarray(np.linalg.cholesky(self.M).T)
+
+    @cached_property
+    def _size(self) -> float:
+        return float(np.sqrt(self.v_minus @ self.M @ self.v_minus))
+
+    @cached_property
+    def _flat(self) -> FloatArray:
+        """Coordinates (m, dimension) along the principal axes in which there is any extent."""
+        points = (self.v_plus - self.v_plus.mean(axis=0)) @ self._root.T / self._size
+        _, _, axes = np.linalg.svd(points, full_matrices=False)
+        along = points @ axes.T
+        return np.asarray(along[:, np.ptp(along, axis=0) > _FLAT])
+
+    def __str__(self) -> str:
+        energies = self.energy_ratios
+        count = f"{'all' if self.complete else 'some'} {self.orders} orders and {len(self.v_plus) - self.orders} others"
+        if self.dimension == 0:
+            v = " ".join(f"{x:.6g}" for x in self.v_plus[0])
+            return f"one outcome whatever the order ({count}): {v}"
+        ranges = "; ".join(f"{a:.4g} to {b:.4g}" for a, b in zip(self.lowest, self.highest, strict=True))
+        left = f", {self.unfinished} left out that did not end" if self.unfinished else ""
+        return (
+            f"outcomes of {count} spread over {self.spread:.3g} of the speed before in {self.dimension} dimensions, "
+            f"energy {energies.min():.4g} to {energies.max():.4g} of that before{left}; v+ {ranges}"
+        )
+
+
+def outcome_set(
+    data: ConstraintVelProblemData,
+    restitution: Restitution = 0.0,
+    *,
+    law: Ending = "stronge",
+    contacts: ArrayLike | None = None,
+    samples: int = 200,
+    max_orders: int = 200,
+    max_collisions: int = 2000,
+    seed: int = 0,
+) -> OutcomeSet:
+    """Return outcomes of all orders and of interleavings of an impact.
+
+    Parameters
+    ----------
+    data : ConstraintVelProblemData
+        Problem with Mv = M v before the impact; its normal terms are not used.
+    restitution : float, (nc,) or RestitutionLaw
+        Coefficient; limits have none. Of a law of the speed, that of the speed before, or of the fastest contact.
+    law : {"newton", "poisson", "stronge"}
+        What is given back: for Newton's law, which knows no part of an impact, there are whole impacts only.
+    contacts : (k,), optional
+        Numbers of the contacts that take part, as those of a recorded step whose gap is closed; all if not given.
+    samples, seed : int
+        Interleavings that are drawn, and of what.
+    max_orders : int
+        Orders of whole impacts that are enumerated; where there are more, as many are drawn.
+    max_collisions : int
+        Of one course, pieces included.
+
+    Raises
+    ------
+    ImpactError
+        Data that laws of impact do not fit, or no course that ended.
+
+    Examples
+    --------
+    A dumbbell that falls flat: whichever end strikes first lifts, or both stay; inelastic.
+
+    >>> import problem_data
+    >>> data = problem_data.ConstraintVelProblemData(
+    ...     M=[[1, 0, 0], [0, 1, 0], [0, 0, 4]], Mv=[0, -1, 0], N=[[0, 1, -1], [0, 1, 1]]
+    ... )
+    >>> found = outcome_set(data)
+    >>> found.dimension, found.highest.round(4)
+    (2, array([0.  , 0.12, 0.12]))
+    """
+    check_restitution(restitution)
+    chosen = np.arange(data.nc) if contacts is None else np.atleast_1d(np.array(contacts, dtype=np.int64))
+    if np.any((chosen < 0) | (chosen >= data.nc)):
+        raise ImpactError("contacts", f"must be numbers from 0 to {data.nc - 1}, got {contacts!r}")
+    course = _Courses(ImpactProblem(data, "the set of outcomes"), chosen, restitution, law, max_collisions)
+    found, complete = course.orders(max_orders, np.random.default_rng(seed))
+    whole = len(found)
+    if law != "newton":
+        random = np.random.default_rng((seed, 1))
+        found += [v for i in range(samples) if (v := course.interleaved(random, even=i < _EVEN)) is not None]
+    if not found:
+        raise ImpactError("data", f"no course came to its end within {max_collisions} collisions")
+    M = np.linalg.inv(np.asarray(data.solve_inertia(np.eye(data.nv))))
+    return OutcomeSet(course.problem.v_minus, np.array(found), whole, complete, course.unfinished, M)
+
+
+class _Courses:
+    """Courses of one impact: where contacts stand, what is possible next, and what it does."""
+
+    def __init__(
+        self, problem: ImpactProblem, chosen: IntArray, restitution: Restitution, law: Ending, max_collisions: int
+    ) -> None:
+        self.problem, self.law, self.most = problem, law, max_collisions
+        nc, every = problem.blocks.nc, problem.collisions
+        speeds = -np.array([one.velocity(problem.v_minus)[0] for one in every])
+        taking_part = [*np.unique(chosen).tolist(), *range(nc, len(every))]
+        fastest = float(speeds[taking_part].max(initial=0.0))
+        self.rest = _REST * fastest
+        approach = np.where(speeds > self.rest, speeds, fastest)[:nc]
+        e = np.concatenate((coefficients(restitution, approach), np.zeros(len(every) - nc)))
+        self.e = e[taking_part]
+        self.collisions = [every[i] for i in taking_part]
+        self.u_rows = np.array([one.J[0] for one in self.collisions]).reshape(-1, problem.blocks.nv)
+        self.u_terms = np.array([one.k[0] for one in self.collisions])
+        self.unfinished = 0
+
+    def _normal(self, v: FloatArray) -> FloatArray:
+        return np.asarray(self.u_rows @ v + self.u_terms)
+
+    def orders(self, most: int, random: np.random.Generator) -> tuple[list[FloatArray], bool]:
+        """Return the outcomes of whole impacts in every order, or of some drawn at random, and whether it is all."""
+        found: list[FloatArray] = []
+        waiting = [(self.problem.v_minus, 0)]
+        while waiting and len(found) + len(waiting) <= most:
+            v, count = waiting.pop()
+            following = self._whole(v, count)
+            if following is None:
+                found.append(v)
+            else:
+                waiting += [(after, count + 1) for after in following]
+        if not waiting:
+            return found, True
+        # Too many: random orders, which are as likely to begin with any contact.
+        found, self.unfinished = [], 0
+        for _ in range(most):
+            v, count = self.problem.v_minus, 0
+            while (following := self._whole(v, count, random)) is not None:
+                ends = list(following)
+                if not ends:
+                    break
+                v, count = ends[0], count + 1
+            else:
+                found.append(v)
+        return found, False
+
+    def _whole(
+        self, v: FloatArray, count: int, random: np.random.Generator | None = None
+    ) -> Iterator[FloatArray] | None:
+        """Velocities after one more whole impact, of each contact that approaches or of one; None where none does."""
+        open_ = np.flatnonzero(self._normal(v) < -self.rest)
+        if not open_.size:
+            return None
+        if random is not None:
+            open_ = random.permutation(open_)[:1]
+        return self._after(v, open_, count)
+
+    def _after(self, v: FloatArray, numbers: IntArray, count: int) -> Iterator[FloatArray]:
+        for i in numbers:
+            one = self.collisions[i]
+            try:
+                if count >= self.most:
+                    raise Stopped
+                yield v + single_impact(one, one.velocity(v), float(self.e[i]), self.law).impulse @ one.Y
+            except Stopped:
+                self.unfinished += 1
+
+    def interleaved(self, random: np.random.Generator, *, even: bool = False) -> FloatArray | None:
+        """Velocity after a course of pieces drawn at random, or of even ones; None where it does not end."""
+        n = len(self.collisions)
+        v, left = self.problem.v_minus, np.zeros(n)
+        prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3
+        late = random.choice([0.02, 0.3, 1.0, 5.0, 50.0])  # how readily contacts give back while others still compress
+        pieces = float(np.exp(random.uniform(np.log(0.03), np.log(0.06) if even else 0.0)))
+        taken = np.zeros(n)
+        # Impulse of the first compression of a contact, and what it had left when it first gave back.
+        first: dict[int, float] = {}
+        stored: dict[int, float] = {}
+        for _ in range(self.most):
+            u = self._normal(v)
+            presses = u < -self.rest
+            gives = ~presses & (left > 0.0)
+            weight = prefer * (presses + late * gives)
+            if not weight.any():
+                return v
+            if even:
+                i = int(np.argmin(np.where((presses if presses.any() else gives), taken, np.inf)))
+            else:
+                total = weight.cumsum()
+                i = int(np.searchsorted(total, random.random() * total[-1], side="right"))
+            one = self.collisions[i]
+            start = State(np.zeros(len(one.J)), one.velocity(v), 0.0)
+            try:
+                if presses[i]:
+                    last = self._pressed(one, start, pieces * first[i] if i in first else np.inf)
+                    if i not in first:
+                        first[i] = float(last.p[0])
+                        last = self._pressed(one, start, pieces * first[i])
+                    given = self.e[i] * last.p[0] if self.law == "poisson" else -(self.e[i] ** 2) * last.work
+                    left[i] += float(given)
+                else:
+                    start.u[0] = max(0.0, float(start.u[0]))
+                    piece = min(float(left[i]), pieces * stored.setdefault(i, float(left[i])))
+                    quantity = normal_impulse if self.law == "poisson" else normal_work
+                    last = impulse_path(one.W, one.mu, start, quantity, piece)[-1].states[-1]
+                    left[i] -= piece
+            except Stopped:
+                break
+            v = v + last.p @ one.Y
+            taken[i] += float(last.p[0])
+        self.unfinished += 1
+        return None
+
+    @staticmethod
+    def _pressed(one: Collision, start: State, piece: float) -> State:
+        """Compress by a piece of impulse, or to the end."""
+        if one.mu == 0.0:
+            u, w = float(start.u[0]), float(one.W[0, 0])
+            p = min(piece, -u / w) * np.eye(len(one.J))[0]
+            return State(p, start.u + one.W @ p, float(u * p[0] + 0.5 * w * p[0] ** 2))
+        if piece < np.inf:
+            last = impulse_path(one.W, one.mu, start, normal_impulse, piece)[-1].states[-1]
+            if last.u[0] <= 0.0:
+                return last
+        return impulse_path(one.W, one.mu, start, normal_velocity, 0.0)[-1].states[-1]

@@ -12,6 +12,7 @@ import numpy as np
 
 import problem_data
 from contactlab.multibody.arguments import singular_joint
+from contactlab.recording.plausibility import sunk
 from contactlab.stepping.kernels import layout
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         else:
             problem = view.problem()
             saved, note = _save(problem, step, path)
+            note = f"{sunk(world, view.contacts())}{note}"
             if failure == layout.FAILURE_LARGE:
                 detail = (
                     f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contactlab.formulation.bridge.arguments import close_names
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.stepping.record_schema import Rows
@@ -160,7 +161,8 @@ class ContactTable:
         bodies, grounds = self.scope.bodies, self.scope.half_spaces
         for field, name in (("a", a), ("b", b)):
             if name is not None and name not in (*bodies, *grounds, "world"):
-                raise SimulationConfigError(field, f"no body or half-space is called {name!r}")
+                hint = close_names(name, (*bodies, *grounds))
+                raise SimulationConfigError(field, f"no body or half-space is called {name!r}{hint}")
         if a not in bodies and b not in bodies:
             detail = f"{a!r} is no body" if b is None else f"neither {a!r} nor {b!r} is a body"
             raise SimulationConfigError("a" if b is None else "b", detail)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
+
 import numpy as np
 import pytest
 
 import lcp
+from contactlab import plotting, viewer
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import PositionDrive
 from contactlab.multibody import MultibodyError
@@ -128,3 +132,26 @@ def test_a_step_that_fails_among_bodies_that_overlap_says_so() -> None:
     with pytest.raises(SimulationError) as apart:
         simulate(box_at(0.1), stepper, steps=1)
     assert "overlap" not in str(apart.value)
+
+
+def test_a_drawing_library_that_is_missing_is_named_with_its_extra(monkeypatch, tmp_path) -> None:
+    recording = simulate(box_at(0.1), STEPPER, steps=1)
+    for name in ("matplotlib", "matplotlib.figure", "viser"):
+        monkeypatch.setitem(sys.modules, name, None)
+    draw = (
+        lambda: plotting.picture(recording),
+        lambda: plotting.summary(recording),
+        lambda: viewer.write_html_replay(recording, tmp_path / "run.html"),
+    )
+    for one in draw:
+        with pytest.raises(ModuleNotFoundError, match=r"is not installed: pip install 'contactlab\[viz\]'"):
+            one()
+
+
+def test_tables_are_printed_in_a_line() -> None:
+    run = Simulation(box_at(0.1), STEPPER)
+    assert repr(run.contacts) == "ContactTable(0 contacts: 0 open, 0 stick, 0 slide)"
+    run.step()
+    assert repr(run.contacts) == "ContactTable(4 contacts: 0 open, 4 stick, 0 slide)"
+    assert re.fullmatch(r"CertificateTable\(1 islands, worst scaled residual \S+\)", repr(run.certificate))
+    assert repr(run.joint_rows) == "JointTable(0 rows of joints)"

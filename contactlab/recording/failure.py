@@ -104,7 +104,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         else:
             problem = view.problem()
             saved, note = _save(problem, step, path)
-            note = f"{sunk(world, view.contacts())}{note}"
+            note = f"{sunk(world, view.contacts(), step)}{note}"
             if failure == layout.FAILURE_LARGE:
                 detail = (
                     f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "

@@ -75,7 +75,7 @@ def warn_of(recording: Recording) -> None:
         warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)
 
 
-def sunk(world: World, contacts: Iterable[ViewedContact]) -> str:
+def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     """Say of the contacts of a failed step which is deeper than rounding makes any; nothing where none is."""
     deepest = min(contacts, key=lambda contact: contact.gap, default=None)
     if deepest is None or deepest.gap >= 0.0:
@@ -84,9 +84,10 @@ def sunk(world: World, contacts: Iterable[ViewedContact]) -> str:
     thick = [size for body, size in zip(world.surface_bodies, _extents(world)[0], strict=True) if body in bodies]
     if -deepest.gap <= DEPTH * min(thick, default=np.inf):
         return ""
+    advice = "look at the applied forces, and at h" if step else "start them apart"
     names = [repr(world.model.names[body]) for body in bodies]
     names += [repr(world.half_space_names[deepest.half_space])] if deepest.half_space >= 0 else []
-    return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: start them apart. "
+    return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
 def _extents(world: World) -> tuple[FloatArray, FloatArray]:

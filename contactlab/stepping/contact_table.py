@@ -133,6 +133,13 @@ class ContactTable:
     def __len__(self) -> int:
         return self.step.size
 
+    def __repr__(self) -> str:
+        shares = [
+            f"{np.count_nonzero(self.mode == m)} {said}"
+            for m, said in ((OPEN, "open"), (STICK, "stick"), (SLIDE, "slide"))
+        ]
+        return f"ContactTable({len(self)} contacts: {', '.join(shares)})"
+
     def impulse_on(self, body: int) -> FloatArray:
         """Return the impulses (n, 3) on a body given by number, world axes [N s]: 0 where it takes no part."""
         sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
@@ -313,6 +320,9 @@ class CertificateTable:
 
     def __len__(self) -> int:
         return self.step.size
+
+    def __repr__(self) -> str:
+        return f"CertificateTable({len(self)} islands, worst scaled residual {self.scaled.max(initial=0.0):.1e})"
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
         """Return the table of some rows."""

@@ -61,8 +61,8 @@ def test_what_joints_carry_moves_and_turns() -> None:
     builder = WorldBuilder(gravity=(0, 0, 0), body_contacts=False)
     builder.add_model(arm.build(), v=np.array([30.0, 0.0]))
     builder.add_half_space("floor", HalfSpace(offset=-9.0), Material(0.5))
-    for body in ("slider", "wheel"):
-        builder.add_shape(body, Sphere(0.1), Material(0.5))
+    builder.add_shape("slider", Sphere(0.1), Material(0.5))
+    builder.add_shape("wheel", Box.cube(0.1), Material(0.5))
     world = builder.build()
     with pytest.warns(ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times"):
         simulate(world, TimeStepping(h=0.01), steps=2)
@@ -76,6 +76,12 @@ def test_ordinary_runs_are_not_doubted() -> None:
         warnings.simplefilter("error", ImplausibleWarning)
         for world in (cube_at(0.1), cube_at(0.3, v=(3.0, 0.0, 0.0, 5.0, 2.0, 1.0), restitution=0.5)):
             assert simulate(world, TimeStepping(h=0.005), duration=1.0).notices == ()
+        # A ball that spins on the spot, or rolls, sweeps nothing by turning.
+        builder = WorldBuilder()
+        builder.add_half_space("floor", HalfSpace(), Material(0.5))
+        ball = RigidInertia.solid_sphere(0.1, 0.05)
+        builder.add_free_body("ball", ball, Sphere(0.05), Material(0.5), (0, 0, 0.05, 1, 0, 0, 0), (6, 0, 0, 0, 120, 0))
+        assert simulate(builder.build(), TimeStepping(h=0.01), steps=20).notices == ()
         # Nothing is there to be missed.
         builder = WorldBuilder()
         builder.add_free_body("lone", INERTIA, Box.cube(0.1), Material(0.5), v=(1e6, 0, 0, 0, 0, 0))

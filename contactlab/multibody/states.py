@@ -22,7 +22,14 @@ def check_configuration(model: Model, q: ArrayLike) -> FloatArray:
 
     Quaternions are left as they are: the kinematics divide their length out, see `normalize`.
     """
-    array = _checked(q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies])
+    try:
+        array = _checked(q, "q", model.nq, lambda: [(body.name, model.q_slice(body.name)) for body in model.bodies])
+    except MultibodyError as error:
+        floats = any(body.joint.nq == 7 for body in model.bodies)
+        if not floats or not error.detail.startswith("must have shape"):
+            raise
+        detail = f"{error.detail}; a free body or floating base has seven: x, y, z and the quaternion w, x, y, z"
+        raise MultibodyError("q", detail) from None
     for at in model.quaternion_places:
         if not abs(math.hypot(*array[at : at + 4].tolist()) - 1.0) <= UNIT_TOLERANCE:
             raise bad_configuration(model, array, at)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contactlab.drawing.extra import extra_viz
 from contactlab.spatial.arrays import FloatArray
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ CYCLE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000
 
 def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> tuple[Figure, list[Axes]]:
     """Return a figure of a size [inches] for a PNG, and its axes row by row, with a faint grid."""
-    from matplotlib.figure import Figure
+    with extra_viz():
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained", dpi=120)
     axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
@@ -30,8 +32,9 @@ def new_figure(width: float, height: float, columns: int = 1, rows: int = 1) -> 
 
 def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
     """Return a figure with one axes per height [inches], one below the other, which share the time."""
-    from cycler import cycler
-    from matplotlib.figure import Figure
+    with extra_viz():
+        from cycler import cycler
+        from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9.0, sum(heights) + 0.6), layout="constrained", dpi=120)
     grid = figure.subplots(len(heights), 1, sharex=True, squeeze=False, height_ratios=heights)

@@ -12,6 +12,7 @@ from contactlab.contact import Sphere
 from contactlab.contact.shapes import join_solids
 from contactlab.drawing import Arrows, Film, ForceScale, Solid, Stage, film_of, solid_of, state_at
 from contactlab.drawing.camera import VIEW, Camera
+from contactlab.drawing.extra import extra_viz
 from contactlab.drawing.palette import GRID, GROUND, MODE_COLORS, MODE_NAMES, Color, hexadecimal
 from contactlab.plotting.render import Item, render
 from contactlab.simulation import EventRecording, Recording
@@ -59,7 +60,8 @@ def picture(
     ValueError
         No time, more than 12, or one that is not within the recording.
     """
-    from matplotlib.figure import Figure
+    with extra_viz():
+        from matplotlib.figure import Figure
 
     film = film_of(recording)
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]

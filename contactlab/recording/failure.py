@@ -15,6 +15,7 @@ from contactlab.formulation.proposal import PATIENCE
 from contactlab.formulation.solution import advice_on
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
+from contactlab.recording.plausibility import sunk
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.memory import NoRoomError
 from contactlab.stepping.prepared import arrays_of
@@ -114,6 +115,7 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         else:
             problem = view.problem()
             saved, note = _save(problem, step, path)
+            note = f"{sunk(world, view.contacts(), step)}{note}"
             if failure == layout.FAILURE_LARGE:
                 detail = (
                     f"no forces were selected in {island}; {problem!r}), and its LCP of {driver.control.n} unknowns is "

@@ -7,7 +7,7 @@ a cube that begins inside the floor, or falls ten times its own length in a step
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,7 @@ from contactlab.stepping.contact_table import IntArray
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
+    from contactlab.stepping.island_view import ViewedContact
     from contactlab.world.world import World
 
 __all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
@@ -72,6 +73,21 @@ def warn_of(recording: Recording) -> None:
     """Warn of each notice, at the line of the user that called who called this."""
     for notice in recording.notices:
         warnings.warn(notice.text, ImplausibleWarning, stacklevel=3)
+
+
+def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
+    """Say of the contacts of a failed step which is deeper than rounding makes any; nothing where none is."""
+    deepest = min(contacts, key=lambda contact: contact.gap, default=None)
+    if deepest is None or deepest.gap >= 0.0:
+        return ""
+    bodies = [body for body in (deepest.body_b, deepest.body_a) if body >= 0]
+    thick = [size for body, size in zip(world.surface_bodies, _extents(world)[0], strict=True) if body in bodies]
+    if -deepest.gap <= DEPTH * min(thick, default=np.inf):
+        return ""
+    advice = "look at the applied forces, and at h" if step else "start them apart"
+    names = [repr(world.model.names[body]) for body in bodies]
+    names += [repr(world.half_space_names[deepest.half_space])] if deepest.half_space >= 0 else []
+    return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
 def _extents(world: World) -> tuple[FloatArray, FloatArray]:
@@ -139,10 +155,11 @@ def _long_steps(recording: Recording) -> Iterator[Notice]:
     length: dict[int, float] = {}
     for body, long in zip(world.surface_bodies, _extents(world)[1], strict=True):
         length[int(body)] = max(length.get(int(body), 0.0), float(long))
+    balls = _balls(world)
     worst: tuple[float, int, str] | None = None
     at: list[IntArray] = []
     for number, spec in enumerate(model.bodies):
-        for amount, said in _motions(recording, number, length.get(number, 0.0)):
+        for amount, said in _motions(recording, number, length.get(number, 0.0), balls):
             over = np.flatnonzero(amount > 1.0)
             if not over.size:
                 continue
@@ -161,7 +178,18 @@ def _long_steps(recording: Recording) -> Iterator[Notice]:
     yield Notice("long step", steps, step, ratio, text)
 
 
-def _motions(recording: Recording, number: int, length: float) -> Iterator[tuple[FloatArray, Callable[[int], str]]]:
+def _balls(world: World) -> set[int]:
+    """Bodies that are balls about their own origin: however they turn, they sweep nothing."""
+    round_, other = set[int](), set[int]()
+    for body, surface in zip(world.surface_bodies, world.surfaces, strict=True):
+        points, _ = surface.support_points()
+        (round_ if len(points) == 1 and not points.any() else other).add(int(body))
+    return round_ - other
+
+
+def _motions(
+    recording: Recording, number: int, length: float, balls: set[int]
+) -> Iterator[tuple[FloatArray, Callable[[int], str]]]:
     """Ways by length and angles by `TURN` of a body with shapes, step by step, and what to say of a step."""
     model = recording.world.model
     body = model.bodies[number]
@@ -177,7 +205,7 @@ def _motions(recording: Recording, number: int, length: float) -> Iterator[tuple
         shifts = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("T")]
         way = h * _lengths(v[:, shifts])
     turns = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("R")]
-    angle = h * _lengths(v[:, turns])
+    angle = np.zeros(len(h)) if number in balls else h * _lengths(v[:, turns])
     yield way / (WAY * length), lambda i: f"moves {way[i]:.3g} m, {way[i] / length:.2g} times its length,"
     yield angle / TURN, lambda i: f"turns by {angle[i]:.2g} rad"
 

@@ -80,6 +80,9 @@ def rollout(
         An argument that cannot be used, before any run begins.
     """
     check_run(world, stepper)
+    if not isinstance(states, Sequence):
+        detail = f"must be a sequence of B states, got {type(states).__name__}: `[world.initial_state()] * B` makes one"
+        raise SimulationConfigError("states", detail)
     prepared, begins = prepare(world, stepper), list(states)
     for i, state in enumerate(begins):
         checked_state(prepared, state, f"states[{i}]")

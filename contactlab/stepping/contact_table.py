@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contactlab.formulation.bridge.arguments import close_names
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.stepping.record_schema import Rows
@@ -132,6 +133,13 @@ class ContactTable:
     def __len__(self) -> int:
         return self.step.size
 
+    def __repr__(self) -> str:
+        shares = [
+            f"{np.count_nonzero(self.mode == m)} {said}"
+            for m, said in ((OPEN, "open"), (STICK, "stick"), (SLIDE, "slide"))
+        ]
+        return f"ContactTable({len(self)} contacts: {', '.join(shares)})"
+
     def impulse_on(self, body: int) -> FloatArray:
         """Return the impulses (n, 3) on a body given by number, world axes [N s]: 0 where it takes no part."""
         sign = (self.body_b == body).astype(np.float64) - (self.body_a == body)
@@ -160,7 +168,8 @@ class ContactTable:
         bodies, grounds = self.scope.bodies, self.scope.half_spaces
         for field, name in (("a", a), ("b", b)):
             if name is not None and name not in (*bodies, *grounds, "world"):
-                raise SimulationConfigError(field, f"no body or half-space is called {name!r}")
+                hint = close_names(name, (*bodies, *grounds))
+                raise SimulationConfigError(field, f"no body or half-space is called {name!r}{hint}")
         if a not in bodies and b not in bodies:
             detail = f"{a!r} is no body" if b is None else f"neither {a!r} nor {b!r} is a body"
             raise SimulationConfigError("a" if b is None else "b", detail)
@@ -311,6 +320,9 @@ class CertificateTable:
 
     def __len__(self) -> int:
         return self.step.size
+
+    def __repr__(self) -> str:
+        return f"CertificateTable({len(self)} islands, worst scaled residual {self.scaled.max(initial=0.0):.1e})"
 
     def rows(self, selection: slice | NDArray[np.bool_] | IntArray) -> CertificateTable:
         """Return the table of some rows."""

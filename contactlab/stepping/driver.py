@@ -162,8 +162,9 @@ class Driver:
 
         One that does not fit is refused, and nothing changes.
         """
+        q, v = checked_state(self._prepared, state)
         work, count = self.work, state.contact_ids.size
-        work.q[:], work.v[:] = checked_state(self._prepared, state)
+        work.q[:], work.v[:] = q, v
         if count:
             if count > work.contact_int.shape[0]:
                 self.work = work = grow_contacts(work, count)

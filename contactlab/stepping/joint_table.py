@@ -52,6 +52,9 @@ class JointTable:
         """Take the columns of a record's arrays."""
         return cls(**{field.name: rows[f"joint_{field.name}"] for field in fields(cls)})
 
+    def __repr__(self) -> str:
+        return f"JointTable({len(self)} rows of joints)"
+
     def __len__(self) -> int:
         return self.step.size
 

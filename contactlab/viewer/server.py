@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.drawing import Camera, ForceScale, Stage
+from contactlab.drawing.extra import extra_viz
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 from contactlab.spatial.arrays import FloatArray
 
@@ -25,7 +26,8 @@ TOP = 0.94  # where words stand, of half the height
 
 def open_server(port: int) -> viser.ViserServer:
     """A server on this machine; at the next free port where this one is taken."""
-    import viser
+    with extra_viz():
+        import viser
 
     # viser announces its server on standard output, where results go.
     with contextlib.redirect_stdout(io.StringIO()):

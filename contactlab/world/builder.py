@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import Material, Mesh
+from contactlab.formulation.bridge.arguments import close_names
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
@@ -26,7 +27,16 @@ from contactlab.world.shape_builder import LIMIT, AnyShape, ShapeBuilder, check_
 from contactlab.world.surface import ALL, as_surfaces, is_ground
 from contactlab.world.touching import touching_shapes
 from contactlab.world.trees import by_trees, model_of, renamed
-from contactlab.world.urdf_world import BadMeshes, MeshModes, add_links, base_at, collision_shapes, moved, standing
+from contactlab.world.urdf_world import (
+    BadMeshes,
+    MeshModes,
+    add_links,
+    base_at,
+    collision_shapes,
+    moved,
+    standing,
+    with_joints,
+)
 from contactlab.world.world import World
 
 if TYPE_CHECKING:
@@ -227,7 +237,7 @@ class WorldBuilder(ShapeBuilder):
         meshes: MeshModes = "convex",
         bad_meshes: BadMeshes = "raise",
         self_collisions: bool = False,
-        q: ArrayLike | None = None,
+        q: ArrayLike | Mapping[str, float] | None = None,
         v: ArrayLike | None = None,
         package_roots: PackageRoots = None,
     ) -> UrdfModel:
@@ -260,8 +270,8 @@ class WorldBuilder(ShapeBuilder):
         self_collisions
             Whether links of this robot touch one another; those a joint joins never do.
         q, v
-            Start (nq,), (nv,) of the robot; default neutral and at rest. A floating base stands where ``q`` says, which
-            excludes ``pose`` and ``stand_on``.
+            Start (nq,), (nv,) of the robot; default neutral and at rest. A floating base stands where a whole ``q``
+            says, which excludes ``pose`` and ``stand_on``; positions by joint, ``{"knee": 0.3}``, go with both.
 
         Raises
         ------
@@ -274,18 +284,23 @@ class WorldBuilder(ShapeBuilder):
         surface = Material(0.8) if material is None else material
         check_type("material", surface, Material)
         if stand_on is not None and stand_on not in self._half_spaces:
-            raise SimulationConfigError("stand_on", f"no half-space is called {stand_on!r}")
+            detail = f"no half-space is called {stand_on!r}{close_names(stand_on, self._half_spaces)}"
+            raise SimulationConfigError("stand_on", detail)
         if stand_on is not None and not floating_base:
-            raise SimulationConfigError("stand_on", "moves a floating base; without one the pose says where it stands")
-        if floating_base and q is not None and (pose is not None or stand_on is not None):
-            raise SimulationConfigError("q", "places the floating base: give it or pose and stand_on, not both")
+            detail = "needs floating_base=True; where a fixed root stands, pose says"
+            raise SimulationConfigError("stand_on", detail)
+        by_joint = isinstance(q, Mapping)
+        if floating_base and not (q is None or by_joint) and (pose is not None or stand_on is not None):
+            detail = "places the floating base: give it or pose and stand_on; positions by joint, a dict, go with both"
+            raise SimulationConfigError("q", detail)
         model = load_urdf(path_or_text, floating_base=floating_base, gravity=self._gravity, package_roots=package_roots)
         shapes = collision_shapes(model, meshes, bad_meshes) if collisions else []
-        placed, start = model, q
+        placed, start = model, with_joints(model, q) if isinstance(q, Mapping) else q
         if pose is not None and not floating_base:
             placed = moved(model, pose)
-        if floating_base and q is None:
-            start = model.neutral if pose is None else base_at(model.neutral, pose)
+        if floating_base and (q is None or by_joint):
+            start = model.neutral if start is None else np.asarray(start)
+            start = start if pose is None else base_at(start, pose)
             if stand_on is not None:
                 start = standing(model, start, self._half_spaces[stand_on][0], shapes)
         prefix = "" if name is None else f"{name}/"

@@ -156,12 +156,15 @@ class JointBuilder(ABC):
         """Return the body that a joint moves, and the coordinate, which it must have."""
         body = self._joints.get(joint, joint)
         if body not in self._bodies:
+            # A joint that is fixed, which takes part in nothing here.
+            body = next((name for name, (spec, *_) in self._bodies.items() if spec.joint_name == joint), joint)
+        if body not in self._bodies:
             known = [*self._joints, *self._bodies]
             raise SimulationConfigError(field, f"no joint is called {joint!r}{close_names(joint, known)}")
         nv = self._bodies[body][0].joint.nv
         if coordinate not in range(nv):
-            has = f"has coordinates 0 to {nv - 1}" if nv else "does not move"
-            raise SimulationConfigError(field, f"joint {joint!r} {has}, got {coordinate!r}")
+            has = f"has coordinates 0 to {nv - 1}, got {coordinate!r}" if nv else "is fixed: it does not move"
+            raise SimulationConfigError(field, f"joint {joint!r} {has}")
         return body, int(coordinate)
 
     def _with_position(self, field: str, joint: str, coordinate: int) -> tuple[str, int]:

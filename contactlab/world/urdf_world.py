@@ -22,7 +22,7 @@ from contactlab.contact import (
     load_hull,
     load_mesh,
 )
-from contactlab.multibody import Model, UrdfModel, body_pose
+from contactlab.multibody import Model, UrdfModel, apply_mimic, body_pose
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import (
@@ -35,7 +35,7 @@ from contactlab.multibody.urdf import (
 )
 from contactlab.multibody.urdf.errors import warn_of
 from contactlab.spatial import Transform, quaternion
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.trees import model_of
 from contactlab.world.visual import VisualMesh
@@ -143,6 +143,18 @@ def _visual(geometry: UrdfGeometry) -> Shape | VisualMesh | None:
         return None
 
 
+def with_joints(model: UrdfModel, positions: Mapping[str, float]) -> FloatArray:
+    """Return a start (nq,) with joints at positions by their names, the others neutral, followers where they belong."""
+    q = model.neutral.copy()
+    for name, position in positions.items():
+        place = model.joint_q(name)
+        q[place] = finite_array(position, f"q[{name!r}]", (), SimulationConfigError)
+        if place.stop - place.start != 1:
+            detail = f"joint has {place.stop - place.start} numbers, must have 1; the whole q (nq,) takes any"
+            raise SimulationConfigError(f"q[{name!r}]", detail)
+    return apply_mimic(model, q)
+
+
 def moved(model: UrdfModel, pose: Transform) -> UrdfModel:
     """Return a model whose roots hang at ``pose`` in the world."""
     specs = [
@@ -203,7 +215,9 @@ def _modes(model: UrdfModel, meshes: MeshModes) -> MeshModes:
 def _mesh(given: UrdfMesh, mode: str) -> Shape | SimulationConfigError:
     """Return a mesh as a shape, or what is wrong with it."""
     if given.path is None:
-        return SimulationConfigError(given.uri, "is in none of the folders given (package_roots)")
+        package = given.uri.split("://", 1)[-1].lstrip("/").split("/", 1)[0]
+        wanted = f"; package_roots must name a folder that contains '{package}'" if "://" in given.uri else ""
+        return SimulationConfigError(given.uri, f"is in none of the folders given (package_roots){wanted}")
     try:
         return load_mesh(given.path, scale=given.scale) if mode == "exact" else load_hull(given.path, scale=given.scale)
     except ContactError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -98,7 +98,7 @@ class World:
         meshes: MeshModes = "convex",
         bad_meshes: BadMeshes = "raise",
         self_collisions: bool = False,
-        q: ArrayLike | None = None,
+        q: ArrayLike | Mapping[str, float] | None = None,
         v: ArrayLike | None = None,
         gravity: ArrayLike = (0.0, 0.0, -9.81),
         package_roots: PackageRoots = None,
@@ -116,8 +116,8 @@ class World:
         collisions, meshes, bad_meshes, self_collisions
             As for `WorldBuilder.add_urdf`, whose one-line form this is: more robots, bodies and drives go through it.
         q, v
-            Start (nq,), (nv,). By default neutral and at rest, a floating base raised or lowered until the lowest
-            shape meets the ground.
+            Start (nq,), (nv,), or positions by joint, the rest neutral. Where ``q`` is not whole, a floating base is
+            raised or lowered until the lowest shape meets the ground.
 
         Raises
         ------
@@ -128,6 +128,7 @@ class World:
 
         plane = HalfSpace() if ground is True else ground
         builder, rests = WorldBuilder(gravity), Material(0.8) if material is None else material
+        whole = not (q is None or isinstance(q, Mapping))
         if isinstance(plane, HalfSpace):
             builder.add_half_space("ground", plane, rests)
         elif plane is not False:
@@ -135,7 +136,7 @@ class World:
         builder.add_urdf(
             path_or_text,
             floating_base=floating_base,
-            stand_on="ground" if floating_base and q is None and isinstance(plane, HalfSpace) else None,
+            stand_on="ground" if floating_base and not whole and isinstance(plane, HalfSpace) else None,
             material=rests,
             collisions=collisions,
             meshes=meshes,

@@ -82,7 +82,8 @@ class Guard:
         if self.depth >= MAX_DEPTH:
             raise self.refuse(f"is nested more than {MAX_DEPTH} deep")
         if self.depth == 0 and tag != self.root:
-            raise self.refuse(f"begins with <{tag[:60]}>, must be <{self.root}>")
+            hint = "; MuJoCo's files are read by World.from_mjcf and WorldBuilder.add_mjcf" if tag == "mujoco" else ""
+            raise self.refuse(f"begins with <{tag[:60]}>, must be <{self.root}>{hint}")
         self.depth += 1
         self.opened(tag, attributes, self.depth - 1)
 

@@ -109,7 +109,8 @@ def add_compiled(
     source = Source(m, "" if name is None else f"{name}/", Transform() if pose is None else pose)
     frames = _keyframes(source)
     if keyframe is not None and keyframe not in frames:
-        raise MjcfError("keyframe", f"there is none called {keyframe!r}")
+        known = ", ".join(map(repr, frames)) or "none"
+        raise MjcfError("keyframe", f"there is none called {keyframe!r}; there are {known}")
     model = model_of(source, builder.gravity)
     if keyframe is None:
         q, v = configuration(source, m.qpos0), np.zeros(m.nv)

@@ -1,0 +1,16 @@
+"""What to install where a drawing library is missing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def extra_viz() -> Iterator[None]:
+    """Around an import: an error names the extra that brings the package."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        message = f"{error.name} is not installed: pip install 'contactlab[viz]'"
+        raise ModuleNotFoundError(message, name=error.name) from error

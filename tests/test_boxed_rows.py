@@ -133,13 +133,23 @@ BOX = st.one_of(
 def test_enumeration_finds_the_same_forces(
     seed: int, nc: int, nl: int, nb: int, boxes: list[tuple[float, float]], soft: bool
 ) -> None:
-    """Every basis of the dense problem tried: our answer is among its solutions, and the only one without friction."""
+    """Every basis of the dense problem tried: our answer is among its solutions, and the only one without friction.
+
+    Where a box is so narrow that rounding hides a solution the enumeration says that its list is not complete.
+    """
     lo, hi = np.array(boxes).T
     data = random_problem(seed, nc=nc, nl=nl, nb=nb, nbox=len(boxes), soft=soft, lo=lo, hi=hi)
     found = lcp.enumerate_solutions(dense_box(data, H))
-    ours = dense_vector(data, ConstraintSolver().solve_discretized_problem(data, H))
+    try:
+        ours = dense_vector(data, ConstraintSolver().solve_discretized_problem(data, H))
+    except ConstraintSolveError:
+        # More rows than the bodies have motions may exclude one another.
+        assert not found.solutions
+        return
     scale = max(1.0, float(np.abs(ours).max()))
     assert lcp.residuals(dense_box(data, H), ours).scaled < 1e-10
+    if not found.complete:
+        return
     if not found.continuum:
         assert any(np.abs(ours - other).max() < 1e-9 * scale for other in found.solutions)
     if nc == 0:

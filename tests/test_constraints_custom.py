@@ -192,7 +192,7 @@ def test_what_methods_return_is_checked(tree: Model) -> None:
             r"Broken 'pin'.position_error: must have shape \(3,\), got \(2,\)",
         ),
         ("velocity_error", lambda s, m, q, v: [0, 0, np.nan], r"Broken 'pin'.velocity_error: entry \[2\] is nan"),
-        ("velocity_error", lambda s, m, q, v: ["a"] * 3, "Broken 'pin'.velocity_error: cannot be read"),
+        ("velocity_error", lambda s, m, q, v: ["a"] * 3, "Broken 'pin'.velocity_error: must be numbers, got text"),
     ]
     for name, method, message in cases:
         cs = ConstraintSet(tree, [broken(**{name: method})])

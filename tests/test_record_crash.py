@@ -210,7 +210,7 @@ def test_packing_reads_the_directory_of_each_chunk_once(tmp_path, monkeypatch):
 
     path = tmp_path / "run.npz"
     monkeypatch.setattr(npz_files.zipfile, "ZipFile", Counted)
-    monkeypatch.setattr(RecordWriter, "pack", lambda writer: writer.flush())
+    monkeypatch.setattr(RecordWriter, "pack", lambda writer: writer.flush() or Recording.open(path))
     simulate(scenes.tumble(), STEPPER, steps=60, path=path, chunk_steps=3, flush_seconds=0.0)
     chunks, meta = chunk_files(chunk_folder(path)), (chunk_folder(path) / "meta.json").read_text()
     opened.clear()

@@ -139,7 +139,7 @@ def test_transforms_compose_and_invert(p, q, x):
         (np.eye(2), (0, 0, 0), "R", r"shape (3, 3), got (2, 2)"),
         (np.eye(3), (0, math.inf, 0), "p", "entry [1] is inf"),
         (np.eye(3), (0, 1j, 0), "p", "complex"),
-        (np.eye(3), "abc", "p", "floats"),
+        (np.eye(3), "abc", "p", "must be numbers"),
     ],
 )
 def test_poses_that_are_none_name_the_field(R, p, field, says):

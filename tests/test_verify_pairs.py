@@ -109,3 +109,23 @@ def test_distances_are_those_of_collision_detection():
                 overlaps += known <= 0.0
                 assert found == pytest.approx(known, abs=1e-7) if known > 0.0 else found <= 1e-7
     assert overlaps > 5
+
+
+def test_rims_are_no_more_work_than_corners():
+    """Ends of cylinders have no corners: few points are asked for, and no plane between the shapes is farther."""
+    random = np.random.default_rng(4)
+    cylinder = core_of(Cylinder(0.3, 1.0))
+    for other in (Cylinder(0.3, 1e-5), Cylinder(0.1, 0.5), ConvexPoints(random.normal(size=(12, 3)) * (1, 1, 1e-9))):
+        for _ in range(20):
+            turn, asked = np.linalg.qr(random.normal(size=(3, 3)))[0], []
+            place, core = random.normal(size=3) * random.choice((0.1, 1.0, 5.0)), core_of(other)
+
+            def far(d, core=core, turn=turn, place=place, asked=asked):
+                asked.append(d)
+                return turn @ core.support(turn.T @ d) + place
+
+            pa, pb = nearest(cylinder.support, far, place)
+            apart = float(np.linalg.norm(pb - pa))
+            between = 0.0 if apart == 0.0 else (pb - pa) @ (far(pa - pb) - cylinder.support(pb - pa)) / apart
+            assert apart - max(0.0, between) < 1e-8 * (1.0 + apart)
+            assert len(asked) < 60

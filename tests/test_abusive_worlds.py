@@ -1,0 +1,72 @@
+"""Worlds that no one should ask for end soon, certified or with an error of a type that says what to do."""
+
+from __future__ import annotations
+
+import abusive_worlds
+import pytest
+
+from contactlab.formulation import proposal
+from contactlab.simulation import ImplausibleWarning, SimulationError, TimeStepping, simulate, verify
+from contactlab.stepping import driver
+from contactlab.stepping.island_view import IslandView
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{ImplausibleWarning.__module__}.ImplausibleWarning")
+# Of many kinds of abuse, and where mistakes were.
+SEEDS = (7, 8, 12, 13, 18, 36, 46, 55, 63, 65, 78, 80)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_world_ends_certified_or_with_an_error(seed):
+    """The record is verified, and looked at by other means; nothing of it is NaN."""
+    case = abusive_worlds.case_of(seed)
+    found = abusive_worlds.tried(case)
+    assert found.outcome in ("certified", "typed error"), found.note
+    assert found.steps == case.steps or "SimulationError" in found.note
+
+
+def test_a_doubtful_record_is_found_out():
+    """The look by other means is one: impulses taken away, or enlarged, are seen."""
+    case = abusive_worlds.case_of(12)
+    recording = simulate(case.world, case.stepper, steps=5)
+    assert not abusive_worlds.doubts(recording)
+    recording.contacts.impulse.flags.writeable = True
+    recording.contacts.impulse[:] *= 1.01
+    assert "momentum" in abusive_worlds.doubts(recording)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """How often a solver outside the loop was asked; who waits for the one inside has no patience."""
+    calls = []
+    solve = IslandView.solve
+
+    def counted(view):
+        calls.append(view.number)
+        return solve(view)
+
+    monkeypatch.setattr(IslandView, "solve", counted)
+    monkeypatch.setattr(driver, "PATIENCE", -1.0)
+    return calls
+
+
+PIVOTS = 133  # a world that is pivoted for longer than a moment
+
+
+def test_pivoting_that_takes_too_long_goes_to_other_solvers(asked):
+    """They answer, and the record is as good."""
+    world, stepper, _ = abusive_worlds.case_of(PIVOTS)[1:]
+    recording = simulate(world, stepper, steps=3)
+    assert len(asked) == 1
+    assert verify(recording).holds
+
+
+def test_a_step_without_an_answer_in_time_says_what_to_do(asked, monkeypatch):
+    """Default solvers that are given no time; with an adaptive stepper, too, there is one try."""
+    monkeypatch.setattr(proposal, "PATIENCE", 1e-9)
+    world, stepper, _ = abusive_worlds.case_of(PIVOTS)[1:]
+    for adaptive in (False, True):
+        asked.clear()
+        with pytest.raises(SimulationError, match=r"takes its own limits. A smaller h") as failure:
+            simulate(world, TimeStepping(stepper.h, adaptive=adaptive), steps=3)
+        assert failure.value.result.status.name == "ITERATION_LIMIT"
+        assert len(asked) == 1

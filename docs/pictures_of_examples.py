@@ -299,3 +299,18 @@ def example_19_gymnasium() -> Figure:
     axes.set(xlabel="time [s]", ylabel="angle of the pole [rad]")
     axes.legend()
     return figure
+
+
+def example_21_falling_rod() -> Figure:
+    """Energy and motion after the impact of a rod that slides as it falls, by three laws."""
+    from contactlab.impact import Newton, Poisson, Stronge, sweep
+
+    rod = names_of("21_falling_rod")["sliding_rod"]
+    found = sweep(
+        lambda angle, friction: rod(angle, friction, (0.6, -1.0, 0.0)),
+        {"angle": np.linspace(0.05, 1.5, 40), "friction": np.linspace(0.0, 1.5, 40)},
+        restitutions=[0.9],
+        laws=lambda e: {"Newton": Newton(e), "Poisson": Poisson(e, "sequential"), "Stronge": Stronge(e)},
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        return of_png(plotting.plot_impact_map(Path(folder) / "map.png", found))

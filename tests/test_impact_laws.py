@@ -255,6 +255,11 @@ def test_restitution_may_differ_by_contact_and_by_speed():
     np.testing.assert_allclose(Newton([0.25, 0.75]).solve(data).v_plus, (0.25, 12.0), atol=1e-12)
     law = PowerLaw(0.8, speed=1.0, exponent=0.25)
     np.testing.assert_allclose(Poisson(law).solve(data).v_plus, (0.8, 6.4), atol=1e-12)
+    np.testing.assert_allclose(Stronge([0.5, law]).solve(data).v_plus, (0.5, 6.4), atol=1e-12)
+    with pytest.raises(impact.ImpactError, match="3 entries for 2"):
+        Newton([0.5, law, law]).solve(data)
+    with pytest.raises(impact.ImpactError, match="between 0 and 1"):
+        Newton([1.5, law])
     law = PowerLaw(0.8, exponent=0.0, threshold=2.0)
     np.testing.assert_allclose(Stronge(law).solve(data).v_plus, (0.0, 12.8), atol=1e-12)
 

@@ -95,7 +95,7 @@ class EventRecording:
     evaluations : int
         Evaluations of the acceleration.
     notices : tuple of str
-        What a law decided that the data do not say, impact by impact.
+        What a law decided that the data do not say, and energy it gave the bodies, impact by impact.
     """
 
     world: World

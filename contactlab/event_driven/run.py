@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from contactlab.event_driven.stepper import EventDriven
 
 _MOST_AT_ONCE = 100
+# Part of the energy by which an impact that gains it is told.
+_GAIN = 1e-6
 # Part of the tolerance that a gap must fall below its start again for its return to count.
 _SLACK = 1e-5
 # Multiple of the speed of rest up to which slip keeps its direction.
@@ -273,6 +275,12 @@ class Run:
         if not outcome.solved:
             message = f"the impact at t = {self.t:.9g} s: {outcome.status.value} ({outcome.message})"
             raise EventError(message, time=self.t, recording=self.recording())
+        if outcome.energy_ratio > 1.0 + _GAIN:
+            ratio = f"{outcome.energy_ratio:.6g} times the energy before"
+            self.notices.append(
+                f"the impact at t = {self.t:.9g} s leaves {ratio}: {outcome.law} may, with friction and several "
+                "contacts; Stronge's law does not"
+            )
         if outcome.notice:
             who = ", ".join(candidate.name for candidate in candidates)
             self.notices.append(f"the impact at t = {self.t:.9g} s of {who}: {outcome.notice}")

@@ -18,6 +18,7 @@ from contactlab.impact.restitution import PowerLaw, Restitution, RestitutionLaw
 from contactlab.impact.routh import RouthDiagram, routh_diagram
 from contactlab.impact.single import SingleImpact
 from contactlab.impact.stronge import Stronge
+from contactlab.impact.sweep import ImpactMap, Motion, sweep
 
 #: Every law, as classes.
 ALL_LAWS = (Newton, Poisson, Stronge)
@@ -28,9 +29,11 @@ __all__ = [
     "Comparison",
     "ImpactError",
     "ImpactLaw",
+    "ImpactMap",
     "ImpactOutcome",
     "ImpactProblem",
     "ImpactStatus",
+    "Motion",
     "Newton",
     "PainleveMap",
     "OutcomeSet",
@@ -50,5 +53,6 @@ __all__ = [
     "painleve_scan",
     "painleve_threshold",
     "routh_diagram",
+    "sweep",
     "uniqueness",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,8 +22,8 @@ class RestitutionLaw(Protocol):
         ...
 
 
-#: A coefficient, one per contact, or a law of the speed.
-Restitution = ArrayLike | RestitutionLaw
+#: A coefficient or a law of the speed, for all contacts; or one per contact, numbers and laws as they come.
+Restitution = ArrayLike | RestitutionLaw | Sequence[float | RestitutionLaw]
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,10 @@ def check_restitution(restitution: Restitution) -> None:
     """Refuse what is no restitution at all, before there is a problem to compare lengths with."""
     if isinstance(restitution, RestitutionLaw):
         return
+    if _mixed(restitution):
+        for one in restitution:
+            check_restitution(one)
+        return
     try:
         array = np.array(restitution, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -96,11 +101,20 @@ def coefficients(restitution: Restitution, approach: FloatArray) -> FloatArray:
         values = np.array([float(restitution.at(max(0.0, float(speed)))) for speed in approach])
         _check_range(values)
         return values
+    if _mixed(restitution):
+        if len(restitution) != len(approach):
+            raise ImpactError("restitution", f"has {len(restitution)} entries for {len(approach)} contacts")
+        return np.array([coefficients(one, approach[i : i + 1])[0] for i, one in enumerate(restitution)])
     array = np.array(restitution, dtype=np.float64)
     if array.ndim == 1 and array.shape != approach.shape:
         raise ImpactError("restitution", f"has {array.size} entries for {approach.size} contacts")
     _check_range(array)
     return np.full(approach.shape, float(array)) if array.ndim == 0 else array
+
+
+def _mixed(restitution: Restitution) -> TypeGuard[Sequence[float | RestitutionLaw]]:
+    """Whether some contacts have a law of their own."""
+    return isinstance(restitution, Sequence) and any(isinstance(one, RestitutionLaw) for one in restitution)
 
 
 def _check_range(values: FloatArray) -> None:

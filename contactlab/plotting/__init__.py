@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.convergence import plot_convergence
-from contactlab.plotting.impact_plot import plot_painleve, plot_routh
+from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.paper import save
 from contactlab.plotting.picture import picture
 from contactlab.plotting.run_plot import certificates, effort, ledger, summary
@@ -30,6 +30,7 @@ __all__ = [
     "plot_convergence",
     "plot_error_bars",
     "plot_error_curves",
+    "plot_impact_map",
     "plot_painleve",
     "plot_planar_paths",
     "plot_restitution",

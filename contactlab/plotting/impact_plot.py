@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.impact import PainleveMap, RouthDiagram, painleve_threshold
+from contactlab.impact import ImpactMap, Motion, PainleveMap, RouthDiagram, painleve_threshold
+from contactlab.impact.errors import ImpactError
 from contactlab.plotting.paper import new_figure, save
 
 # Marks of ends that coincide lie inside one another.
@@ -87,4 +88,61 @@ def plot_painleve(path: str | Path, scan: PainleveMap, *, title: str = "") -> Pa
     bar = figure.colorbar(mesh, ax=axes, ticks=[-1, 0, 1, 2])
     bar.ax.set_yticklabels(["continuum", "none", "one", "two"])
     figure.suptitle(title)
+    return save(figure, path)
+
+
+def plot_impact_map(
+    path: str | Path, found: ImpactMap, restitution: int = 0, *, labels: tuple[str, str] | None = None, title: str = ""
+) -> Path:
+    """Draw energy kept and motion after, a column for each law, over the two parameters of a sweep; write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    found
+        A map of two parameters: the first goes to the right, the second up.
+    restitution
+        Number of the coefficient among ``found.restitutions``.
+    labels
+        Of the two axes; the names of the parameters if not given.
+    title
+        Above all.
+
+    Raises
+    ------
+    ImpactError
+        The map has not two parameters.
+    """
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    if len(found.axes) != 2:
+        raise ImpactError("found", f"has the parameters {', '.join(found.axes)}: a picture needs two")
+    (x_name, x), (y_name, y) = found.axes.items()
+    count = len(found.laws)
+    figure, axes = new_figure(2.2 * count + 1.6, 5.0, count, 2)
+    x_label, y_label = (x_name, y_name) if labels is None else labels
+    shown = found.energy_ratio[:, restitution]
+    known = shown[np.isfinite(shown)]
+    least, most = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    kinds = list(Motion)
+    colors = ListedColormap(["#000000", "#999999", "#d55e00", "#f0f0f0", "#0072b2"])
+    steps = BoundaryNorm([kind - 0.5 for kind in kinds] + [kinds[-1] + 0.5], len(kinds))
+    for i, law in enumerate(found.laws):
+        above, below = axes[i], axes[count + i]
+        energy = above.pcolormesh(x, y, shown[i].T, vmin=least, vmax=most, shading="nearest")
+        if found.gains[i, restitution].any():
+            above.contour(x, y, found.gains[i, restitution].T, [0.5], colors="white", linewidths=1.2)
+        motion = below.pcolormesh(x, y, found.motion[i, restitution].T, cmap=colors, norm=steps, shading="nearest")
+        above.set_title(law, fontsize=9)
+        below.set_xlabel(x_label)
+        for one in (above, below):
+            one.grid(visible=False)
+            if i == 0:
+                one.set_ylabel(y_label)
+    figure.colorbar(energy, ax=axes[:count], label="energy after / before")
+    bar = figure.colorbar(motion, ax=axes[count:], ticks=kinds)
+    bar.ax.set_yticklabels([kind.name.lower().replace("_", " ") for kind in kinds])
+    coefficient = f"e = {found.restitutions[restitution]:g}"
+    figure.suptitle(f"{title}, {coefficient}" if title else coefficient)
     return save(figure, path)

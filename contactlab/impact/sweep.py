@@ -1,0 +1,180 @@
+"""A family of impacts over its parameters, restitution and law: energies and outcomes as maps, from one call."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from contactlab.formulation.solution import ConstraintSolveError
+from contactlab.impact.collision import ImpactProblem
+from contactlab.impact.compare import every_law
+from contactlab.impact.errors import ImpactError
+from contactlab.impact.law import ImpactLaw
+from contactlab.impact.outcome import ImpactOutcome
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from problem_data import ConstraintVelProblemData
+
+# Of the contact's speed before: slip below it has stopped, speed of separation below it is none.
+_STOPPED = 1e-7
+
+
+class Motion(enum.IntEnum):
+    """What an impact makes of the contact that approached fastest."""
+
+    #: nothing approached
+    NO_IMPACT = -2
+    #: the law has no outcome, or did not come to its end
+    NOT_SOLVED = -1
+    #: slip goes on as it was
+    SLIPS_ON = 0
+    STICKS = 1
+    #: slip has turned round, in space by more than a right angle
+    SLIPS_BACK = 2
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactMap:
+    """Outcomes over a grid; arrays have the axes (law, restitution, and one for each parameter).
+
+    Parameters
+    ----------
+    axes : dict
+        Values of each parameter, by name, in the order of the array axes.
+    restitutions : ndarray, shape (ne,)
+        Coefficients.
+    laws : tuple of str
+        Names of the laws.
+    energy_ratio : ndarray
+        Energy after over energy before; NaN where nothing was solved.
+    motion : ndarray of int
+        `Motion` of the contact that approached fastest.
+    v_plus : ndarray, shape (..., nv)
+        Velocity after; NaN where nothing was solved.
+    notices : ndarray of bool
+        Where the order of contacts decided the outcome.
+    """
+
+    axes: dict[str, FloatArray]
+    restitutions: FloatArray
+    laws: tuple[str, ...]
+    energy_ratio: FloatArray
+    motion: IntArray
+    v_plus: FloatArray
+    notices: np.ndarray
+
+    @property
+    def gains(self) -> np.ndarray:
+        """Where a law gave the bodies energy."""
+        return np.asarray(self.energy_ratio > 1.0 + 1e-6)
+
+    @property
+    def spread(self) -> FloatArray:
+        """Largest difference of the energy ratios of the laws, over restitution and parameters."""
+        return np.asarray(np.ptp(self.energy_ratio, axis=0))
+
+    def __str__(self) -> str:
+        grid = " x ".join(f"{len(values)} {name}" for name, values in self.axes.items())
+        lines = [f"{grid}, restitution {', '.join(f'{e:g}' for e in self.restitutions)}"]
+        lines.append(f"{'law':<22} {'energy':>15}  {'gains':>6}  " + "  ".join(m.name.lower() for m in Motion))
+        for i, law in enumerate(self.laws):
+            known = self.energy_ratio[i][np.isfinite(self.energy_ratio[i])]
+            extent = f"{known.min():.3f} to {known.max():.3f}" if known.size else "-"
+            counts = "  ".join(f"{np.count_nonzero(self.motion[i] == m):>{len(m.name)}}" for m in Motion)
+            lines.append(f"{law:<22} {extent:>15}  {np.count_nonzero(self.gains[i]):>6}  {counts}")
+        return "\n".join(lines)
+
+
+def sweep(
+    problem: Callable[..., ConstraintVelProblemData],
+    axes: Mapping[str, ArrayLike],
+    *,
+    restitutions: Sequence[float] | FloatArray = (0.0, 0.5, 1.0),
+    laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImpactMap:
+    """Solve a family of impacts under several laws.
+
+    Parameters
+    ----------
+    problem : callable
+        Returns the impact for parameters given by name: of any mechanism, as of
+        ``formulation.problem_data_from(model, q, v, contacts=..., h=None).velocity``.
+    axes : mapping
+        Values (k,) of each parameter by its name; all combinations are solved.
+    restitutions : (ne,)
+        Coefficients.
+    laws : callable
+        Returns laws by name for a coefficient; every law of the package if not given.
+    progress : callable, optional
+        Called with (points done, points in all).
+
+    Raises
+    ------
+    ImpactError
+        An axis without values, or a problem that is none, with its parameters.
+
+    Examples
+    --------
+    >>> def rod(angle, mu):
+    ...     M, x, y = np.diag([1.0, 1.0, 1 / 3]), -np.cos(angle), -np.sin(angle)
+    ...     return ConstraintVelProblemData(M=M, Mv=M @ [0, -1, 0], N=[[0, 1, x]], F=[[1, 0, -y]], mu=[mu], r=[1])
+    >>> found = sweep(rod, {"angle": [0.5, 1.0], "mu": [0.0, 0.3, 1.0]}, restitutions=[0.5])
+    >>> found.energy_ratio.shape, found.laws[0]
+    ((6, 1, 2, 3), 'Newton')
+    """
+    if not axes:
+        raise ImpactError("axes", "are none: give values of at least one parameter")
+    values = {name: finite_array(given, f"axes[{name!r}]", (None,), ImpactError) for name, given in axes.items()}
+    for name, given in values.items():
+        if not given.size:
+            raise ImpactError("axes", f"{name!r} has no values")
+    e = finite_array(restitutions, "restitutions", (None,), ImpactError)
+    if not e.size:
+        raise ImpactError("restitutions", "are none")
+    by_restitution = [laws(float(one)) for one in e]
+    names = tuple(by_restitution[0])
+    shape = (len(names), e.size, *(given.size for given in values.values()))
+    energy, motion = np.full(shape, np.nan), np.full(shape, int(Motion.NOT_SOLVED), dtype=np.int64)
+    notices = np.zeros(shape, dtype=bool)
+    v_plus: FloatArray | None = None
+    points = list(np.ndindex(shape[2:]))
+    for done, point in enumerate(points):
+        at = {name: float(given[i]) for (name, given), i in zip(values.items(), point, strict=True)}
+        data = problem(**at)
+        if not isinstance(data, ConstraintVelProblemData):
+            raise ImpactError("problem", f"must return ConstraintVelProblemData, got {type(data).__name__} at {at}")
+        if v_plus is None:
+            v_plus = np.full((*shape, data.nv), np.nan)
+        posed = ImpactProblem(data, "a sweep")
+        for (j, by_name), (i, law) in itertools.product(enumerate(by_restitution), enumerate(names)):
+            try:
+                found = by_name[law].solve(data)
+            except ConstraintSolveError:
+                continue
+            if not found.solved:
+                continue
+            place = (i, j, *point)
+            energy[place], v_plus[place] = found.energy_ratio, found.v_plus
+            motion[place], notices[place] = _motion(posed, found), bool(found.notice)
+        if progress is not None:
+            progress(done + 1, len(points))
+    assert v_plus is not None
+    return ImpactMap(values, e, names, energy, motion, v_plus, notices)
+
+
+def _motion(problem: ImpactProblem, found: ImpactOutcome) -> Motion:
+    contacts = problem.collisions[: problem.blocks.nc]
+    before = [one.velocity(problem.v_minus) for one in contacts]
+    if not before or min(float(u[0]) for u in before) >= 0.0:
+        return Motion.NO_IMPACT
+    i = int(np.argmin([float(u[0]) for u in before]))
+    after = contacts[i].velocity(found.v_plus)
+    size = float(np.linalg.norm(before[i]))
+    if float(np.linalg.norm(after[1:])) <= _STOPPED * size:
+        return Motion.STICKS
+    return Motion.SLIPS_ON if float(after[1:] @ before[i][1:]) >= 0.0 else Motion.SLIPS_BACK

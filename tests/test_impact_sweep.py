@@ -1,0 +1,102 @@
+"""Families of impacts: every point is what its law says, failures are told, maps are drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from impact_cases import rod
+
+from contactlab import impact
+from contactlab.formulation import ContactPoint, problem_data_from
+from contactlab.impact import ImpactError, Motion, Newton, Stronge, sweep
+from contactlab.multibody import ModelBuilder, joints
+from contactlab.spatial import RigidInertia, Transform
+from problem_data import ConstraintVelProblemData
+
+
+def test_every_point_is_its_law() -> None:
+    """Energies, velocities and motions of a grid, against one impact at a time."""
+    axes = {"angle": [0.3, 0.8, 1.2], "mu": [0.0, 0.4, 2.0]}
+    seen = []
+    found = sweep(
+        lambda angle, mu: rod(angle, mu, (0.6, -1.0, 0.0)),
+        axes,
+        restitutions=[0.2, 0.9],
+        progress=lambda k, n: seen.append((k, n)),
+    )
+    assert seen[-1] == (9, 9)
+    assert found.energy_ratio.shape == found.motion.shape == (6, 2, 3, 3)
+    for j, e in enumerate((0.2, 0.9)):
+        for a, angle in enumerate(axes["angle"]):
+            for m, mu in enumerate(axes["mu"]):
+                data = rod(angle, mu, (0.6, -1.0, 0.0))
+                for i, law in enumerate(found.laws):
+                    one = impact.every_law(e)[law].solve(data)
+                    assert found.energy_ratio[i, j, a, m] == one.energy_ratio
+                    np.testing.assert_array_equal(found.v_plus[i, j, a, m], one.v_plus)
+                    slip = (np.asarray(data.F) @ one.v_plus)[0]
+                    before = (np.asarray(data.F) @ np.linalg.solve(data.M, data.Mv))[0]
+                    wanted = Motion.STICKS if abs(slip) < 1e-9 else Motion(int(slip * before < 0.0) * 2)
+                    assert found.motion[i, j, a, m] == wanted
+    assert found.gains[found.laws.index("Newton")].any()
+    assert "Stronge, sequential" in str(found)
+    assert not found.notices.any()
+
+
+def test_a_mechanism_and_a_law_of_ones_own() -> None:
+    """A double pendulum that strikes a wall, from its model; parting, and orders that decide, are told apart."""
+    builder = ModelBuilder()
+    inertia = RigidInertia(1.0, (0.0, 0.0, -0.5), np.eye(3) / 12.0)
+    builder.add_body("upper", joint=joints.Revolute((0, 1, 0)), inertia=inertia)
+    builder.add_body(
+        "lower",
+        parent="upper",
+        joint=joints.Revolute((0, 1, 0)),
+        placement=Transform(p=(0.0, 0.0, -1.0)),
+        inertia=inertia,
+    )
+    model = builder.build()
+
+    def pendulum(speed: float) -> ConstraintVelProblemData:
+        tip = ContactPoint("lower", (0, 0, -1), (-1, 0, 0), frame="body", mu=0.3, name="wall")
+        return problem_data_from(model, np.zeros(2), [speed, 0.0], contacts=[tip], h=None).velocity
+
+    found = sweep(pendulum, {"speed": [-1.0, 1.0]}, restitutions=[0.5], laws=lambda e: {"mine": Stronge(e)})
+    assert found.laws == ("mine",)
+    assert sorted(found.motion[0, 0].tolist())[0] == Motion.NO_IMPACT
+    assert np.nanmin(found.energy_ratio) < 1.0
+    M = np.diag([1.0, 1.0, 1.0 / 3.0])
+    flat = ConstraintVelProblemData(M=M, Mv=M @ [0, -1, 0], N=[[0, 1, -1], [0, 1, 1]])
+    wedge = ConstraintVelProblemData(M=np.eye(2), Mv=[0, -1.0], N=[[1, 0], [-1, 0]], kN=[-1.0, -1.0])
+    both = sweep(lambda which: (flat, wedge)[int(which)], {"which": [0.0]}, restitutions=[0.5])
+    assert both.notices[both.laws.index("Stronge, sequential")].all()
+    none = sweep(lambda which: wedge, {"which": [0.0]}, restitutions=[0.5], laws=lambda e: {"kN": Newton(None)})
+    assert (none.motion == Motion.NOT_SOLVED).all()
+    assert np.isnan(none.energy_ratio).all()
+
+
+def test_bad_families_are_refused() -> None:
+    """By name, with the parameters."""
+    for call, field in (
+        (lambda: sweep(rod, {}), "axes"),
+        (lambda: sweep(rod, {"angle": [], "mu": [0.1]}), "axes"),
+        (lambda: sweep(rod, {"angle": [0.1], "mu": [0.1]}, restitutions=[]), "restitutions"),
+        (lambda: sweep(lambda mu: mu, {"mu": [0.1]}), "problem"),
+    ):
+        with pytest.raises(ImpactError) as caught:
+            call()
+        assert caught.value.field == field
+
+
+def test_maps_are_drawn(tmp_path: Path) -> None:
+    """Of two parameters; of others it is said."""
+    pytest.importorskip("matplotlib")
+    from contactlab.plotting import plot_impact_map
+
+    found = sweep(lambda angle, mu: rod(angle, mu, (0.6, -1.0, 0.0)), {"angle": [0.3, 1.2], "mu": [0.1, 2.0]})
+    assert plot_impact_map(tmp_path / "map.png", found, 2).read_bytes()[1:4] == b"PNG"
+    line = sweep(lambda mu: rod(0.5, mu), {"mu": [0.1]})
+    with pytest.raises(ImpactError, match="needs two"):
+        plot_impact_map(tmp_path / "line.png", line)

@@ -1,0 +1,219 @@
+"""Limits of time hold, inside libraries too, and Ctrl-C is heard at once, whatever compiled code is at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import lcp
+from contactlab.contact import Box, Cylinder, HalfSpace, Material
+from contactlab.simulation import TimeStepping, WorldBuilder, rollout, simulate, verify
+from contactlab.spatial import RigidInertia
+from contactlab.verification import proximity
+from lcp.farkas import feasible_point, infeasibility_proof
+from lcp.hearing import GivenUp, heard, on_threads, processor_seconds
+from lcp.kernels import lemke as k
+
+needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
+
+
+def random_problem(n, seed=0):
+    """Of no class, too large for a linear program to be done with soon."""
+    rng = np.random.default_rng(seed)
+    return lcp.LCP(rng.standard_normal((n, n)), rng.standard_normal(n))
+
+
+def interrupted(work, after=0.3):
+    """How long Ctrl-C took to be heard."""
+    sent = []
+
+    def send():
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after, send)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    timer.join()
+    return time.perf_counter() - sent[0]
+
+
+@pytest.mark.parametrize("search", [infeasibility_proof, feasible_point])
+def test_linear_programs_end_at_their_limit(search):
+    """Ours it takes to state them is counted, and what the library takes beyond is left to itself."""
+    problem = random_problem(1500)
+    clock = time.perf_counter()
+    assert search(problem, 0.5) is None
+    assert time.perf_counter() - clock < 5.0  # 1 s on an idle machine; without a limit minutes
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        lcp.ConcaveMinimization(time_limit=0.3),
+        lcp.Lemke(time_limit=0.3),
+        lcp.Cascade(time_limit=0.3),
+        lcp.CottleDantzig(time_limit=0.3),
+        lcp.Enumeration(time_limit=0.3),
+        lcp.Feasibility(time_limit=0.3),
+        lcp.OSQP(time_limit=0.3),
+    ],
+    ids=lambda solver: type(solver).__name__,
+)
+def test_solvers_end_at_their_limit(solver):
+    """However large the problem is for one pivot, and with all proofs."""
+    problem = random_problem(1500)
+    lcp.solve(random_problem(6), solver)  # compiles
+    clock = time.process_time()
+    assert not lcp.solve(problem, solver).solved
+    assert time.process_time() - clock < 2.0
+
+
+def test_portions_change_no_bit_of_lemkes_path():
+    """Also where the whole tableau is brought up to date some columns at a time."""
+    n = 900
+    rng = np.random.default_rng(3)
+    B = rng.standard_normal((n, n // 2))
+    problem = lcp.LCP(B @ B.T / n + np.diag(rng.uniform(1e-3, 1e-2, n)), rng.standard_normal(n))
+    claim = lcp.Lemke(restarts=0).solve(problem)
+    z, info = np.zeros(n), np.zeros(k.INFO_SIZE, dtype=np.int64)
+    options = lcp.Lemke(restarts=0).kernel_options()
+    options[k.FREE_OF_UNITS] = True
+    floats, ints = np.empty(k.lemke_float_size(n)), np.empty(k.lemke_int_size(n), dtype=np.int64)
+    k.lemke(problem.M.copy(), problem.q.copy(), z, False, options, floats, ints, z, info)
+    assert claim.iterations == info[k.PIVOTS] > 300
+    assert np.array_equal(claim.z, z)
+
+
+def fast_cylinders():
+    """Bodies so fast that every pair is within reach at every step."""
+    rng = np.random.default_rng(0)
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    shapes = [Cylinder(0.1, 0.15), Cylinder(0.2, 0.05), Box((0.1, 0.2, 0.1)), Cylinder(0.05, 0.3), Cylinder(0.1, 0.1)]
+    for i, shape in enumerate(shapes):
+        turn = rng.standard_normal(4)
+        q = [*rng.uniform(-2.0, 2.0, 2), 1.0 + 0.7 * i, *turn / np.linalg.norm(turn)]
+        inertia = RigidInertia(1.0, inertia=np.diag([0.02, 0.02, 0.02]))
+        builder.add_free_body(f"body {i}", inertia, shape, Material(0.5), q, 500.0 * rng.standard_normal(6))
+    return builder.build()
+
+
+def test_verification_of_fast_bodies_takes_no_minutes():
+    """Nearest points on rims are found with a bounded number of corners: a second each they took with all of them."""
+    recording = simulate(fast_cylinders(), TimeStepping(2e-3), steps=10)
+    clock = time.process_time()
+    assert not verify(recording).failures
+    assert time.process_time() - clock < 4.0
+
+
+def test_nearest_points_of_parallel_cylinders():
+    """Side by side: the gap of the circles; one on the other: the gap along the axis."""
+    a, b = (proximity.core_of(Cylinder(*sizes)) for sizes in ((0.1, 0.3), (0.25, 0.2)))
+    c, s = np.cos(0.7), np.sin(0.7)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    for offset, gap in (((0.5, 0.2, 0.1), np.hypot(0.5, 0.2) - 0.35), ((0.05, 0.1, 0.9), 0.4)):
+        at = np.array(offset)
+        pa, pb = proximity.nearest(a.support, lambda d, at=at: turn @ b.support(turn.T @ d) + at, at)
+        assert np.linalg.norm(pb - pa) == pytest.approx(gap, abs=1e-8)
+
+
+@needs_signals
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: infeasibility_proof(random_problem(1500)),
+        lambda: lcp.solve(random_problem(1500)),
+        lambda: lcp.classify(np.eye(1400) + 1e-3 * np.random.default_rng(0).standard_normal((1400, 1400))),
+        lambda: simulate(fast_cylinders(), TimeStepping(2e-3), steps=10**7),
+        lambda: rollout(w := fast_cylinders(), TimeStepping(2e-3), [w.initial_state()] * 4, steps=20_000, threads=2),
+    ],
+    ids=["linear program", "default", "classes", "run", "rollout"],
+)
+def test_ctrl_c_is_heard_at_once(work):
+    """In the midst of compiled code, ours as that of libraries."""
+    assert interrupted(work) < 1.0
+
+
+@needs_signals
+def test_what_is_left_behind_ends_at_its_next_look_at_the_clock():
+    """And not before."""
+    ended = threading.Event()
+
+    def work():
+        try:
+            while True:
+                processor_seconds()
+                time.sleep(0.01)
+        except GivenUp:
+            ended.set()
+            raise
+
+    assert interrupted(lambda: heard(work)) < 1.0
+    assert ended.wait(5.0)
+
+
+def test_work_on_another_thread_has_its_context_and_is_counted():
+    """Results and errors are those of the work; the seconds of the processor it took are this thread's."""
+    with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+        heard(lambda: np.ones(1) / 0.0)
+
+    def busy():
+        until = time.thread_time() + 0.2
+        while time.thread_time() < until:
+            pass
+        return "done"
+
+    before = processor_seconds()
+    assert heard(busy) == "done"
+    assert 0.2 <= processor_seconds() - before < 1.0
+    with pytest.raises(TimeoutError):
+        heard(lambda: time.sleep(5.0), 0.1)
+
+
+def test_work_on_threads_comes_back_one_by_one():
+    """With its number; an error ends it."""
+    assert sorted(on_threads(lambda i: i * i, 20, 3)) == [(i, i * i) for i in range(20)]
+    assert list(on_threads(lambda i: -i, 3, 1)) == [(0, 0), (1, -1), (2, -2)]
+    with pytest.raises(ZeroDivisionError):
+        list(on_threads(lambda i: 1 / (i - 5), 10, 2))
+
+
+@needs_signals
+@pytest.mark.slow
+def test_ctrl_c_is_heard_while_kernels_are_compiled(tmp_path):
+    """And the process ends in order, though the compiler was at work."""
+    script = """
+        import sys, time
+        import numpy as np
+        import lcp
+        try:
+            lcp.solve(lcp.LCP(np.eye(3), -np.ones(3)))
+        except KeyboardInterrupt:
+            print(time.time(), flush=True)
+            sys.exit(130)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+    )
+    assert "compiling" in process.stderr.readline()
+    time.sleep(1.5)
+    sent = time.time()
+    process.send_signal(signal.SIGINT)
+    told = float(process.stdout.readline())
+    assert told - sent < 1.0
+    process.communicate(timeout=60)
+    assert process.returncode == 130

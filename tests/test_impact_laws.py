@@ -9,6 +9,7 @@ from scipy.integrate import solve_ivp
 
 from contactlab import impact
 from contactlab.impact import ALL_LAWS, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
+from contactlab.impact.compression import solve_compressed
 from problem_data import ConstraintVelProblemData
 
 ORDERS = [(law, order) for law in ALL_LAWS for order in ("simultaneous", "sequential")]
@@ -146,6 +147,19 @@ def test_chains_of_balls_move_as_their_springs_do(n, exponent, stiffness):
     np.testing.assert_allclose(found.v_plus, end, atol=1e-6)
     assert found.energy_ratio == pytest.approx(1.0, abs=1e-7)
     assert found.v_plus.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("directions", [1, 4])
+def test_the_compression_of_one_contact_is_its_course(directions):
+    """Friction of the course that is followed in steps, against Routh's, by straight lines or integrated: to 1e-4."""
+    rng = np.random.default_rng(3)
+    for _ in range(25):
+        data, e = random_impact(rng, 1, directions), float(rng.uniform(0.0, 1.0))
+        wanted = Stronge(e, "sequential").solve(data)
+        found = solve_compressed(impact.ImpactProblem(data, "steps"), e, np.ones(1), 1.5)
+        off = found.v_plus - wanted.v_plus
+        assert off @ data.M @ off < (1e-4) ** 2 * 2.0 * wanted.energy_before
+        assert found.work_tangential[0] == pytest.approx(wanted.work_tangential[0], abs=1e-3 * wanted.energy_before)
 
 
 def test_contacts_give_back_the_square_of_their_restitution():

@@ -112,7 +112,7 @@ def test_one_contact_has_one_outcome_under_each_law():
 def test_members_of_random_impacts_separate_and_gain_no_energy():
     """Three contacts with friction, in the plane: every member, and the law one after the other is one of them."""
     rng = np.random.default_rng(5)
-    for _ in range(4):
+    for _ in range(3):
         data, e = random_impact(rng, 3, 1), float(rng.uniform(0.0, 1.0))
         found = outcome_set(data, e, samples=5, max_orders=40)
         size = np.abs(data.N @ np.linalg.solve(data.M, data.Mv)).max()
@@ -154,8 +154,8 @@ def test_bad_arguments_are_refused():
     for call, field in (
         (lambda: outcome_set(cradle(3), 1.5), "restitution"),
         (lambda: outcome_set(cradle(3), contacts=[2]), "contacts"),
-        (lambda: outcome_set(flat_rod(1.0 / 3.0), max_collisions=2), "data"),
-        (lambda: outcome_set(cradle(3)).distance([0.0]), "v"),
+        (lambda: outcome_set(flat_rod(1.0 / 3.0), max_collisions=2, samples=2), "data"),
+        (lambda: outcome_set(cradle(3), samples=2).distance([0.0]), "v"),
         (lambda: impact.compare(cradle(3), [Newton(0.0)], samples=3), "restitution"),
     ):
         with pytest.raises(ImpactError) as caught:

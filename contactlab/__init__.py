@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from contactlab.formulation.convex_relaxation import ConvexRelaxation
     from contactlab.formulation.proposal import EqualCompliance
     from contactlab.formulation.staggered_projections import StaggeredProjections
+    from problem_data.errors import FileError
 
 __all__ = [
     "Choice",
@@ -23,6 +24,7 @@ __all__ = [
     "ConstraintSolver",
     "ConvexRelaxation",
     "EqualCompliance",
+    "FileError",
     "StaggeredProjections",
     "__version__",
 ]
@@ -35,6 +37,7 @@ _HOME = {
     "ConstraintSolver": "contactlab.constraint_solver",
     "ConvexRelaxation": "contactlab.formulation.convex_relaxation",
     "EqualCompliance": "contactlab.formulation.proposal",
+    "FileError": "problem_data.errors",
     "StaggeredProjections": "contactlab.formulation.staggered_projections",
 }
 

@@ -1,6 +1,14 @@
-"""The one error type of the package: a fault in problem data or packed forces."""
+"""The error types of the package: a fault in problem data or packed forces; and a file that cannot be used."""
 
 from __future__ import annotations
+
+
+class FileError(ValueError):
+    """A file that cannot be used: not there, too large, damaged, foreign, or with contents outside their meaning.
+
+    Whatever reads files, here and in the packages above, raises an error derived from this one for whatever is in
+    them. What the operating system refuses may be an OSError.
+    """
 
 
 class ProblemDataError(ValueError):
@@ -22,3 +30,7 @@ class ProblemDataError(ValueError):
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
+
+
+class ProblemFileError(ProblemDataError, FileError):
+    """A file of problem data that cannot be used; see `ProblemDataError`."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from problem_data.acceleration import ConstraintAccelProblemData
-from problem_data.errors import ProblemDataError
+from problem_data.errors import ProblemDataError, ProblemFileError
 from problem_data.members import (
     Members,
     acceleration_members,
@@ -81,11 +81,11 @@ def load(path: str | os.PathLike[str]) -> ConstraintVelProblemData | ConstraintA
     try:
         return _problem(arrays)
     except ProblemDataError as error:
-        raise ProblemDataError(error.field, f"{error.message} (in {os.fspath(path)})") from error
+        raise ProblemFileError(error.field, f"{error.message} (in {os.fspath(path)})") from error
 
 
-def _unreadable(path: Path, field: str, detail: str) -> ProblemDataError:
-    return ProblemDataError(field or "path", f"{path} {detail}")
+def _unreadable(path: Path, field: str, detail: str) -> ProblemFileError:
+    return ProblemFileError(field or "path", f"{path} {detail}")
 
 
 def _problem(arrays: Members) -> ConstraintVelProblemData | ConstraintAccelProblemData:

@@ -22,12 +22,12 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-ErrorOf: TypeAlias = Callable[[Path, str, str], Exception]
+from problem_data.files import ARRAY_BYTES, ErrorOf, size_text
 
 ALIGNMENT = 64
 BLOCK_BYTES = 1 << 24
@@ -55,6 +55,7 @@ _UNREADABLE = (
 # The two that numpy writes; decoders of other methods have errors of their own.
 _COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DENSEST = 1032  # bytes that one deflated byte can stand for
+_MOST_MEMBERS = 1000
 
 
 class Source(NamedTuple):
@@ -106,9 +107,12 @@ class NpzFile:
             if not zipfile.is_zipfile(file):
                 raise _Flaw("", "is not an .npz file, or is cut short")
             with zipfile.ZipFile(file) as archive:
+                if len(archive.infolist()) > _MOST_MEMBERS:
+                    raise _Flaw("", f"has {len(archive.infolist())} members, at most {_MOST_MEMBERS} are read")
                 for info in archive.infolist():
                     at[0] = info.filename.removesuffix(".npy")
                     self.members[at[0]] = _member(file, archive, info)
+        self._check_size(member for member in self.members.values() if member.start < 0)
 
     def read(self, name: str) -> NDArray[Any]:
         """Return an array as a copy in memory, row by row, checked against its checksum."""
@@ -132,7 +136,8 @@ class NpzFile:
         return np.ascontiguousarray(array.T) if member.columns else array
 
     def read_all(self) -> dict[str, NDArray[Any]]:
-        """Return every array as `read` does."""
+        """Return every array as `read` does, of no more than `ARRAY_BYTES` in all."""
+        self._check_size(self.members.values())
         return {name: self.read(name) for name in self.members}
 
     def parts(self, name: str) -> Iterator[NDArray[Any]]:
@@ -166,6 +171,13 @@ class NpzFile:
             else:
                 arrays[name] = self.read(name)
         return arrays
+
+    def _check_size(self, members: Iterable[Member]) -> None:
+        """Refuse more than memory should be taken for; what is not compressed can be mapped, however large."""
+        size = sum(member.nbytes for member in members)
+        if size > ARRAY_BYTES:
+            most = size_text(ARRAY_BYTES)
+            raise self._error(self.path, "", f"unpacks to {size_text(size)}, at most {most} are taken into memory")
 
     @contextlib.contextmanager
     def _reading(self, name: str = "") -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from contactlab.contact.errors import ContactError
+from contactlab.contact.errors import MeshFileError
 from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.urdf.guarded_xml import Guard
 from contactlab.spatial.arrays import FloatArray, IntArray
@@ -46,15 +46,15 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
     try:
         _Guard(name, "COLLADA", most_bytes=len(data), most_elements=MOST_ELEMENTS).read(data)
     except MultibodyError as error:
-        raise ContactError("path", str(error)) from error
+        raise MeshFileError("path", str(error)) from error
     if zipfile.is_zipfile(io.BytesIO(data)):
-        raise ContactError("path", f"{name} is an archive")
+        raise MeshFileError("path", f"{name} is an archive")
     try:
         import collada
         from collada import common
     except ImportError as cause:
         message = "COLLADA files need pycollada, which is not installed: pip install 'contactlab[collision]'"
-        raise ContactError("path", message) from cause
+        raise MeshFileError("path", message) from cause
     try:
         # Materials and images that are not there do not matter.
         file = collada.Collada(io.BytesIO(data), ignore=[common.DaeBrokenRefError, common.DaeUnsupportedError])
@@ -64,9 +64,9 @@ def read_collada(data: bytes, name: str) -> tuple[FloatArray, IntArray, FloatArr
         parts = list(_triangles([] if file.scene is None else file.scene.nodes))
         unit = 1.0 if file.assetInfo is None or file.assetInfo.unitmeter is None else float(file.assetInfo.unitmeter)
     except (common.DaeError, SyntaxError, RecursionError) as error:
-        raise ContactError("path", f"{name} is no COLLADA that can be read ({error})") from error
+        raise MeshFileError("path", f"{name} is no COLLADA that can be read ({error})") from error
     if not 0.0 < unit < np.inf:
-        raise ContactError("path", f"{name}: its unit is {unit} m")
+        raise MeshFileError("path", f"{name}: its unit is {unit} m")
     corners = np.concatenate([np.zeros((0, 3, 3)), *(part for part, _ in parts)])
     colors = np.concatenate([np.zeros((0, 3)), *(np.tile(color, (len(part), 1)) for part, color in parts)])
     return unit * corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3), colors
@@ -83,7 +83,7 @@ def _triangles(nodes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
         node, above = waiting.pop()
         visited += 1
         if visited > MOST_NODES:
-            raise ContactError("path", f"more than {MOST_NODES} nodes in the scene")
+            raise MeshFileError("path", f"more than {MOST_NODES} nodes in the scene")
         if isinstance(node, GeometryNode):
             painted = {bound.symbol: _diffuse(bound.target) for bound in node.materials}
             for primitive in node.geometry.primitives:
@@ -91,7 +91,7 @@ def _triangles(nodes: Any) -> Iterator[tuple[FloatArray, FloatArray]]:
                 if isinstance(some, TriangleSet) and some.vertex is not None and len(some.vertex_index):
                     total += len(some.vertex_index)
                     if total > MOST_TRIANGLES:
-                        raise ContactError("path", f"more than {MOST_TRIANGLES} triangles in the scene")
+                        raise MeshFileError("path", f"more than {MOST_TRIANGLES} triangles in the scene")
                     corners = np.asarray(some.vertex, dtype=np.float64)[some.vertex_index]
                     yield corners @ above[:3, :3].T + above[:3, 3], painted.get(some.material, NO_COLOR)
         elif getattr(node, "children", None):

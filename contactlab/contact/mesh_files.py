@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import hull_cache
-from contactlab.contact.errors import ContactError
+from contactlab.contact.errors import ContactError, MeshFileError
 from contactlab.contact.shapes.coarse_hull import coarse_hull
 from contactlab.contact.shapes.convex_points import ConvexPoints
 from contactlab.contact.shapes.mesh import Mesh
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from problem_data.files import content_of
 
 SUFFIXES = (".stl", ".obj", ".dae")
 MOST_BYTES = 256 * 2**20
@@ -45,7 +46,7 @@ def load_mesh(
     try:
         return Mesh(vertices, triangles)
     except ContactError as error:
-        raise ContactError("path", f"{Path(path).name}: {error.field} {error.detail}") from error
+        raise MeshFileError("path", f"{Path(path).name}: {error.field} {error.detail}") from error
 
 
 def load_painted(
@@ -62,9 +63,9 @@ def load_painted(
     """
     factors = _factors(scale)
     real = _inside(Path(path), None if root is None else Path(root))
-    vertices, triangles, colors = _read(real, real.read_bytes())
+    vertices, triangles, colors = _read(real, content_of(real, _refused, MOST_BYTES))
     if not np.isfinite(vertices).all():
-        raise ContactError("path", f"{real.name}: has a vertex that is not finite")
+        raise MeshFileError("path", f"{real.name}: has a vertex that is not finite")
     if float(np.prod(factors)) < 0.0:
         triangles = triangles[:, ::-1]
     # Exports often hold triangles that have shrunk to an edge.
@@ -86,7 +87,7 @@ def load_hull(
     """
     factors = _factors(scale)
     real = _inside(Path(path), None if root is None else Path(root))
-    data = real.read_bytes()
+    data = content_of(real, _refused, MOST_BYTES)
     key = hull_cache.key_of(data, real.suffix.lower(), factors)
     points = hull_cache.cached(key)
     if points is not None:
@@ -95,7 +96,7 @@ def load_hull(
     try:
         hull = coarse_hull(finite_array(vertices[np.unique(triangles)] * factors, "points", (None, 3), ContactError))
     except ContactError as error:
-        raise ContactError("path", f"{real.name}: {error.field} {error.detail}") from error
+        raise MeshFileError("path", f"{real.name}: {error.field} {error.detail}") from error
     hull_cache.keep(key, hull.points)
     return hull
 
@@ -111,18 +112,17 @@ def _inside(path: Path, root: Path | None) -> Path:
     """Return the file with links followed, or raise what is wrong with it."""
     try:
         real = path.resolve(strict=True)
-        size = real.stat().st_size if real.is_file() else -1
     except (OSError, RuntimeError, ValueError) as error:
-        raise ContactError("path", f"{path}: cannot be opened ({error})") from error
+        raise MeshFileError("path", f"{path}: cannot be opened ({error})") from error
     if root is not None and not real.is_relative_to(root.resolve()):
-        raise ContactError("path", f"{path} lies outside {root}")
-    if size < 0:
-        raise ContactError("path", f"{path} is not a file")
+        raise MeshFileError("path", f"{path} lies outside {root}")
     if real.suffix.lower() not in SUFFIXES:
-        raise ContactError("path", f"{path}: files of the kinds {', '.join(SUFFIXES)} are read")
-    if size > MOST_BYTES:
-        raise ContactError("path", f"{path} has {size} bytes, at most {MOST_BYTES} are read")
+        raise MeshFileError("path", f"{path}: files of the kinds {', '.join(SUFFIXES)} are read")
     return real
+
+
+def _refused(path: Path, _: str, detail: str) -> MeshFileError:
+    return MeshFileError("path", f"{path.name} {detail}")
 
 
 def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -139,14 +139,14 @@ def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
             colors = np.full((len(triangles), 3), np.nan)
         if len(triangles) == 0:
             raise ValueError("it has no triangle")
-        if vertices.shape[1:] != (3,):
-            raise ValueError(f"its vertices have the shape {vertices.shape}")
+        if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,):
+            raise ValueError(f"its vertices and triangles have shapes {vertices.shape}, {triangles.shape}")
         return vertices, triangles, colors
     except ContactError:
         raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
         detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
-        raise ContactError("path", detail) from error
+        raise MeshFileError("path", detail) from error
 
 
 def _trimesh(data: bytes, kind: str) -> Any:
@@ -154,7 +154,7 @@ def _trimesh(data: bytes, kind: str) -> Any:
         import trimesh
     except ImportError as cause:
         message = "mesh files need trimesh, which is not installed: pip install 'contactlab[collision]'"
-        raise ContactError("path", message) from cause
+        raise MeshFileError("path", message) from cause
     # Bytes without a resolver: materials and textures that the file names are not looked for.
     options = {"skip_materials": True} if kind == "obj" else {}
     return trimesh.load(io.BytesIO(data), file_type=kind, force="mesh", process=False, **options)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from problem_data.errors import FileError
 
-class DatasetError(ValueError):
+
+class DatasetError(FileError):
     """A data file that cannot be used: unreadable, foreign, truncated, or with an entry outside its meaning.
 
     Parameters
@@ -37,3 +39,7 @@ class SweepError(ValueError):
 
     Rows finished before it stand in the folder; the same call goes on from there.
     """
+
+
+class RowsError(SweepError, FileError):
+    """Rows in the folder of a sweep that are none."""

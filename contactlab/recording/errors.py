@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from problem_data.errors import FileError
 
-class RecordError(ValueError):
+
+class RecordError(FileError):
     """A record that cannot be read: not there, truncated, foreign, or inconsistent.
 
     Attributes

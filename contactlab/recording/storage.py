@@ -27,6 +27,7 @@ from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.record import Record
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
 from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
+from problem_data.files import text_of
 from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
@@ -215,10 +216,7 @@ def read_meta(path: Path) -> dict[str, Any]:
     """Return the description of a packed record, or of a folder of chunks."""
     if path.is_dir():
         path = path / META_FILE
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise RecordError(path.parent, META_FILE, f"cannot be read ({error})") from error
+        text = text_of(path, lambda _, field, detail: RecordError(path.parent, META_FILE, detail))
     else:
         file = NpzFile(path, RecordError)
         if META not in file.members:

@@ -21,13 +21,16 @@ from contactlab.multibody.model import WORLD
 from contactlab.recording.errors import RecordError
 from contactlab.recording.failure import SimulationError
 from contactlab.recording.recording import Recording
+from contactlab.recording.storage import META
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.world import World
-from problem_data import ConstraintVelProblemData, ProblemDataError
+from problem_data import ConstraintVelProblemData
+from problem_data.errors import ProblemFileError
+from problem_data.npz_files import NpzFile
 
 _DUMP = re.compile(r"(?P<stem>.+)_failed_step(?P<step>\d+)\.npz")
 
@@ -98,7 +101,7 @@ def explain_failure(path: str | os.PathLike[str], *, h: float | None = None) -> 
         return _of_record(Recording.open(path), path, None)
     loaded = problem_data.load(path)
     if not isinstance(loaded, ConstraintVelProblemData):
-        raise ProblemDataError("format", f"{path} holds a problem of accelerations, no step of a simulation")
+        raise ProblemFileError("format", f"{path} holds a problem of accelerations, no step of a simulation")
     step, recording = None, None
     if named is not None:
         step, record = int(named["step"]), path.with_name(named["stem"] + ".npz")
@@ -113,10 +116,11 @@ def _is_record(path: Path) -> bool:
     """Whether a path is that of a record: chunks, a run that was stopped, or a file with a description."""
     if path.is_dir() or path.with_name(path.name + ".chunks").is_dir():
         return True
+    if not path.is_file():
+        return False
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return "meta" in archive.files
-    except (OSError, ValueError, EOFError):
+        return META in NpzFile(path, RecordError).members
+    except RecordError:
         # `problem_data.load` says what is wrong with it.
         return False
 

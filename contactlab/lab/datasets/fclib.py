@@ -14,10 +14,11 @@ import numpy as np
 
 import lcp
 from contactlab.lab.errors import DatasetError
+from problem_data.files import ARRAY_BYTES
 
 LOCAL, GLOBAL = "fclib_local", "fclib_global"
-# Numbers in one array above which a file is refused: half a gigabyte.
-MOST_NUMBERS = 1 << 26
+# Numbers in one array above which a file is refused: a part of what all may take.
+MOST_NUMBERS = ARRAY_BYTES // 16
 
 
 def load_fclib(path: str | Path) -> lcp.FrictionProblem | lcp.GlobalFrictionProblem:

@@ -32,11 +32,11 @@ class Arrays:
 
     def numbers(self, name: str, *shape: int | None) -> NDArray[np.float64]:
         """Return an array of a shape (None: any length) as contiguous float64."""
-        return self._required(name, shape, "fiu", "real numbers").astype(np.float64)
+        return self._required(name, shape, "fiu", "real numbers").astype(np.float64, copy=False)
 
     def integers(self, name: str, *shape: int | None) -> NDArray[np.int64]:
         """Return an array of a shape (None: any length) as contiguous int64."""
-        return self._required(name, shape, "iu", "integers").astype(np.int64)
+        return self._required(name, shape, "iu", "integers").astype(np.int64, copy=False)
 
     def floats(self, name: str, *shape: int | None) -> NDArray[np.float64]:
         """Return `numbers` that are all finite."""

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 import lcp
 from contactlab.lab.errors import DatasetError
 from contactlab.spatial.arrays import FloatArray, IntArray
+from problem_data.files import ARRAY_BYTES, content_of, size_text
 
-MOST_BYTES = 1 << 28
 MOST_ROWS = 20_000
 
 
@@ -53,12 +53,7 @@ def load_siconos(path: str | Path) -> lcp.LCP | lcp.MLCP:
 
 def file_text(path: Path) -> str:
     """The characters of a file of reasonable size."""
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DatasetError(path, "", f"is larger than {MOST_BYTES} bytes")
-        return path.read_text(encoding="ascii", errors="replace")
-    except OSError as error:
-        raise DatasetError(path, "", f"cannot be read ({error.strerror})") from error
+    return content_of(path, DatasetError).decode("ascii", errors="replace")
 
 
 class Numbers:
@@ -145,6 +140,8 @@ def matrix(numbers: Numbers) -> FloatArray:
         return numbers.floats("M", rows * columns).reshape(columns, rows).T.copy()
     if storage != 1:
         numbers.fail("storage of M", f"{storage}, wanted 0 (dense) or 1 (blocks)")
+    if 8 * rows * columns > ARRAY_BYTES:
+        numbers.fail("M", f"{rows} by {columns} takes more than {size_text(ARRAY_BYTES)}")
     M = np.zeros((rows, columns))
     blocks, down, along = (numbers.count("blocks of M") for _ in range(3))
     edges = [np.append(0, numbers.whole("blocks of M", n, MOST_ROWS)) for n in (down, along)]

@@ -41,19 +41,20 @@ def keep_problem(folder: Path, problem: Any) -> Path:
 def read_problem(file: str) -> Any:
     """The problem of a file that `keep_problem` wrote; a `DatasetError` for another, or contents no problem has."""
     arrays = NpzFile(Path(file), DatasetError).read_all()
-    if int(arrays.get("format", 0)) != _FORMAT:
+    form = arrays.get("format", np.zeros(0))
+    if form.shape != () or form.dtype.kind not in "iu" or int(form) != _FORMAT:
         raise DatasetError(file, "format", f"must be {_FORMAT}; the file is of another version")
     kinds = {kind.name: kind.problem for kind in KINDS}
-    name = str(arrays.get("kind", ""))
+    name = str(arrays.get("kind", ""))[:80]
     if name not in kinds:
         raise DatasetError(file, "kind", f"{name!r} is none of {', '.join(kinds)}")
     arguments: list[Any] = []
-    while (argument := _argument(arrays, f"argument{len(arguments)}")) is not None:
-        arguments.append(argument)
     try:
+        while (argument := _argument(arrays, f"argument{len(arguments)}")) is not None:
+            arguments.append(argument)
         return kinds[name](*arguments)
-    except (TypeError, ValueError) as error:
-        raise DatasetError(file, "", str(error)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(file, "", f"{type(error).__name__}: {error}") from error
 
 
 def _parts(name: str, value: Any) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
@@ -11,6 +13,7 @@ from typing import Any
 
 from contactlab.lab.errors import DatasetError
 from contactlab.lab.sweeps.result import write_csv
+from problem_data.files import text_of
 
 #: Statuses beside those of `lcp.Status`: over the time limit; an exception, or a process that died.
 TIMEOUT, CRASHED = "TIMEOUT", "CRASHED"
@@ -115,12 +118,15 @@ def read_rows(path: str | Path) -> list[Row]:
     DatasetError
         For a missing column, or an entry of another type, with its line.
     """
-    with Path(path).open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
+    path = Path(path)
+    reader = csv.DictReader(io.StringIO(text_of(path, DatasetError), newline=""))
+    try:
         missing = [field.name for field in fields(Row) if field.name not in (reader.fieldnames or ())]
         if missing:
             raise DatasetError(path, missing[0], "there is no such column; is this the rows.csv of a race?")
         return [_row(path, reader.line_num, line) for line in reader]
+    except csv.Error as error:
+        raise DatasetError(path, f"line {reader.line_num}", str(error)) from error
 
 
 def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
@@ -128,7 +134,9 @@ def _row(path: str | Path, number: int, line: dict[str, Any]) -> Row:
     for field in fields(Row):
         text = line[field.name]
         try:
-            values[field.name] = {"float": float, "int": int, "str": str}[str(field.type)](text)
+            value = values[field.name] = {"float": float, "int": int, "str": str}[str(field.type)](text)
         except (TypeError, ValueError):
             raise DatasetError(path, field.name, f"line {number}: {text!r} is no {field.type}") from None
+        if isinstance(value, float) and math.isnan(value):
+            raise DatasetError(path, field.name, f"line {number}: is not a number")
     return Row(**values)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from contactlab.lab.errors import SweepError
+from contactlab.lab.errors import RowsError, SweepError
 from contactlab.lab.sweeps.result import write_csv
 from contactlab.recording.lock import Lock, Taken
 from problem_data.npz_files import partial_files
@@ -89,5 +89,5 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
             row = json.loads(line)
             rows[str(row["key"])] = dict(row, outcome=str(row["outcome"]))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise SweepError(f"{path}, line {number}: not a row of a sweep ({type(error).__name__}: {error})") from None
+            raise RowsError(f"{path}, line {number}: not a row of a sweep ({type(error).__name__}: {error})") from None
     return rows

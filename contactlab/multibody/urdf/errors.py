@@ -6,9 +6,10 @@ import sys
 import warnings
 
 from contactlab.multibody.errors import MultibodyError
+from problem_data.errors import FileError
 
 
-class UrdfError(MultibodyError):
+class UrdfError(MultibodyError, FileError):
     """A robot description that cannot be used.
 
     Attributes

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
 
 from contactlab.multibody.urdf.errors import UrdfError
 from contactlab.multibody.urdf.guarded_xml import MAX_BYTES, Guard, shown
+from problem_data.files import content_of
 
 MAX_NAME = 1000
 # Everything else (transmissions, simulator settings) is skipped without being kept.
@@ -69,12 +69,12 @@ def read(path_or_text: str | PathLike[str]) -> tuple[Element, Path | None]:
     if isinstance(path_or_text, str) and ("\n" in path_or_text or "\0" in path_or_text):
         raise UrdfError("XML", "does not begin with <", line=1)
     path = Path(fspath(path_or_text))
-    # A pipe or a device could be read for ever.
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise UrdfError("file", "is not a regular file", source=path.name)
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    return _Reader(path.name, None, 0).robot_of(data), path
+    path.stat()  # a FileNotFoundError where there is none, as with `open`
+    return _Reader(path.name, None, 0).robot_of(content_of(path, _refused, MAX_BYTES)), path
+
+
+def _refused(path: Path, field: str, detail: str) -> UrdfError:
+    return UrdfError(field or "file", detail, source=path.name)
 
 
 class _Reader(Guard):

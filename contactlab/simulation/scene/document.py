@@ -8,6 +8,7 @@ from pathlib import Path
 
 from contactlab.simulation.scene.lines import index_lines
 from contactlab.simulation.scene.table import SceneError, Table
+from problem_data.files import text_of
 
 MOST_BYTES = 1 << 20
 
@@ -17,7 +18,9 @@ def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
 
     Nothing of the document is known to be right but that it is TOML.
     """
-    text = _text(path)
+    if not path.is_file():
+        raise SceneError(path, 0, "", "there is no such file")
+    text = text_of(path, _refused, MOST_BYTES).replace("\r\n", "\n")
     try:
         values = tomllib.loads(text)
     except RecursionError as error:
@@ -29,17 +32,5 @@ def read_document(path: Path, label: str = "scene file") -> tuple[Table, str]:
     return Table(path, index_lines(text), (), label, values, None), text
 
 
-def _text(path: Path) -> str:
-    try:
-        if not path.is_file():
-            raise SceneError(path, 0, "", "there is no such file")
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise SceneError(path, 0, "", f"cannot be read ({error.strerror})") from error
-    if len(content) > MOST_BYTES:
-        raise SceneError(path, 0, "", f"is larger than {MOST_BYTES} bytes")
-    try:
-        return content.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise SceneError(path, 0, "", f"is not UTF-8 (byte {error.start})") from error
+def _refused(path: Path, field: str, detail: str) -> SceneError:
+    return SceneError(path, 0, field, detail)

@@ -11,12 +11,13 @@ from typing import Any
 
 from contactlab.simulation.scene.lines import LineIndex, Place
 from contactlab.spatial.errors import FieldError
+from problem_data.errors import FileError
 
 LARGEST = 1e12  # no length, mass or time of a scene is larger
 LONGEST_TEXT = 300
 
 
-class SceneError(ValueError):
+class SceneError(FileError):
     """A scene file that cannot be used.
 
     Attributes

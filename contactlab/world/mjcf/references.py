@@ -10,6 +10,7 @@ from typing import Any
 from xml.parsers import expat
 
 from contactlab.world.mjcf.errors import MjcfError
+from problem_data.files import content_of
 
 MOST_BYTES = 16 * 2**20
 MOST_FILES = 100
@@ -83,8 +84,6 @@ def _check_path(name: str, root: Path, base: Path, file: Path) -> set[Path]:
 
 def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:
     """Return the folders, files and includes that one file names."""
-    if file.stat().st_size > MOST_BYTES:
-        raise MjcfError("path", f"{file.name} has more than {MOST_BYTES} bytes")
     folders: list[str] = []
     names: list[str] = []
     includes: list[str] = []
@@ -107,7 +106,11 @@ def _scan(file: Path) -> tuple[list[str], list[str], list[str]]:
     parser.StartElementHandler = start
     parser.StartDoctypeDeclHandler = doctype
     try:
-        parser.Parse(file.read_bytes(), True)
+        parser.Parse(content_of(file, _refused, MOST_BYTES), True)
     except expat.ExpatError as error:
         raise MjcfError("XML", f"{file.name}: {error}") from error
     return folders, names, includes
+
+
+def _refused(file: Path, _: str, detail: str) -> MjcfError:
+    return MjcfError("path", f"{file.name} {detail}")

@@ -1,0 +1,321 @@
+"""Runs, sweeps and races that are killed, or meet a full disk, at random: nothing told is lost, all end as undisturbed.
+
+Run: ``python benchmarks/kills.py [--kills 1000] [--signals 60] [--seed 0] [--out benchmarks/results/kills_DATE]``.
+Writes OUT.csv and OUT.md. Most kills are made within this process by a disk that fails at one of its operations
+(`faulty_disk`), chosen at random; ``--signals`` of them are SIGKILL to a process of its own, at a random moment. Each
+case is killed again and again until it ends by itself.
+
+Lost is what had been told and is not on disk, or is not what an undisturbed run has there to the last bit; differing is
+an end that is not the undisturbed one's. What is told: steps after their portion was written, rows of sweeps and trials
+of races when they count as finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import functools
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from faulty_disk import KINDS, Killed, faulty
+
+import lcp
+from contactlab.contact import Box, HalfSpace, Material, Sphere
+from contactlab.lab import SweepError, sweep
+from contactlab.lab.racing import race
+from contactlab.lab.racing.row import Row, read_rows
+from contactlab.simulation import Recording, RecordWriteError, TimeStepping, WorldBuilder, simulate
+from contactlab.spatial import RigidInertia
+
+HEAD = ("what", "how", "cases", "kills", "lost", "differing", "seconds")
+STEPS = 40
+LONG = 3000
+STEPPER = TimeStepping(2e-3)
+SOLVERS = "Lemke,Murty,InteriorPoint"
+REFUSED = (RecordWriteError, SweepError, OSError, Killed)
+
+
+@functools.cache
+def world() -> Any:
+    """Two boxes and a ball that fall onto a floor and each other."""
+    builder, rough = WorldBuilder(), Material(0.5)
+    builder.add_half_space("floor", HalfSpace(), rough)
+    inertia = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+    for i, shape in enumerate((Box.cube(0.1), Box((0.1, 0.08, 0.06)), Sphere(0.1))):
+        start = (0.03 * i, 0.02 * i, 0.12 + 0.22 * i, 1.0, 0.0, 0.0, 0.0)
+        builder.add_free_body(f"body {i}", inertia, shape, rough, start, (0.2, 0.0, -1.0, 1.0, 0.0, 0.5))
+    return builder.build()
+
+
+def walk(task: dict[str, Any]) -> dict[str, Any]:
+    """A random walk, after a pause."""
+    time.sleep(task["pause"])
+    place = np.cumsum(np.random.default_rng(task["seed"]).normal(size=500))
+    return {"end": place[-1], "path": place[:4]}
+
+
+def problems() -> list[tuple[str, lcp.LCP]]:
+    """What is raced on."""
+    rng = np.random.default_rng(5)
+    return [(f"p{n}", lcp.LCP(np.eye(n) * 2.0 + 0.1 * rng.standard_normal((n, n)), -np.ones(n))) for n in (2, 5, 9)]
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two recordings hold the same bits."""
+    return all(np.array_equal(rows, b.rows[name]) for name, rows in a.rows.items())
+
+
+@functools.cache
+def undisturbed(steps: int) -> Any:
+    return simulate(world(), STEPPER, steps=steps)
+
+
+# --- cases: gone on with until they end, telling how far they are, and looked at in between ---------------------------
+
+Tell = Callable[[int, int], None]
+
+
+class Run:
+    """A run; by signals a longer one."""
+
+    name, mean = "run", 0.4  # s until a signal, on average
+
+    def __init__(self, folder: Path, steps: int = STEPS) -> None:
+        self.path, self.steps = folder / "run.npz", steps
+
+    def prepare(self, rng: np.random.Generator) -> None:
+        """Now and then there is a packed record of the first steps already."""
+        if rng.random() < 0.3:
+            simulate(world(), STEPPER, steps=int(rng.integers(0, 6)), path=self.path)
+
+    def go(self, tell: Tell, rng: np.random.Generator) -> None:
+        """Begin or go on."""
+        simulate(
+            world(), STEPPER, steps=self.steps, path=self.path, resume=True, chunk_steps=int(rng.integers(2, 12)),
+            flush_seconds=0.0, progress=tell,
+        )  # fmt: skip
+
+    def lost(self, told: int) -> bool:
+        """Whether less is there than was told, or something else."""
+        if not told:
+            return False
+        left = Recording.open(self.path)
+        return left.n_steps < told or not same(left, undisturbed(self.steps).first(left.n_steps))
+
+    def differs(self) -> bool:
+        """Whether the end is not the undisturbed one's."""
+        rest = [file.name for file in self.path.parent.iterdir()]
+        return rest != ["run.npz"] or not same(Recording.open(self.path), undisturbed(self.steps))
+
+
+class Sweep:
+    """A sweep; by signals on two processes, with time to be killed in."""
+
+    name, mean = "sweep", 0.3
+
+    def __init__(self, folder: Path, pause: float = 0.0, jobs: int = 1) -> None:
+        self.out, self.jobs = folder / "out", jobs
+        self.tasks = [{"seed": seed, "pause": pause} for seed in range(8)]
+
+    def prepare(self, rng: np.random.Generator) -> None:
+        """Nothing is there before."""
+
+    def go(self, tell: Tell, rng: np.random.Generator) -> None:
+        """Begin or go on."""
+        sweep(walk, self.tasks, out=self.out, jobs=self.jobs, progress=tell)
+
+    def lost(self, told: int) -> bool:
+        """Whether less is there than was told, or something else."""
+        found = {row["seed"]: row["end"] for row in whole_lines(self.out / "rows.jsonl").values()}
+        return len(found) < told or any(end != walk({"seed": seed, "pause": 0.0})["end"] for seed, end in found.items())
+
+    def differs(self) -> bool:
+        """Whether the end is not the undisturbed one's."""
+        rest = sorted(file.name for file in self.out.iterdir())
+        table = (self.out / "rows.csv").read_text(encoding="utf-8").splitlines()
+        return rest != ["rows.csv", "rows.jsonl"] or len(table) != 1 + len(self.tasks) or self.lost(len(self.tasks))
+
+
+class Race:
+    """A race."""
+
+    name, mean = "race", 2.0
+
+    def __init__(self, folder: Path) -> None:
+        self.out = folder / "out"
+        self.before: dict[str, dict[str, Any]] = {}
+
+    def prepare(self, rng: np.random.Generator) -> None:
+        """Nothing is there before."""
+
+    def go(self, tell: Tell, rng: np.random.Generator) -> None:
+        """Begin or go on."""
+        race(problems(), SOLVERS, out=self.out, repeats=1, curves=0, jobs=2, progress=tell)
+
+    def lost(self, told: int) -> bool:
+        """A finished trial stays as it is, its times included."""
+        found = whole_lines(self.out / "trials" / "rows.jsonl")
+        kept = all(found.get(key) == row for key, row in self.before.items())
+        self.before = found
+        return len(found) < told or not kept
+
+    def differs(self) -> bool:
+        """Whether the end is not the undisturbed one's."""
+        left = [file.name for file in self.out.rglob("*") if file.name.endswith(".partial") or file.name == "lock"]
+        wanted = {"rows.csv", "summary.csv", "curves.csv", "race.json", "report.html", "problems", "trials"}
+        here = {file.name for file in self.out.iterdir()}
+        return bool(left) or not wanted <= here or verdicts(read_rows(self.out / "rows.csv")) != undisturbed_race()
+
+
+def verdicts(rows: Iterable[Row]) -> list[tuple[str, str, str, float, int]]:
+    """What does not depend on the clock."""
+    return [(row.problem, row.solver, row.status, row.residual, row.iterations) for row in rows]
+
+
+@functools.cache
+def undisturbed_race() -> list[tuple[str, str, str, float, int]]:
+    """What a race finds that nothing disturbs."""
+    return verdicts(race(problems(), SOLVERS, repeats=1, curves=0, jobs=2).rows)
+
+
+def whole_lines(file: Path) -> dict[str, dict[str, Any]]:
+    """The rows of a file that are there to their end, by key."""
+    content = file.read_bytes() if file.exists() else b""
+    lines = [json.loads(line) for line in content[: content.rfind(b"\n") + 1].splitlines()]
+    return {row["key"]: row for row in lines}
+
+
+# --- kills ----------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def here() -> Iterator[None]:
+    """Let sweeps with limits of time run in this process, where the disk fails."""
+    from contactlab.lab.sweeps import sweeping
+
+    with mock.patch.object(sweeping, "run_on_processes", lambda name, items, *_: sweeping.run_here(name, items)):
+        yield
+
+
+def by_faults(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: int) -> None:
+    """One case, whose disk fails some times before it may end by itself."""
+    with tempfile.TemporaryDirectory() as name, here():
+        folder = Path(name)
+        case, told = kind(folder), [0]
+        case.prepare(rng)
+        row["cases"] += 1
+        for _ in range(int(rng.integers(1, 6))):
+            # Early operations more often than late ones, which few runs that are gone on with come to.
+            at = 1 + int(operations(kind) * rng.random() ** 2)
+            with faulty(folder, at, KINDS[int(rng.integers(len(KINDS)))]) as disk, contextlib.suppress(*REFUSED):
+                case.go(lambda done, total: told.append(max(done, told[-1])), rng)
+            if disk.count < at or row["kills"] >= most:
+                break
+            row["kills"] += 1
+            row["lost"] += case.lost(told[-1])
+        case.go(lambda done, total: None, rng)
+        row["differing"] += case.differs()
+
+
+@functools.cache
+def operations(kind: Any) -> int:
+    """About how many operations on the disk a case takes."""
+    with tempfile.TemporaryDirectory() as name, here(), faulty(Path(name)) as disk:
+        kind(Path(name)).go(lambda done, total: None, np.random.default_rng(0))
+        return disk.count
+
+
+def by_signals(kind: Any, rng: np.random.Generator, row: dict[str, Any], most: int) -> None:
+    """One case in processes of their own, killed until it may end by itself."""
+    with tempfile.TemporaryDirectory() as name:
+        case, told = longer(kind, Path(name)), 0
+        case.prepare(rng)
+        row["cases"] += 1
+        kills = min(most - row["kills"], int(rng.integers(1, 6)))
+        while True:
+            command = [sys.executable, __file__, "--child", kind.__name__, name, str(int(rng.integers(1 << 30)))]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            assert process.stdout is not None
+            process.stdout.readline()  # it begins
+            patience = threading.Timer(float(rng.exponential(kind.mean)), process.kill)
+            if kills > 0:
+                patience.start()
+            for line in process.stdout:
+                # A line that was cut off tells nothing.
+                told = max(told, int(line) if line.endswith("\n") else 0)
+            status = process.wait()
+            patience.cancel()
+            if status == -signal.SIGKILL:
+                kills -= 1
+                row["kills"] += 1
+                row["lost"] += case.lost(told)
+            elif status != 0:
+                raise RuntimeError(f"a {kind.name} ended with status {status}")
+            else:
+                break
+        row["differing"] += case.differs()
+
+
+def longer(kind: Any, folder: Path) -> Any:
+    """A case that takes its time."""
+    return {Run: lambda: Run(folder, LONG), Sweep: lambda: Sweep(folder, 0.05, 2), Race: lambda: Race(folder)}[kind]()
+
+
+def child(name: str, folder: str, seed: str) -> None:
+    """Go on with a case and tell how far it is."""
+    kind = {kind.__name__: kind for kind in (Run, Sweep, Race)}[name]
+    simulate(world(), STEPPER, steps=2)
+    print(0, flush=True)
+    longer(kind, Path(folder)).go(lambda done, total: print(done, flush=True), np.random.default_rng(int(seed)))
+
+
+def main() -> None:
+    """Kill, look, write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=1000)
+    parser.add_argument("--signals", type=int, default=60, help="of them by SIGKILL from outside")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="path of the tables, without ending")
+    arguments = parser.parse_args()
+    rng = np.random.default_rng(arguments.seed)
+    rows = []
+    for kill, kills in ((by_faults, arguments.kills - arguments.signals), (by_signals, arguments.signals)):
+        for kind, share in ((Run, 0.65), (Sweep, 0.25), (Race, 0.1)):
+            row: dict[str, Any] = dict.fromkeys(HEAD, 0) | {"what": kind.name, "how": kill.__name__[3:]}
+            begun = time.perf_counter()
+            most = round(share * kills)
+            while row["kills"] < most:
+                kill(kind, rng, row, most)
+            row["seconds"] = round(time.perf_counter() - begun)
+            rows.append(row)
+            print(row, flush=True)
+    rows.append({"what": "all", "how": "", **{name: sum(row[name] for row in rows) for name in HEAD[2:]}})
+    table = ["| " + " | ".join(HEAD) + " |", "| " + " | ".join("---" for _ in HEAD) + " |"]
+    table += ["| " + " | ".join(str(row[name]) for name in HEAD) + " |" for row in rows]
+    print("\n".join(table))
+    if arguments.out is not None:
+        with arguments.out.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, HEAD)
+            writer.writeheader()
+            writer.writerows(rows)
+        arguments.out.with_suffix(".md").write_text("\n".join(table) + "\n", encoding="utf-8")
+    sys.exit(1 if rows[-1]["lost"] or rows[-1]["differing"] else 0)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--child"]:
+        child(*sys.argv[2:])
+    else:
+        main()

@@ -1,0 +1,183 @@
+"""Files from anybody: every reader ends with a `FileError` or reads, in bounded memory, whatever is in them."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+
+import fuzz_readers
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+
+import contactlab
+import problem_data
+from contactlab.cli import main
+from contactlab.contact.mesh_files import load_mesh
+from contactlab.lab import DatasetError
+from contactlab.lab.datasets import load_problem
+from contactlab.lab.datasets.npz import Arrays
+from contactlab.multibody import Model
+from contactlab.simulation import RecordError, Recording, TimeStepping, simulate
+from contactlab.simulation.explanation import explain_failure
+from contactlab.simulation.scene import load_scene
+from problem_data import ConstraintVelProblemData, FileError, npz_files
+from problem_data.files import content_of
+
+INPUTS = 100
+BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+@pytest.mark.filterwarnings("ignore")
+def test_damaged_files_are_refused_or_read(name):
+    """Some dozens of each kind, by its structure; `benchmarks/fuzz_readers.py` tries tens of thousands."""
+    kind = BY_NAME[name]
+    if needed := fuzz_readers.needs(kind):
+        pytest.importorskip(needed)
+    good = len(fuzz_readers.seeds_of(kind))
+    words = []
+    for i in range(good + INPUTS):
+        outcome = fuzz_readers.tried(kind, fuzz_readers.content(kind, 0, i))
+        assert outcome.word in ("typed", "accepted"), f"input {i}: {outcome.detail}"
+        words.append(outcome.word)
+    assert words[:good] == ["accepted"] * good
+    assert "typed" in words
+
+
+def test_damage_is_the_same_every_time():
+    """An input is known by kind, seed and number."""
+    kind = BY_NAME["problems"]
+    assert fuzz_readers.content(kind, 3, 17) == fuzz_readers.content(kind, 3, 17)
+    assert fuzz_readers.content(kind, 3, 17) != fuzz_readers.content(kind, 4, 17)
+
+
+def test_one_class_catches_what_any_reader_refuses(tmp_path):
+    """`contactlab.FileError`, whatever the kind of file."""
+    junk = b"\x00\xff junk"
+    readers = {
+        "a.npz": (Recording.open, problem_data.load, load_problem),
+        "a.toml": (load_scene,),
+        "a.urdf": (Model.from_urdf,),
+        "a.stl": (load_mesh,),
+        "a.dat": (load_problem,),
+    }
+    for name, functions in readers.items():
+        path = tmp_path / name
+        path.write_bytes(junk)
+        for function in functions:
+            with pytest.raises(contactlab.FileError):
+                function(path)
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_archives_are_measured_before_they_are_unpacked(compress, tmp_path, monkeypatch):
+    """By what they say of themselves: no array is read; a record that can be mapped may be larger than memory."""
+    monkeypatch.setattr(npz_files, "ARRAY_BYTES", 1 << 20)
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED) as archive:
+        for name in ("M", "q"):
+            with archive.open(f"{name}.npy", "w") as file:
+                np.lib.format.write_array(file, np.zeros(100_000))
+    monkeypatch.setattr(npz_files, "_fill", lambda *_: pytest.fail("an array was read"))
+    for read in (Arrays, load_problem, problem_data.load):
+        with pytest.raises(FileError, match=r"unpacks to 1\.526 MiB, at most 1 MiB are taken into memory"):
+            read(path)
+    if not compress:
+        assert npz_files.NpzFile(path, DatasetError).members["M"].nbytes == 800_000
+
+
+def test_commands_refuse_a_bomb_in_one_line(tmp_path, monkeypatch, capsys):
+    """Three readers once, and three ways to run out of memory."""
+    monkeypatch.setattr(npz_files, "ARRAY_BYTES", 1 << 20)
+    path = tmp_path / "bomb.npz"
+    np.savez_compressed(path, pos=np.zeros((100_000, 3)), pre_vel=np.zeros((10, 3)), M=np.zeros((9, 9)), q=np.zeros(9))
+    for command in ("toss", "impact", "race", "explain", "verify"):
+        assert main([command, str(path)]) == 2
+        assert capsys.readouterr().err.startswith("contactlab: error:")
+
+
+def test_an_archive_of_many_members_is_refused_at_once(tmp_path):
+    """A hundred thousand headers would be minutes."""
+    path = tmp_path / "many.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for i in range(2000):
+            archive.writestr(f"a{i}.npy", b"")
+    with pytest.raises(DatasetError, match="2000 members, at most 1000"):
+        Arrays(path)
+
+
+def test_the_door_lets_regular_files_of_some_size_in(tmp_path):
+    """Others are told by the error of who reads."""
+    path = tmp_path / "a"
+    path.write_bytes(b"12345")
+    assert content_of(path, DatasetError, 5) == b"12345"
+    for file, most, words in (
+        (path, 4, "larger than"),
+        (tmp_path, 9, "not a regular file"),
+        (tmp_path / "b", 9, "no such"),
+    ):
+        with pytest.raises(DatasetError, match=words):
+            content_of(file, DatasetError, most)
+
+
+def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
+    """What a failure writes can be explained: the response to terms that cancel is rounding, and no contradiction."""
+    noise = np.array([1.9e-17, 0.0, 0.0])
+
+    def solve(f):
+        out = f / np.array([2.0, 1.0, 0.5])[:, None] if f.ndim == 2 else f / np.array([2.0, 1.0, 0.5])
+        return out + (noise[:, None] if f.ndim == 2 else noise)
+
+    N = np.array([[0.0, 0.0, 0.0], [0.0, 1.0, 0.3]])
+    data = ConstraintVelProblemData(solve_inertia=solve, Mv=[0.0, -1.0, 0.1], N=N, mu=[0.0, 0.0], r=[0, 0])
+    path = tmp_path / "run_failed_step3.npz"
+    problem_data.save(path, data)
+    assert np.array_equal(problem_data.load(path).blocks().Y, data.blocks().Y)
+    assert explain_failure(path).problem is not None
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    arrays["Y"][0, 1] = 1e-3
+    np.savez(path, **arrays)
+    with pytest.raises(FileError, match=r"Y: row 0 is not M\^-1 times J"):
+        problem_data.load(path)
+
+
+def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
+    """Half a file, another kind of archive, encrypted ones."""
+    path = tmp_path / "run_failed_step3.npz"
+    good = fuzz_readers.problems()[2]
+    for bad in (good[: len(good) // 2], b"PK\x03\x04" + bytes(100), good.replace(b"PK\x01\x02", b"PK\x01\x03")):
+        path.write_bytes(bad)
+        assert main(["explain", str(path)]) == 2
+        assert "contactlab: error:" in capsys.readouterr().err
+    encrypted = bytearray(good)
+    for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        encrypted[good.index(mark) + at] |= 1
+    path.write_bytes(bytes(encrypted))
+    assert main(["explain", str(path)]) == 2
+
+
+def test_a_small_file_cannot_ask_for_a_large_matrix(tmp_path):
+    """Blocks that a text announces and does not fill."""
+    path = tmp_path / "a.dat"
+    path.write_text("1 0\n0\n20000\n0\n20000\n1\n1\n20000\n20000\n0\n1\n1\n20000\n20000\n2\n1\n0\n0\n0\n")
+    begun = time.perf_counter()
+    with pytest.raises(DatasetError, match="takes more than 1 GiB"):
+        load_problem(path)
+    assert time.perf_counter() - begun < 1.0
+
+
+def test_descriptions_of_records_are_bounded(tmp_path, monkeypatch):
+    """A folder's description is read through the same door."""
+    path = tmp_path / "a.npz"
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(scenes.tumble(), TimeStepping(1e-3), steps=10, path=path, progress=stop)
+    meta = tmp_path / "a.npz.chunks" / "meta.json"
+    meta.write_bytes(meta.read_bytes() + b" " * (1 << 27))
+    with pytest.raises(RecordError, match="larger than 64 MiB"):
+        Recording.open(path)

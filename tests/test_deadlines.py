@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import subprocess
@@ -186,6 +187,27 @@ def test_work_on_threads_comes_back_one_by_one():
     assert list(on_threads(lambda i: -i, 3, 1)) == [(0, 0), (1, -1), (2, -2)]
     with pytest.raises(ZeroDivisionError):
         list(on_threads(lambda i: 1 / (i - 5), 10, 2))
+
+
+def test_code_of_the_users_own_may_call_kernels():
+    """Compiled by numba itself, which then has the kernel compiled on the thread that holds its lock."""
+    numba = pytest.importorskip("numba")
+    kernel = importlib.import_module("lcp.kernels").kernel
+
+    @kernel
+    def doubled(x):
+        return 2.0 * x
+
+    @numba.njit
+    def four_times(x):
+        return doubled(doubled(x))
+
+    found = []
+    worker = threading.Thread(target=lambda: found.append(four_times(1.5)), daemon=True)
+    worker.start()
+    worker.join(60.0)
+    assert found == [6.0]
+    assert four_times(1) == 4.0  # another type, in the main thread
 
 
 @needs_signals

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
+from collections.abc import Iterator
 
 from contactlab.spatial.errors import FieldError
+from problem_data.errors import FileError
 
 
 class SimulationConfigError(FieldError):
     """A world, stepper, state or argument of a run that cannot be used; names the field and the offending value."""
+
+
+class RobotFileError(SimulationConfigError, FileError):
+    """A file of a robot of which no world can be made."""
+
+
+@contextlib.contextmanager
+def blaming_file(kind: type[FieldError] = RobotFileError) -> Iterator[None]:
+    """Tell what models, shapes and worlds refuse of a file's contents as an error of the file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except FieldError as error:
+        raise kind(error.field, error.detail) from error
 
 
 def check_type(field: str, value: object, wanted: type) -> None:

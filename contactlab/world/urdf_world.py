@@ -36,7 +36,7 @@ from contactlab.multibody.urdf import (
 from contactlab.multibody.urdf.errors import warn_of
 from contactlab.spatial import Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array
-from contactlab.world.errors import SimulationConfigError
+from contactlab.world.errors import RobotFileError, SimulationConfigError
 from contactlab.world.trees import model_of
 from contactlab.world.visual import VisualMesh
 
@@ -83,7 +83,7 @@ def collision_shapes(model: UrdfModel, meshes: MeshModes, bad_meshes: BadMeshes)
                 detail = (
                     f"{shape}; mend or find it, or go without: bad_meshes='skip', meshes={{{geometry.body!r}: 'skip'}}"
                 )
-                raise SimulationConfigError(field, detail)
+                raise RobotFileError(field, detail)
             left_out.append(f"{field}: {shape}")
             continue
         shapes.append((geometry, Placed(shape, geometry.placement)))
@@ -239,4 +239,4 @@ def _solid(geometry: UrdfGeometry) -> Shape:
         # A capsule without a cylinder in between is a ball.
         return Sphere(given.radius)  # type: ignore[union-attr]
     except ContactError as error:
-        raise SimulationConfigError(f"link {geometry.body!r} <collision>", f"{error.field} {error.detail}") from error
+        raise RobotFileError(f"link {geometry.body!r} <collision>", f"{error.field} {error.detail}") from error

@@ -128,8 +128,17 @@ def _one_version_per_type(dispatcher: Any) -> None:
 
 def _compile_heard(dispatcher: Any) -> None:
     """Compile on a thread of its own: Ctrl-C is heard at once, and not in the midst of numba, which it would break."""
+    from numba.core.compiler_lock import global_compiler_lock
+
     original = dispatcher.compile
-    dispatcher.compile = lambda signature: heard(lambda: original(signature), ends=True)
+
+    def compile_heard(signature: Any) -> Any:
+        if global_compiler_lock.is_locked():
+            # This thread compiles what calls the kernel: another one would wait for it for ever.
+            return original(signature)
+        return heard(lambda: original(signature), ends=True)
+
+    dispatcher.compile = compile_heard
 
 
 def _compile_swiftly(dispatcher: Any) -> None:

@@ -120,10 +120,14 @@ def _refuse(table: Table, keys: tuple[str, ...], detail: str) -> None:
 def _inside(table: Table, key: str, text: str) -> Path:
     """Return a path in the folder of the experiment or below; no other is read."""
     folder = table.path.parent.resolve()
-    path = (folder / text).resolve()
+    try:
+        path = (folder / text).resolve()
+        there = path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise table.error(key, f"{text!r} is no path ({error})") from error
     if not path.is_relative_to(folder):
         raise table.error(key, f"'{text}' lies outside the folder of this file")
-    if not path.exists():
+    if not there:
         raise table.error(key, f"there is no '{text}' beside this file")
     return path
 

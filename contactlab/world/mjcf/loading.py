@@ -14,10 +14,11 @@ import numpy as np
 from contactlab.spatial import Transform
 from contactlab.spatial.arrays import read_only
 from contactlab.world.builder import WorldBuilder
+from contactlab.world.errors import blaming_file
 from contactlab.world.mjcf.actions import add_actions
 from contactlab.world.mjcf.actuators import actuators_of
 from contactlab.world.mjcf.bodies import configuration, model_of, velocity
-from contactlab.world.mjcf.errors import MjcfError, MjcfWarning
+from contactlab.world.mjcf.errors import MjcfContentError, MjcfError, MjcfWarning
 from contactlab.world.mjcf.filters import Classes
 from contactlab.world.mjcf.geoms import add_geoms
 from contactlab.world.mjcf.notes import omissions
@@ -111,15 +112,16 @@ def add_compiled(
     if keyframe is not None and keyframe not in frames:
         known = ", ".join(map(repr, frames)) or "none"
         raise MjcfError("keyframe", f"there is none called {keyframe!r}; there are {known}")
-    model = model_of(source, builder.gravity)
-    if keyframe is None:
-        q, v = configuration(source, m.qpos0), np.zeros(m.nv)
-    else:
-        q, v = frames[keyframe].q, frames[keyframe].v
-    builder.add_model(model, q, v)
-    actuators = actuators_of(source)
-    add_actions(builder, source, actuators)
-    notes = add_geoms(builder, source, classes, surroundings=surroundings)
+    with blaming_file(MjcfContentError):
+        model = model_of(source, builder.gravity)
+        if keyframe is None:
+            q, v = configuration(source, m.qpos0), np.zeros(m.nv)
+        else:
+            q, v = frames[keyframe].q, frames[keyframe].v
+        builder.add_model(model, q, v)
+        actuators = actuators_of(source)
+        add_actions(builder, source, actuators)
+        notes = add_geoms(builder, source, classes, surroundings=surroundings)
     if not np.array_equal(builder.gravity, source.gravity):
         notes.append(f"gravity {source.gravity.tolist()} not taken: the world has its own")
     ranges = {

@@ -19,8 +19,8 @@ SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some fil
 contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
 OUT.chunks/, written at least once a second, and a run that was stopped opens just so; --resume goes on with it, to the
 same bits.
-Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, or a disk that
-refuses; 130 interrupted.
+Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, a record that
+another process is writing, or a disk that refuses; 130 interrupted.
 """
 
 

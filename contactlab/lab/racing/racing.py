@@ -167,6 +167,9 @@ def _folder(out: str | os.PathLike[str] | None) -> Iterator[Path]:
         folder = Path(os.path.abspath(out))
         with contextlib.ExitStack() as held:
             held.callback(right_to(folder, "another race is writing here").release)
+            # What a race that was killed was just writing.
+            for file in (*folder.glob(".*.partial"), *folder.glob("problems/.*.partial")):
+                file.unlink(missing_ok=True)
             yield folder.resolve()
     else:
         with tempfile.TemporaryDirectory(prefix="race-") as name:

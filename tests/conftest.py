@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -27,6 +28,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the kernels once, side by side, before processes that would each compile them take up the whole suite."""
+    if importlib.util.find_spec("contactlab") is not None:  # the tests of lcp alone do without
+        # Tests go to extremes on purpose; tests/test_notices.py is about these.
+        config.addinivalue_line("filterwarnings", "default::contactlab.recording.plausibility.ImplausibleWarning")
     whole = config.args_source is not pytest.Config.ArgsSource.ARGS and not os.environ.get("NUMBA_DISABLE_JIT")
     if not whole or hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         return

@@ -81,7 +81,7 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     if deepest is None or deepest.gap >= 0.0:
         return ""
     bodies = [body for body in (deepest.body_b, deepest.body_a) if body >= 0]
-    thick = [size for body, size in zip(world.surface_bodies, _extents(world)[0], strict=True) if body in bodies]
+    thick = [size for body, size in zip(world.surface_bodies, world.shape_extents[0], strict=True) if body in bodies]
     if -deepest.gap <= DEPTH * min(thick, default=np.inf):
         return ""
     advice = "look at the applied forces, and at h" if step else "start them apart"
@@ -90,23 +90,13 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
-def _extents(world: World) -> tuple[FloatArray, FloatArray]:
-    """Thickness and length of each shape [m], along its own axes; infinite without end."""
-    thick, long = np.full(len(world.surfaces), np.inf), np.full(len(world.surfaces), np.inf)
-    for i, surface in enumerate(world.surfaces):
-        points, radii = surface.support_points()
-        if len(points):
-            ends = np.max(points + radii[:, None], axis=0) - np.min(points - radii[:, None], axis=0)
-            # What is flat, a plate of no thickness, is as thick as its next axis.
-            thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
-    return thick, long
-
-
 def _overlaps(recording: Recording) -> Iterator[Notice]:
     world, rows = recording.world, recording.rows
     gap, step = rows["contact_gap"], rows["contact_step"]
     deep = np.flatnonzero(gap < 0.0)
-    thick, _ = _extents(world)
+    if not deep.size:
+        return
+    thick, _ = world.shape_extents
     # One more, for what has no shape here: half-spaces and contacts from outside, number -1.
     thick = np.append(thick, np.inf)
     size = np.minimum(thick[rows["contact_shape_a"][deep]], thick[rows["contact_shape_b"][deep]])
@@ -153,7 +143,7 @@ def _long_steps(recording: Recording) -> Iterator[Notice]:
     if not recording.n_steps or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
         return
     length: dict[int, float] = {}
-    for body, long in zip(world.surface_bodies, _extents(world)[1], strict=True):
+    for body, long in zip(world.surface_bodies, world.shape_extents[1], strict=True):
         length[int(body)] = max(length.get(int(body), 0.0), float(long))
     balls = _balls(world)
     worst: tuple[float, int, str] | None = None

@@ -205,6 +205,18 @@ class World:
         return body_trees(self.model)
 
     @cached_property
+    def shape_extents(self) -> tuple[FloatArray, FloatArray]:
+        """Thickness and length of each shape [m], along its own axes; infinite without end."""
+        thick, long = np.full(len(self.surfaces), np.inf), np.full(len(self.surfaces), np.inf)
+        for i, surface in enumerate(self.surfaces):
+            points, radii = surface.support_points()
+            if len(points):
+                ends = np.max(points + radii[:, None], axis=0) - np.min(points - radii[:, None], axis=0)
+                # What is flat, a plate of no thickness, is as thick as its next axis.
+                thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
+        return thick, long
+
+    @cached_property
     def resists_turning(self) -> bool:
         """Whether any surface has torsional or rolling friction."""
         materials = (*(surface.material for surface in self.surfaces), *self.half_space_materials)

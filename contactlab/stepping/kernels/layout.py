@@ -166,6 +166,7 @@ class Control:
     warm_hit: int
     proposed: int  # what `propose` returned of a proposal of contacts alone that was taken; otherwise 0
     choice: int
+    doubted: int  # 1 and the choice of forces proposed, in z0, that pivoting is to better; otherwise 0
     cone_solved: int  # the verdict on an answer with exact cones
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int

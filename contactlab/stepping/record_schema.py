@@ -135,7 +135,7 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
 
 
 def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool) -> Chunk:
-    """Rows for ``steps`` steps with a handful of rows each, and for sixteen of them with ``contacts`` (one at least)."""
+    """Rows for ``steps`` steps with a handful of rows each, and for the first sixteen with ``contacts``."""
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
     counts = {
         "states": steps,

@@ -8,6 +8,7 @@ import zipfile
 import fuzz_readers
 import numpy as np
 import pytest
+import reader_kinds
 import simulation_scenes as scenes
 
 import contactlab
@@ -25,7 +26,7 @@ from problem_data import ConstraintVelProblemData, FileError, npz_files
 from problem_data.files import content_of
 
 INPUTS = 100
-BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
+BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -33,7 +34,7 @@ BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
 def test_damaged_files_are_refused_or_read(name):
     """Some dozens of each kind, by its structure; `benchmarks/fuzz_readers.py` tries tens of thousands."""
     kind = BY_NAME[name]
-    if needed := fuzz_readers.needs(kind):
+    if needed := reader_kinds.needs(kind):
         pytest.importorskip(needed)
     good = len(fuzz_readers.seeds_of(kind))
     words = []

@@ -6,6 +6,7 @@ import time
 import zipfile
 
 import fuzz_readers
+import good_files
 import numpy as np
 import pytest
 import reader_kinds
@@ -147,7 +148,7 @@ def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
 def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
     """Half a file, another kind of archive, encrypted ones."""
     path = tmp_path / "run_failed_step3.npz"
-    good = fuzz_readers.problems()[2]
+    good = good_files.problems()[2]
     for bad in (good[: len(good) // 2], b"PK\x03\x04" + bytes(100), good.replace(b"PK\x01\x02", b"PK\x01\x03")):
         path.write_bytes(bad)
         assert main(["explain", str(path)]) == 2

@@ -7,16 +7,13 @@ a cube that begins inside the floor, or falls ten times its own length in a step
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from contactlab.multibody.joints import FloatingBase
-from contactlab.multibody.overview import joint_axes
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import IntArray
+from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
@@ -25,10 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
 
-#: Depth of a contact, of the thickness of the thinner of its bodies, from which on it is no rounding of the geometry.
-DEPTH = 0.1
-#: Way that a body makes in a step, of its length; angle that it turns by [rad].
-WAY, TURN = 1.0, 1.0
 #: Energy gained in the impacts of a step, of the energy before it.
 GAIN = 1e-3
 
@@ -45,7 +38,8 @@ class Notice:
     ----------
     kind
         ``overlap``: bodies begin inside one another; ``penetration``: they get there; ``long step``: something moves
-        further in a step than it is long, or turns by more than a radian; ``energy``: an impact gained energy.
+        past another by more than its length in a step, turns by more than a radian beside one, or ends in a half-space;
+        ``energy``: an impact gained energy.
     steps
         In how many steps.
     step, worst
@@ -66,7 +60,7 @@ class Notice:
 
 def notices_of(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
-    return (*_overlaps(recording), *_long_steps(recording), *_gains(recording))
+    return (*_overlaps(recording), *long_steps_of(moves_of(recording)), *_gains(recording))
 
 
 def warn_of(recording: Recording) -> None:
@@ -81,7 +75,7 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     if deepest is None or deepest.gap >= 0.0:
         return ""
     bodies = [body for body in (deepest.body_b, deepest.body_a) if body >= 0]
-    thick = [size for body, size in zip(world.surface_bodies, world.shape_extents[0], strict=True) if body in bodies]
+    thick = [size for body, size in zip(world.surface_bodies, world.extents.thick, strict=True) if body in bodies]
     if -deepest.gap <= DEPTH * min(thick, default=np.inf):
         return ""
     advice = "look at the applied forces, and at h" if step else "start them apart"
@@ -96,9 +90,8 @@ def _overlaps(recording: Recording) -> Iterator[Notice]:
     deep = np.flatnonzero(gap < 0.0)
     if not deep.size:
         return
-    thick, _ = world.shape_extents
     # One more, for what has no shape here: half-spaces and contacts from outside, number -1.
-    thick = np.append(thick, np.inf)
+    thick = np.append(world.extents.thick, np.inf)
     size = np.minimum(thick[rows["contact_shape_a"][deep]], thick[rows["contact_shape_b"][deep]])
     depth = -gap[deep] / size
     found = depth > DEPTH
@@ -137,74 +130,18 @@ def _touched(recording: Recording, row: int, side: str) -> str:
     return f"'{world.half_space_names[half_space]}'" if half_space >= 0 else "the world"
 
 
-def _long_steps(recording: Recording) -> Iterator[Notice]:
-    """Ways by the positions of free bodies, angles by all velocities that turn something."""
-    world, model = recording.world, recording.world.model
-    if not recording.n_steps or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
-        return
-    length: dict[int, float] = {}
-    for body, long in zip(world.surface_bodies, world.shape_extents[1], strict=True):
-        length[int(body)] = max(length.get(int(body), 0.0), float(long))
-    balls = _balls(world)
-    worst: tuple[float, int, str] | None = None
-    at: list[IntArray] = []
-    for number, spec in enumerate(model.bodies):
-        for amount, said in _motions(recording, number, length.get(number, 0.0), balls):
-            over = np.flatnonzero(amount > 1.0)
-            if not over.size:
-                continue
-            at.append(over)
-            step = int(over[np.argmax(amount[over])])
-            if worst is None or amount[step] > worst[0]:
-                worst = float(amount[step]), step, f"'{spec.name}' {said(step)}"
-    if worst is None:
-        return
-    ratio, step, what = worst
-    steps, h = np.unique(np.concatenate(at)).size, float(recording.h[step])
-    text = (
-        f"{what} in step {step} of h = {h:g} s ({steps} such steps): what it passes within a step it does not touch; "
-        f"h = {0.5 * h / ratio:.1g} s would do"
-    )
-    yield Notice("long step", steps, step, ratio, text)
+def moves_of(recording: Recording) -> Moves:
+    """All steps of a record."""
+    q, pose = recording.q, recording.rows["motion_pose"]
+    v = recording.v
+    return Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
 
 
-def _balls(world: World) -> set[int]:
-    """Bodies that are balls about their own origin: however they turn, they sweep nothing."""
-    round_, other = set[int](), set[int]()
-    for body, surface in zip(world.surface_bodies, world.surfaces, strict=True):
-        points, _ = surface.support_points()
-        (round_ if len(points) == 1 and not points.any() else other).add(int(body))
-    return round_ - other
-
-
-def _motions(
-    recording: Recording, number: int, length: float, balls: set[int]
-) -> Iterator[tuple[FloatArray, Callable[[int], str]]]:
-    """Ways by length and angles by `TURN` of a body with shapes, step by step, and what to say of a step."""
-    model = recording.world.model
-    body = model.bodies[number]
-    joint = body.joint
-    if length == 0.0:
-        return
-    place, h = model.v_slice(body.name), recording.h
-    v = recording.v[1:, place]
-    if isinstance(joint, FloatingBase):
-        origin = recording.q[:, model.q_slice(body.name)][:, :3]
-        way = _lengths(np.diff(origin, axis=0))
-    else:
-        shifts = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("T")]
-        way = h * _lengths(v[:, shifts])
-    turns = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("R")]
-    angle = np.zeros(len(h)) if number in balls else h * _lengths(v[:, turns])
-    yield way / (WAY * length), lambda i: f"moves {way[i]:.3g} m, {way[i] / length:.2g} times its length,"
-    yield angle / TURN, lambda i: f"turns by {angle[i]:.2g} rad"
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    """Lengths of rows, whose squares may be too large for a number."""
-    largest = np.abs(rows).max(axis=1, initial=0.0)
-    unit = np.where(largest > 0.0, largest, 1.0)
-    return np.asarray(unit * np.linalg.norm(rows / unit[:, None], axis=1))
+def long_steps_of(moves: Moves) -> Iterator[Notice]:
+    """What steps are too long for."""
+    found = long_steps(moves)
+    if found is not None:
+        yield Notice("long step", found.steps, found.step, found.worst, found.text)
 
 
 def _gains(recording: Recording) -> Iterator[Notice]:

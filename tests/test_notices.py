@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from contactlab.contact import Box, ContactError, ConvexPoints, Cylinder, HalfSp
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
 from contactlab.simulation import (
+    EventDriven,
     ImplausibleWarning,
     Simulation,
     SimulationConfigError,
     TimeStepping,
     World,
     WorldBuilder,
+    rollout,
     simulate,
     verify,
 )
@@ -171,6 +174,93 @@ def test_impacts_that_gain_energy() -> None:
         assert ("energy" in kinds) == (recording in gains)
     notice = next(n for n in gains[0].notices if n.kind == "energy")
     np.testing.assert_allclose(notice.worst, np.diff(gains[0].kinetic)[0], rtol=1e-2)
+
+
+def test_a_simulation_says_each_once() -> None:
+    """As `simulate` does, without a record: at the first step and now and then; impacts in all."""
+    world = cube_at(-0.3)
+    run = Simulation(world, TimeStepping(h=0.01))
+    with pytest.warns(ImplausibleWarning, match=r"'cube' and 'floor' overlap from the start, 0\.4 m deep"):
+        run.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        run.step(n=200)
+        run.reset()
+        run.step(n=2)
+    assert [notice.kind for notice in run.notices] == ["overlap"]
+    run = Simulation(carried(0.22), TimeStepping(h=0.01))
+    with pytest.warns(
+        ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times its length, towards 'wall', in step 0"
+    ):
+        run.step()
+    # Later, while it runs.
+    run = Simulation(carried(1.0, floor=-0.15), TimeStepping(h=0.01))
+    run.step(n=3)
+    assert run.notices == ()
+    state = replace(run.state, v=np.array([0.0, 130.0]), q=np.zeros(2))
+    run.reset(state)
+    with pytest.warns(ImplausibleWarning, match="turns by 1.3 rad beside 'floor', in step 0"):
+        run.step()
+
+
+def gaining() -> tuple[World, Any, Any]:
+    """A state in which an impact gains energy, and what `simulate` says of it."""
+    world, rng = rod_on_an_end(), np.random.default_rng(3)
+    while True:
+        state = world.initial_state(v=rng.normal(size=6) * (2.0, 0.0, 1.0, 0.0, 4.0, 0.0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ImplausibleWarning)
+            notices = simulate(world, TimeStepping(h=1e-4), steps=1, state=state).notices
+        for notice in notices:
+            if notice.kind == "energy":
+                return world, state, notice
+
+
+def test_impacts_that_gain_are_told_without_a_record() -> None:
+    world, state, notice = gaining()
+    run = Simulation(world, TimeStepping(h=1e-4), state)
+    with pytest.warns(ImplausibleWarning, match="impacts of step 0 gain"):
+        run.step()
+    assert [one.worst for one in run.notices if one.kind == "energy"] == [notice.worst]
+    with pytest.warns(ImplausibleWarning, match="impacts of step 0 of run 1 gain"):
+        found = rollout(world, TimeStepping(h=1e-4), [world.initial_state(), state], steps=3)
+    assert [one.worst for one in found.notices if one.kind == "energy"] == [notice.worst]
+
+
+def test_a_rollout_says_the_worst_of_each() -> None:
+    world = cube_at(-0.3)
+    states = [world.initial_state(q=(0, 0, z, 1, 0, 0, 0)) for z in (0.1, 0.0, -0.3)]
+    with pytest.warns(ImplausibleWarning, match=r"0\.4 m deep.*\(9 such steps\)"):
+        found = rollout(world, TimeStepping(h=0.01), states, steps=9)
+    assert [(notice.kind, notice.worst) for notice in found.notices] == [("overlap", pytest.approx(2.0))]
+    world = carried(0.22)
+    states = [world.initial_state(v=[0.0, 0.0]), world.initial_state()]
+    with pytest.warns(ImplausibleWarning, match=r"towards 'wall', in step 0 of run 1 of h = 0\.01 s \(1 such steps\)"):
+        found = rollout(world, TimeStepping(h=0.01), states, steps=4)
+    world = cube_at(0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        assert rollout(world, TimeStepping(h=0.01), [world.initial_state()] * 3, steps=20).notices == ()
+
+
+def two_balls(apart: float, v: float) -> World:
+    builder = WorldBuilder(gravity=(0, 0, 0))
+    for name, x, u in (("left", 0.0, v), ("right", apart, 0.0)):
+        builder.add_free_body(name, INERTIA, Sphere(0.05), Material(0.5), (x, 0, 0, 1, 0, 0, 0), (u, 0, 0, 0, 0, 0))
+    return builder.build()
+
+
+def test_event_driven_runs_say_theirs() -> None:
+    with pytest.warns(ImplausibleWarning, match=r"right on left: 0\.04 m deep from the start"):
+        recording = EventDriven().run(two_balls(0.06, 0.0), 0.1)
+    assert len(recording.notices) == 1
+    with pytest.warns(ImplausibleWarning, match="right on left: they pass through one another.*lower `max_step`"):
+        EventDriven(max_step=1.0).run(two_balls(1.0, 10.0), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        recording = EventDriven(max_step=1e-3).run(two_balls(1.0, 10.0), 0.2)
+    assert recording.notices == ()
+    assert recording.events
 
 
 @pytest.mark.parametrize("run", [lambda *a: simulate(*a, steps=1), Simulation])

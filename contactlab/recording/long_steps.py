@@ -9,7 +9,8 @@ half-space in which it ends. Turning about an axis of symmetry moves no surface.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,13 @@ class Moves:
     # (n, motions, 12) poses of kinematic bodies: rotation and origin.
     pose: FloatArray
     pose_next: FloatArray
+    # What a step is called.
+    name: Callable[[int], str] = "step {}".format
 
     def of(self, steps: IntArray) -> Moves:
         """Return some of them."""
-        rest = (self.q, self.v, self.q_next, self.v_next, self.h, self.pose, self.pose_next)
-        return Moves(self.world, *(part[steps] for part in rest))
+        states = {part: getattr(self, part)[steps] for part in ("q", "v", "q_next", "v_next", "h", "pose", "pose_next")}
+        return replace(self, **states)
 
 
 @dataclass(frozen=True)
@@ -77,11 +80,12 @@ def long_steps(moves: Moves) -> LongStep | None:
     if not step.size:
         return None
     i, k = steps[step[0]], shape[0]
-    name, h, count = world.model.names[world.surface_bodies[k]], float(moves.h[i]), np.unique(step).size
+    who, when = world.model.names[world.surface_bodies[k]], moves.name(int(i))
+    h, count = float(moves.h[i]), np.unique(step).size
     least = "at least " if suspects.size > LOOK else ""
     text = (
-        f"'{name}' {text}, in step {i} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand "
-        f"where a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
+        f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand where "
+        f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
     )
     return LongStep(count, int(i), float(ratio[0]), text)
 

@@ -7,9 +7,9 @@ a cube that begins inside the floor, or falls ten times its own length in a step
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -18,12 +18,17 @@ from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.stepping.island_view import ViewedContact
+    from contactlab.stepping.record_schema import Rows
     from contactlab.world.world import World
 
 __all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
 
 #: Energy gained in the impacts of a step, of the energy before it.
 GAIN = 1e-3
+
+# What a step is called.
+Named: TypeAlias = Callable[[int], str]
+NAMED: Named = "step {}".format
 
 
 class ImplausibleWarning(UserWarning):
@@ -60,7 +65,8 @@ class Notice:
 
 def notices_of(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
-    return (*_overlaps(recording), *long_steps_of(moves_of(recording)), *_gains(recording))
+    begins = bool(recording.time[0] == 0.0)
+    return (*overlaps(recording.world, recording.rows, begins=begins), *too_long(_moves(recording)), *gains(recording))
 
 
 def warn_of(recording: Recording) -> None:
@@ -84,8 +90,11 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
-def _overlaps(recording: Recording) -> Iterator[Notice]:
-    world, rows = recording.world, recording.rows
+def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED) -> Iterator[Notice]:
+    """What contacts are deeper than rounding makes any.
+
+    ``begins``: step 0 is that of the world, not of a run that goes on; ``begun``: the worst overlap told before.
+    """
     gap, step = rows["contact_gap"], rows["contact_step"]
     deep = np.flatnonzero(gap < 0.0)
     if not deep.size:
@@ -96,15 +105,15 @@ def _overlaps(recording: Recording) -> Iterator[Notice]:
     depth = -gap[deep] / size
     found = depth > DEPTH
     deep, depth = deep[found], depth[found]
-    first = step[deep] == 0 if recording.time[0] == 0.0 else np.zeros(deep.size, dtype=bool)
+    first = begins & (step[deep] == 0)
     # What begins deep mostly stays so: told once.
-    begun = depth <= 1.1 * np.max(depth[first], initial=0.0)
-    for kind, own in (("overlap", begun), ("penetration", ~begun)):
-        if not own.any():
+    old = depth <= 1.1 * np.max(depth[first], initial=begun)
+    for kind, own in (("overlap", old), ("penetration", ~old)):
+        if not own.any() or (kind == "overlap" and begun):
             continue
         at = int(np.argmax(np.where(own, depth, 0.0)))
         row, worst = int(deep[at]), float(depth[at])
-        who = f"{_touched(recording, row, 'b')} and {_touched(recording, row, 'a')}"
+        who = f"{_touched(world, rows, row, 'b')} and {_touched(world, rows, row, 'a')}"
         how = f"{-gap[row]:.3g} m deep, {worst:.2g} times the thickness of the thinner"
         steps = np.unique(step[deep[own]]).size
         if kind == "overlap":
@@ -115,36 +124,35 @@ def _overlaps(recording: Recording) -> Iterator[Notice]:
             yield Notice("overlap", steps, 0, worst, text)
         else:
             text = (
-                f"{who} are {how}, in step {step[row]} ({steps} such steps): begin apart, and take smaller steps; "
-                "forces hold a depth, they do not mend it"
+                f"{who} are {how}, in {name(int(step[row]))} ({steps} such steps): begin apart, and take smaller "
+                "steps; forces hold a depth, they do not mend it"
             )
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
-def _touched(recording: Recording, row: int, side: str) -> str:
+def _touched(world: World, rows: Rows, row: int, side: str) -> str:
     """Name of what a contact touches."""
-    world, rows = recording.world, recording.rows
     body, half_space = int(rows[f"contact_body_{side}"][row]), int(rows["contact_half_space"][row])
     if body >= 0:
         return f"'{world.model.names[body]}'"
     return f"'{world.half_space_names[half_space]}'" if half_space >= 0 else "the world"
 
 
-def moves_of(recording: Recording) -> Moves:
+def _moves(recording: Recording) -> Moves:
     """All steps of a record."""
     q, pose = recording.q, recording.rows["motion_pose"]
     v = recording.v
     return Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
 
 
-def long_steps_of(moves: Moves) -> Iterator[Notice]:
+def too_long(moves: Moves) -> Iterator[Notice]:
     """What steps are too long for."""
     found = long_steps(moves)
     if found is not None:
         yield Notice("long step", found.steps, found.step, found.worst, found.text)
 
 
-def _gains(recording: Recording) -> Iterator[Notice]:
+def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
     """Steps with impacts in which the energy rose, and the impacts' own part of it in the ledger too."""
     rows = recording.rows
     struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
@@ -161,7 +169,7 @@ def _gains(recording: Recording) -> Iterator[Notice]:
         return
     step = int(steps[np.argmax(gained[steps])])
     text = (
-        f"the impacts of step {step} gain {gained[step]:.3g} J of {recording.kinetic[step]:.3g} J ({steps.size} such "
+        f"the impacts of {name(step)} gain {gained[step]:.3g} J of {recording.kinetic[step]:.3g} J ({steps.size} such "
         "steps): Newton's law of restitution may, with friction and several contacts; a smaller restitution or "
         "`EventDriven` with Poisson's or Stronge's law does not"
     )

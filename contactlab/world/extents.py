@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
-from contactlab.contact import BodyShape, HalfSpace, Sphere
+from contactlab.contact import BodyShape, HalfSpace, HeightField, Sphere
 from contactlab.contact.shapes.shape import Tube
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.surface import Surface, is_ground
@@ -66,8 +67,18 @@ def _outline(surface: Surface) -> tuple[FloatArray, FloatArray]:
     shape = surface.shape
     if isinstance(shape, BodyShape):
         return shape.support_points()
-    points = np.zeros((0, 3)) if isinstance(shape, HalfSpace) else shape.solid().vertices
+    if isinstance(shape, HalfSpace):
+        points = np.zeros((0, 3))
+    elif isinstance(shape, HeightField):
+        ends = ((n - 1) * d for n, d in zip(shape.heights.shape, shape.spacing, strict=True))
+        points = np.array([(x, y, z) for x, y in product(*((0.0, end) for end in ends)) for z in _range(shape.heights)])
+    else:
+        points = shape.solid().vertices
     return points, np.zeros(len(points))
+
+
+def _range(values: FloatArray) -> tuple[float, float]:
+    return float(values.min()), float(values.max())
 
 
 def _sweeping(surface: Surface) -> FloatArray:

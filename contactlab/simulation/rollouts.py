@@ -161,7 +161,7 @@ def _run(
         after = slice(done + 1, driver.step + 1)
         q[after], v[after], times[after] = chunk.q[:count], chunk.v[:count], chunk.time[:count]
         if count:
-            watch.contacts(driver)
+            watch.contacts(driver, begins=times[0] == 0.0)
             watch.impacts(driver, q[done], v[done], energy)
             energy = float(chunk.kinetic[count - 1]), float(chunk.potential[count - 1])
         done = driver.step

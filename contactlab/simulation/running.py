@@ -165,7 +165,7 @@ class Simulation:
         return self._watch.notices
 
     def _unwatched(self) -> None:
-        self._next_look = 0
+        self._next_look, self._begins = 0, self._driver.time == 0.0
         self._energy = self._watch.energy_of(self.state)
 
     def _look(self) -> tuple[Notice, ...]:
@@ -191,7 +191,7 @@ class Simulation:
                 pose_next=work.motion_next[None],
                 name=lambda i: f"step {last}",
             )
-            found += self._watch.contacts(driver) + self._watch.tell(too_long(moves))
+            found += self._watch.contacts(driver, begins=self._begins) + self._watch.tell(too_long(moves))
         return found
 
     def compile(self) -> None:

@@ -43,13 +43,13 @@ class Watch:
         self.notices += new
         return new
 
-    def contacts(self, driver: Driver) -> tuple[Notice, ...]:
-        """Look at the contacts of the steps in the driver's rows."""
+    def contacts(self, driver: Driver, *, begins: bool) -> tuple[Notice, ...]:
+        """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
         gaps = driver.chunk.contact["gap"][: int(driver.control.chunk_contacts)]
         if not np.min(gaps, initial=0.0) < self._least:
             return ()
         rows = chunk_rows(driver.chunk, driver.control)
-        found = tuple(overlaps(self._world, rows, begins=True, begun=self._begun, name=self._name))
+        found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.tell(found)
 

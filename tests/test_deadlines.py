@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from contactlab.verification import proximity
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.hearing import GivenUp, heard, on_threads, processor_seconds
 from lcp.kernels import lemke as k
+from lcp.linear_program import linear_program
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
 
@@ -55,6 +57,21 @@ def test_linear_programs_end_at_their_limit(search):
     clock = time.perf_counter()
     assert search(problem, 0.5) is None
     assert time.perf_counter() - clock < 5.0  # 1 s on an idle machine; without a limit minutes
+
+
+def test_linear_programs_are_given_longer_where_others_work(monkeypatch):
+    """HiGHS looks at the clock of the wall, whose seconds are shared with whoever else is at work."""
+    given = []
+
+    def linprog(*_, options, **__):
+        given.append(options["time_limit"])
+        return SimpleNamespace(x=None)
+
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
+    for load in (0.0, 3.0 * (os.cpu_count() or 1)):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0), raising=False)
+        assert linear_program(np.ones(200), np.eye(200), b_ub=np.ones(200), bounds=(0.0, None), time_limit=10.0) is None
+    assert given == pytest.approx([10.0, 30.0], rel=0.1)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ import time
 import zipfile
 
 import fuzz_readers
+import good_files
 import numpy as np
 import pytest
+import reader_kinds
 import simulation_scenes as scenes
 
 import contactlab
@@ -25,7 +27,7 @@ from problem_data import ConstraintVelProblemData, FileError, npz_files
 from problem_data.files import content_of
 
 INPUTS = 100
-BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
+BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -33,7 +35,7 @@ BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
 def test_damaged_files_are_refused_or_read(name):
     """Some dozens of each kind, by its structure; `benchmarks/fuzz_readers.py` tries tens of thousands."""
     kind = BY_NAME[name]
-    if needed := fuzz_readers.needs(kind):
+    if needed := reader_kinds.needs(kind):
         pytest.importorskip(needed)
     good = len(fuzz_readers.seeds_of(kind))
     words = []
@@ -146,7 +148,7 @@ def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
 def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
     """Half a file, another kind of archive, encrypted ones."""
     path = tmp_path / "run_failed_step3.npz"
-    good = fuzz_readers.problems()[2]
+    good = good_files.problems()[2]
     for bad in (good[: len(good) // 2], b"PK\x03\x04" + bytes(100), good.replace(b"PK\x01\x02", b"PK\x01\x03")):
         path.write_bytes(bad)
         assert main(["explain", str(path)]) == 2

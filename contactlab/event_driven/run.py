@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
+from contactlab.event_driven.doubts import missed, too_deep
 from contactlab.event_driven.errors import EventError, InconsistentContact
 from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
@@ -49,6 +50,8 @@ class Run:
         self.events: list[Event] = []
         self.rows: list[tuple[Any, ...]] = []
         self.notices: list[str] = []
+        # What a run should be doubted for, the first of each kind.
+        self.doubts: dict[str, str] = {}
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
 
@@ -73,7 +76,10 @@ class Run:
                 raise EventError(message, time=self.t, recording=self.recording())
             if self.t >= end:
                 break
-        return self.recording()
+        recording = self.recording()
+        self.doubts |= too_deep(self.world, self.candidates, recording.time, recording.gaps)
+        told = (text for kind, text in self.doubts.items() if kind != "energy")
+        return replace(recording, notices=(*self.notices, *told))
 
     def recording(self) -> EventRecording:
         """What there is so far."""
@@ -120,6 +126,9 @@ class Run:
             message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"
             raise EventError(message, time=float(found.t[-1]), recording=self.recording())
         self._keep(phase, found)
+        states = np.array([phase.split(y)[0] for y in found.y.T])
+        if "long step" not in self.doubts and (text := missed(self.world, self.candidates, found.t, states)):
+            self.doubts["long step"] = text
         self.t = float(found.t[-1])
         q, v = phase.split(found.y[:, -1])
         self.y = np.concatenate((q, v))
@@ -281,6 +290,7 @@ class Run:
                 f"the impact at t = {self.t:.9g} s leaves {ratio}: {outcome.law} may, with friction and several "
                 "contacts; Stronge's law does not"
             )
+            self.doubts.setdefault("energy", self.notices[-1])
         if outcome.notice:
             who = ", ".join(candidate.name for candidate in candidates)
             self.notices.append(f"the impact at t = {self.t:.9g} s of {who}: {outcome.notice}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +12,7 @@ import numpy as np
 from contactlab.contact import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
+from contactlab.recording.plausibility import ImplausibleWarning
 from contactlab.spatial.arrays import finite_array, finite_number
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
@@ -132,6 +134,11 @@ class EventDriven:
         progress
             Called with (time, end) [s] after every event.
 
+        Warns
+        -----
+        ImplausibleWarning
+            The run should be doubted, for what is in `EventRecording.notices`: once for each kind.
+
         Raises
         ------
         SimulationConfigError
@@ -147,7 +154,11 @@ class EventDriven:
         if seconds < 0.0:
             raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
         start = world.initial_state() if state is None else state
-        return Run(self, world, start, _force(tau, world.nv)).to(start.time + seconds, progress)
+        run = Run(self, world, start, _force(tau, world.nv))
+        recording = run.to(start.time + seconds, progress)
+        for text in run.doubts.values():
+            warnings.warn(text, ImplausibleWarning, stacklevel=2)
+        return recording
 
 
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:

@@ -4,6 +4,7 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 `ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.
 """
 
+from contactlab.contact import PowerLaw, RestitutionLaw
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
 from contactlab.impact.errors import ImpactError
@@ -14,7 +15,7 @@ from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
 from contactlab.impact.painleve import PainleveMap, painleve_scan, painleve_threshold
 from contactlab.impact.poisson import Poisson
-from contactlab.impact.restitution import PowerLaw, Restitution, RestitutionLaw
+from contactlab.impact.restitution import Restitution
 from contactlab.impact.routh import RouthDiagram, routh_diagram
 from contactlab.impact.single import SingleImpact
 from contactlab.impact.stronge import Stronge

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.contact import ContactError, Material, PowerLaw
-from contactlab.contact.kernels.restitution import COEFFICIENT
-from contactlab.contact.restitution import law_numbers
 from contactlab.contact.shapes.half_space import unit_vector
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
@@ -156,7 +154,8 @@ def supply_of(world: World, contacts: Contacts) -> Supply | None:
             floats[row, layout.POINT : layout.POINT + 3] = contact.point
             floats[row, layout.NORMAL : layout.NORMAL + 3] = 0.0 - contact.normal if turned else contact.normal
             floats[row, [layout.GAP, layout.MU]] = contact.gap, contact.material.mu
-            floats[row, layout.RESTITUTION] = law_numbers(contact.material.restitution)[COEFFICIENT]
+            assert isinstance(contact.material.restitution, float)  # a law was refused
+            floats[row, layout.RESTITUTION] = contact.material.restitution
         return ints, floats
 
     return supply

@@ -13,7 +13,7 @@ from contactlab.impact.law import ImpactLaw
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
-from contactlab.impact.painleve import PainleveMap, painleve_scan, painleve_threshold
+from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
 from contactlab.impact.poisson import Poisson
 from contactlab.impact.restitution import Restitution
 from contactlab.impact.routh import RouthDiagram, routh_diagram
@@ -34,10 +34,11 @@ __all__ = [
     "ImpactOutcome",
     "ImpactProblem",
     "ImpactStatus",
+    "InstantMode",
     "Motion",
     "Newton",
-    "PainleveMap",
     "OutcomeSet",
+    "PainleveMap",
     "Phase",
     "Poisson",
     "PowerLaw",
@@ -51,6 +52,7 @@ __all__ = [
     "compare",
     "every_law",
     "outcome_set",
+    "painleve_map",
     "painleve_scan",
     "painleve_threshold",
     "routh_diagram",

@@ -91,8 +91,8 @@ def painleve_map(
     contact : int
         Number of the contact whose mode and force are kept.
     branch : {"open", "pressed"}
-        Of several solutions, that in which this contact bears least, or most. What rigid bodies would do is not decided
-        by their laws; the limit of stiff contacts leaves the pressed one, which is unstable.
+        Of several solutions, that in which this contact bears least, or most. Their laws do not say which; on stiff
+        springs the pressed one is unstable, and the contact opens or jams.
 
     Raises
     ------

@@ -101,7 +101,7 @@ def sweep(
     laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImpactMap:
-    """Solve a family of impacts under several laws.
+    """Solve a family of impacts under several laws; `contactlab.lab.impact_sweep` does so on several processes.
 
     Parameters
     ----------
@@ -132,9 +132,7 @@ def sweep(
     ((6, 1, 2, 3), 'Newton')
     """
     values, points = grid(axes)
-    e = finite_array(restitutions, "restitutions", (None,), ImpactError)
-    if not e.size:
-        raise ImpactError("restitutions", "are none")
+    e = coefficients_of(restitutions)
     by_restitution = [laws(float(one)) for one in e]
     found = []
     for _, at in points:
@@ -163,6 +161,14 @@ def grid(
         (place, {name: float(given[i]) for (name, given), i in zip(values.items(), place, strict=True)})
         for place in places
     ]
+
+
+def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
+    """Return checked coefficients (ne,), one at least."""
+    e = finite_array(restitutions, "restitutions", (None,), ImpactError)
+    if not e.size:
+        raise ImpactError("restitutions", "are none")
+    return e
 
 
 def posed(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
-from contactlab.contact.kernels.restitution import LAW
 from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
@@ -69,7 +68,9 @@ def pack_world(world: World) -> PackedWorld:
         plane=np.zeros(3) if world.plane is None else world.plane.copy(),
         motion=_motion_rows(world),
         material=material,
-        restitution=np.array([law_numbers(one.restitution) for one in different_materials(world)]).reshape(-1, LAW),
+        restitution=np.array([law_numbers(one.restitution) for one in different_materials(world)]).reshape(
+            -1, law_numbers(0.0).size
+        ),
         stiffness=stiffness,
         dissipation=dissipation,
     )

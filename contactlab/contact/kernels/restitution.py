@@ -13,7 +13,6 @@ SPEED: Final = 1
 EXPONENT: Final = 2
 THRESHOLD: Final = 3
 LARGEST: Final = 4
-LAW: Final = 5
 
 
 @kernel(inline=True)

@@ -238,7 +238,8 @@ class Run:
             closed = [k for k, local in touching if local.u_n <= o.rest_speed]
             phase = Phase(self.model, self.candidates, [], self.tau, 0.0, _SLOW * o.slip_speed)
             try:
-                chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips)
+                opens = o.on_inconsistency == "open"
+                chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips, opens=opens)
             except InconsistentContact as error:
                 error.recording = self.recording()
                 if o.on_inconsistency == "raise":

@@ -20,7 +20,7 @@ SLIDING, EDGE = 1e-8, 1e-6
 
 def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     """Yield what the contact table says twice: impulses and forces, gap and place."""
-    world, rows = portion.recording.world, portion.recording.rows
+    world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
     normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
     wanted = h * (z[:, :1] * normal + np.einsum("nr,nri->ni", z[:, 1 : 1 + r] - z[:, 1 + r : 1 + 2 * r], frames[:, 1:]))
@@ -30,7 +30,7 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     size = h * np.abs(z[:, : 1 + 2 * r]).sum(axis=1, keepdims=True) * np.ones(6)
     off = np.hstack((portion.column("impulse") - wanted, said - along))
     yield "impulse", portion.at, island, portion.contacts, largest(off, size)
-    mu, restitution = pairs_of(world, rows, portion.contacts)
+    mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
     half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
     # Points of shapes touch with themselves; of a cylinder, whose rim has none, the point is midway to the plane.

@@ -1,8 +1,8 @@
 """Draw the pictures of the pages: `python docs/make_pictures.py [NAME...]`, without a display, a few minutes for all.
 
 An example's picture is one frame of the last recording it simulates, when `pictures_of_examples.CARDS` says, or what a
-function of its name there draws; a scene's, how it starts, moves and ends; `hero` is what moves at the head of the README.
-Every picture is cut, in full colour, and at most 60 KB; the hero 2 MB.
+function of its name there draws; a scene's, how it starts, moves and ends; `hero` is the one that moves, at the head of
+the README. Every picture is cut, in full colour, and at most 60 KB; the hero 2 MB.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import runpy
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,8 +106,34 @@ def of_page(page: Path, file: str) -> Figure:
     raise SystemExit(f"{page.name} writes no {file}")
 
 
+def badges() -> str:
+    """What the distribution says of itself, as pills in SVG: no host has to be asked for them."""
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pills = [("licence", project["license"]), ("Python", project["requires-python"].replace(">=", "\u2265 "))]
+    pills += [("types", "checked")] if "Typing :: Typed" in project["classifiers"] else []
+    parts, x = [], 0
+    for name, value in pills:
+        left, right = (round(7.2 * len(text)) + 14 for text in (name, value))
+        parts.append(
+            f'<rect x="{x}" width="{left + right}" height="20" rx="3" fill="#0072b2"/>'
+            f'<path d="M{x + left} 0H{x + 3}q-3 0-3 3v14q0 3 3 3H{x + left}z" fill="#555"/>'
+            f'<text x="{x + left // 2}" y="14">{name}</text><text x="{x + left + right // 2}" y="14">{value}</text>'
+        )
+        x += left + right + 6
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{x - 6}" height="20" fill="#fff" text-anchor="middle" '
+        f'font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">{"".join(parts)}</svg>\n'
+    )
+
+
 def main(names: list[str]) -> None:
     """Draw all, or those whose file names begin with one of the names."""
+    if not names or "badges" in names:
+        (DOCS / "images" / "badges.svg").write_text(badges(), encoding="utf-8")
+    if not names or "hero" in names:
+        path = DOCS / "images" / "hero.webp"
+        plotting.animation(own.hero(), path, fps=24.0, speed=0.6, view=(-0.3, -0.95, 0.42), size=(1000, 400))
+        print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
     for script in sorted(EXAMPLES.glob("*.py")):
         if not names or script.stem.startswith(tuple(names)):
             draw = getattr(own, f"example_{script.stem}", None)

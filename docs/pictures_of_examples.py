@@ -313,3 +313,22 @@ def example_21_falling_rod() -> Figure:
     )
     with tempfile.TemporaryDirectory() as folder:
         return of_png(plotting.plot_impact_map(Path(folder) / "map.png", found))
+
+
+def hero() -> Recording:
+    """A ball breaks a wall of bricks against cylinders that stand before another wall."""
+    builder, wood = WorldBuilder(), Material(0.5)
+    builder.add_half_space("floor", HalfSpace(), wood)
+    builder.add_half_space("wall", HalfSpace((-1, 0, 0), -1.0), wood)
+    half = (0.1, 0.06, 0.05)
+    brick, pin = mb.RigidInertia.solid_box(0.5, half), mb.RigidInertia.solid_box(0.3, (0.045, 0.045, 0.16))
+    for row in range(5):
+        for i in range(5 - row):
+            at = (0.21 * (i - 0.5 * (4 - row)), 0, 0.05 + 0.1 * row)
+            builder.add_free_body(f"brick {row} {i}", brick, Box(half), wood, q=(*at, 1, 0, 0, 0))
+    for i in range(5):
+        at = (0.66 + 0.18 * (i // 3), -0.22 + 0.22 * (i % 3), 0.16)
+        builder.add_free_body(f"pin {i}", pin, Cylinder(0.05, 0.16), wood, q=(*at, 1, 0, 0, 0))
+    ball, at = mb.RigidInertia.solid_sphere(6.0, 0.11), (-1.05, 0.02, 0.36, 1, 0, 0, 0)
+    builder.add_free_body("ball", ball, Sphere(0.11), wood, q=at, v=(4.5, 0, 0.6, 0, 0, 0))
+    return simulate(builder.build(), TimeStepping(2e-3), 1.6)

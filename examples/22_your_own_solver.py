@@ -1,4 +1,4 @@
-"""A solver of your own, in thirty lines: held to the conformance tests, raced, and put into a simulation.
+"""A solver of your own: in thirty lines; held to the conformance tests, raced, and put into a simulation.
 
 Nothing is subclassed. A solver is an object with `solve`, which returns a claim; `lcp` measures what it claims.
 """

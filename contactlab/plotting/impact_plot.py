@@ -8,7 +8,7 @@ import numpy as np
 
 from contactlab.impact import ImpactMap, Motion, PainleveMap, RouthDiagram, painleve_threshold
 from contactlab.impact.errors import ImpactError
-from contactlab.plotting.paper import new_figure, save
+from contactlab.plotting.paper import legend_above, new_figure, save
 
 # Marks of ends that coincide lie inside one another.
 _ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}
@@ -57,7 +57,7 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
         xlabel="tangential impulse $p_t$ [N s]",
         ylabel="normal impulse $p_n$ [N s]",
     )
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes, 2)
     figure.suptitle(title)
     return save(figure, path)
 
@@ -84,7 +84,7 @@ def plot_painleve(path: str | Path, scan: PainleveMap, *, title: str = "") -> Pa
         xlabel="angle of the rod [deg]",
         ylabel="coefficient of friction",
     )
-    axes.legend(frameon=False, loc="upper right")
+    legend_above(axes)
     bar = figure.colorbar(mesh, ax=axes, ticks=[-1, 0, 1, 2])
     bar.ax.set_yticklabels(["continuum", "none", "one", "two"])
     figure.suptitle(title)

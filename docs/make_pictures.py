@@ -1,7 +1,8 @@
-"""Draw the pictures of the gallery: `python docs/make_pictures.py [NAME...]`, without a display, a few minutes for all.
+"""Draw the pictures of the pages: `python docs/make_pictures.py [NAME...]`, without a display, a few minutes for all.
 
-An example's picture is the last recording it simulates, or what a function of its name in `pictures_of_examples.py`
-draws; a scene's, how it starts, moves and ends. Every picture is cut, reduced to 256 colours and at most 60 KB.
+An example's picture is one frame of the last recording it simulates, when `pictures_of_examples.CARDS` says, or what a
+function of its name there draws; a scene's, how it starts, moves and ends; `hero` is the one that moves, at the head of
+the README. Every picture is cut, in full colour, and at most 60 KB; the hero 2 MB.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import runpy
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,34 +22,41 @@ from PIL import Image, ImageChops
 
 import contactlab.simulation
 from contactlab import plotting
+from contactlab.simulation import Recording
 from contactlab.simulation.scene import load_scene
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from contactlab.simulation import Recording
-
 DOCS = Path(__file__).resolve().parent
 EXAMPLES = DOCS.parent / "examples"
-WIDTHS, MOST_BYTES = (1080, 720, 600, 480, 360), 60_000
+WIDTHS, MOST_BYTES = (1080, 720, 600, 480, 400, 360, 300), 60_000
 
 
-def keep(figure: Figure, path: Path) -> None:
-    """Cut the white off a figure, scale it to the width of a page, and write it with few colours."""
+def image_of(figure: Figure) -> Image.Image:
+    """A figure as pixels."""
     raw = io.BytesIO()
     figure.savefig(raw, format="png", dpi=150, facecolor="white")
-    image = Image.open(raw).convert("RGB")
+    return Image.open(raw).convert("RGB")
+
+
+def keep(image: Image.Image, path: Path) -> None:
+    """Cut the white off a picture, scale it to the width of a page, and write it in full colour."""
     box = ImageChops.difference(image, Image.new("RGB", image.size, "white")).getbbox()
     image = image.crop(box) if box else image
     for width in WIDTHS[image.width < 3 * image.height :]:  # strips are wider
         small = image.resize((width, round(image.height * width / image.width)), Image.Resampling.LANCZOS)
-        # By coverage: by count, greys would take the places of the few pixels in a colour that means something.
-        small = small.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         path.parent.mkdir(parents=True, exist_ok=True)
         small.save(path, optimize=True)
         if path.stat().st_size <= MOST_BYTES:
             break
     print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
+
+
+def card(recording: Recording, time: float | None) -> Image.Image:
+    """One state, without title and legend."""
+    (axes,) = plotting.picture(recording, time).axes
+    return Image.fromarray(axes.images[0].get_array())
 
 
 def strip(recording: Recording, count: int = 3) -> Figure:
@@ -97,22 +106,49 @@ def of_page(page: Path, file: str) -> Figure:
     raise SystemExit(f"{page.name} writes no {file}")
 
 
+def badges() -> str:
+    """What the distribution says of itself, as pills in SVG: no host has to be asked for them."""
+    project = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pills = [("licence", project["license"]), ("Python", project["requires-python"].replace(">=", "\u2265 "))]
+    pills += [("types", "checked")] if "Typing :: Typed" in project["classifiers"] else []
+    parts, x = [], 0
+    for name, value in pills:
+        left, right = (round(7.2 * len(text)) + 14 for text in (name, value))
+        parts.append(
+            f'<rect x="{x}" width="{left + right}" height="20" rx="3" fill="#0072b2"/>'
+            f'<path d="M{x + left} 0H{x + 3}q-3 0-3 3v14q0 3 3 3H{x + left}z" fill="#555"/>'
+            f'<text x="{x + left // 2}" y="14">{name}</text><text x="{x + left + right // 2}" y="14">{value}</text>'
+        )
+        x += left + right + 6
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{x - 6}" height="20" fill="#fff" text-anchor="middle" '
+        f'font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">{"".join(parts)}</svg>\n'
+    )
+
+
 def main(names: list[str]) -> None:
     """Draw all, or those whose file names begin with one of the names."""
+    if not names or "badges" in names:
+        (DOCS / "images" / "badges.svg").write_text(badges(), encoding="utf-8")
+    if not names or "hero" in names:
+        path = DOCS / "images" / "hero.webp"
+        plotting.animation(own.hero(), path, fps=24.0, speed=0.6, view=(-0.3, -0.95, 0.42), size=(1000, 400))
+        print(f"{path.relative_to(DOCS)}: {path.stat().st_size / 1000:.0f} KB")
     for script in sorted(EXAMPLES.glob("*.py")):
         if not names or script.stem.startswith(tuple(names)):
             draw = getattr(own, f"example_{script.stem}", None)
-            figure = draw() if draw else strip(last_recording(script), 2)
-            keep(figure, DOCS / "images" / "gallery" / f"{script.stem}.png")
+            drawn = draw() if draw else last_recording(script)
+            image = card(drawn, own.CARDS.get(script.stem)) if isinstance(drawn, Recording) else image_of(drawn)
+            keep(image, DOCS / "images" / "gallery" / f"{script.stem}.png")
     for path in sorted((EXAMPLES / "scenes").glob("*.toml")):
         if not names or path.stem.startswith(tuple(names)):
             scene = load_scene(path)
             recording = contactlab.simulation.simulate(scene.world, scene.stepper, scene.duration)
-            keep(strip(recording), DOCS / "images" / "scenes" / f"{path.stem}.png")
+            keep(image_of(strip(recording)), DOCS / "images" / "scenes" / f"{path.stem}.png")
 
     for name, file in own.PAGES.items():
         if not names or name.startswith(tuple(names)):
-            keep(of_page(DOCS / f"{name}.md", file), DOCS / "images" / f"{name}.png")
+            keep(image_of(of_page(DOCS / f"{name}.md", file)), DOCS / "images" / f"{name}.png")
 
 
 if __name__ == "__main__":

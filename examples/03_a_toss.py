@@ -1,4 +1,4 @@
-"""A cube is tossed and filmed, and the friction of the board is found from the film.
+"""A cube tossed and filmed: the friction of the board is found from the film.
 
 Real data are scored by `contactlab toss`. Here the camera is ours, so the answer is known: tosses are simulated,
 written as a data file, read back, and simulated again with friction coefficients the experimenter might try.

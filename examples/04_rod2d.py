@@ -1,4 +1,4 @@
-"""A rod on the ground, three ways: rigid accelerations, impacts, and steps with compliant ends.
+"""A rod on the ground: three ways, rigid accelerations, impacts, and steps with compliant ends.
 
 The state is Painleve's: at 45 degrees, its low end sliding to the left. The rod itself is in the folder `rod2d`.
 """

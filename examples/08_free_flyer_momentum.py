@@ -1,4 +1,4 @@
-"""A hull with an arm on a ball joint and a bead on a bent wire, in free fall: gravity alone changes its momentum."""
+"""A free flyer's momentum: a hull with an arm on a ball joint and a bead on a bent wire; gravity alone changes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A constraint that depends on time: the upper end of a swinging rod is led along a prescribed path.
+"""A constraint that moves: the upper end of a swinging rod is led along a prescribed path.
 
 The rod's other motion is a pendulum's whose pivot is accelerated, and the energy it gains is the work of the guide.
 """

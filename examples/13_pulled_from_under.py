@@ -1,4 +1,4 @@
-"""A tray pulled from under a box: bodies that touch each other, and the force at which the upper one is left behind.
+"""A tray pulled away: bodies that touch each other, and the force at which the upper one is left behind.
 
 Tray and box move as one up to a pull of (mu_b + mu_g)(m_tray + m_box) g; friction gives the box no more than mu_b g.
 """

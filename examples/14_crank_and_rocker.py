@@ -1,4 +1,4 @@
-"""A crank that a motor turns, and a rocker that swings: a closed chain, compiled, with stops and dry friction.
+"""A crank and a rocker: a motor turns one, the other swings; a closed chain, compiled, with stops and dry friction.
 
 Three bars in two trees are closed by a loop. The motor has a limited torque, the rocker's joint rubs, and a stop would
 end its swing early. The loop stays closed, the motor holds its speed where its torque lets it, and the energy account

@@ -1,4 +1,4 @@
-"""Events: a ball that bounces for ever in finite time, and a block that rocks from corner to corner.
+"""Exact events: a ball that bounces for ever in finite time, and a block that rocks from corner to corner.
 
 `EventDriven` locates every impact. The ball rests after t0 (1 + e) / (1 - e); the block keeps (1 - 3/2 sin^2 alpha)^2
 of its energy at every change of corners (Housner 1963).

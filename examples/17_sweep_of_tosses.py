@@ -1,4 +1,4 @@
-"""Where does a thrown cube come to rest? One scene, thrown again and again, on all cores.
+"""A sweep of tosses: where one cube comes to rest, thrown again and again, on all cores.
 
 `scene_sweep` runs a scene file at every point of a grid of parameters, once per seed; the seeds shake the throw. Rows
 are kept in a folder as they come, so that a sweep which was stopped goes on, and one that is done is only read.

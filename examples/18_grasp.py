@@ -1,4 +1,4 @@
-"""A box gripped, lifted, carried and set down: rigid contacts, more of them than forces are determined by.
+"""A box in a grip: lifted, carried and set down; rigid contacts, more of them than forces are determined by.
 
 Each finger touches the box with four corners. Rigidity alone leaves open how they share the load, and some of its
 answers turn the box out of the grasp; a step takes the forces of contacts that give way alike

@@ -1,4 +1,4 @@
-"""A cart and a pole as a gymnasium environment: what a learner asks of a simulator, around one `Simulation`.
+"""A gymnasium environment: a cart and a pole, what a learner asks of a simulator, around one `Simulation`.
 
 The environment passes gymnasium's own checker, which also resets it twice with one seed and compares. Nothing is
 trained: two laws play it, one that does nothing and one that catches the pole. Without gymnasium the example says so.

@@ -1,4 +1,4 @@
-"""A maker's arm and gripper pick a box out of a bin and set it down on another: from the URDF to a verified record.
+"""Pick and place: a maker's arm takes a box out of a bin and sets it on another, from URDF to a verified record.
 
 The robot is Franka Emika's Panda, as the package example-robot-data has it (`pip install example-robot-data`); another
 copy of its `panda.urdf` can be named on the command line. Nothing of the file is changed: meshes become hulls, joint

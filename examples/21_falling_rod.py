@@ -1,4 +1,4 @@
-"""A rod that falls on its end, over angle and friction: what every law makes of it, from one call.
+"""A rod under every law: it falls on its end, over angle and friction; what each makes of it, from one call.
 
 ``python examples/21_falling_rod.py --figures docs/images`` draws the figures of `docs/falling_rod.md` and
 `docs/impact.md` again.

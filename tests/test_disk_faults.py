@@ -29,7 +29,7 @@ def whole():
     return simulate(scenes.tumble(), STEPPER, steps=STEPS)
 
 
-def run(path, told, **more):
+def run(path, told, resume=False, **more):
     return simulate(
         scenes.tumble(),
         STEPPER,
@@ -38,6 +38,8 @@ def run(path, told, **more):
         chunk_steps=9,
         flush_seconds=0.0,
         progress=lambda done, total: told.append(done),
+        resume=resume,
+        overwrite=not resume,
         **more,
     )
 

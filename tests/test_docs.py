@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for folder in ("", "theory") for path in (DOCS / folder).glob("*.md"))
-MOST_BYTES = 60_000
+MOST_BYTES, MOST_OF_HERO = 60_000, 2_000_000
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:
@@ -41,3 +46,36 @@ def test_gallery_has_its_pictures(kind: str, sources: str) -> None:
     drawn = {path.stem: path.stat().st_size for path in (DOCS / "images" / kind).glob("*.png")}
     assert set(drawn) == {path.stem for path in ROOT.glob(sources)}
     assert max(drawn.values()) <= MOST_BYTES
+
+
+def test_titles_of_cards_are_short() -> None:
+    """What stands under a picture of the gallery is five words at most, and no two examples have one number."""
+    scripts = sorted((ROOT / "examples").glob("*.py"))
+    for script in scripts:
+        title = (ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or "").partition(": ")[0]
+        assert 1 <= len(title.split()) <= 5, f"{script.name}: {title}"
+    assert len({script.name[:2] for script in scripts}) == len(scripts)
+
+
+def test_pictures_of_modes_have_the_colours_of_the_legend() -> None:
+    """Full colour: what the legend of a picture says is grey, green and vermilion is drawn so."""
+    image = pytest.importorskip("PIL.Image")
+    for name in ("scenes/arch", "scenes/terrain", "scenes/quadruped", "tutorial_simulate"):
+        pixels = np.asarray(image.open(DOCS / "images" / f"{name}.png").convert("RGB")).astype(int)
+        legend = pixels[-max(12, len(pixels) // 9) :].reshape(-1, 3)
+        for mode, color in MODE_COLORS.items():
+            off = np.abs(legend - np.array(color)).max(axis=1).min()
+            assert off <= 24, f"{name}: the nearest to the colour of {MODE_NAMES[mode]} is {off} away"
+
+
+def test_what_the_readme_shows_first() -> None:
+    """A picture that moves, in full colour and not too large; badges that say what the project file says."""
+    hero = DOCS / "images" / "hero.webp"
+    with pytest.importorskip("PIL.Image").open(hero) as image:
+        assert image.n_frames >= 24
+        assert image.width >= 2 * image.height
+    assert hero.stat().st_size <= MOST_OF_HERO
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    badges = (DOCS / "images" / "badges.svg").read_text(encoding="utf-8")
+    assert f">{project['license']}<" in badges
+    assert project["requires-python"].removeprefix(">=") in badges

@@ -10,11 +10,13 @@ import pytest
 
 import lcp
 from contactlab import plotting, viewer
+from contactlab.cli import main
 from contactlab.contact import Box, HalfSpace, Material
 from contactlab.formulation import PositionDrive
 from contactlab.multibody import MultibodyError
 from contactlab.multibody.urdf import UrdfError
 from contactlab.simulation import (
+    RecordWriteError,
     Simulation,
     SimulationConfigError,
     SimulationError,
@@ -84,6 +86,41 @@ def test_a_q_of_another_length_says_its_order() -> None:
         ground().add_free_body("box", inertia, Box.cube(0.1), Material(0.5), q=(0, 0, 1))
     with pytest.raises(MultibodyError, match=r"must have shape \(1,\), got \(2,\)$"):
         ground().add_urdf(DOG, q=[0, 0])
+
+
+def test_a_quaternion_is_told_its_order_or_has_none() -> None:
+    """What has another length is told w, x, y, z; a `Transform` says a pose without any order."""
+    inertia, turn = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1)), Transform.rotation((1, 0, 0), 0.2, p=(0, 0, 1))
+    builder = ground()
+    with pytest.raises(MultibodyError, match=r"the quaternion of 'box', have length 2, not 1: w, x, y, z"):
+        builder.add_free_body("box", inertia, Box.cube(0.1), Material(0.5), q=(0, 0, 1, 0, 0, 0, 2))
+    builder.add_free_body("box", inertia, Box.cube(0.1), Material(0.5), q=turn)
+    np.testing.assert_allclose(builder.build().initial_q, [0, 0, 1, np.cos(0.1), np.sin(0.1), 0, 0], atol=1e-15)
+
+
+def test_more_steps_than_can_be_kept_are_refused(tmp_path) -> None:
+    """A step too short by orders of magnitude is an error before the first one, not silence."""
+    with pytest.raises(SimulationConfigError, match=r"h: at 1e-09 s these are 1e\+15 steps.* GB of memory: take"):
+        simulate(box_at(0.1), TimeStepping(h=1e-9), 1e6)
+    with pytest.raises(SimulationConfigError, match=r"GB of disk: take a longer h"):
+        simulate(box_at(0.1), TimeStepping(h=1e-9, adaptive=True), 1e6, path=tmp_path / "new" / "run.npz")
+    assert not (tmp_path / "new").exists()
+
+
+def test_where_nothing_can_be_written_no_step_is_made(tmp_path, capsys) -> None:
+    (tmp_path / "file").touch()
+    steps: list[int] = []
+    with pytest.raises(RecordWriteError, match="cannot be written"):
+        simulate(
+            box_at(0.1),
+            STEPPER,
+            steps=1,
+            path=tmp_path / "file" / "run.npz",
+            progress=lambda done, _: steps.append(done),
+        )
+    assert not steps
+    assert main(["demo", "--out", str(tmp_path / "file" / "demo")]) == 2
+    assert "bodies" not in capsys.readouterr().out
 
 
 def test_a_drive_on_a_joint_that_is_fixed() -> None:

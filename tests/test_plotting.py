@@ -51,6 +51,29 @@ def test_plots_have_units_and_draw_empty_records(plot, recording, empty, tmp_pat
         assert plotting.save(some, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize("plot", PLOTS)
+def test_no_legend_lies_over_data(plot, recording):
+    """Each stands above its axes, and within the figure."""
+    figure = plot(recording)
+    figure.canvas.draw()
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        if legend is not None:
+            words, data = legend.get_window_extent(), axes.get_window_extent()
+            assert words.y0 >= data.y1 - 1.0
+            assert words.x1 <= figure.bbox.x1 + 1.0
+
+
+def test_a_picture_that_moves(recording, tmp_path):
+    """As many frames as fps and speed make of the run, all of one size; what cannot be is refused."""
+    image = pytest.importorskip("PIL.Image")
+    path = plotting.animation(recording, tmp_path / "run.webp", fps=10.0, speed=2.0, size=(120, 80))
+    with image.open(path) as moving:
+        assert (moving.n_frames, moving.size) == (4, (120, 80))
+    with pytest.raises(ValueError, match="fps and speed must be positive"):
+        plotting.animation(recording, path, fps=0.0)
+
+
 def test_forces_at_rest_are_the_weight(empty):
     """The line of a pair is the sum of its contacts: m g for a brick at rest."""
     brick = simulate(simulation_scenes.block(0.5), TimeStepping(2e-3), steps=20)

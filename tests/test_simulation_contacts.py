@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import simulation_scenes as scenes
 
-from contactlab.contact import tangent_frame
+from contactlab.contact import Box, HalfSpace, Material, tangent_frame
 from contactlab.multibody import ModelBuilder, RigidInertia
 from contactlab.multibody.joints import Fixed, FloatingBase, Revolute, Spherical
-from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import OPEN, SLIDE, STICK, TimeStepping, WorldBuilder, simulate, verify
 from contactlab.stepping import arrays_of
 from contactlab.stepping.memory import new_work
 
@@ -189,3 +189,21 @@ def test_islands_join_trees_and_not_through_the_world():
             assert work.island_nv[i] == sum(sizes)
             contacts = work.island_contacts[work.contact_start[i] : work.contact_start[i + 1]].tolist()
             assert contacts == [c for c, (_, b) in enumerate(ends) if b in trees]
+
+
+def test_what_rests_on_one_another_sticks():
+    """Bodies that would fall together have no speed apart: slip that is rounding is none; what slides still does."""
+    builder, wood = WorldBuilder(), Material(0.5)
+    builder.add_half_space("floor", HalfSpace(), wood)
+    for i in range(3):
+        box = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
+        v = (0.3, 0, 0, 0, 0, 0) if i == 2 else None
+        builder.add_free_body(f"box {i}", box, Box.cube(0.1), wood, q=(0, 0, 0.1 + 0.2 * i, 1, 0, 0, 0), v=v)
+    recording = simulate(builder.build(), TimeStepping(5e-3), steps=20)
+    contacts = recording.contacts
+    upper = contacts.body_b == 2
+    first, last = contacts.step == 0, contacts.step == 19
+    assert (contacts.mode[upper & first] == SLIDE).all()
+    assert (contacts.mode[last] == STICK).all()
+    assert (contacts.slip[last] < 1e-12).all()
+    assert verify(recording).holds

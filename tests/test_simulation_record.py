@@ -11,7 +11,14 @@ import simulation_scenes as scenes
 
 import lcp
 from contactlab.recording.storage import chunk_folder
-from contactlab.simulation import RecordError, Recording, TimeStepping, WorldBuilder, simulate
+from contactlab.simulation import (
+    RecordError,
+    Recording,
+    SimulationConfigError,
+    TimeStepping,
+    WorldBuilder,
+    simulate,
+)
 from contactlab.stepping import arrays_of
 
 
@@ -67,7 +74,7 @@ def test_run_on_disk_equals_the_run_in_memory(tmp_path):
 
 @pytest.mark.nojit
 def test_interrupted_run_leaves_a_record(tmp_path):
-    """Ctrl-C after some chunks: what was computed opens, and a new run at the same place replaces it."""
+    """Ctrl-C after some chunks: what was computed opens, and a new run at its place replaces it if told to."""
     path = tmp_path / "run.npz"
 
     def interrupt(done, total):
@@ -83,9 +90,18 @@ def test_interrupted_run_leaves_a_record(tmp_path):
     assert same(partial, Recording.open(chunk_folder(path)))
     assert not path.exists()
     rest = simulate(world, stepper, steps=2, state=partial.state(6))
-    whole = simulate(world, stepper, steps=8, path=path)
+    with pytest.raises(RecordError, match=r"record of a run that was stopped .*overwrite=True replaces it"):
+        simulate(world, stepper, steps=8, path=path)
+    assert same(partial, Recording.open(path))
+    whole = simulate(world, stepper, steps=8, path=path, overwrite=True)
     assert np.array_equal(rest.q, whole.q[6:])
     assert not chunk_folder(path).exists()
+    with pytest.raises(RecordError, match=r"there already: resume=True goes on with it, overwrite=True replaces it"):
+        simulate(world, stepper, steps=9, path=path)
+    assert same(whole, Recording.open(path))
+    with pytest.raises(SimulationConfigError, match="give one of them"):
+        simulate(world, stepper, steps=9, path=path, overwrite=True, resume=True)
+    assert simulate(world, stepper, steps=2, path=path, overwrite=True).n_steps == 2
 
 
 @pytest.mark.nojit

@@ -2,8 +2,8 @@
 
 So do the pages on theory and those for who comes from other programs. What a page may hold, by the language of its
 blocks: `python` runs in the page's one namespace; `sh` is a list of `contactlab` commands; a block whose first line is
-`# NAME.toml` or `# NAME.py` becomes that file; a `text` block right behind one that runs is its output, in which `...`
-stands for anything. `bash` is for the reader alone.
+`# NAME.toml`, `# NAME.py` or `<!-- NAME.urdf -->` becomes that file; a `text` block right behind one that runs is its
+output, in which `...` stands for anything. `bash` is for the reader alone.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PAGES = [
     *sorted(DOCS.glob("theory/*.md")),
     *(
         DOCS / f"{name}.md"
-        for name in ("from_siconos", "from_mujoco", "from_path", "extending", "control", "exercises")
+        for name in ("from_siconos", "from_mujoco", "from_path", "extending", "control", "exercises", "grains")
         if (DOCS / f"{name}.md").exists()
     ),
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILE = re.compile(r"# ([\w-]+\.(?:py|toml))\n")
+FILE = re.compile(r"(?:# |<!-- )([\w-]+\.(?:py|toml|urdf))(?: -->)?\n")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -49,7 +49,7 @@ def blocks_of(page: str) -> list[Block]:
     found = [(match[1], match[2], page.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(page)]
     blocks = []
     for here, (language, text, line, match) in enumerate(found):
-        if language in ("python", "sh", "toml"):
+        if language in ("python", "sh", "toml", "xml"):
             behind = found[here + 1] if here + 1 < len(found) else None
             follows = behind is not None and behind[0] == "text" and not page[match.end() : behind[3].start()].strip()
             blocks.append(Block(language, text, line, behind[1] if behind and follows else None))
@@ -69,7 +69,7 @@ def run_page(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values: dict[str, Any] = {"__name__": "tutorial"}
     for block in blocks_of(page.read_text(encoding="utf-8")):
         name = FILE.match(block.text)
-        if name or block.language == "toml":
+        if name or block.language in ("toml", "xml"):
             if name:
                 Path(name[1]).write_text(block.text, encoding="utf-8")
             continue

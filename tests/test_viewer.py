@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -65,6 +66,10 @@ def test_the_replay_decimates_and_says_so(recording: Recording, tmp_path: Path) 
     assert told == [(k, 5) for k in range(1, 6)]
     for word in ("open", "stick", "slide", "per 0.1 m of arrow"):
         assert word in page.rsplit("</script>", 1)[-1]
+    # The caption of every frame, at its time, in a place of the page and not of the scene.
+    frames = json.loads(page.split("const frames = ")[1].split(", caption = ")[0])
+    assert [time for time, _ in frames] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
+    assert all(words.startswith(f"t = {time:.3f} s") for time, words in frames)
     bare = write_html_replay(recording, tmp_path / "b.html", fps=10.0, forces=False).read_text(encoding="utf-8")
     assert "of arrow" not in bare.rsplit("</script>", 1)[-1]
 

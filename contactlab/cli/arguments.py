@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -84,10 +85,12 @@ def times(text: str) -> list[float]:
 
 
 def output_file(text: str) -> Path:
-    """Return a path whose folder exists: found out before a long run, not after it."""
+    """Return a path whose folder exists and may be written into: found out before a long run, not after it."""
     path = Path(text)
     if not path.parent.is_dir():
         raise argparse.ArgumentTypeError(f"folder {path.parent} does not exist")
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{path} is a folder")
+    if not os.access(path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"folder {path.parent} is not one that you may write into")
     return path

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import time
 from pathlib import Path
 
@@ -32,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, print energy and the worst certificate, write record, replay and plot."""
     arguments.out.mkdir(parents=True, exist_ok=True)
+    if not os.access(arguments.out, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(arguments.out))
     world, stepper = demo_world(arguments.seed), demo_stepper()
     names = ", ".join(world.model.names)
     print(f"{world.model.nb} bodies ({names}), {arguments.duration:g} s at h = {stepper.h:g} s")

@@ -18,7 +18,7 @@ EPILOG = """\
 SCENE is a TOML file; docs/scenes.md has its sections, examples/scenes/ some files. The record opens with
 contactlab.simulation.Recording.open, contactlab verify and contactlab replay. While the run lasts it stands in
 OUT.chunks/, written at least once a second, and a run that was stopped opens just so; --resume goes on with it, to the
-same bits.
+same bits. What stands at OUT already is replaced with --overwrite alone.
 Exit status: 0 done; 1 a step failed (see contactlab explain); 2 a scene or a record that cannot be used, a record that
 another process is writing, or a disk that refuses; 130 interrupted.
 """
@@ -31,7 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", type=kinds.positive, help="simulated seconds, in place of the scene's")
     parser.add_argument("--h", type=kinds.positive, help="step [s], in place of the scene's")
     parser.add_argument("--progress", action="store_true", help="say how far the run is, on standard error")
-    parser.add_argument("--resume", action="store_true", help="go on with FILE where it ends, or begin it")
+    there = parser.add_mutually_exclusive_group()
+    there.add_argument("--resume", action="store_true", help="go on with FILE where it ends, or begin it")
+    there.add_argument(
+        "--overwrite", action="store_true", help="replace FILE, or what a run that was stopped left of it"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -55,6 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
                 duration,
                 path=arguments.out,
                 resume=arguments.resume,
+                overwrite=arguments.overwrite,
                 progress=report,
                 stamp=scene.stamp,
             )
@@ -64,6 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     except (lcp.ProblemError, ModuleNotFoundError) as error:
         # Some options, such as the engine of lcp.CVXPY, are known to be good or bad only once they are used.
         raise SceneError(arguments.scene, 0, "[stepper] 'solver'", str(error)) from error
+    except SimulationConfigError as error:
+        # More steps than there is room for.
+        raise SceneError(arguments.scene, 0, f"[stepper] '{error.field}'", error.detail) from error
     print_account(recording)
     print(f"{recording.n_steps} steps in {time.perf_counter() - started:.1f} s, any compiling included")
     print(f"wrote {arguments.out}" if status == 0 else f"the record so far: {arguments.out}.chunks")

@@ -67,9 +67,8 @@ def bad_configuration(model: Model, q: FloatArray, at: int) -> MultibodyError:
         "?",
     )
     length = float(np.linalg.norm(q[at : at + 4]))
-    return MultibodyError(
-        "q", f"entries [{at}:{at + 4}], the quaternion of {owner!r}, have length {length:.9g}, not 1 (see normalize)"
-    )
+    detail = f"entries [{at}:{at + 4}], the quaternion of {owner!r}, have length {length:.9g}, not 1"
+    return MultibodyError("q", f"{detail}: w, x, y, z (see normalize)")
 
 
 def failure(model: Model, code: int, q: FloatArray, *others: tuple[str, FloatArray]) -> MultibodyError:

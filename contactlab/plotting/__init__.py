@@ -9,7 +9,7 @@ from contactlab.plotting.contact_plot import forces, gaps, modes
 from contactlab.plotting.convergence import plot_convergence
 from contactlab.plotting.impact_plot import plot_impact_map, plot_painleve, plot_routh
 from contactlab.plotting.paper import save
-from contactlab.plotting.picture import picture
+from contactlab.plotting.picture import animation, picture
 from contactlab.plotting.run_plot import certificates, effort, ledger, summary
 from contactlab.plotting.studies_plot import (
     plot_error_bars,
@@ -20,6 +20,7 @@ from contactlab.plotting.studies_plot import (
 )
 
 __all__ = [
+    "animation",
     "certificates",
     "effort",
     "forces",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.drawing.palette import MODE_COLORS, MODE_NAMES, hexadecimal
-from contactlab.plotting.paper import one_page, positive
+from contactlab.plotting.paper import legend_above, one_page, positive
 from contactlab.simulation import OPEN, SLIDE, STICK, Recording, World
 from contactlab.spatial.arrays import FloatArray, IntArray
 
@@ -26,7 +26,7 @@ def draw_gaps(axes: Axes, recording: Recording) -> None:
     np.fmax.at(deepest, recording.contacts.step, -recording.contacts.gap)
     axes.semilogy(recording.time[1:], positive(deepest), ".", markersize=2.5, label="deepest penetration")
     axes.set_ylabel("penetration [m]")
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
 
 
 def gaps(recording: Recording) -> Figure:
@@ -45,13 +45,13 @@ def gaps(recording: Recording) -> Figure:
         mark = "." if mode == STICK else "x"
         carried.plot(time[rows], 1e3 * contacts.gap[rows], mark, markersize=2.5, color=color, label=MODE_NAMES[mode])
     carried.set_ylabel("gap of contacts\nunder load [mm]")
-    carried.legend(frameon=False, fontsize=8)
+    legend_above(carried)
     slip = np.full(recording.n_steps, np.nan)
     loaded = contacts.mode != OPEN
     np.fmax.at(slip, contacts.step[loaded], contacts.slip[loaded])
     sliding.semilogy(recording.time[1:], np.maximum(slip, LEAST), ".", markersize=2.5, label="largest slip under load")
     sliding.set_ylabel("slip [m/s]")
-    sliding.legend(frameon=False, fontsize=8)
+    legend_above(sliding)
     return figure
 
 
@@ -122,7 +122,7 @@ def draw_force_sums(axes: Axes, recording: Recording) -> None:
         axes.plot(recording.time[1:], _per_step(recording, contacts.step, values), linewidth=0.9, label=name)
     axes.set_ylabel("sum of contact\nforces [N]")
     _calm_scale(axes)
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
 
 
 def forces(recording: Recording) -> Figure:
@@ -151,7 +151,7 @@ def forces(recording: Recording) -> Figure:
     for axes in (normal, tangential):
         _calm_scale(axes)
     if groups:
-        normal.legend(frameon=False, fontsize=7, ncols=2)
+        legend_above(normal)
     return figure
 
 

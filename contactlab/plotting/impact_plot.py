@@ -9,7 +9,7 @@ import numpy as np
 
 from contactlab.impact import ImpactMap, Motion, PainleveMap, RouthDiagram
 from contactlab.impact.errors import ImpactError
-from contactlab.plotting.paper import new_figure, save
+from contactlab.plotting.paper import legend_above, new_figure, save
 from contactlab.spatial.arrays import FloatArray
 
 # Marks of ends that coincide lie inside one another.
@@ -59,7 +59,7 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
         xlabel="tangential impulse $p_t$ [N s]",
         ylabel="normal impulse $p_n$ [N s]",
     )
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes, 2)
     figure.suptitle(title)
     return save(figure, path)
 
@@ -109,7 +109,7 @@ def plot_painleve(
     mesh = axes.pcolormesh(x, y, kinds.T, cmap=ListedColormap(list(shown.values())), norm=steps, shading="nearest")
     if boundary is not None:
         axes.plot(boundary[:, 0], boundary[:, 1], color="black", linewidth=1.2, label="closed form")
-        figure.legend(frameon=False, fontsize=8, loc="outside lower right")
+        legend_above(axes)
     x_label, y_label = (x_name, y_name) if labels is None else labels
     axes.set(ylim=(float(y.min()), float(y.max())), xlabel=x_label, ylabel=y_label)
     bar = figure.colorbar(mesh, ax=axes, ticks=np.arange(-1, len(shown) - 1), label="accelerations")

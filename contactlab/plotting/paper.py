@@ -47,6 +47,13 @@ def one_page(heights: list[float], title: str) -> tuple[Figure, list[Axes]]:
     return figure, axes
 
 
+def legend_above(axes: Axes, columns: int = 4) -> None:
+    """Put the legend over the axes, where it hides no data."""
+    axes.legend(
+        frameon=False, fontsize=8, ncols=columns, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2
+    )
+
+
 def positive(values: FloatArray) -> FloatArray:
     """Return the values with what is not positive left out: a logarithmic axis has no place for it."""
     return np.where(values > 0.0, values, np.nan)

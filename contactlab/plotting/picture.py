@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from contactlab.contact import Sphere
 from contactlab.contact.shapes import join_solids
@@ -67,6 +68,78 @@ def picture(
     states = [len(film.time) - 1] if time is None else [_state(film, t) for t in np.atleast_1d(time)]
     if not 1 <= len(states) <= MOST_FRAMES:
         raise ValueError(f"time: 1 to {MOST_FRAMES} times make a picture, got {len(states)}")
+    images, scale = _frames(film, states, forces, collision, view, size, strip=len(states) > 1)
+    height, width = images[0].shape[:2]
+
+    columns = min(len(states), 6)
+    rows = -(-len(states) // columns)
+    dpi = 150.0
+    foot = 46 if forces else 6
+    wide, high = columns * width, rows * (height + 30) + foot
+    figure = Figure(figsize=(wide / dpi, high / dpi), dpi=dpi)
+    for k, (i, image) in enumerate(zip(states, images, strict=True)):
+        left, top = (k % columns) * width, (k // columns) * (height + 30)
+        bottom = high - top - 30 - height
+        axes = figure.add_axes((left / wide, bottom / high, width / wide, height / high))
+        axes.imshow(image, interpolation="nearest")
+        axes.set_axis_off()
+        axes.set_title(f"t = {film.time[i]:.3f} s", fontsize=9, pad=4.0)
+    if forces:
+        _legend(figure, scale, narrow=wide < 700)
+    if path is not None:
+        figure.savefig(Path(path), dpi=dpi)
+    return figure
+
+
+def animation(
+    recording: Recording | EventRecording,
+    path: str | Path,
+    *,
+    fps: float = 20.0,
+    speed: float = 1.0,
+    forces: bool = True,
+    collision: bool = False,
+    view: tuple[float, float, float] = VIEW,
+    size: tuple[int, int] = (960, 540),
+) -> Path:
+    """Write a recording as a picture that moves, for ever again: WebP, PNG or GIF, as the suffix of the path says.
+
+    Parameters
+    ----------
+    fps
+        Frames per second of the picture.
+    speed
+        Simulated seconds per second of the picture.
+    size
+        Width and height [pixels].
+
+    The other parameters are those of `picture`; a second of 960 x 540 pixels takes some ten seconds to draw.
+    """
+    if not (fps > 0.0 and speed > 0.0):
+        raise ValueError(f"fps and speed must be positive, got {fps:g} and {speed:g}")
+    with extra_viz():
+        from PIL import Image
+
+    film = film_of(recording)
+    times = np.arange(film.time[0], film.time[-1] + 1e-9, speed / fps)
+    arrays, _ = _frames(film, [state_at(film.time, t) for t in times], forces, collision, view, size, strip=True)
+    first, *others = (Image.fromarray(array) for array in arrays)
+    path = Path(path)
+    first.save(path, save_all=True, append_images=others, duration=round(1000.0 / fps), loop=0)
+    return path
+
+
+def _frames(
+    film: Film,
+    states: list[int],
+    forces: bool,
+    collision: bool,
+    view: tuple[float, float, float],
+    size: tuple[int, int] | None,
+    *,
+    strip: bool,
+) -> tuple[list[NDArray[np.uint8]], ForceScale]:
+    """States drawn with one camera, and the scale of their arrows."""
     rotations, origins = (poses[states] for poses in film.poses())
     stage = Stage.of(film.world, rotations, origins, collision=collision)
     scale = film.scale(stage.size)
@@ -76,27 +149,8 @@ def picture(
     ]
     grounds = [Item(ground.solid, GROUND, GRID, ground=True) for ground in stage.grounds]
     marks = [_marks(film.arrows(i, scale), stage.size) if forces else [] for i in states]
-    camera = _camera(stage, marks, view, size, strip=len(states) > 1)
-    images = [render([*grounds, *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)]
-
-    columns = min(len(states), 6)
-    rows = -(-len(states) // columns)
-    dpi = 150.0
-    foot = 46 if forces else 6
-    wide, high = columns * camera.width, rows * (camera.height + 30) + foot
-    figure = Figure(figsize=(wide / dpi, high / dpi), dpi=dpi)
-    for k, (i, image) in enumerate(zip(states, images, strict=True)):
-        left, top = (k % columns) * camera.width, (k // columns) * (camera.height + 30)
-        bottom = high - top - 30 - camera.height
-        axes = figure.add_axes((left / wide, bottom / high, camera.width / wide, camera.height / high))
-        axes.imshow(image, interpolation="nearest")
-        axes.set_axis_off()
-        axes.set_title(f"t = {film.time[i]:.3f} s", fontsize=9, pad=4.0)
-    if forces:
-        _legend(figure, scale, narrow=wide < 700)
-    if path is not None:
-        figure.savefig(Path(path), dpi=dpi)
-    return figure
+    camera = _camera(stage, marks, view, size, strip=strip)
+    return [render([*grounds, *bodies, *mark], camera) for bodies, mark in zip(frames, marks, strict=True)], scale
 
 
 def _state(film: Film, when: float) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contactlab.plotting.contact_plot import draw_force_sums, draw_gaps
-from contactlab.plotting.paper import one_page
+from contactlab.plotting.paper import legend_above, one_page
 from contactlab.simulation import Recording
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def draw_energy(axes: Axes, recording: Recording) -> None:
     axes.plot(recording.time, potential, label="potential, above its lowest", linewidth=1.0)
     axes.plot(recording.time, recording.kinetic + potential, label="sum", color="black", linestyle="-", linewidth=1.4)
     axes.set_ylabel("energy [J]")
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
 
 
 def draw_ledger(axes: Axes, recording: Recording) -> None:
@@ -40,7 +40,7 @@ def draw_ledger(axes: Axes, recording: Recording) -> None:
         if np.any(values != 0.0):
             axes.plot(account.time, np.concatenate(([0.0], np.cumsum(values))), label=name, linewidth=1.0)
     axes.set_ylabel("energy ledger,\nsince the start [J]")
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
 
 
 def ledger(recording: Recording) -> Figure:
@@ -63,7 +63,7 @@ def ledger(recording: Recording) -> Figure:
         size = np.where(values != 0.0, np.abs(values), np.nan)
         scheme.semilogy(account.time[1:], size, ".", markersize=2.5, label=name)
     scheme.set_ylabel("magnitude per step [J]")
-    scheme.legend(frameon=False, fontsize=8)
+    legend_above(scheme)
     return figure
 
 
@@ -79,7 +79,7 @@ def draw_effort(axes: Axes, recording: Recording) -> None:
     if max(recording.pivots.max(initial=0), contacts.max(initial=0)) > 10:
         axes.set_yscale("symlog", linthresh=10.0)
     axes.set_ylabel("per step [1]")
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
 
 
 def effort(recording: Recording) -> Figure:
@@ -120,7 +120,7 @@ def draw_certificates(axes: Axes, recording: Recording) -> None:
         axes.semilogy(recording.time[1:], np.maximum(worst, FLOOR), marker, markersize=2.5, label=name)
     axes.axhline(SOLVED_LIMIT, color="black", linewidth=0.9, linestyle="--", label="limit of a solved step")
     axes.set_ylabel("worst of the step [1]")
-    axes.legend(frameon=False, fontsize=8)
+    legend_above(axes)
 
 
 def certificates(recording: Recording) -> Figure:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contactlab.plotting.paper import CYCLE, new_figure, save
+from contactlab.plotting.paper import CYCLE, legend_above, new_figure, save
 from contactlab.spatial.arrays import FloatArray
 
 
@@ -44,7 +44,7 @@ def plot_restitution(
     curve = np.clip(e * (v / 2.0) ** -exponent, 0.0, 1.0)
     one.plot(v, curve, color=CYCLE[1], label=f"{name}{e:.3f} (v / 2 m/s)$^{{-{exponent:.2f}}}${reach}")
     one.set(ylim=(0.0, 1.0), xlabel="speed of approach [m/s]", ylabel="speed of separation / approach")
-    one.legend(frameon=False, fontsize=8)
+    legend_above(one, 2)
     return save(figure, path)
 
 
@@ -67,7 +67,7 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
         xlabel="error of an impact left out of the fit",
         ylabel="share of impacts",
     )
-    one.legend(frameon=False, fontsize=8)
+    legend_above(one, 2)
     return save(figure, path)
 
 
@@ -126,7 +126,8 @@ def plot_planar_paths(
         if k == 0:
             above.set_ylabel("height of the centre [mm]")
             below.set_ylabel("angle [deg]")
-    axes[0].legend(frameon=False, fontsize=8)
+    handles, words = axes[0].get_legend_handles_labels()
+    figure.legend(handles, words, frameon=False, fontsize=8, ncols=2, loc="outside lower center")
     return save(figure, path)
 
 
@@ -157,5 +158,5 @@ def plot_toss_curve(
                 values[column], color="0.5", linewidth=0.9, linestyle=style, label=f"{name} {values[column]:g}"
             )
         axes.set(xlabel="friction coefficient mu", ylabel=label)
-        axes.legend(frameon=False, fontsize=8)
+        legend_above(axes, 2)
     return save(figure, path)

@@ -91,19 +91,27 @@ class RecordWriter:
         *,
         flush_seconds: float,
         stamp: Mapping[str, str],
+        overwrite: bool,
     ) -> RecordWriter:
-        """Begin a record. The chunks of an earlier run there are discarded; its packed record stays until `pack`.
+        """Begin a record. To ``overwrite`` discards the chunks of an earlier run; its packed record stays until `pack`.
 
         Raises
         ------
         RecordError
-            ``path`` is a folder.
+            ``path`` is a folder, or something is there that is not to be overwritten.
         RecordWriteError
             Nothing can be written there.
         """
         meta = meta_text(world, stepper, {**environment(), **stamp}, stepper.solver_text)
         with _right_to(_file_path(path)) as right:
             writer = cls(path, world, stepper, meta, 0, flush_seconds)
+            if not overwrite and (path.exists() or is_record(writer.folder)):
+                what = (
+                    "is there already"
+                    if path.exists()
+                    else f"is the record of a run that was stopped ({writer.folder})"
+                )
+                raise RecordError(path, "", f"{what}: resume=True goes on with it, overwrite=True replaces it")
             with writing(writer.folder):
                 _clear(writer.folder)
             # The description last of all: with it the folder is the record.

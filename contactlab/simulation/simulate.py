@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,7 @@ from contactlab.spatial.arrays import finite_number
 from contactlab.stepping.driver import Driver, Targets, Tau
 from contactlab.stepping.external_contacts import Contacts, supply_of
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.memory import memory_bytes
 from contactlab.stepping.record_schema import Rows
 from contactlab.stepping.time_stepping import StepResult, TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
@@ -45,6 +47,7 @@ def simulate(
     targets: Targets = None,
     path: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
     watch: Callable[[StepResult], None] | None = None,
     chunk_steps: int | None = None,
@@ -72,13 +75,16 @@ def simulate(
         Targets of drives by their names, in place of those of the world: a number [rad, m, rad/s, m/s], or a function
         of time that returns it, asked once per step for the time at its end.
     path
-        Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. An existing record there
-        is replaced. Without it the record is in memory only.
+        Where to keep the record; while the run lasts in chunk files in ``<path>.chunks/``. Without it the record is in
+        memory only. What stands there already, a file or the chunks of a run that was stopped, is an error unless
+        ``resume`` or ``overwrite`` says what to do with it.
     resume
         Go on with the record at ``path`` up to ``duration`` or ``steps``, counted from its beginning; where there is
         none, begin it. World and stepper must be those of the record. The result is, bit for bit, that of a run which
         was never stopped, where ``tau``, ``contacts`` and ``targets`` depend on their arguments alone. A record that is
         as long already is returned as it is.
+    overwrite
+        Replace what stands at ``path``: chunks of a run that was stopped at once, a whole file when this run is done.
     progress
         Called with (steps done, steps in all) after every portion. With a duration and an adaptive stepper the second
         number counts on full steps from here on.
@@ -106,9 +112,11 @@ def simulate(
         A step that failed, with its problem and the record up to it. The record's chunks stay on disk and
         `Recording.open` opens them; so they do when the run is interrupted.
     RecordError
-        The record to go on with cannot be read, or is of another run.
+        The record to go on with cannot be read, or is of another run; or one stands at ``path``, and nothing was said
+        of it.
     RecordWriteError
-        The disk refuses. What was written before stands, and the run can be gone on with.
+        The disk refuses; where nothing can be written, before the first step. What was written before stands, and the
+        run can be gone on with.
     """
     check_run(world, stepper, state)
     portion = None if chunk_steps is None else whole_number("chunk_steps", chunk_steps, 1)
@@ -117,6 +125,8 @@ def simulate(
         raise SimulationConfigError("flush_seconds", f"must not be negative, got {interval}")
     if resume and path is None:
         raise SimulationConfigError("resume", "needs the path of the record to go on with")
+    if resume and overwrite:
+        raise SimulationConfigError("overwrite", "replaces what `resume` would go on with: give one of them")
     if resume and state is not None:
         raise SimulationConfigError("state", "is the record's where resume is given")
     begin = world.initial_state() if state is None else state
@@ -128,6 +138,7 @@ def simulate(
             writer = RecordWriter.go_on(target, world, stepper, with_tau=tau is not None, flush_seconds=interval)
         start, done = (begin, 0) if writer is None else (held.enter_context(writer).state, writer.done)
         total, end = _length(stepper, begin if writer is None else writer.start, duration, steps)
+        _check_room(world, stepper, start, done, total, end, target)
         driver = Driver(
             world,
             stepper,
@@ -154,7 +165,9 @@ def simulate(
         if writer is None:
             # Not before the driver has found nothing wrong with the arguments: here the record before is given up.
             writer = held.enter_context(
-                RecordWriter.begin(target, world, stepper, start, flush_seconds=interval, stamp=stamp or {})
+                RecordWriter.begin(
+                    target, world, stepper, start, flush_seconds=interval, stamp=stamp or {}, overwrite=overwrite
+                )
             )
         try:
             _run(driver, writer.add, report, portion)
@@ -165,6 +178,31 @@ def simulate(
         recording = writer.pack()
         warn_of(recording)
         return recording
+
+
+def _check_room(
+    world: World,
+    stepper: TimeStepping,
+    start: StepperState,
+    done: int,
+    total: int | None,
+    end: float | None,
+    target: Path | None,
+) -> None:
+    """Refuse more steps than can be kept, as of a step too short by orders of magnitude, before the first one."""
+    left = total - done if total is not None else (end - start.time) / stepper.h if end is not None else 0
+    size = 8.0 * left * (world.nq + world.nv + 4)
+    if target is None:
+        there, place, advice = memory_bytes(), "memory", "a longer h, or `path` to keep it on disk"
+    else:
+        folder = next(folder for folder in target.absolute().parents if folder.exists())
+        there, place, advice = shutil.disk_usage(folder).free, "disk", "a longer h"
+    if size > there:
+        detail = f"at {stepper.h:g} s these are {left:.3g} steps, a record of {size / 1e9:.3g} GB at least"
+        raise SimulationConfigError(
+            "h",
+            f"{detail}, and there are {there / 1e9:.3g} GB of {place}: take {advice}",
+        )
 
 
 def _reporter(

@@ -160,11 +160,19 @@ def _regular(problem: ContactProblem, contacts: IntArray) -> NDArray[np.bool_]:
     nc, r = problem.fN.size, problem.rows.directions.shape[1] - 1
     first = nc + r * contacts
     rows = np.stack([contacts, first, first + r // 2][: 1 + min(r, 2)], axis=2).reshape(contacts.shape[0], -1)
-    part = problem.W[rows.ravel()][:, rows.ravel()].tocoo()
     size = rows.shape[1]
+    # J M^-1 J^T of more rows than there are velocities they act on is singular, whatever its eigenvalues cost.
+    part = problem.J[rows.ravel()].tocoo()
+    acted = np.unique(np.stack((part.row // size, part.col)), axis=1)[0]
+    regular = np.bincount(acted, minlength=rows.shape[0]) >= size
+    if not regular.any():
+        return regular
+    rows = rows[regular]
+    part = problem.W[rows.ravel()][:, rows.ravel()].tocoo()
     W = np.zeros((rows.shape[0], size, size))
     W[part.row // size, part.row % size, part.col % size] = part.data
-    return _is_regular(W)
+    regular[regular] = _is_regular(W)
+    return regular
 
 
 def _three(W: FloatArray, nc: int) -> FloatArray:

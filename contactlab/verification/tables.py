@@ -14,7 +14,7 @@ from contactlab.verification.findings import Found, largest
 from contactlab.verification.motion import cross, turned
 from contactlab.verification.portion import Portion
 
-# Slip, of the speed without contacts, from which a contact slides, and how far rounding may move it.
+# Slip, of the speeds without contacts, from which a contact slides, and how far rounding may move it.
 SLIDING, EDGE = 1e-8, 1e-6
 
 
@@ -55,16 +55,17 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
 def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> Iterator[Found]:
     """Yield whether slips and modes are those of the velocities, v_free (ns, nv) without contacts, and of fN."""
     told = surface_velocity(portion)
-    after, free, size = (np.zeros((portion.contacts.size, 3)) for _ in range(3))
+    after, size = (np.zeros((portion.contacts.size, 3)) for _ in range(2))
+    free = np.linalg.norm(told, axis=1)
     starts = portion.recording.world.tree_starts
     for one in portion.points:
         own = slice(starts[one.tree], starts[one.tree + 1])
         J, at = one.J[:, :3], portion.at[one.of]
         after[one.of] += turned(J, portion.v_plus[at, own])
-        free[one.of] += turned(J, v_free[at, own])
+        free[one.of] += np.linalg.norm(turned(J, v_free[at, own]), axis=1)
         size[one.of] += turned(np.abs(J), np.abs(portion.v_plus[at, own]))
     normal = frames[:, 0]
-    after, free = after - told, np.linalg.norm(free - told, axis=1)
+    after = after - told
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)
     if portion.recording.world.plane is not None:
         slip = np.linalg.norm(cross(normal, after), axis=1)

@@ -30,9 +30,9 @@ NO_LINES = np.full((1, 2, 3), -1e4, dtype=np.float32)  # nothing can be empty: w
 
 
 class SceneView:
-    """Nodes of a viser scene for a world, with a line of words at a place (3,)."""
+    """Nodes of a viser scene for a world, with a line of words at a place (3,); None: without."""
 
-    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray) -> None:
+    def __init__(self, scene: viser.SceneApi, world: World, stage: Stage, words: FloatArray | None) -> None:
         scene.set_up_direction("+z")
         self._world, self._size = world, stage.size
         self._bodies = _add_bodies(scene, world, stage)
@@ -59,7 +59,7 @@ class SceneView:
         self._ids = scene.add_frame("/contacts/ids", show_axes=False, visible=False)
         self._labels: list[viser.LabelHandle] = []
         self._com = scene.add_icosphere("/centre of mass", 0.15 * stage.size, EDGE, visible=False)
-        self._text = scene.add_label("/readout", "", position=words)
+        self._text = None if words is None else scene.add_label("/readout", "", position=words)
         self._scene = scene
 
     def toggle(self, name: str, *, shown: bool) -> None:
@@ -97,7 +97,8 @@ class SceneView:
         center = center_of_mass(self._world, rotations, origins)
         if center is not None:
             self._com.position = center
-        self._text.text = text
+        if self._text is not None:
+            self._text.text = text
 
     def _show_ids(self, arrows: Arrows) -> None:
         """Labels with the lowest digits of the ids; the first contacts only where there are very many."""

@@ -17,7 +17,7 @@ from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.structure import structure
 from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.packages import PackageRoots
-from contactlab.spatial import RigidInertia, Transform
+from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
@@ -86,7 +86,7 @@ class WorldBuilder(ShapeBuilder):
         inertia: RigidInertia,
         shape: AnyShape | Sequence[AnyShape],
         material: Material,
-        q: ArrayLike | None = None,
+        q: ArrayLike | Transform | None = None,
         v: ArrayLike | None = None,
         *,
         category: int = 1,
@@ -101,8 +101,8 @@ class WorldBuilder(ShapeBuilder):
         inertia, shape, material
             All about the body's own origin and axes. Several shapes are a sequence; `Placed` gives one a pose.
         q
-            (7,) start: origin [m] and unit quaternion (w, x, y, z); default the world origin, unturned. In a planar
-            world also (3,): its own coordinates.
+            (7,) start: origin [m] and unit quaternion (w, x, y, z), or a `Transform`, which has no order to
+            mistake; default the world origin, unturned. In a planar world also (3,): its own coordinates.
         v
             (6,) start: velocity of the origin in world axes [m/s], angular velocity in body axes [rad/s]; default 0. In
             a planar world also (3,).
@@ -112,6 +112,8 @@ class WorldBuilder(ShapeBuilder):
         check_name(name, self._bodies)
         check_type("inertia", inertia, RigidInertia)
         surfaces = as_surfaces(shape, material, None, LIMIT, category, mask)
+        if isinstance(q, Transform):
+            q = np.concatenate((q.p, quaternion.from_matrix(q.R)))
         if self._plane is None:
             one = ModelBuilder(self._gravity).add_body(name, joint=joints.FloatingBase(), inertia=inertia).build()
             self._add(one.bodies, one, q, v)

@@ -71,7 +71,8 @@ def _start(q: ArrayLike | None, normal: FloatArray, first: FloatArray, second: F
         raise SimulationConfigError("q", f"must have 3 numbers in the plane or 7 in space, got {given.size}")
     length = float(np.linalg.norm(given[3:]))
     if abs(length - 1.0) > 1e-6:
-        raise SimulationConfigError("q", f"the quaternion {given[3:].tolist()} must have length 1, has {length:.9g}")
+        detail = f"the quaternion (w, x, y, z) = {given[3:].tolist()} must have length 1, has {length:.9g}"
+        raise SimulationConfigError("q", detail)
     turn = np.asarray(quaternion.log(given[3:] / length))
     if np.linalg.norm(turn - (turn @ normal) * normal) > NEAR:
         raise SimulationConfigError("q", f"turns the body out of the plane by the rotation vector {turn.tolist()}")

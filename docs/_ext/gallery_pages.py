@@ -34,10 +34,13 @@ def write_gallery(app: Sphinx) -> None:
 
 
 def heading_and_text(script: Path) -> tuple[str, str]:
-    """First sentence and rest of a script's docstring."""
+    """Title of a script, what stands before the colon of its docstring, and the rest."""
     text = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or script.stem
-    first, _, rest = text.partition("\n")
-    return first.rstrip("."), rest.strip()
+    title, colon, rest = text.partition(": ")
+    if not colon or "\n" in title:
+        title, _, rest = text.partition("\n")
+    rest = rest.strip()
+    return title.rstrip("."), rest[:1].upper() + rest[1:]
 
 
 def example_page(script: Path, docs: Path) -> str:
@@ -68,16 +71,16 @@ def index_page(scripts: list[Path], docs: Path) -> str:
     """Cards in the order of the scripts."""
     cards = []
     for script in scripts:
-        heading, _ = heading_and_text(script)
-        title = heading.partition(":")[0]
+        title, _ = heading_and_text(script)
         shown = [f"[{image}]({script.stem}.md)" for image in picture(docs, "gallery", script.stem, title)]
-        card = "\n\n".join([*shown, f"[{heading}]({script.stem}.md)"])
+        card = "\n\n".join([*shown, f"[{title}]({script.stem}.md)"])
         cards.append(f":::{{container}} card\n{card}\n:::")
     return "\n\n".join(
         [
             "# Gallery",
             "Short scripts, simple ones first; each asserts the physics it shows, and the suite runs them all. "
-            "Scenes in files are on [a page of their own](scenes.md).",
+            "Scenes in files are on [a page of their own](scenes.md). Arrows are contact forces: green where it sticks "
+            "there, vermilion where it slides.",
             "::::{container} gallery\n" + "\n".join(cards) + "\n::::",
             "```{toctree}\n:hidden:\n\nscenes\n" + "\n".join(script.stem for script in scripts) + "\n```\n",
         ]

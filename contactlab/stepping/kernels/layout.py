@@ -90,7 +90,7 @@ OPEN: Final = 0
 STICK: Final = 1
 SLIDE: Final = 2
 
-# A contact is sticking when its slip speed is below this fraction of the speed its point would have without contacts.
+# A contact is sticking when its slip speed is below this fraction of the speeds its points would have without contacts.
 STICK_FRACTION: Final = 1e-8
 
 # Columns of the trees.

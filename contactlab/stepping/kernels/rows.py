@@ -8,6 +8,7 @@ from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangent
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
+    BODY_ROOT,
     CERTIFICATE,
     CONTACT_ID,
     GAP,
@@ -75,16 +76,25 @@ def write_rows(world: PackedWorld, work: Work, island: Island, chunk: Chunk, con
                 along1 += push * direction[j] * t1[j]
                 along2 += push * direction[j] * t2[j]
 
-        # Slip after the step, and the speed the point would have without contacts as its measure.
+        # Slip after the step, and as its measure the speeds that the point would have without contacts: of either tree,
+        # for what falls together moves, though not apart.
         a = ints[BODY_A]
         b = ints[BODY_B]
         point = floats[POINT : POINT + 3]
         relative_velocity(world, work, a, b, point, work.v_plus, other, moving)
+        for j in range(3):
+            other[j] = 0.0
         relative_velocity(world, work, a, b, point, work.v_free, other, unhindered)
+        if not (a >= 0 and world.bodies[a, BODY_ROOT] == world.bodies[b, BODY_ROOT]):
+            for j in range(3):
+                unhindered[j] += other[j]
+            free = math.sqrt(other[0] ** 2 + other[1] ** 2 + other[2] ** 2)
+        else:
+            free = 0.0
+        free += math.sqrt(unhindered[0] ** 2 + unhindered[1] ** 2 + unhindered[2] ** 2)
         slip1 = moving[0] * t1[0] + moving[1] * t1[1] + moving[2] * t1[2]
         slip2 = moving[0] * t2[0] + moving[1] * t2[1] + moving[2] * t2[2]
         slip = math.sqrt(slip1 * slip1 + slip2 * slip2)
-        free = math.sqrt(unhindered[0] ** 2 + unhindered[1] ** 2 + unhindered[2] ** 2)
         mode = OPEN
         if force > 0.0:
             mode = SLIDE if slip > STICK_FRACTION * free else STICK

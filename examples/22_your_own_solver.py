@@ -1,4 +1,4 @@
-"""A solver of your own, in thirty lines: held to the conformance tests, raced, and put into a simulation.
+"""A solver of your own: in thirty lines; held to the conformance tests, raced, and put into a simulation.
 
 Nothing is subclassed. A solver is an object with `solve`, which returns a claim; `lcp` measures what it claims.
 """
@@ -59,7 +59,7 @@ def main() -> dict[str, float]:
     report.raise_for_failures()
 
     # A race beside Lemke's method as it is here. Files and folders do as well, and so does the command line:
-    # contactlab race problems/ --solvers Lemke,examples/17_your_own_solver.py:TextbookLemke
+    # contactlab race problems/ --solvers Lemke,examples/22_your_own_solver.py:TextbookLemke
     problems = [(entry.name, entry.problem) for entry in entries() if entry.problem.n > 0]
     race = lab.race(problems, [TextbookLemke(), lcp.Lemke()], time_limit=10.0, jobs=1, curves=0)
     print(race)

@@ -25,7 +25,7 @@ class Watch:
         self._world, self._stepper, self._name = world, stepper, NAMED
         materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
         #: Whether an impact may gain energy.
-        self.bounces = any(material.restitution > 0.0 for material in materials)
+        self.bounces = any(material.restitution != 0.0 for material in materials)
         self._least = -DEPTH * float(np.min(world.extents.thick, initial=np.inf))
         self._begun = 0.0
         self.notices: tuple[Notice, ...] = ()

@@ -11,6 +11,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import pairs_of, surface_velocity
 from contactlab.verification.findings import Found, largest
+from contactlab.verification.island import FAINT
 from contactlab.verification.motion import cross, turned
 from contactlab.verification.portion import Portion
 
@@ -64,6 +65,9 @@ def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> I
         after[one.of] += turned(J, portion.v_plus[at, own])
         free[one.of] += np.linalg.norm(turned(J, v_free[at, own]), axis=1)
         size[one.of] += turned(np.abs(J), np.abs(portion.v_plus[at, own]))
+        # Points on the axis that a body turns about are there to rounding.
+        whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
+        size[one.of] += FAINT / 3.0 * whole[:, None]
     normal = frames[:, 0]
     after = after - told
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)

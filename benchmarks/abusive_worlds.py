@@ -345,7 +345,9 @@ def _child(seeds: Iterable[int], limit: float) -> None:
     M = np.random.default_rng(3).normal(size=(n, n))
     M[0], M[1] = -np.abs(M[0]), np.abs(M[1])
     M[0, 1:] *= 0.1
-    lcp.solve(lcp.LCP(M, np.append(5.0, -np.ones(n - 1))), lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=10.0))
+    lcp.solve(
+        lcp.LCP(M, np.append(5.0, -np.ones(n - 1))), lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=10.0)
+    )
     for seed in seeds:
         tell(**trial(seed, limit), done=True)
 

@@ -101,7 +101,13 @@ def _bounds(moves: Moves) -> FloatArray:
     shapes: dict[int, list[int]] = {}
     for k, body in enumerate(world.surface_bodies):
         shapes.setdefault(body, []).append(k)
-    for number, spec in enumerate(model.bodies):
+    free = [
+        number for number in shapes
+        if isinstance(model.bodies[number].joint, FloatingBase)
+        and number not in kinematic and model.names[number] not in parents
+    ]  # fmt: skip
+    others = sorted(set(range(len(model.bodies))).difference(free))
+    for number, spec in ((number, model.bodies[number]) for number in others):
         joint, v = spec.joint, speeds[:, model.v_slice(spec.name)]
         way, angle = ways.get(spec.parent, (still, still))
         way = way + angle * float(np.linalg.norm(spec.placement.p))
@@ -128,7 +134,25 @@ def _bounds(moves: Moves) -> FloatArray:
             out = np.maximum(out, (way + angle * far) / (WAY * np.min(extents.long[own])))
             if np.max(angle) > TURN and extents.sweeping[own].any():
                 out = np.maximum(out, angle / TURN)
-    return out
+    return np.maximum(out, _bounds_of_free(moves, speeds, free, shapes)) if free else out
+
+
+def _bounds_of_free(moves: Moves, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]) -> FloatArray:
+    """Bounds (n,) of bodies that fly and carry no others, all at once: there may be thousands."""
+    model, extents = moves.world.model, moves.world.extents
+    names = [model.names[number] for number in free]
+    turns = [k for k, axis in enumerate(joint_axes(model.bodies[free[0]].joint)) if "R" in axis]
+    first_q = np.array([model.q_slice(name).start for name in names])
+    first_v = np.array([model.v_slice(name).start for name in names])
+    h = moves.h[:, None]
+    way = np.linalg.norm((moves.q_next - moves.q)[:, first_q[:, None] + np.arange(3)], axis=2)
+    way = np.maximum(way, h * np.linalg.norm(speeds[:, first_v[:, None] + np.arange(3)], axis=2))
+    angle = h * np.linalg.norm(speeds[:, first_v[:, None] + np.array(turns)], axis=2)
+    far = np.array([np.max(np.linalg.norm(extents.center[shapes[number]], axis=1)) for number in free])
+    short = np.array([np.min(extents.long[shapes[number]]) for number in free])
+    sweeps = np.array([extents.sweeping[shapes[number]].any() for number in free])
+    ratio = (way + angle * far) / (WAY * short)
+    return np.asarray(np.maximum(ratio, np.where(sweeps & (angle > TURN), angle / TURN, 0.0)).max(axis=1))
 
 
 def _angle(R: FloatArray, after: FloatArray) -> FloatArray:

@@ -322,7 +322,7 @@ class ConstraintSolver(ForceHelpers):
         found = None
         if isinstance(solver, EqualCompliance):
             before = None if start is None else unknowns.vector(start, np.zeros(m))
-            found, solver = proposed_cones(formed, before, self.tolerance), None
+            found, solver = proposed_cones(formed, before, self.tolerance), solver.cone_solver
         if found is None:
             cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
             found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)

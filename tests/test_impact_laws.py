@@ -149,6 +149,29 @@ def test_chains_of_balls_move_as_their_springs_do(n, exponent, stiffness):
     assert found.v_plus.sum() == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.parametrize("n", [3, 4, 5])
+@pytest.mark.parametrize("stiffness", [1.0, 0.2])
+def test_chains_that_lose_energy_follow_the_distributing_law(n, stiffness):
+    """The law of Liu, Zhao and Brogliato integrated over time by another method, contact energies as states: to 1e-6.
+
+    F = c E^(3/5) of the energy E that a contact holds, which falls by F u / e^2 where it opens.
+    """
+    e, data, K = 0.9, cradle(n), np.ones(n - 1)
+    K[0] = stiffness
+    N = np.asarray(data.N)
+
+    def motion(_, y):
+        u = N @ y[n - 1 :]
+        force = 2.5**0.6 * K**0.4 * np.maximum(y[: n - 1], 1e-22) ** 0.6
+        return np.concatenate((-force * u * np.where(u < 0.0, 1.0, 1.0 / e**2), N.T @ force))
+
+    start = np.concatenate((np.full(n - 1, 1e-24), np.eye(n)[0]))
+    end = solve_ivp(motion, (0.0, 200.0), start, method="LSODA", rtol=1e-10, atol=1e-28).y[n - 1 :, -1]
+    found = Stronge(e, stiffness=K).solve(data)
+    assert found.solved
+    np.testing.assert_allclose(found.v_plus, end, atol=1e-6)
+
+
 @pytest.mark.parametrize("directions", [1, 4])
 def test_the_compression_of_one_contact_is_its_course(directions):
     """Friction of the course that is followed in steps, against Routh's, by straight lines or integrated: to 1e-4."""

@@ -31,7 +31,10 @@ def format_planar(fits: Sequence[PlanarFit]) -> str:
             f"{_reading(fit):<11}  {model.law:<8} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
             f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<38}  {numbers}{lost}"
         )
-    lines.append(f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}")
+    lines.append(
+        f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}, on "
+        f"halves of its own sample; the rows above are of {fits[0].errors.size} impacts"
+    )
     lines.append("error: |predicted - measured| / |before| in the norm of the mass matrix, of impacts not fitted to")
     lines.append(
         "above the best: of the same impacts, resampled impact by impact; an interval without 0 tells them apart"

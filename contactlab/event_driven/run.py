@@ -15,7 +15,7 @@ from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
-from contactlab.impact import Newton, Poisson, Stronge
+from contactlab.impact import ChatterjeeRuina, Newton, Poisson, Stronge
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -279,7 +279,7 @@ class Run:
             self._change(EventKind.ZENO, approaching, capture(data), problem=data)
             return
         law = Newton() if o.impact is None else o.impact
-        if isinstance(law, Newton | Poisson | Stronge) and law.restitution is None:
+        if isinstance(law, Newton | Poisson | Stronge | ChatterjeeRuina) and law.restitution is None:
             law = replace(law, restitution=[candidate.restitution for candidate in candidates])
         outcome = law.solve(data)
         if not outcome.solved:

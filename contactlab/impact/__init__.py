@@ -5,6 +5,7 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 """
 
 from contactlab.contact import PowerLaw, RestitutionLaw
+from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
 from contactlab.impact.errors import ImpactError
@@ -21,11 +22,12 @@ from contactlab.impact.single import SingleImpact
 from contactlab.impact.stronge import Stronge
 from contactlab.impact.sweep import ImpactMap, Motion, sweep
 
-#: Every law, as classes.
+#: The laws that take contacts at once or one after the other, as classes.
 ALL_LAWS = (Newton, Poisson, Stronge)
 
 __all__ = [
     "ALL_LAWS",
+    "ChatterjeeRuina",
     "Collision",
     "Comparison",
     "ImpactError",

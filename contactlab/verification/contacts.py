@@ -222,9 +222,9 @@ def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> Flo
     if isinstance(restitution, Larger):
         return np.maximum(_coefficients(restitution.a, speed), _coefficients(restitution.b, speed))
     if isinstance(restitution, PowerLaw):
-        ratio = np.maximum(speed, np.finfo(float).tiny) / restitution.speed
-        e = np.minimum(restitution.e_max, restitution.e * ratio**-restitution.exponent)
-        return np.where(speed > restitution.threshold, e, 0.0)
+        fast = speed > restitution.threshold
+        ratio = np.where(fast, speed, restitution.speed) / restitution.speed
+        return np.where(fast, np.minimum(restitution.e_max, restitution.e * ratio**-restitution.exponent), 0.0)
     return np.full(speed.shape, restitution)
 
 

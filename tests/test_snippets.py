@@ -7,11 +7,15 @@ blocks are those of the page, in order. Pages that bring everything with them ar
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import test_tutorials
 
 import lcp
 from contactlab import multibody as mb
@@ -21,6 +25,7 @@ from contactlab.multibody import joints
 from contactlab.simulation import Recording, TimeStepping, World, WorldBuilder, simulate
 from contactlab.world import VisualMesh
 
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01"/></inertial>'
 LIMIT = '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="1" velocity="1"/>'
@@ -114,19 +119,43 @@ GIVEN = {
     "from_urdf": from_urdf,
     "racing": racing,
     "seeing": seeing,
+    "validation": dict,
+    "your_own_solver": dict,
 }
 
 
 @pytest.mark.parametrize("page", GIVEN)
 @pytest.mark.filterwarnings("default")
 @pytest.mark.slow
-def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """Names, arguments and files are as the page has them."""
     monkeypatch.chdir(tmp_path)
+    if page == "validation":
+        data = request.getfixturevalue("shared") / "data" / "planar_impacts" / "ellipse_dev.npz"
+        shutil.copyfile(data, data.name)
     values = {"__name__": "page", **GIVEN[page]()}
     text = (DOCS / f"{page}.md").read_text(encoding="utf-8").replace("/opt/robots", tmp_path.as_posix())
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL))
+    blocks = list(BLOCK.finditer(text))
     assert blocks
     for block in blocks:
         line = text.count("\n", 0, block.start()) + 1
         exec(compile("\n" * line + block[1], f"{page}.md", "exec", dont_inherit=True), values)
+
+
+@pytest.mark.slow
+def test_the_page_on_sweeps_is_a_script(tmp_path: Path) -> None:
+    """Its block, saved as a file, sweeps on other processes, which read that file again."""
+    (block,) = BLOCK.findall((DOCS / "sweeps.md").read_text(encoding="utf-8"))
+    (tmp_path / "bounces.py").write_text(block, encoding="utf-8")
+    run = [sys.executable, "bounces.py"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "bounces" / "rows.csv").exists()
+
+
+def test_every_page_with_code_is_run() -> None:
+    """Here, among the tutorials, or by a test of its own."""
+    own = {"from_pinocchio", "from_rbdl", "models", "solvers", "sweeps"}
+    pages = {page for page in DOCS.rglob("*.md") if BLOCK.search(page.read_text(encoding="utf-8"))}
+    pages = {page for page in pages if page.parent in (DOCS, DOCS / "theory")}
+    assert {page.stem for page in pages - set(test_tutorials.PAGES)} == own | set(GIVEN)

@@ -79,3 +79,10 @@ def test_what_the_readme_shows_first() -> None:
     badges = (DOCS / "images" / "badges.svg").read_text(encoding="utf-8")
     assert f">{project['license']}<" in badges
     assert project["requires-python"].removeprefix(">=") in badges
+
+
+def test_no_picture_is_left_over() -> None:
+    """What lies among the pictures is shown by a page; the gallery shows its own."""
+    shown = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *PAGES])
+    lying = [path.name for path in (DOCS / "images").iterdir() if path.is_file()]
+    assert [name for name in lying if f"images/{name}" not in shown] == []

@@ -33,7 +33,8 @@ def test_pages_that_are_named_exist(page: Path) -> None:
     for named in re.findall(r"`([\w/]+\.md)`", text):
         places = (ROOT, DOCS, page.parent)
         assert any((place / named).is_file() for place in places), f"{page.name} names {named}"
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", text):
+        target = "".join(target)
         place = target.partition("#")[0]
         # A page may lead elsewhere; the gallery's page is made when the pages are built.
         if place and "://" not in place and not place.startswith("gallery/"):

@@ -71,7 +71,7 @@ def example_01_first_lcp() -> Figure:
     for q, color, at, name in ((-9.81, BLUE, (9.81, 0), "rests: z = 9.81 N"), (2.0, ORANGE, (0, 2), "lifts off")):
         axes.plot(z, z + q, color=color, label=f"w = z {q:+g}")
         axes.plot(*at, "o", color=color, markersize=9)
-        axes.annotate(name, at, (at[0] + 0.5, at[1] + 0.5), color=color)
+        axes.annotate(name, at, (at[0] + 0.5, at[1] - 0.55), color=color)
     axes.set(xlim=(-1, 14), ylim=(-1, 6), xlabel="push z [N]", ylabel="acceleration w [m/s²]")
     axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return figure

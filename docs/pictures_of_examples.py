@@ -71,9 +71,9 @@ def example_01_first_lcp() -> Figure:
     for q, color, at, name in ((-9.81, BLUE, (9.81, 0), "rests: z = 9.81 N"), (2.0, ORANGE, (0, 2), "lifts off")):
         axes.plot(z, z + q, color=color, label=f"w = z {q:+g}")
         axes.plot(*at, "o", color=color, markersize=9)
-        axes.annotate(name, at, (at[0] + 0.5, at[1] + 0.5), color=color)
+        axes.annotate(name, at, (at[0] + 0.5, at[1] - 0.55), color=color)
     axes.set(xlim=(-1, 14), ylim=(-1, 6), xlabel="push z [N]", ylabel="acceleration w [m/s²]")
-    axes.legend(loc="upper right", frameon=False)
+    axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return figure
 
 
@@ -188,7 +188,7 @@ def example_17_sweep_of_tosses() -> Figure:
     for mu, at, color in zip(names["FRICTION"], places, (BLUE, ORANGE, GREEN), strict=True):
         axes.plot(*(1000 * at.T), "s", color=color, markersize=9, alpha=0.7, label=f"friction {mu}")
     axes.set(xlabel="x at rest [mm]", ylabel="y at rest [mm]")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return figure
 
 
@@ -279,7 +279,7 @@ def example_22_your_own_solver() -> Figure:
             [1.0, *tau, 1.5 * profile.largest], [first, *share, share[-1]], where="post", label=label, color=color
         )
     axes.set(xscale="log", ylim=(0.0, 1.03), xlabel="time / least time", ylabel="share of problems solved")
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return figure
 
 
@@ -296,7 +296,7 @@ def example_19_gymnasium() -> Figure:
             run.step([gains @ np.concatenate((run.q, run.v)), 0.0])
         axes.plot(names["H"] * np.arange(len(angles)), angles, color=colour, label=label)
     axes.set(xlabel="time [s]", ylabel="angle of the pole [rad]")
-    axes.legend()
+    axes.legend(frameon=False, fontsize=9, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0))
     return figure
 
 

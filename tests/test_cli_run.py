@@ -114,3 +114,17 @@ def test_a_run_is_gone_on_with(tmp_path, capsys):
     scene.write_text(scene.read_text().replace("mass = ", "mass = 1"))
     assert main(["run", str(scene), "--out", str(parts), "--resume"]) == 2
     assert "mass" in capsys.readouterr().err
+
+
+def test_a_record_that_is_there_is_kept(tmp_path, capsys):
+    """Without a word about it the run ends before it begins; with one it goes on, or begins anew."""
+    scene, out = write(tmp_path), tmp_path / "run.npz"
+    assert main(["run", str(scene), "--out", str(out), "--duration", "0.02"]) == 0
+    before = out.read_bytes()
+    assert main(["run", str(scene), "--out", str(out)]) == 2
+    assert "is there already: `resume` goes on with it, `overwrite` replaces it" in capsys.readouterr().err
+    assert out.read_bytes() == before
+    assert main(["run", str(scene), "--out", str(out), "--overwrite"]) == 0
+    assert out.read_bytes() != before
+    assert main(["run", str(scene), "--out", str(out), "--h", "1e-9", "--duration", "1e9", "--overwrite"]) == 2
+    assert "[stepper] 'h'" in capsys.readouterr().err

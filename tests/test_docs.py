@@ -33,7 +33,8 @@ def test_pages_that_are_named_exist(page: Path) -> None:
     for named in re.findall(r"`([\w/]+\.md)`", text):
         places = (ROOT, DOCS, page.parent)
         assert any((place / named).is_file() for place in places), f"{page.name} names {named}"
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+    for target in re.findall(r"\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"", text):
+        target = "".join(target)
         place = target.partition("#")[0]
         # A page may lead elsewhere; the gallery's page is made when the pages are built.
         if place and "://" not in place and not place.startswith("gallery/"):
@@ -79,3 +80,10 @@ def test_what_the_readme_shows_first() -> None:
     badges = (DOCS / "images" / "badges.svg").read_text(encoding="utf-8")
     assert f">{project['license']}<" in badges
     assert project["requires-python"].removeprefix(">=") in badges
+
+
+def test_no_picture_is_left_over() -> None:
+    """What lies among the pictures is shown by a page; the gallery shows its own."""
+    shown = "".join(page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *PAGES])
+    lying = [path.name for path in (DOCS / "images").iterdir() if path.is_file()]
+    assert [name for name in lying if f"images/{name}" not in shown] == []

@@ -192,3 +192,12 @@ def test_tables_are_printed_in_a_line() -> None:
     assert repr(run.contacts) == "ContactTable(4 contacts: 0 open, 4 stick, 0 slide)"
     assert re.fullmatch(r"CertificateTable\(1 islands, worst scaled residual \S+\)", repr(run.certificate))
     assert repr(run.joint_rows) == "JointTable(0 rows of joints)"
+
+
+def test_an_unknown_name_is_told_those_that_there_are() -> None:
+    """Close ones where there are any; else the first of all."""
+    world = box_at(0.1)
+    with pytest.raises(MultibodyError, match="no body is called 'bxo'; close: 'box'"):
+        world.model.index("bxo")
+    with pytest.raises(MultibodyError, match="no body is called 'gripper'; there are 'world', 'box'$"):
+        world.model.index("gripper")

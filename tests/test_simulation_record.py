@@ -90,13 +90,13 @@ def test_interrupted_run_leaves_a_record(tmp_path):
     assert same(partial, Recording.open(chunk_folder(path)))
     assert not path.exists()
     rest = simulate(world, stepper, steps=2, state=partial.state(6))
-    with pytest.raises(RecordError, match=r"record of a run that was stopped .*overwrite=True replaces it"):
+    with pytest.raises(RecordError, match=r"record of a run that was stopped .*`overwrite` replaces it"):
         simulate(world, stepper, steps=8, path=path)
     assert same(partial, Recording.open(path))
     whole = simulate(world, stepper, steps=8, path=path, overwrite=True)
     assert np.array_equal(rest.q, whole.q[6:])
     assert not chunk_folder(path).exists()
-    with pytest.raises(RecordError, match=r"there already: resume=True goes on with it, overwrite=True replaces it"):
+    with pytest.raises(RecordError, match=r"there already: `resume` goes on with it, `overwrite` replaces it"):
         simulate(world, stepper, steps=9, path=path)
     assert same(whole, Recording.open(path))
     with pytest.raises(SimulationConfigError, match="give one of them"):

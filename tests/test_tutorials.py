@@ -25,7 +25,18 @@ PAGES = [
     *sorted(DOCS.glob("theory/*.md")),
     *(
         DOCS / f"{name}.md"
-        for name in ("from_siconos", "from_mujoco", "from_path", "extending", "control", "exercises", "grains")
+        for name in (
+            "from_siconos",
+            "from_mujoco",
+            "from_path",
+            "extending",
+            "control",
+            "exercises",
+            "falling_rod",
+            "grains",
+            "how_to_choose",
+            "impact",
+        )
         if (DOCS / f"{name}.md").exists()
     ),
 ]

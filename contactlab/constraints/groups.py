@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -14,6 +13,7 @@ from contactlab.constraints.contact import ContactConstraint
 from contactlab.constraints.errors import ConstraintError
 from contactlab.constraints.loop import LoopConstraint
 from contactlab.spatial.arrays import IntArray
+from contactlab.spatial.errors import close_names
 
 Kind: TypeAlias = Literal["contact", "loop", "custom"]
 
@@ -102,8 +102,4 @@ def find_group(keys: dict[Hashable, int], key: object) -> int:
     if place is not None:
         return place
     names = [known for known in keys if isinstance(known, str)]
-    close = difflib.get_close_matches(str(key), names, n=3, cutoff=0.5)
-    hint = (
-        f"close: {', '.join(map(repr, close))}" if close else f"there are {', '.join(map(repr, names[:8])) or 'none'}"
-    )
-    raise ConstraintError("group", f"no group is called {key!r}; {hint}")
+    raise ConstraintError("group", f"no group is called {key!r}{close_names(key, names)}")

@@ -14,6 +14,7 @@ from contactlab.multibody.limits import JointLimits
 from contactlab.multibody.model import WORLD, BodySpec, Model
 from contactlab.multibody.packing import pack
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -168,9 +169,7 @@ class ModelBuilder:
     def _place(self, name: str) -> int:
         places = {body.name: i for i, body in enumerate(self._bodies)}
         if name not in places:
-            close = difflib.get_close_matches(str(name), places, n=3, cutoff=0.5)
-            hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(places)} bodies"
-            raise MultibodyError("body", f"no body is called {name!r}{hint}")
+            raise MultibodyError("body", f"no body is called {name!r}{close_names(name, places)}")
         return places[name]
 
     def _become(self, other: ModelBuilder) -> ModelBuilder:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from contactlab.multibody.errors import MultibodyError
 from contactlab.multibody.joints import CustomJoint, FloatingBase, Joint, Spherical
 from contactlab.multibody.limits import JointLimits
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
+from contactlab.spatial.errors import close_names
 from contactlab.spatial.inertia import RigidInertia
 from contactlab.spatial.transform import Transform
 
@@ -242,9 +242,7 @@ class Model:
             return -1
         place = self._index.get(name)
         if place is None:
-            close = difflib.get_close_matches(str(name), [WORLD, *self._index], n=3, cutoff=0.5)
-            hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(self._index)} bodies"
-            raise MultibodyError("body", f"no body is called {name!r}{hint}")
+            raise MultibodyError("body", f"no body is called {name!r}{close_names(name, [WORLD, *self._index])}")
         return place
 
     def q_slice(self, name: str) -> slice:
@@ -268,9 +266,7 @@ class Model:
         if joint in self._index:
             return joint
         known = [*self._joint_body, *self._index]
-        close = difflib.get_close_matches(str(joint), known, n=3, cutoff=0.5)
-        hint = f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(self.joint_names)} joints"
-        raise MultibodyError("joint", f"no joint is called {joint!r}{hint}")
+        raise MultibodyError("joint", f"no joint is called {joint!r}{close_names(joint, known)}")
 
     def joint_q(self, joint: str) -> slice:
         """Entries of a joint in q, by its name."""

@@ -111,7 +111,7 @@ class RecordWriter:
                     if path.exists()
                     else f"is the record of a run that was stopped ({writer.folder})"
                 )
-                raise RecordError(path, "", f"{what}: resume=True goes on with it, overwrite=True replaces it")
+                raise RecordError(path, "", f"{what}: `resume` goes on with it, `overwrite` replaces it")
             with writing(writer.folder):
                 _clear(writer.folder)
             # The description last of all: with it the folder is the record.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+MOST_NAMES = 8
+
 
 class FieldError(ValueError):
     """A value that cannot be used.
@@ -24,3 +29,13 @@ class FieldError(ValueError):
 
 class SpatialError(FieldError):
     """A pose, quaternion or inertia that is none."""
+
+
+def close_names(name: object, known: Iterable[str]) -> str:
+    """Text that ends an error about an unknown name: those close to it, or else those that there are."""
+    names = list(known)
+    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    if close:
+        return f"; close: {', '.join(map(repr, close))}"
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"; there are {', '.join(map(repr, names[:MOST_NAMES])) or 'none'}{more}"

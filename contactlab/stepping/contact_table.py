@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.bridge.arguments import close_names
 from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
 from contactlab.stepping.record_schema import Rows
 from contactlab.world.errors import SimulationConfigError

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.formulation.bridge.arguments import close_names
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
+from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.contact import Material, Mesh
-from contactlab.formulation.bridge.arguments import close_names
 from contactlab.multibody import BodySpec, Model, ModelBuilder, UrdfModel, joints
 from contactlab.multibody.model import WORLD
 from contactlab.multibody.states import check_configuration, check_velocity
@@ -19,6 +18,7 @@ from contactlab.multibody.urdf import load_urdf
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial import RigidInertia, Transform, quaternion
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
+from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_builder import Coefficients, Limits
 from contactlab.world.motion import PrescribedMotion

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.constraints import ConstraintError, ConstraintSet
-from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.joint_actions import DRIVE_NAMES, Drive, JointLimit, PositionDrive
 from contactlab.multibody import BodySpec, Model, UrdfModel, apply_mimic
 from contactlab.multibody.limits import positions
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_number
+from contactlab.spatial.errors import close_names
 from contactlab.world.errors import SimulationConfigError, check_type
 from contactlab.world.joint_actions import Coefficient, Follower, JointActions, Loop
 

@@ -79,8 +79,8 @@ def index_page(scripts: list[Path], docs: Path) -> str:
         [
             "# Gallery",
             "Short scripts, simple ones first; each asserts the physics it shows, and the suite runs them all. "
-            "Scenes in files are on [a page of their own](scenes.md). Arrows are contact forces: green where it sticks "
-            "there, vermilion where it slides.",
+            "Scenes in files are on [a page of their own](scenes.md). Arrows are contact forces: green where a "
+            "contact sticks, vermilion where it slides.",
             "::::{container} gallery\n" + "\n".join(cards) + "\n::::",
             "```{toctree}\n:hidden:\n\nscenes\n" + "\n".join(script.stem for script in scripts) + "\n```\n",
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from typing import TypeVar
@@ -43,10 +42,3 @@ def several(values: Iterable[T], field: str) -> tuple[T, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise BridgeError(field, f"must be several, in a list, got {type(values).__name__}")
     return tuple(values)
-
-
-def close_names(name: str, known: Iterable[str]) -> str:
-    """Text that ends an error about an unknown name."""
-    names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
-    return f"; close: {', '.join(map(repr, close))}" if close else f"; there are {len(names)}"

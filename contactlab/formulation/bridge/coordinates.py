@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.multibody.kernels import codes
 from contactlab.multibody.model import WORLD, Model
 from contactlab.multibody.structure import Structure, motions
+from contactlab.spatial.errors import close_names
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from contactlab.formulation.bridge.arguments import at_least_zero, close_names, number, share
+from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
+from contactlab.spatial.errors import close_names
 
 #: Kinds of rows that can be stabilised.
 KINDS = ("contacts", "limits", "loops", "mimics")

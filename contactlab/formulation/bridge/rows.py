@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from contactlab.formulation.bridge.arguments import close_names
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.errors import close_names
 
 Operator = Literal["N", "F", "Q", "L", "G", "B"]
 #: Operators of problem data; Q exists at acceleration level only, B at velocity level only.

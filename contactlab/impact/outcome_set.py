@@ -304,10 +304,8 @@ class _Courses:
         prefer = random.dirichlet(np.full(n, 0.5)) + 1e-3
         late = random.choice([0.02, 0.3, 1.0, 5.0, 50.0])  # how readily contacts give back while others still compress
         pieces = float(np.exp(random.uniform(np.log(0.03), np.log(0.06) if even else 0.0)))
-        taken = np.zeros(n)
-        # Impulse of the first compression of a contact, and what it had left when it first gave back.
-        first: dict[int, float] = {}
-        stored: dict[int, float] = {}
+        # Of each contact the impulse so far, that of its longest compression alone, and the most it had to give back.
+        taken, longest, stored = np.zeros(n), np.zeros(n), np.zeros(n)
         for _ in range(self.most):
             u = self._normal(v)
             presses = u < -self.rest
@@ -324,15 +322,14 @@ class _Courses:
             start = State(np.zeros(len(one.J)), one.velocity(v), 0.0)
             try:
                 if presses[i]:
-                    last = self._pressed(one, start, pieces * first[i] if i in first else np.inf)
-                    if i not in first:
-                        first[i] = float(last.p[0])
-                        last = self._pressed(one, start, pieces * first[i])
+                    longest[i] = max(longest[i], -u[i] / one.W[0, 0])
+                    last = self._pressed(one, start, pieces * float(longest[i]))
                     given = self.e[i] * last.p[0] if self.law == "poisson" else -(self.e[i] ** 2) * last.work
                     left[i] += float(given)
                 else:
                     start.u[0] = max(0.0, float(start.u[0]))
-                    piece = min(float(left[i]), pieces * stored.setdefault(i, float(left[i])))
+                    stored[i] = max(stored[i], left[i])
+                    piece = min(float(left[i]), pieces * float(stored[i]))
                     quantity = normal_impulse if self.law == "poisson" else normal_work
                     last = impulse_path(one.W, one.mu, start, quantity, piece)[-1].states[-1]
                     left[i] -= piece
@@ -350,8 +347,7 @@ class _Courses:
             u, w = float(start.u[0]), float(one.W[0, 0])
             p = min(piece, -u / w) * np.eye(len(one.J))[0]
             return State(p, start.u + one.W @ p, float(u * p[0] + 0.5 * w * p[0] ** 2))
-        if piece < np.inf:
-            last = impulse_path(one.W, one.mu, start, normal_impulse, piece)[-1].states[-1]
-            if last.u[0] <= 0.0:
-                return last
+        last = impulse_path(one.W, one.mu, start, normal_impulse, piece)[-1].states[-1]
+        if last.u[0] <= 0.0:
+            return last
         return impulse_path(one.W, one.mu, start, normal_velocity, 0.0)[-1].states[-1]

@@ -27,6 +27,7 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 
 INERTIA = RigidInertia(1.0, inertia=0.01 * np.eye(3))
+INERTIA_OF_CUBE = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
 
 
 def cube_at(z: float, *, v: tuple[float, ...] = (0.0,) * 6, restitution: float = 0.0) -> World:
@@ -174,6 +175,23 @@ def test_impacts_that_gain_energy() -> None:
         assert ("energy" in kinds) == (recording in gains)
     notice = next(n for n in gains[0].notices if n.kind == "energy")
     np.testing.assert_allclose(notice.worst, np.diff(gains[0].kinetic)[0], rtol=1e-2)
+
+
+def test_five_elastic_boxes_in_one_another_gain_energy() -> None:
+    """Overlapping, with friction, and put apart by projection: found in use, without a word then."""
+    rng, elastic = np.random.default_rng(10), Material(0.3, 1.0)
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), elastic)
+    for i in range(5):
+        turn = rng.normal(size=4)
+        q = (*rng.uniform(-0.1, 0.1, 2), 0.15 + 0.1 * i, *(turn / np.linalg.norm(turn)))
+        builder.add_free_body(f"body {i}", INERTIA_OF_CUBE, Box.cube(0.1), elastic, q, rng.normal(size=6))
+    with pytest.warns(ImplausibleWarning, match="impacts of step .* gain .* J of .* J") as told:
+        recording = simulate(builder.build(), TimeStepping(h=2e-3, projection=True), steps=20)
+    assert len(told) == 2
+    assert [notice.kind for notice in recording.notices] == ["overlap", "energy"]
+    step = recording.notices[1].step
+    assert np.diff(recording.kinetic + recording.potential)[step] > 1e-3 * recording.kinetic[step]
 
 
 def test_a_simulation_says_each_once() -> None:

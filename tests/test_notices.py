@@ -145,6 +145,19 @@ def test_ordinary_runs_are_not_doubted() -> None:
         assert simulate(builder.build(), TimeStepping(h=1.0), steps=3).notices == ()
 
 
+@pytest.mark.parametrize(("beside", "doubted"), [(0.0, True), (2.0, False)])
+def test_what_falls_through_a_plate_in_one_step(beside: float, doubted: bool) -> None:
+    """From rest, so that the step does not expect it there; it is where free fall would have it."""
+    builder = WorldBuilder()
+    builder.add_fixed_body("plate", Box((0.5, 0.5, 0.005)), Material(0.5))
+    builder.add_free_body("ball", INERTIA, Sphere(0.05), Material(0.5), (beside, 0, 1, 1, 0, 0, 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleWarning)
+        recording = simulate(builder.build(), TimeStepping(h=0.5), steps=1)
+    assert recording.q[1, 2] < -1.0
+    assert [str(notice)[:36] for notice in recording.notices] == ["'ball' moves 2.45 m, 25 times its le"] * doubted
+
+
 def rod_on_an_end() -> World:
     """Kane's example turned to a rod: Newton's law with friction, struck while it slides and turns."""
     builder = WorldBuilder()

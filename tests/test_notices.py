@@ -27,6 +27,7 @@ from contactlab.simulation import (
 from contactlab.spatial import RigidInertia, Transform
 
 INERTIA = RigidInertia(1.0, inertia=0.01 * np.eye(3))
+INERTIA_OF_CUBE = RigidInertia.solid_box(1.0, (0.1, 0.1, 0.1))
 
 
 def cube_at(z: float, *, v: tuple[float, ...] = (0.0,) * 6, restitution: float = 0.0) -> World:
@@ -144,6 +145,19 @@ def test_ordinary_runs_are_not_doubted() -> None:
         assert simulate(builder.build(), TimeStepping(h=1.0), steps=3).notices == ()
 
 
+@pytest.mark.parametrize(("beside", "doubted"), [(0.0, True), (2.0, False)])
+def test_what_falls_through_a_plate_in_one_step(beside: float, doubted: bool) -> None:
+    """From rest, so that the step does not expect it there; it is where free fall would have it."""
+    builder = WorldBuilder()
+    builder.add_fixed_body("plate", Box((0.5, 0.5, 0.005)), Material(0.5))
+    builder.add_free_body("ball", INERTIA, Sphere(0.05), Material(0.5), (beside, 0, 1, 1, 0, 0, 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleWarning)
+        recording = simulate(builder.build(), TimeStepping(h=0.5), steps=1)
+    assert recording.q[1, 2] < -1.0
+    assert [str(notice)[:36] for notice in recording.notices] == ["'ball' moves 2.45 m, 25 times its le"] * doubted
+
+
 def rod_on_an_end() -> World:
     """Kane's example turned to a rod: Newton's law with friction, struck while it slides and turns."""
     builder = WorldBuilder()
@@ -174,6 +188,23 @@ def test_impacts_that_gain_energy() -> None:
         assert ("energy" in kinds) == (recording in gains)
     notice = next(n for n in gains[0].notices if n.kind == "energy")
     np.testing.assert_allclose(notice.worst, np.diff(gains[0].kinetic)[0], rtol=1e-2)
+
+
+def test_five_elastic_boxes_in_one_another_gain_energy() -> None:
+    """Overlapping, with friction, and put apart by projection: found in use, without a word then."""
+    rng, elastic = np.random.default_rng(10), Material(0.3, 1.0)
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), elastic)
+    for i in range(5):
+        turn = rng.normal(size=4)
+        q = (*rng.uniform(-0.1, 0.1, 2), 0.15 + 0.1 * i, *(turn / np.linalg.norm(turn)))
+        builder.add_free_body(f"body {i}", INERTIA_OF_CUBE, Box.cube(0.1), elastic, q, rng.normal(size=6))
+    with pytest.warns(ImplausibleWarning, match="impacts of step .* gain .* J of .* J") as told:
+        recording = simulate(builder.build(), TimeStepping(h=2e-3, projection=True), steps=20)
+    assert len(told) == 2
+    assert [notice.kind for notice in recording.notices] == ["overlap", "energy"]
+    step = recording.notices[1].step
+    assert np.diff(recording.kinetic + recording.potential)[step] > 1e-3 * recording.kinetic[step]
 
 
 def test_a_simulation_says_each_once() -> None:

@@ -76,12 +76,16 @@ def test_import_is_light(package: str) -> None:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_no_module_loads_heavy_libraries(package: str) -> None:
-    """No module outside the kernels imports numba, a QP solver, a viewer or scipy's heavy parts when it is loaded."""
+    """No module outside the kernels imports numba, a QP solver, a viewer or scipy's heavy parts when it is loaded.
+
+    What `scipy.sparse` itself loads, up to 1.15 some of these, is not ours to say.
+    """
     code = (
-        "import importlib, json, sys\n"
+        "import importlib, json, sys, scipy.sparse\n"
+        "others = set(sys.modules)\n"
         f"for name in {public_modules(package)!r}:\n"
         "    importlib.import_module(name)\n"
-        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules and name not in others]))"
     )
     assert json.loads(run_python(code)) == []
 

@@ -9,6 +9,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.multibody import body_poses, point_velocity_6d
 from contactlab.recording.failure import simulation_error
 from contactlab.recording.long_steps import Moves
 from contactlab.recording.plausibility import GAIN, ImplausibleWarning, Notice, too_long
@@ -201,6 +202,10 @@ class Simulation:
         attempt at it may do so in the midst of a control loop.  Half a minute, once per machine and version.
         """
         self._driver.compile()
+        # What looks at motion that is suspicious.
+        body_poses(self.world.model, self._q[None])
+        for name in self.world.model.names[:1]:
+            point_velocity_6d(self.world.model, self._q[None], self._v[None], name, (0.0, 0.0, 0.0))
 
     def _force(self, tau: ArrayLike) -> FloatArray:
         # Without the copy and the messages of `finite_array`, which take as long as a small step.

@@ -19,7 +19,6 @@ error's name.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import platform
 import subprocess
@@ -31,6 +30,7 @@ from typing import Any
 
 import numpy as np
 from multibody import CASES, models, timed
+from tables import write_rows
 
 from contactlab.constraints import (
     ConstraintSet,
@@ -210,18 +210,13 @@ def main() -> None:
             "n", "rows", "method", "us", "pin_us", "ratio", "pin_one_point_us", "ratio_to_one_point", "rbdl_us",
             "rank", "residual", "pin_residual", "failure",
         ]  # fmt: skip
-        with arguments.out.open("w", newline="") as file:
-            file.write(f"# {machine}; {arguments.pairs} pairs, medians, microseconds; ratio < 1: ours is faster;\n")
-            file.write(
-                "# 4 rows stand beside two points (6 rows) and one point (3 rows) of pinocchio, 12 beside four;\n"
-            )
-            file.write("# rbdl_us (4 rows): pinocchio's time here times RBDL's ratio to it where both were measured\n")
-            for line in compiling:
-                file.write(f"# {line}\n")
-            writer = csv.DictWriter(file, fieldnames=fields, lineterminator="\n")
-            writer.writeheader()
-            for row in found:
-                writer.writerow({k: f"{x:.3g}" if isinstance(x, float) else x for k, x in row.items()})
+        notes = (
+            f"{machine}; {arguments.pairs} pairs, medians, microseconds; ratio < 1: ours is faster;",
+            "4 rows stand beside two points (6 rows) and one point (3 rows) of pinocchio, 12 beside four;",
+            "rbdl_us (4 rows): pinocchio's time here times RBDL's ratio to it where both were measured",
+            *compiling,
+        )
+        write_rows(arguments.out, notes, found, ".3g", fields)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,11 @@ relatives: the columns say how hard a family is, they are not a race on the same
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from dataclasses import replace
 from pathlib import Path
 
-from simulation import environment
+from tables import environment, write_rows
 
 import lcp
 from contactlab.lab.datasets import load_fclib
@@ -151,10 +150,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0)
     options = parser.parse_args()
     found = rows(options.folder, options.limit)
-    with open(options.out.with_suffix(".csv"), "w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(found)
+    write_rows(options.out.with_suffix(".csv"), (), found)
     options.out.with_suffix(".md").write_text(report(found, options.limit))
 
 

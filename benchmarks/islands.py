@@ -28,9 +28,9 @@ import numpy as np
 import scipy.sparse as sparse
 from limited import allow, tell, told
 from numpy.typing import NDArray
-from simulation import markdown, write
 from simulation_ours import world
 from simulation_scenes import Scene, bin_walls, dropped
+from tables import markdown, write
 
 import lcp
 from contactlab import Choice, ConstraintSolveError, ConstraintSolver, EqualCompliance

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import functools
 import json
 import signal
@@ -30,6 +29,7 @@ from unittest import mock
 
 import numpy as np
 from faulty_disk import KINDS, Killed, faulty
+from tables import markdown, write
 
 import lcp
 from contactlab.contact import Box, HalfSpace, Material, Sphere
@@ -302,15 +302,10 @@ def main() -> None:
             rows.append(row)
             print(row, flush=True)
     rows.append({"what": "all", "how": "", **{name: sum(row[name] for row in rows) for name in HEAD[2:]}})
-    table = ["| " + " | ".join(HEAD) + " |", "| " + " | ".join("---" for _ in HEAD) + " |"]
-    table += ["| " + " | ".join(str(row[name]) for name in HEAD) + " |" for row in rows]
-    print("\n".join(table))
+    lines = [[row[name] for name in HEAD] for row in rows]
+    print(markdown(HEAD, lines))
     if arguments.out is not None:
-        with arguments.out.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, HEAD)
-            writer.writeheader()
-            writer.writerows(rows)
-        arguments.out.with_suffix(".md").write_text("\n".join(table) + "\n", encoding="utf-8")
+        write(arguments.out, "", f"seed {arguments.seed}, {arguments.signals} by SIGKILL", HEAD, lines)
     sys.exit(1 if rows[-1]["lost"] or rows[-1]["differing"] else 0)
 
 

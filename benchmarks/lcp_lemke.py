@@ -15,7 +15,6 @@ measured beside it: what fraction of a textbook pivot a pivot costs, everything 
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import write_rows
 
 import lcp
 from lcp.kernels import kernel
@@ -155,13 +155,8 @@ def main() -> None:
             growth.append(f"{kind}: kernel n^{ours:.2f}, quantecon n^{theirs:.2f}")
             print(f"growth from n = 100, {growth[-1]}")
     if arguments.out:
-        with arguments.out.open("w", newline="") as file:
-            file.write(f"# {machine}; least of several turns, medians over problems; ratio > 1: ours is faster\n")
-            file.write(f"# growth from n = 100: {'; '.join(growth)}\n")
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({key: f"{v:.3f}" if isinstance(v, float) else v for key, v in row.items()})
+        note = f"{machine}; least of several turns, medians over problems; ratio > 1: ours is faster"
+        write_rows(arguments.out, (note, f"growth from n = 100: {'; '.join(growth)}"), rows, ".3f")
 
 
 if __name__ == "__main__":

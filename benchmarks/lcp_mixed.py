@@ -13,7 +13,6 @@ or a refinement; the final error is the largest among the verified ones. FOLDER 
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tables import write_rows
 
 import lcp
 from lcp.solvers.shared.mixed_pivoting import pivot_in, solve_mixed
@@ -174,15 +174,11 @@ def main() -> None:
             rows.append(row_of(file.stem, [(problem, None)], 20))
             show(rows[-1])
     if arguments.out:
-        with arguments.out.open("w", newline="") as file_out:
-            file_out.write(
-                f"# {machine}; {arguments.count} of each kind; errors relative to the largest unknown, of the "
-            )
-            file_out.write("named files: final_error is the scaled residual; times: medians of the least of three\n")
-            writer = csv.DictWriter(file_out, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()})
+        note = (
+            f"{machine}; {arguments.count} of each kind; errors relative to the largest unknown, of the named files: "
+            "final_error is the scaled residual; times: medians of the least of three"
+        )
+        write_rows(arguments.out, (note,), rows, ".4g")
 
 
 def show(row: dict[str, object]) -> None:

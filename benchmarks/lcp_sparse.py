@@ -14,7 +14,6 @@ problem in place. Kernels are compiled before on a small problem. A solver that 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import platform
@@ -27,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from tables import write_rows
 
 import lcp
 
@@ -146,14 +146,8 @@ def main() -> None:
                       f"{row['natural_map']:9.1e}{row['iterations']:8d}{row['seconds']:8.2f}{row['memory_mib']:7.1f}",
                       flush=True)  # fmt: skip
     if arguments.out and rows:
-        with arguments.out.open("w", newline="") as file:
-            file.write(
-                f"# {machine}; {arguments.limit:g} s for each solve; memory: growth of the peak over the problem's\n"
-            )
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({key: f"{v:.4g}" if isinstance(v, float) else v for key, v in row.items()})
+        note = f"{machine}; {arguments.limit:g} s for each solve; memory: growth of the peak over the problem's"
+        write_rows(arguments.out, (note,), rows, ".4g")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ the cold time plus that of a failed try. Kernel times, the least of several.
 from __future__ import annotations
 
 import argparse
-import csv
 import platform
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from lcp_lemke import problem
 from numpy.typing import NDArray
+from tables import write_rows
 
 import lcp
 from lcp.kernels import lemke as k
@@ -147,12 +147,7 @@ def main() -> None:
               f"{float(row['warm_us']) / float(row['cold_us']):10.2f}  "
               f"{ends} {row['lost']:9d}", flush=True)  # fmt: skip
     if arguments.out:
-        with arguments.out.open("w", newline="") as file:
-            file.write(f"# {machine}; totals over the pairs; kernel times\n")
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({key: f"{v:.1f}" if isinstance(v, float) else v for key, v in row.items()})
+        write_rows(arguments.out, (f"{machine}; totals over the pairs; kernel times",), rows, ".1f")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ the end come the first calls of a process, from nothing and from the cache.
 from __future__ import annotations
 
 import argparse
-import csv
 import functools
 import os
 import platform
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tables import write_rows
 
 from contactlab.multibody import joints
 from contactlab.multibody.builder import ModelBuilder
@@ -264,16 +264,14 @@ def main() -> None:
     rows = [row for name in CASES for row in compared(name, arguments.pairs, pin, compiled)]
     compiling = first_calls()
     if arguments.out:
-        with arguments.out.open("w", newline="") as file:
-            file.write(f"# {machine}; {arguments.pairs} pairs, medians, microseconds; ratio < 1: ours is faster;\n")
-            file.write("# rbdl_us: pinocchio's time here times RBDL's ratio to it where both were measured\n")
-            for state in compiling:
-                text = ", ".join(f"{key} {value:.2f}" for key, value in list(state.items())[1:])
-                file.write(f"# first calls, {state['state']}, seconds: {text}\n")
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            for row in rows:
-                writer.writerow({key: f"{v:.3f}" if isinstance(v, float) else v for key, v in row.items()})
+        notes = [
+            f"{machine}; {arguments.pairs} pairs, medians, microseconds; ratio < 1: ours is faster;",
+            "rbdl_us: pinocchio's time here times RBDL's ratio to it where both were measured",
+        ]
+        for state in compiling:
+            text = ", ".join(f"{key} {value:.2f}" for key, value in list(state.items())[1:])
+            notes.append(f"first calls, {state['state']}, seconds: {text}")
+        write_rows(arguments.out, notes, rows, ".3f")
 
 
 if __name__ == "__main__":

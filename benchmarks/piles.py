@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from simulation import write
 from simulation_ours import world
 from simulation_scenes import Scene, pile, tower
+from tables import write
 
 from contactlab import Choice
 from contactlab.simulation import Simulation, SimulationError, TimeStepping, simulate

@@ -13,7 +13,6 @@ tenth of a second, a second, and the limit, by the processor's clock.
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import platform
 import time
@@ -23,6 +22,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from tables import write_rows
 
 import lcp
 
@@ -85,11 +85,7 @@ def main() -> None:
                 table.append(f"| {name} | {kind} | {n} | {within} | {len(times)} of {len(of_kind)} | {median} |")
                 print(table[-1], flush=True)
     if arguments.out:
-        with arguments.out.with_suffix(".csv").open("w", newline="") as file:
-            file.write(f"# {machine}\n")
-            writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(arguments.out.with_suffix(".csv"), (machine,), rows)
         arguments.out.with_suffix(".md").write_text(f"{machine}.\n\n" + "\n".join(table) + "\n")
 
 

@@ -17,7 +17,6 @@ ground, whose gap is exact; elsewhere it lets contacts in that only come about i
 from __future__ import annotations
 
 import argparse
-import csv
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ from simbenchmark_scenes import (
     rolling_error,
     rolling_facet_error,
 )
-from simulation import environment, markdown
+from tables import markdown, write
 
 from contactlab.simulation import Recording, SimulationError, TimeStepping, World, simulate
 
@@ -234,17 +233,7 @@ def main() -> None:
         for line in rows(arguments.limit):
             lines.append(line)
             if arguments.out is not None:
-                write(arguments.out, lines)
-
-
-def write(out: Path, lines: list[list[str]]) -> None:
-    """Write OUT.csv and OUT.md, after every run."""
-    with out.with_suffix(".csv").open("w", newline="") as file:
-        file.write(f"# {environment()}\n")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(HEAD)
-        writer.writerows(lines)
-    out.with_suffix(".md").write_text(f"{environment()}\n\n{markdown(HEAD, lines)}\nPublished:\n\n{published()}")
+                write(arguments.out, "", "", HEAD, lines, f"Published:\n\n{published()}\nMeasured:\n\n")
 
 
 if __name__ == "__main__":

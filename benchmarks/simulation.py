@@ -24,20 +24,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import importlib
-import platform
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 from limited import allow, tell, told
 from simulation_ours import BATCH, our_run, our_runs, world
 from simulation_scenes import Scene, free_boxes, resting_boxes, scenes, stacked_boxes
+from tables import markdown, write
 
 from contactlab.simulation import SimulationError, TimeStepping, simulate
 from lcp.compiler import watch_compilation
@@ -314,13 +312,6 @@ def tosses(path: Path) -> list[list[str]]:
     return lines
 
 
-def markdown(head: Iterable[str], lines: list[list[str]]) -> str:
-    """A table in Markdown."""
-    head = list(head)
-    rows = [head, ["---"] * len(head), *lines]
-    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
-
-
 def summary(lines: list[list[str]]) -> str:
     """The speeds in Markdown, a column a scene: steps per second, and in brackets the ratio to MuJoCo's loop."""
     names = list(dict.fromkeys(line[0] for line in lines))
@@ -339,28 +330,6 @@ def _three_digits(value: float) -> str:
     """A count with three digits, thousands apart."""
     digits = max(0, len(f"{value:.0f}") - 3)
     return f"{round(value, -digits):,.0f}".replace(",", " ")
-
-
-def environment() -> str:
-    """One line on the machine and the versions."""
-    names = []
-    for name in ("numpy", "numba", "mujoco", "drake"):
-        try:
-            names.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            names.append(f"no {name}")
-    return f"{platform.machine()}, Python {platform.python_version()}, {', '.join(names)}"
-
-
-def write(out: Path, name: str, note: str, head: tuple[str, ...], lines: list[list[str]], first: str = "") -> None:
-    """Write OUT_name.csv and OUT_name.md, there with ``first`` before the table."""
-    target = out.with_name(f"{out.name}{name}")
-    with target.with_suffix(".csv").open("w", newline="") as file:
-        file.write(f"# {environment()}; {note}\n")
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(head)
-        writer.writerows(lines)
-    target.with_suffix(".md").write_text(f"{environment()}; {note}\n\n{first}{markdown(head, lines)}")
 
 
 def main() -> None:

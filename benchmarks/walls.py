@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from simulation import write
 from simulation_ours import world
 from simulation_scenes import Body, Scene
+from tables import write
 
 import lcp
 from contactlab import ConstraintSolver, EqualCompliance

@@ -251,6 +251,13 @@ class ConstraintSolver(ForceHelpers):
             certificate = certify_cone_forces(data, formed.h, packed, v_plus)
         else:
             certificate = certify_forces(data, formed.h, z, packed, v_plus)
+            if self._doubts(formed, answer.result, certificate):
+                # As the compiled step does it.
+                pivoted = lcp.solve(formed.problem, lcp.Lemke(), z0=z, tolerance=self.tolerance)
+                if pivoted.solved:
+                    answer, z = replace(answer, problem=formed.problem, result=pivoted), pivoted.z.copy()
+                    packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
+                    certificate = certify_forces(data, formed.h, z, packed, v_plus)
         certificate = replace(certificate, not_enforced=answer.not_enforced)
         _require(what, data, answer.problem, answer.result, h, certificate)
         by: Any = answer.result.solver
@@ -265,6 +272,16 @@ class ConstraintSolver(ForceHelpers):
             generalized_force=packed @ blocks.J,
             v_plus=v_plus,
         )
+
+    def _doubts(self, formed: DiscretizedLCP, result: Any, certificate: Certificate) -> bool:
+        """Return whether forces selected of contacts alone solve the LCP, and miss the tolerance mechanically."""
+        if not (isinstance(self.lcp_solver, EqualCompliance) and isinstance(result.solver, Proposal)):
+            return False
+        from contactlab.formulation.kernels.proposal import MOST_PIVOTED
+
+        blocks = formed.data.blocks()
+        alone = blocks.nl + blocks.nb + blocks.nbox == 0
+        return alone and formed.n <= MOST_PIVOTED and not certificate.holds(self.tolerance)
 
     def _answer(
         self, formed: DiscretizedLCP, h: float | None, z0: ArrayLike | None
@@ -305,7 +322,7 @@ class ConstraintSolver(ForceHelpers):
         found = None
         if isinstance(solver, EqualCompliance):
             before = None if start is None else unknowns.vector(start, np.zeros(m))
-            found, solver = proposed_cones(formed, before, self.tolerance), None
+            found, solver = proposed_cones(formed, before, self.tolerance), solver.cone_solver
         if found is None:
             cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
             found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)

@@ -69,5 +69,6 @@ if folder is not None:
     plot_impact_map(folder / "sliding_rod.png", slides, 0, labels=labels, title="A rod that slides as it falls")
     course = impact.routh_diagram(sliding_rod(0.5, 2.0, (-1.0, -1.0, 0.0)), restitution=0.8)
     plot_routh(folder / "routh.png", course, title="A rod strikes the ground")
-    scan = impact.painleve_scan(np.radians(np.linspace(20.0, 88.0, 69)), np.linspace(0.1, 4.0, 40))
-    plot_painleve(folder / "painleve.png", scan, title="A rod that slides: number of solutions")
+    scan = impact.painleve_scan(np.radians(np.linspace(20.0, 88.0, 69)), np.linspace(0.1, 4.0, 40), spin=3.4)
+    closed = np.column_stack((scan.axes["angle"], impact.painleve_threshold(scan.axes["angle"])))
+    plot_painleve(folder / "painleve.png", scan, boundary=closed, labels=labels, title="A rod that slides and turns")

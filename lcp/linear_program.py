@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +31,8 @@ def linear_program(
 ) -> Any:
     """min cost . x with A_ub x <= b_ub, A_eq x = b_eq, bounds: what `scipy.optimize.linprog` answers.
 
-    None where no point is handed back, as at the end of ``time_limit`` seconds of the clock.
+    None where no point is handed back, as at the end of ``time_limit`` seconds: of the clock, longer the more others
+    work on the machine, so that they are about those of the processor.
     """
     from scipy.optimize import linprog
 
@@ -42,8 +45,16 @@ def linear_program(
         return None
     if sum(0 if A is None else A.shape[0] * A.shape[1] for A in (A_ub, A_eq)) <= _SMALL:
         return solved(time_limit)
-    end = time.monotonic() + time_limit
+    seconds = time_limit * _crowd()
+    end = time.monotonic() + seconds
     try:
-        return heard(lambda: solved(end - time.monotonic()), time_limit + _GRACE)
+        return heard(lambda: solved(end - time.monotonic()), seconds + _GRACE)
     except TimeoutError:
         return None
+
+
+def _crowd() -> float:
+    """How many share a processor of this machine, as far as the system tells: HiGHS counts seconds of the clock."""
+    with contextlib.suppress(AttributeError, OSError):
+        return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    return 1.0

@@ -114,3 +114,11 @@ def product(task: dict[str, Any]) -> dict[str, Any]:
     """A product large enough for BLAS to split among threads: its last bits tell how many there were."""
     matrix = np.random.default_rng(task["seed"]).normal(size=(700, 700))
     return {"trace": float(np.trace(matrix @ matrix.T)), "corner": (matrix @ matrix)[:3, :3].ravel()}
+
+
+def sliding_disk(speed: float, mu: float) -> Any:
+    """An impact: a disk that falls at 1 m/s as it slides."""
+    from problem_data import ConstraintVelProblemData
+
+    M = np.diag([1.0, 1.0, 0.5])
+    return ConstraintVelProblemData(M=M, Mv=M @ [speed, -1.0, 0.0], N=[[0, 1, 0]], F=[[1, 0, 1]], mu=[mu], r=[1])

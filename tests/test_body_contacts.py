@@ -23,7 +23,7 @@ from contactlab.multibody import (
     point_jacobian,
 )
 from contactlab.simulation import Recording, TimeStepping, simulate
-from contactlab.stepping import collision_packing, driver
+from contactlab.stepping import collision_packing, memory
 from problem_data import ConstraintVelProblemData
 
 G = 9.81
@@ -247,8 +247,8 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     """Room for one pair, one contact of it and one in all: the loop asks for more in mid-step."""
     world, stepper = stack(4), TimeStepping(1e-3)
     roomy = simulate(world, stepper, steps=20)
-    monkeypatch.setattr(driver, "FIRST_CONTACTS", 1)
-    monkeypatch.setattr(driver, "FIRST_ISLAND_CONTACTS", 1)
+    monkeypatch.setattr(memory, "FIRST_CONTACTS", 1)
+    monkeypatch.setattr(memory, "FIRST_ISLAND_CONTACTS", 1)
     monkeypatch.setattr(collision_packing, "PAIRS_PER_SHAPE", 0)
     monkeypatch.setattr(collision_packing, "CONTACTS_OF_A_PAIR", 1)
     assert same(roomy, simulate(world, stepper, steps=20, chunk_steps=3))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -15,6 +16,10 @@ QUARTER = Transform.rotation((0.0, 1.0, 0.0), math.pi / 2)
 
 def at(x=0.0, y=0.0, z=0.0, turn=HERE):
     return Transform(turn.R, (x, y, z))
+
+
+def hull_of_a_cube(side):
+    return ConvexPoints(0.5 * side * np.array(list(itertools.product((-1.0, 1.0), repeat=3))))
 
 
 def points(contacts):
@@ -288,3 +293,18 @@ def test_coinciding_shapes_of_any_size_have_a_finite_depth_and_a_unit_normal(mak
             assert np.isfinite(contact.point).all()
             assert np.linalg.norm(contact.normal) == pytest.approx(1.0, abs=1e-12)
         assert collide(make(size), HERE, other(size * factor), HERE)
+
+
+@pytest.mark.parametrize("tilt", [0.003, 0.01, 0.03])
+@pytest.mark.parametrize("direction", [0.0, 0.7, 2.0])
+@pytest.mark.parametrize("shape", [Box.cube(0.1), hull_of_a_cube(0.2)])
+def test_faces_deep_in_one_another_are_held_at_more_than_a_point(shape, tilt, direction):
+    """Nearly face on face the way out is often across two edges; faces held at one point turn about it, ever deeper."""
+    turn = Transform.rotation((math.cos(direction), math.sin(direction), 0.3), tilt)
+    contacts = collide(shape, HERE, shape, at(0.012, 0.02, 0.17, turn))
+    normals = np.array([contact.normal for contact in contacts])
+    gaps = np.array([contact.gap for contact in contacts])
+    assert len(contacts) >= 4
+    np.testing.assert_allclose(normals, normals[:1].repeat(len(normals), 0), atol=1e-12)
+    assert gaps.min() == pytest.approx(distance(shape, HERE, shape, at(0.012, 0.02, 0.17, turn)).gap, abs=1e-9)
+    assert (gaps < 0.0).all()

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from contactlab.verification import proximity
 from lcp.farkas import feasible_point, infeasibility_proof
 from lcp.hearing import GivenUp, heard, on_threads, processor_seconds
 from lcp.kernels import lemke as k
+from lcp.linear_program import linear_program
+from problem_data import ConstraintVelProblemData
 
 needs_signals = pytest.mark.skipif(sys.platform == "win32", reason="sends itself signals")
 
@@ -57,6 +60,21 @@ def test_linear_programs_end_at_their_limit(search):
     assert time.perf_counter() - clock < 5.0  # 1 s on an idle machine; without a limit minutes
 
 
+def test_linear_programs_are_given_longer_where_others_work(monkeypatch):
+    """HiGHS looks at the clock of the wall, whose seconds are shared with whoever else is at work."""
+    given = []
+
+    def linprog(*_, options, **__):
+        given.append(options["time_limit"])
+        return SimpleNamespace(x=None)
+
+    monkeypatch.setattr("scipy.optimize.linprog", linprog)
+    for load in (0.0, 3.0 * (os.cpu_count() or 1)):
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0.0, 0.0), raising=False)
+        assert linear_program(np.ones(200), np.eye(200), b_ub=np.ones(200), bounds=(0.0, None), time_limit=10.0) is None
+    assert given == pytest.approx([10.0, 30.0], rel=0.1)
+
+
 @pytest.mark.parametrize(
     "solver",
     [
@@ -77,6 +95,36 @@ def test_solvers_end_at_their_limit(solver):
     clock = time.process_time()
     assert not lcp.solve(problem, solver).solved
     assert time.process_time() - clock < 2.0
+
+
+def hard_contacts(count):
+    """Contacts with a W of a third of full rank, mostly without solution."""
+    rng = np.random.default_rng(0)
+    B = rng.standard_normal((3 * count, count))
+    return lcp.FrictionProblem(B @ B.T / (3 * count), rng.standard_normal(3 * count), np.full(count, 0.7))
+
+
+@pytest.mark.parametrize("method", [lcp.NSGS, lcp.ProximalPoint, lcp.ADMM, lcp.SemismoothNewton, lcp.FrictionCascade])
+def test_friction_solvers_end_at_their_limit(method):
+    """One factorisation is not cut off."""
+    lcp.solve(hard_contacts(4), method(time_limit=0.3))  # compiles
+    clock = time.process_time()
+    assert not lcp.solve(hard_contacts(500), method(time_limit=0.1)).solved
+    assert time.process_time() - clock < 3.0
+
+
+def test_a_step_gives_friction_solvers_as_long_as_others(monkeypatch):
+    """Half a minute for an island; a solver that is named keeps its own."""
+    given, claim = [], lcp.FrictionCascade._claim
+    monkeypatch.setattr(lcp.FrictionCascade, "_claim", lambda *a: given.append(a[0].time_limit) or claim(*a))
+    monkeypatch.setattr("contactlab.constraint_solver.proposed_cones", lambda *_: None)
+    stepper = TimeStepping(2e-3, friction="cone")
+    F = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    data = ConstraintVelProblemData(M=np.eye(3), Mv=[1.0, 0.0, -0.1], N=[[0.0, 0.0, 1.0]], F=F, mu=[0.5], r=[2])
+    stepper.constraint_solver.solve_discretized_problem(data, 2e-3)
+    assert stepper.lcp_solver.time_limit == 30.0
+    assert lcp.default_friction_solver().time_limit == 300.0
+    assert given == [30.0]
 
 
 def test_portions_change_no_bit_of_lemkes_path():

@@ -14,7 +14,6 @@ from contactlab.recording import portion
 from contactlab.recording.energy_ledger import energy_ledger
 from contactlab.simulation import ENTRIES, Recording, TimeStepping, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.stepping import arrays_of
 
 G = scenes.G
 THETA = math.radians(20.0)
@@ -117,7 +116,7 @@ def test_kinds_of_normal_work_follow_the_problems(tumble):
             data, contacts = recording.problem(i), recording.contacts_at(i)
             v = recording.v[i][recording.dofs(i)]
             un, un_plus = data.N @ v, data.N @ recording.v_plus(i)
-            e = arrays_of(recording.world).packed.pair_restitution[contacts.body_b, contacts.half_space]
+            e = contacts.restitution
             other = np.where(contacts.gap > 0.0, 1.0, recording.stepper.erp) * contacts.gap / recording.h[i]
             by_gap = (data.kN != e * un) & (data.kN == other)
             wanted = 0.5 * np.sum((contacts.impulse_normal * un_plus)[by_gap])

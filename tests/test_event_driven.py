@@ -40,12 +40,13 @@ def cradle(n, speed=1.0):
     return builder.build()
 
 
-def rod(angle, mu, speed=-1.0):
+def rod(angle, mu, speed=-1.0, spin=0.0):
     """A uniform rod of half length 0.5 m whose low end slides on the ground, away from under its centre."""
     half = 0.5
     q = (half * math.cos(angle), 0, half * math.sin(angle), math.cos(angle / 2), 0, -math.sin(angle / 2), 0)
+    v = (speed + spin * half * math.sin(angle), 0, -spin * half * math.cos(angle), 0, spin, 0)
     inertia = RigidInertia(1.0, inertia=half**2 / 3.0 * np.eye(3))
-    return scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=mu, q=q, v=(speed, 0, 0, 0, 0, 0))
+    return scenes.one_body(ConvexPoints([[-half, 0, 0]]), inertia, mu=mu, q=q, v=v)
 
 
 def tilted_block(b, h, angle):
@@ -200,6 +201,23 @@ def test_rods_paradox_is_named_at_its_threshold():
     assert jam.energy_after < jam.energy_before
     stepped = simulate(rod(angle, 1.5), TimeStepping(1e-4, edges=16), 5e-3)
     np.testing.assert_allclose(stepped.v[1, [0, 2, 4]], jam.v_plus[[0, 2, 4]], atol=5e-3)
+
+
+def test_of_two_accelerations_the_open_one_may_be_taken():
+    """Beyond the threshold, turning fast enough to lift its end: it leaves, or jams; below, nothing is to choose."""
+    angle = math.atan(2.0)
+    turning = rod(angle, 1.5, spin=8.0)
+    with pytest.raises(InconsistentContact, match="2 accelerations") as caught:
+        EventDriven().run(turning, 1e-3)
+    assert caught.value.solutions == 2
+    left = EventDriven(on_inconsistency="open").run(turning, 1e-2)
+    assert not left.force(left.contact_names[0]).any()
+    assert left.gaps[-1, 0] > 0.0
+    np.testing.assert_allclose(left.v[-1, [2, 4]], [left.v[0, 2] - G * 1e-2, 8.0], rtol=1e-9)
+    jammed = EventDriven(on_inconsistency="impulse").run(turning, 1e-3)
+    assert jammed.of_kind(EventKind.JAM)
+    # Where there is none, the impulse.
+    assert EventDriven(on_inconsistency="open").run(rod(angle, 1.5), 1e-3).of_kind(EventKind.JAM)
 
 
 def test_energy_never_grows_while_bodies_tumble():

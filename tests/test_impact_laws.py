@@ -8,7 +8,7 @@ from impact_cases import cradle, disk, random_impact, rocking_block, rod, spread
 from scipy.integrate import solve_ivp
 
 from contactlab import impact
-from contactlab.impact import ALL_LAWS, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
+from contactlab.impact import ALL_LAWS, ChatterjeeRuina, ImpactStatus, Newton, Poisson, PowerLaw, Stronge
 from contactlab.impact.compression import solve_compressed
 from problem_data import ConstraintVelProblemData
 
@@ -147,6 +147,29 @@ def test_chains_of_balls_move_as_their_springs_do(n, exponent, stiffness):
     np.testing.assert_allclose(found.v_plus, end, atol=1e-6)
     assert found.energy_ratio == pytest.approx(1.0, abs=1e-7)
     assert found.v_plus.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+@pytest.mark.parametrize("stiffness", [1.0, 0.2])
+def test_chains_that_lose_energy_follow_the_distributing_law(n, stiffness):
+    """The law of Liu, Zhao and Brogliato integrated over time by another method, contact energies as states: to 1e-6.
+
+    F = c E^(3/5) of the energy E that a contact holds, which falls by F u / e^2 where it opens.
+    """
+    e, data, K = 0.9, cradle(n), np.ones(n - 1)
+    K[0] = stiffness
+    N = np.asarray(data.N)
+
+    def motion(_, y):
+        u = N @ y[n - 1 :]
+        force = 2.5**0.6 * K**0.4 * np.maximum(y[: n - 1], 1e-22) ** 0.6
+        return np.concatenate((-force * u * np.where(u < 0.0, 1.0, 1.0 / e**2), N.T @ force))
+
+    start = np.concatenate((np.full(n - 1, 1e-24), np.eye(n)[0]))
+    end = solve_ivp(motion, (0.0, 200.0), start, method="LSODA", rtol=1e-10, atol=1e-28).y[n - 1 :, -1]
+    found = Stronge(e, stiffness=K).solve(data)
+    assert found.solved
+    np.testing.assert_allclose(found.v_plus, end, atol=1e-6)
 
 
 @pytest.mark.parametrize("directions", [1, 4])
@@ -326,5 +349,38 @@ def test_tangential_restitution_stays_within_friction():
         assert found.separates
         assert (np.abs(found.impulses.fF) <= np.asarray(data.mu) * found.impulses.fN + 1e-9).all()
     for bad in (lambda: Poisson(0.5, tangential=1.5), lambda: Poisson(0.5, "sequential", tangential=0.5)):
+        with pytest.raises(impact.ImpactError, match="tangential"):
+            bad()
+
+
+@pytest.mark.parametrize("directions", [1, 4])
+def test_chatterjee_and_ruinas_law_has_both_coefficients_and_gains_no_energy(directions):
+    """Within the cone u_n+ = -e u_n-, u_t+ = -e_t u_t- but for coupling; else on it, between (1 + e) P_I and that."""
+    rng = np.random.default_rng(17)
+    gripped = 0
+    for _ in range(200):
+        data, e, tangential = random_impact(rng, 1, directions), rng.uniform(0.0, 1.0), rng.uniform(-1.0, 1.0)
+        found = ChatterjeeRuina(e, tangential).solve(data)
+        (single,) = found.sequence
+        assert single.u_plus[0] == pytest.approx(-e * single.u_minus[0], rel=1e-9)
+        assert not found.gains_energy
+        bound, push = float(data.mu[0] * single.impulse[0]), float(np.linalg.norm(single.impulse[1:]))
+        assert push <= bound * (1.0 + 1e-9)
+        collision = impact.ImpactProblem(data, "test").collisions[0]
+        smooth = np.eye(len(single.impulse))[0] * -single.u_minus[0] / collision.W[0, 0]
+        stop = np.linalg.solve(collision.W, -single.u_minus)
+        share = (single.impulse - (1.0 + e) * smooth) @ (stop - smooth) / ((stop - smooth) @ (stop - smooth))
+        np.testing.assert_allclose(single.impulse, (1.0 + e) * smooth + share * (stop - smooth), atol=1e-9)
+        if push < bound * (1.0 - 1e-6):
+            moved = (e - tangential) * collision.W[1:] @ smooth
+            np.testing.assert_allclose(single.u_plus[1:], moved - tangential * single.u_minus[1:], atol=1e-9)
+            gripped += 1
+        else:
+            assert share <= (1.0 + tangential) * (1.0 + 1e-9)
+    assert 20 < gripped < 190
+    # Slip that friction does not stop: the disk's closed form, as of every law. Several contacts, one after the other.
+    np.testing.assert_allclose(ChatterjeeRuina(0.5, 1.0).solve(disk(4.0, 0.0, 2.0, 0.1)).v_plus, (3.7, 1.0, -0.6))
+    np.testing.assert_allclose(ChatterjeeRuina(1.0).solve(cradle(4)).v_plus, np.eye(4)[-1], atol=1e-12)
+    for bad in (lambda: ChatterjeeRuina(0.5, 1.5), lambda: ChatterjeeRuina(0.5, "much")):
         with pytest.raises(impact.ImpactError, match="tangential"):
             bad()

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sweep_tasks
 from impact_cases import rod
 
 from contactlab import impact
 from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.impact import ImpactError, Motion, Newton, Stronge, sweep
+from contactlab.lab import SweepError, impact_sweep
 from contactlab.multibody import ModelBuilder, joints
 from contactlab.spatial import RigidInertia, Transform
 from problem_data import ConstraintVelProblemData
@@ -75,6 +77,23 @@ def test_a_mechanism_and_a_law_of_ones_own() -> None:
     none = sweep(lambda which: wedge, {"which": [0.0]}, restitutions=[0.5], laws=lambda e: {"kN": Newton(None)})
     assert (none.motion == Motion.NOT_SOLVED).all()
     assert np.isnan(none.energy_ratio).all()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_processes_give_the_same_map(jobs: int, tmp_path: Path) -> None:
+    """Bit for bit, points without a solution included; a folder keeps what is solved."""
+    axes = {"speed": [-0.5, 1.0], "mu": [0.0, 0.3, 1.5]}
+    wanted = sweep(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8])
+    for _ in range(2):
+        found = impact_sweep(sweep_tasks.sliding_disk, axes, restitutions=[0.0, 0.8], jobs=jobs, out=tmp_path)
+        for name in ("energy_ratio", "motion", "v_plus", "notices", "restitutions"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+        assert found.laws == wanted.laws
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
+    with pytest.raises(SweepError, match=r"1 points failed, the first at .*-1"):
+        impact_sweep(sweep_tasks.sliding_disk, {"speed": [1.0], "mu": [0.1, -1.0]}, jobs=jobs)
+    with pytest.raises(SweepError, match="top level"):
+        impact_sweep(lambda mu: rod(0.5, mu), {"mu": [0.1]})
 
 
 def test_bad_families_are_refused() -> None:

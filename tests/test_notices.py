@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from contactlab.contact import Box, ContactError, ConvexPoints, HalfSpace, Material, Mesh, Sphere
+from contactlab.contact import Box, ContactError, ConvexPoints, Cylinder, HalfSpace, Material, Mesh, Placed, Sphere
 from contactlab.multibody import ModelBuilder
 from contactlab.multibody.joints import Prismatic, Revolute
 from contactlab.simulation import (
+    EventDriven,
     ImplausibleWarning,
     Simulation,
     SimulationConfigError,
     TimeStepping,
     World,
     WorldBuilder,
+    rollout,
     simulate,
     verify,
 )
-from contactlab.spatial import RigidInertia
+from contactlab.spatial import RigidInertia, Transform
 
 INERTIA = RigidInertia(1.0, inertia=0.01 * np.eye(3))
 
@@ -46,29 +49,82 @@ def test_a_cube_that_begins_inside_the_floor() -> None:
 
 def test_a_cube_dropped_in_one_step() -> None:
     with pytest.warns(
-        ImplausibleWarning, match=r"'cube' moves 9\.81 m, 49 times its length, in step 0 of h = 1 s.*h = 0\.01 s"
+        ImplausibleWarning,
+        match=r"'cube' moves 9\.81 m, 49 times its length, and ends 9\.61 m inside 'floor', in step 0 .*h = 0\.01 s",
     ):
         recording = simulate(cube_at(0.3), TimeStepping(h=1.0), steps=1)
     (notice,) = recording.notices
     np.testing.assert_allclose(notice.worst, 9.81 / 0.2, rtol=1e-6)
 
 
-def test_what_joints_carry_moves_and_turns() -> None:
-    """Shifts against the length of what is shifted, angles against a radian."""
+def carried(wall: float, floor: float = -9.0) -> World:
+    """A ball that slides on its joint along x past a wall, and a cube that turns on its own beyond the wall."""
     arm = ModelBuilder((0, 0, 0))
     arm.add_body("slider", joint=Prismatic((1, 0, 0)), inertia=INERTIA)
-    arm.add_body("wheel", joint=Revolute((1, 0, 0)), inertia=INERTIA)
-    builder = WorldBuilder(gravity=(0, 0, 0), body_contacts=False)
+    arm.add_body("wheel", joint=Revolute((1, 0, 0)), inertia=INERTIA, placement=Transform(p=(0, 5, 0)))
+    builder = WorldBuilder(gravity=(0, 0, 0))
     builder.add_model(arm.build(), v=np.array([30.0, 0.0]))
-    builder.add_half_space("floor", HalfSpace(offset=-9.0), Material(0.5))
+    builder.add_half_space("floor", HalfSpace(offset=floor), Material(0.5))
+    builder.add_fixed_body("wall", Box.cube(0.1), Material(0.5), Transform(p=(0.2, wall, 0)))
     builder.add_shape("slider", Sphere(0.1), Material(0.5))
     builder.add_shape("wheel", Box.cube(0.1), Material(0.5))
-    world = builder.build()
-    with pytest.warns(ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times"):
-        simulate(world, TimeStepping(h=0.01), steps=2)
+    return builder.build()
+
+
+def test_what_joints_carry_moves_and_turns() -> None:
+    """Shifts against the length of what is shifted, angles against a radian; beside something."""
+    # Beside the wall it is held up by the plane of the nearest corner, which would have let it pass.
+    with pytest.warns(ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times its length, towards 'wall', in"):
+        simulate(carried(0.22), TimeStepping(h=0.01), steps=2)
+    # Its corners leave their tangents, along which they would meet the floor: it is stopped in the air.
+    world = carried(1.0, floor=-0.15)
     state = world.initial_state(v=[0.0, 130.0])
-    with pytest.warns(ImplausibleWarning, match=r"'wheel' turns by 1\.3 rad in step 0 .*\(2 such steps\)"):
+    with pytest.warns(
+        ImplausibleWarning, match=r"'wheel' turns by 1\.3 rad beside 'floor', in step 0 .*\(1 such steps\)"
+    ):
         simulate(world, TimeStepping(h=0.01), steps=2, state=state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        simulate(carried(1.0), TimeStepping(h=0.01), steps=2)
+        simulate(carried(1.0), TimeStepping(h=0.01), steps=2, state=state)
+
+
+def falling(shape: Any, v: tuple[float, ...], z: float = 0.2, **more: Any) -> World:
+    builder = WorldBuilder()
+    builder.add_half_space("floor", HalfSpace(), Material(0.5))
+    builder.add_free_body("body", INERTIA, shape, Material(0.5), (0, 0, z, 1, 0, 0, 0), v)
+    for name, y in more.items():
+        builder.add_free_body(name, INERTIA, shape, Material(0.5), (0, y, z, 1, 0, 0, 0), v)
+    return builder.build()
+
+
+def prism(sides: int) -> ConvexPoints:
+    """Upright, its axis askew in no way; 0.1 m in radius and half length."""
+    angles = 2.0 * np.pi * np.arange(sides) / sides
+    return ConvexPoints([(0.1 * np.cos(a), 0.1 * np.sin(a), z) for a in angles for z in (-0.1, 0.1)])
+
+
+@pytest.mark.parametrize(
+    ("world", "doubted"),
+    [
+        # About an axis of symmetry nothing sweeps, however it is made and placed.
+        (falling(Cylinder(0.1, 0.1), (0, 0, 0, 0, 0, 200.0), z=0.1), False),
+        (falling(prism(24), (0, 0, 0, 0, 0, 200.0), z=0.1), False),
+        (falling(Placed(prism(24), Transform.rotation((0, 1, 0), 0.7)), (0, 0, 0, 128.8, 0, 153.0), z=0.1414), False),
+        (falling(prism(5), (0, 0, 0, 0, 0, 200.0), z=0.1), True),
+        (falling(Cylinder(0.1, 0.1), (0, 0, 0, 200.0, 0, 0), z=0.13), True),
+        # A plane is the same all along: what falls onto it, or slides along it, meets it where it should.
+        (falling(Sphere(0.03), (0, 0, -7.5, 0, 0, 0)), False),
+        (falling(Box.cube(0.1), (50.0, 0, 0, 0, 0, 0), z=0.1), False),
+        # What goes side by side passes nothing.
+        (falling(Sphere(0.03), (20.0, 0, 0, 0, 0, 0), other=0.07), False),
+    ],
+)
+def test_motion_is_judged_by_what_it_passes(world: World, doubted: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleWarning)
+        kinds = [notice.kind for notice in simulate(world, TimeStepping(h=0.01), steps=4).notices]
+    assert kinds == ["long step"] * doubted
 
 
 def test_ordinary_runs_are_not_doubted() -> None:
@@ -118,6 +174,93 @@ def test_impacts_that_gain_energy() -> None:
         assert ("energy" in kinds) == (recording in gains)
     notice = next(n for n in gains[0].notices if n.kind == "energy")
     np.testing.assert_allclose(notice.worst, np.diff(gains[0].kinetic)[0], rtol=1e-2)
+
+
+def test_a_simulation_says_each_once() -> None:
+    """As `simulate` does, without a record: at the first step and now and then; impacts in all."""
+    world = cube_at(-0.3)
+    run = Simulation(world, TimeStepping(h=0.01))
+    with pytest.warns(ImplausibleWarning, match=r"'cube' and 'floor' overlap from the start, 0\.4 m deep"):
+        run.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        run.step(n=200)
+        run.reset()
+        run.step(n=2)
+    assert [notice.kind for notice in run.notices] == ["overlap"]
+    run = Simulation(carried(0.22), TimeStepping(h=0.01))
+    with pytest.warns(
+        ImplausibleWarning, match=r"'slider' moves 0\.3 m, 1\.5 times its length, towards 'wall', in step 0"
+    ):
+        run.step()
+    # Later, while it runs.
+    run = Simulation(carried(1.0, floor=-0.15), TimeStepping(h=0.01))
+    run.step(n=3)
+    assert run.notices == ()
+    state = replace(run.state, v=np.array([0.0, 130.0]), q=np.zeros(2))
+    run.reset(state)
+    with pytest.warns(ImplausibleWarning, match="turns by 1.3 rad beside 'floor', in step 0"):
+        run.step()
+
+
+def gaining() -> tuple[World, Any, Any]:
+    """A state in which an impact gains energy, and what `simulate` says of it."""
+    world, rng = rod_on_an_end(), np.random.default_rng(3)
+    while True:
+        state = world.initial_state(v=rng.normal(size=6) * (2.0, 0.0, 1.0, 0.0, 4.0, 0.0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ImplausibleWarning)
+            notices = simulate(world, TimeStepping(h=1e-4), steps=1, state=state).notices
+        for notice in notices:
+            if notice.kind == "energy":
+                return world, state, notice
+
+
+def test_impacts_that_gain_are_told_without_a_record() -> None:
+    world, state, notice = gaining()
+    run = Simulation(world, TimeStepping(h=1e-4), state)
+    with pytest.warns(ImplausibleWarning, match="impacts of step 0 gain"):
+        run.step()
+    assert [one.worst for one in run.notices if one.kind == "energy"] == [notice.worst]
+    with pytest.warns(ImplausibleWarning, match="impacts of step 0 of run 1 gain"):
+        found = rollout(world, TimeStepping(h=1e-4), [world.initial_state(), state], steps=3)
+    assert [one.worst for one in found.notices if one.kind == "energy"] == [notice.worst]
+
+
+def test_a_rollout_says_the_worst_of_each() -> None:
+    world = cube_at(-0.3)
+    states = [world.initial_state(q=(0, 0, z, 1, 0, 0, 0)) for z in (0.1, 0.0, -0.3)]
+    with pytest.warns(ImplausibleWarning, match=r"0\.4 m deep.*\(9 such steps\)"):
+        found = rollout(world, TimeStepping(h=0.01), states, steps=9)
+    assert [(notice.kind, notice.worst) for notice in found.notices] == [("overlap", pytest.approx(2.0))]
+    world = carried(0.22)
+    states = [world.initial_state(v=[0.0, 0.0]), world.initial_state()]
+    with pytest.warns(ImplausibleWarning, match=r"towards 'wall', in step 0 of run 1 of h = 0\.01 s \(1 such steps\)"):
+        found = rollout(world, TimeStepping(h=0.01), states, steps=4)
+    world = cube_at(0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        assert rollout(world, TimeStepping(h=0.01), [world.initial_state()] * 3, steps=20).notices == ()
+
+
+def two_balls(apart: float, v: float) -> World:
+    builder = WorldBuilder(gravity=(0, 0, 0))
+    for name, x, u in (("left", 0.0, v), ("right", apart, 0.0)):
+        builder.add_free_body(name, INERTIA, Sphere(0.05), Material(0.5), (x, 0, 0, 1, 0, 0, 0), (u, 0, 0, 0, 0, 0))
+    return builder.build()
+
+
+def test_event_driven_runs_say_theirs() -> None:
+    with pytest.warns(ImplausibleWarning, match=r"right on left: 0\.04 m deep from the start"):
+        recording = EventDriven().run(two_balls(0.06, 0.0), 0.1)
+    assert len(recording.notices) == 1
+    with pytest.warns(ImplausibleWarning, match="right on left: they pass through one another.*lower `max_step`"):
+        EventDriven(max_step=1.0).run(two_balls(1.0, 10.0), 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        recording = EventDriven(max_step=1e-3).run(two_balls(1.0, 10.0), 0.2)
+    assert recording.notices == ()
+    assert recording.events
 
 
 @pytest.mark.parametrize("run", [lambda *a: simulate(*a, steps=1), Simulation])

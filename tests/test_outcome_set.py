@@ -109,6 +109,35 @@ def test_one_contact_has_one_outcome_under_each_law():
         assert max(np.abs(v - wanted).max() for v in found.v_plus) < 1e-9
 
 
+def box(half, v=(0.0, 0.0, -1.0, 0.0, 0.0, 0.0)) -> ConstraintVelProblemData:
+    """A smooth box of unit mass that comes down on its four lower corners."""
+    x, y, z = half
+    corners = [[a * x, b * y, -z] for a in (-1.0, 1.0) for b in (-1.0, 1.0)]
+    M = np.diag([1.0, 1.0, 1.0, (y * y + z * z) / 3.0, (x * x + z * z) / 3.0, (x * x + y * y) / 3.0])
+    return ConstraintVelProblemData(
+        M=M, Mv=M @ v, N=[[0.0, 0.0, 1.0, *np.cross(one, [0.0, 0.0, 1.0])] for one in corners]
+    )
+
+
+@pytest.mark.parametrize("half", [(1.0, 1.0, 0.3), (0.3, 0.3, 2.0), (1.0, 0.5, 0.2)])
+def test_a_box_on_four_corners_ends_where_small_pushes_take_it(half):
+    """Inelastic, against a plain walk of the inclusion: one hundredth at a time at any corner that approaches."""
+    data, rng = box(half), np.random.default_rng(2)
+    found = outcome_set(data, max_orders=100)
+    M, N = np.asarray(data.M), np.asarray(data.N)
+    Y = np.linalg.solve(M, N.T).T
+    W = np.einsum("ij,ij->i", N, Y)
+    for _ in range(25):
+        v, weight = np.linalg.solve(M, data.Mv), rng.dirichlet(np.full(4, 0.4)) + 1e-6
+        while ((u := N @ v) < -1e-7).any():
+            i = rng.choice(4, p=(share := np.where(u < -1e-7, weight, 0.0)) / share.sum())
+            v = v + min(-u[i] / W[i], 0.01 / np.sqrt(W[i])) * Y[i]
+        assert found.hull_distance(v) < 0.005
+    for law in (Newton(0.0), Poisson(0.0), Stronge(0.0), Newton(0.0, "sequential"), Stronge(0.0, "sequential")):
+        assert found.distance(law.solve(data).v_plus) < 0.005
+    assert (found.v_plus @ N.T).min() > -1e-6
+
+
 def test_members_of_random_impacts_separate_and_gain_no_energy():
     """Three contacts with friction, in the plane: every member, and the law one after the other is one of them."""
     rng = np.random.default_rng(5)

@@ -16,8 +16,11 @@ import pytest
 from rods import MASS, G, Rod
 
 import lcp
-from contactlab import ConstraintSolveError, ConstraintSolver
+from contactlab import ConstraintSolveError, ConstraintSolver, impact
+from contactlab.formulation import ContactPoint, problem_data_from
 from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.multibody import ModelBuilder, joints
+from contactlab.spatial import RigidInertia, Transform
 from problem_data import ConstraintAccelProblemData
 
 KAPPA = 3.0
@@ -135,3 +138,83 @@ def test_an_impulse_resolves_what_no_force_can(mirrored: bool) -> None:
         impulse = h * solution.forces.fN[0]
         assert 0.1 < impulse < 10.0
         assert abs(solution.forces.fF[0]) <= 2.0 * solution.forces.fN[0]
+
+
+def test_the_map_of_any_mechanism_follows_the_sign_of_its_response() -> None:
+    """Random inertias and rows of one sliding contact: with A = W_nn - mu W_nt none, one or two, as A and b say."""
+    rng = np.random.default_rng(8)
+    seen = set()
+    for _ in range(12):
+        B = rng.normal(size=(4, 4))
+        M, N, Q = B @ B.T + 0.3 * np.eye(4), rng.normal(size=(1, 4)), rng.normal(size=(1, 4))
+        tau = rng.normal(size=4)
+
+        def instant(mu: float, load: float, M: Any = M, N: Any = N, Q: Any = Q, tau: Any = tau) -> Any:
+            return ConstraintAccelProblemData(M=M, tau=load * tau, N=N, Q=Q, mu_sliding=[mu], sliding_contacts=[0])
+
+        axes = {"mu": [0.0, 0.5, 2.0, 6.0], "load": [-1.0, 1.0]}
+        found = {branch: impact.painleve_map(instant, axes, branch=branch) for branch in ("open", "pressed")}
+        Y = np.linalg.solve(M, np.vstack((N, Q)).T)
+        for i, mu in enumerate(axes["mu"]):
+            for j, load in enumerate(axes["load"]):
+                A, b = float((N @ (Y[:, :1] - mu * Y[:, 1:])).item()), float(load * (tau @ Y[:, 0]))
+                wanted = 1 if A > 0.0 else 2 if b > 0.0 else 0
+                seen.add(wanted)
+                leaves, pressed = found["open"], found["pressed"]
+                assert leaves.solutions[i, j] == pressed.solutions[i, j] == wanted
+                if wanted == 0:
+                    assert leaves.mode[i, j] == impact.InstantMode.JAMS
+                    assert np.isnan(leaves.force[i, j])
+                elif wanted == 2:
+                    assert leaves.mode[i, j] == impact.InstantMode.LEAVES
+                    assert pressed.mode[i, j] == impact.InstantMode.SLIDES
+                    assert pressed.force[i, j] == pytest.approx(-b / A)
+                    np.testing.assert_allclose(N @ pressed.acceleration[i, j], 0.0, atol=1e-9)
+                    np.testing.assert_allclose(leaves.acceleration[i, j], load * np.linalg.solve(M, tau), atol=1e-9)
+                else:
+                    assert leaves.force[i, j] == pytest.approx(max(0.0, -b / A))
+    assert seen == {0, 1, 2}
+
+
+def test_the_map_of_a_model_tells_sticking_from_slipping() -> None:
+    """A double pendulum whose tip rests on the ground, pushed: it sticks beyond a friction, and leaves when lifted."""
+    builder = ModelBuilder()
+    inertia = RigidInertia(1.0, (0.0, 0.0, -0.5), np.eye(3) / 12.0)
+    place = Transform(p=(0.0, 0.0, -1.0))
+    builder.add_body("upper", joint=joints.Revolute((0, 1, 0)), inertia=inertia)
+    builder.add_body("lower", parent="upper", joint=joints.Revolute((0, 1, 0)), placement=place, inertia=inertia)
+    model = builder.build()
+
+    def pushed(mu: float, push: float, speed: float) -> ConstraintAccelProblemData:
+        tip = ContactPoint("lower", (0, 0, -1), (0, 0, 1), frame="body", gap=0.0, mu=mu)
+        q, v = np.array([-0.5, 1.2]), np.zeros(2)
+        v[1] = speed
+        v[0] = -speed * np.sin(0.7) / (np.sin(0.7) - np.sin(0.5))  # the tip keeps its height
+        return problem_data_from(model, q, v, contacts=[tip], tau=[push, 0.0]).acceleration
+
+    found = impact.painleve_map(pushed, {"mu": [0.0, 0.2, 5.0], "push": [-60.0, 0.0, 60.0], "speed": [0.0]})
+    assert (found.solutions[:2] == 1).all()
+    modes = set(found.mode[..., 0].ravel().tolist())
+    assert {impact.InstantMode.STICKS, impact.InstantMode.SLIDES, impact.InstantMode.LEAVES} <= modes
+    for mu, row in zip((0.0, 0.2, 5.0), found.mode[..., 0], strict=True):
+        for i, mode in enumerate(row):
+            if mode == impact.InstantMode.STICKS:
+                solution = ConstraintSolver().solve_constraint_problem(pushed(mu, (-60.0, 0.0, 60.0)[i], 0.0))
+                assert np.abs(solution.forces.fF).sum() <= mu * solution.forces.fN[0]
+
+
+def test_bad_maps_are_refused() -> None:
+    """By name."""
+
+    def instant(mu: float) -> ConstraintAccelProblemData:
+        return state(STEEPEST, mu, 0.0)
+
+    for call, field in (
+        (lambda: impact.painleve_map(instant, {}), "axes"),
+        (lambda: impact.painleve_map(instant, {"mu": [1.0]}, contact=1), "contact"),
+        (lambda: impact.painleve_map(instant, {"mu": [1.0]}, branch="up"), "branch"),  # type: ignore[arg-type]
+        (lambda: impact.painleve_map(lambda mu: mu, {"mu": [1.0]}), "problem"),  # type: ignore[arg-type, return-value]
+    ):
+        with pytest.raises(impact.ImpactError) as caught:
+            call()
+        assert caught.value.field == field

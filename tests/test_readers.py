@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 import zipfile
+from dataclasses import replace
 
 import fuzz_readers
+import good_files
 import numpy as np
 import pytest
+import reader_kinds
 import simulation_scenes as scenes
 
 import contactlab
+import lcp
 import problem_data
 from contactlab.cli import main
 from contactlab.contact.mesh_files import load_mesh
@@ -25,7 +29,7 @@ from problem_data import ConstraintVelProblemData, FileError, npz_files
 from problem_data.files import content_of
 
 INPUTS = 100
-BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
+BY_NAME = {kind.name: kind for kind in reader_kinds.KINDS}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
@@ -33,7 +37,7 @@ BY_NAME = {kind.name: kind for kind in fuzz_readers.KINDS}
 def test_damaged_files_are_refused_or_read(name):
     """Some dozens of each kind, by its structure; `benchmarks/fuzz_readers.py` tries tens of thousands."""
     kind = BY_NAME[name]
-    if needed := fuzz_readers.needs(kind):
+    if needed := reader_kinds.needs(kind):
         pytest.importorskip(needed)
     good = len(fuzz_readers.seeds_of(kind))
     words = []
@@ -146,7 +150,7 @@ def test_a_row_that_is_zero_but_for_rounding_is_read_back(tmp_path):
 def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
     """Half a file, another kind of archive, encrypted ones."""
     path = tmp_path / "run_failed_step3.npz"
-    good = fuzz_readers.problems()[2]
+    good = good_files.problems()[2]
     for bad in (good[: len(good) // 2], b"PK\x03\x04" + bytes(100), good.replace(b"PK\x01\x02", b"PK\x01\x03")):
         path.write_bytes(bad)
         assert main(["explain", str(path)]) == 2
@@ -156,6 +160,31 @@ def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
         encrypted[good.index(mark) + at] |= 1
     path.write_bytes(bytes(encrypted))
     assert main(["explain", str(path)]) == 2
+
+
+def test_a_record_whose_contacts_are_no_state_says_so(tmp_path):
+    """Which is found where somebody asks for it: opening a large record does not read all of it."""
+    run = simulate(scenes.cube_at_rest(), TimeStepping(2e-3), steps=3)
+    replace(run, rows={**run.rows, "contact_id": run.rows["contact_id"] * 0}).save(tmp_path / "run.npz")
+    with pytest.raises(RecordError, match="state 3, contact_ids: must ascend without repetition"):
+        Recording.open(tmp_path / "run.npz").state(3)
+
+
+def test_numbers_of_a_type_that_numpy_does_not_have(tmp_path):
+    """A float of 64 bits with another bias of its exponent."""
+    h5py = pytest.importorskip("h5py")
+    from contactlab.lab.datasets import load_fclib, save_fclib
+
+    save_fclib(tmp_path / "one.hdf5", lcp.FrictionProblem(np.eye(3), -np.ones(3), [0.5]))
+    with h5py.File(tmp_path / "one.hdf5", "r+") as file:
+        group = file["fclib_local"]
+        size = group["vectors/q"].size
+        del group["vectors/q"]
+        odd = h5py.h5t.IEEE_F64LE.copy()
+        odd.set_ebias(100_000)
+        h5py.h5d.create(group["vectors"].id, b"q", odd, h5py.h5s.create_simple((size,)))
+    with pytest.raises(DatasetError, match="type that numpy does not have"):
+        load_fclib(tmp_path / "one.hdf5")
 
 
 def test_a_small_file_cannot_ask_for_a_large_matrix(tmp_path):

@@ -19,7 +19,7 @@ from joint_scenes import busy
 from record_runs import same
 
 import lcp
-from contactlab.simulation import Recording, SimulationConfigError, TimeStepping, simulate
+from contactlab.simulation import RecordError, Recording, SimulationConfigError, TimeStepping, simulate
 
 STEPS = 150
 WORLDS = {"tumble": scenes.tumble, "stack": lambda: stack(3), "pendulum": pendulum_and_box, "joints": busy}
@@ -137,6 +137,10 @@ def test_large_records_are_mapped(tmp_path, monkeypatch):
         assert np.array_equal(archive["v"], run.v)
     run.save(tmp_path / "b.npz", compress=True)
     assert (tmp_path / "b.npz").stat().st_size < path.stat().st_size
+    monkeypatch.setattr("contactlab.recording.storage.ARRAY_BYTES", 1000)
+    with pytest.raises(RecordError, match="cannot be opened"):
+        run.save(tmp_path / "b.npz", compress=True)
+    assert same(Recording.open(tmp_path / "b.npz"), run)
 
 
 def test_arguments_are_checked(tmp_path):

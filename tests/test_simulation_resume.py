@@ -13,7 +13,7 @@ import lcp
 from contactlab.contact import ConvexPoints, HalfSpace, Material, Sphere
 from contactlab.simulation import TimeStepping, WorldBuilder, simulate
 from contactlab.spatial import RigidInertia
-from contactlab.stepping import driver
+from contactlab.stepping import memory
 from contactlab.stepping.kernels.layout import PIVOT_BUDGET
 
 
@@ -33,8 +33,8 @@ def test_buffers_grow_without_a_trace(monkeypatch):
     """A run that starts with room for one contact asks for more in mid-step and gives the same bits."""
     world, stepper = scenes.tumble(), TimeStepping(2e-3)
     roomy = simulate(world, stepper, steps=300)
-    monkeypatch.setattr(driver, "FIRST_CONTACTS", 1)
-    monkeypatch.setattr(driver, "FIRST_ISLAND_CONTACTS", 1)
+    monkeypatch.setattr(memory, "FIRST_CONTACTS", 1)
+    monkeypatch.setattr(memory, "FIRST_ISLAND_CONTACTS", 1)
     assert same(roomy, simulate(world, stepper, steps=300, chunk_steps=5))
 
 

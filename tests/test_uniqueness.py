@@ -218,6 +218,76 @@ def test_blocks_and_boxes_that_end_flat_are_unique(height):
         assert np.abs(found.velocities[0]).max() < 1e-12
 
 
+def planar(inertia, v, points, mu, normals=((0.0, 1.0), (0.0, 1.0), (0.0, 1.0))):
+    """A body in the plane, unit mass, that touches at points from its centre along normals."""
+    N = [[*n, x * n[1] - y * n[0]] for (x, y), n in zip(points, normals, strict=False)]
+    F = [[n[1], -n[0], -x * n[0] - y * n[1]] for (x, y), n in zip(points, normals, strict=False)]
+    M = np.diag([1.0, 1.0, inertia])
+    rows = {"F": F, "mu": [mu] * len(N), "r": [1] * len(N)} if mu else {}
+    return ConstraintVelProblemData(M=M, Mv=M @ v, N=N, **rows)
+
+
+def wedge(degrees, v, mu):
+    """A body that falls between two walls, each so far from the level."""
+    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
+    return planar(0.4, v, [(-c, -s), (c, -s)], mu, [(c, s), (-c, s)])
+
+
+def block(height, v, mu):
+    """A block on its two lower corners."""
+    return planar((1.0 + height**2) / 3.0, v, [(-1.0, -height), (1.0, -height)], mu)
+
+
+def scan():
+    """Boxes, wedges, rods and blocks with and without friction and rebound: problems and verdicts.
+
+    The verdicts are those of linear programs, one for each of the 2^n complementary pieces of each problem.
+    """
+    one, several, none = Velocities.ONE, Velocities.SEVERAL, Velocities.NONE
+    cases = []
+    for mu in (0.0, 0.5):
+        for e in (0.0, 0.5):
+            for height in (0.3, 0.7, 3.0):
+                cases.append((block(height, [0.0, -1.0, 0.0], mu), e, one))
+            cases.append((block(0.3, [0.5, -1.0, 0.0], mu), e, one))
+            cases.append((planar(1.0 / 3.0, [0.0, -1.0, 0.1], [(-1.0, 0.0), (1.0, 0.0)], mu), e, one))
+            cases.append((wedge(30.0, [0.0, -1.0, 0.0], mu), e, one))
+            cases.append((wedge(60.0, [0.2, -1.0, 0.0], mu), e, one))
+    for degrees, v, mu, e, verdict in (
+        (10, [-0.64, -0.46, 0.89], 0.5, 0.5, none),
+        (20, [-0.14, -1.06, 0.3], 0.5, 0.5, none),
+        (20, [0.98, -1.27, -0.23], 1.0, 1.0, none),
+        (30, [-0.25, -0.95, 0.21], 1.0, 0.5, none),
+        (45, [-0.63, -1.68, 1.95], 1.0, 1.0, none),
+        (60, [-0.05, -0.69, 0.32], 2.0, 1.0, none),
+        (30, [-2.37, -0.61, -0.99], 2.0, 0.0, several),
+        (45, [-0.69, -0.03, 0.61], 2.0, 0.5, several),
+        (60, [1.33, -0.81, -0.34], 2.0, 1.0, several),
+    ):
+        cases.append((wedge(degrees, v, mu), e, verdict))
+    for angle, v, mu, e, verdict in (
+        (0.7, [-0.37, -0.51, 0.21], 2.0, 0.5, none),
+        (1.1, [0.16, -0.38, 0.1], 2.0, 1.0, none),
+        (1.1, [-0.45, -1.08, -0.44], 2.0, 1.0, none),
+        (0.7, [0.22, -0.35, 1.89], 2.0, 1.0, none),
+        (0.7, [0.12, -0.1, -1.08], 1.0, 0.5, several),
+        (0.7, [1.76, -0.54, 0.06], 2.0, 1.0, several),
+        (1.1, [0.49, -0.31, 0.55], 2.0, 0.5, several),
+    ):
+        ends = [(np.cos(angle), -np.sin(angle)), (-np.cos(angle), np.sin(angle))]
+        cases.append((planar(1.0 / 3.0, v, ends, mu, [(0.0, 1.0), (1.0, 0.0)]), e, verdict))
+    return cases
+
+
+def test_false_warnings_are_gone_and_true_ones_kept():
+    """44 impacts: no box that ends at rest is called ambiguous, no wedge that closes is called unique."""
+    cases = scan()
+    assert len(cases) == 44
+    for i, (data, e, verdict) in enumerate(cases):
+        found = impact.uniqueness(data, e)
+        assert found.verdict is verdict, (i, str(found))
+
+
 def test_larger_problems_are_decided_by_branches():
     """A box that slides onto its four corners, 24 unknowns: two velocities, and of one corner that it has no other."""
 

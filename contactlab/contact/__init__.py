@@ -6,6 +6,7 @@ from contactlab.contact.errors import ContactError
 from contactlab.contact.friction_pyramid import check_edges, edge_directions, tangent_frame
 from contactlab.contact.material import Material, combine, combine_compliance, combine_moments
 from contactlab.contact.mesh_files import load_hull, load_mesh
+from contactlab.contact.restitution import PowerLaw, RestitutionLaw
 from contactlab.contact.shapes import (
     BodyShape,
     Box,
@@ -32,6 +33,8 @@ __all__ = [
     "Material",
     "Mesh",
     "Placed",
+    "PowerLaw",
+    "RestitutionLaw",
     "Shape",
     "Sphere",
     "check_edges",

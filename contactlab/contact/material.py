@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from contactlab.contact.errors import ContactError
+from contactlab.contact.restitution import Larger, PowerLaw, RestitutionLaw
 from contactlab.spatial.arrays import finite_number
 
 
@@ -18,7 +19,7 @@ class Material:
     mu
         Coefficient of friction, >= 0 (static and kinetic alike).
     restitution
-        Coefficient of restitution, 0 (no rebound) to 1.
+        Coefficient of restitution, 0 (no rebound) to 1; or a `PowerLaw` of the speed of approach.
     stiffness
         Normal stiffness of the surface at a contact [N/m]; infinite for a rigid one.
     dissipation
@@ -38,7 +39,7 @@ class Material:
     """
 
     mu: float
-    restitution: float = 0.0
+    restitution: float | PowerLaw = 0.0
     stiffness: float = math.inf
     dissipation: float = 0.0
     torsional: float = 0.0
@@ -50,26 +51,35 @@ class Material:
         for name, value in numbers.items():
             if value < 0.0:
                 raise ContactError(name, f"must not be negative, got {value}")
-        restitution = finite_number(self.restitution, "restitution", ContactError)
-        if not 0.0 <= restitution <= 1.0:
-            raise ContactError("restitution", f"must lie between 0 and 1, got {restitution}")
+        restitution = self.restitution
+        if not isinstance(restitution, PowerLaw):
+            restitution = finite_number(restitution, "restitution", ContactError)
+            if not 0.0 <= restitution <= 1.0:
+                raise ContactError("restitution", f"must lie between 0 and 1, got {restitution}")
         stiffness = math.inf
         if self.stiffness != math.inf:
             stiffness = finite_number(self.stiffness, "stiffness", ContactError)
             if stiffness <= 0.0:
                 raise ContactError("stiffness", f"must be positive, got {stiffness}")
-            if restitution > 0.0:
+            if restitution != 0.0:
                 raise ContactError("restitution", f"must be 0 beside a stiffness, got {restitution}: a spring rebounds")
         elif numbers["dissipation"] > 0.0:
             detail = f"needs a finite stiffness, got {numbers['dissipation']} for a rigid surface"
             raise ContactError("dissipation", detail)
-        for name, value in {**numbers, "restitution": restitution, "stiffness": stiffness}.items():
+        for name, value in {**numbers, "stiffness": stiffness}.items():
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "restitution", restitution)
 
 
-def combine(a: Material, b: Material) -> tuple[float, float]:
-    """Coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution."""
-    return math.sqrt(a.mu * b.mu), max(a.restitution, b.restitution)
+def combine(a: Material, b: Material) -> tuple[float, float | RestitutionLaw]:
+    """Coefficients (mu, e) of a contact between two materials: sqrt(mu_a mu_b), and the larger restitution.
+
+    Where one of them has a law of the speed, so has the contact: the larger at each speed.
+    """
+    mu, (one, other) = math.sqrt(a.mu * b.mu), (a.restitution, b.restitution)
+    if isinstance(one, PowerLaw) or isinstance(other, PowerLaw):
+        return mu, one if one == other else Larger(one, other)
+    return mu, max(one, other)
 
 
 def combine_compliance(a: Material, b: Material) -> tuple[float, float]:

@@ -61,9 +61,8 @@ def load_painted(
     path, root, scale
         As for `load_mesh`, whose errors it raises.
     """
-    factors = _factors(scale)
-    real = _inside(Path(path), None if root is None else Path(root))
-    vertices, triangles, colors = _read(real, content_of(real, _refused, MOST_BYTES))
+    real, data, factors = _given(path, root, scale)
+    vertices, triangles, colors = _read(real, data)
     if not np.isfinite(vertices).all():
         raise MeshFileError("path", f"{real.name}: has a vertex that is not finite")
     if float(np.prod(factors)) < 0.0:
@@ -85,9 +84,7 @@ def load_hull(
     path, root, scale
         As for `load_mesh`, whose errors it raises.
     """
-    factors = _factors(scale)
-    real = _inside(Path(path), None if root is None else Path(root))
-    data = content_of(real, _refused, MOST_BYTES)
+    real, data, factors = _given(path, root, scale)
     key = hull_cache.key_of(data, real.suffix.lower(), factors)
     points = hull_cache.cached(key)
     if points is not None:
@@ -101,11 +98,15 @@ def load_hull(
     return hull
 
 
-def _factors(scale: ArrayLike) -> FloatArray:
+def _given(
+    path: str | os.PathLike[str], root: str | os.PathLike[str] | None, scale: ArrayLike
+) -> tuple[Path, bytes, FloatArray]:
+    """Return a file with links followed, what it holds, and the factors along x, y, z."""
     factors = finite_array(scale, "scale", (3,), ContactError)
     if not np.all(factors):
         raise ContactError("scale", f"must not have a zero, got {factors.tolist()}")
-    return factors
+    real = _inside(Path(path), None if root is None else Path(root))
+    return real, content_of(real, _refused, MOST_BYTES), factors
 
 
 def _inside(path: Path, root: Path | None) -> Path:

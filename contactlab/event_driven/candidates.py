@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import HalfSpace, Sphere, tangent_frame
+from contactlab.contact import HalfSpace, RestitutionLaw, Sphere, tangent_frame
 from contactlab.contact.material import combine
 from contactlab.multibody import (
     Kinematics,
@@ -62,7 +62,7 @@ class OnHalfSpace:
     radius: float
     half_space: HalfSpace
     mu: float
-    restitution: float
+    restitution: float | RestitutionLaw
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:
@@ -107,7 +107,7 @@ class BallOnBall:
     center: FloatArray
     radius: float
     mu: float
-    restitution: float
+    restitution: float | RestitutionLaw
     name: str
 
     def gap(self, model: Model, kin: Kinematics) -> float:

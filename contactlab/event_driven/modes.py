@@ -71,13 +71,16 @@ def choose_modes(
     edges: int,
     slip_speed: float,
     slips: Mapping[int, FloatArray],
+    *,
+    opens: bool = False,
 ) -> tuple[list[Side], list[int]]:
     """Return the contacts that bear a force with their modes, and those that ride along without one.
 
     Of the motion, ``phase``, the modes are not used; in the state (t, y) none of the ``closed`` candidates, by their
     numbers, approaches. A contact slower than ``slip_speed`` [m/s] is at rest and gets a pyramid of so many edges, but
     for those that have just reached their cone and begin to slip: ``slips`` has their directions (2,) by number. No
-    solution, or several that differ, is an `InconsistentContact`.
+    solution, or several that differ, is an `InconsistentContact`; with ``opens`` not where one of several leaves the
+    contacts in question without force.
     """
     if not closed:
         return [], []
@@ -92,7 +95,7 @@ def choose_modes(
             directions.append(local.u_t / speed if speed > slip_speed else slips.get(index))
     mu = np.array([phase.candidates[i].mu for i in closed])
     data = acceleration_problem(instant, found, mu, directions, edges)
-    solution = _solve(data, directions, [phase.candidates[i].name for i in closed], t)
+    solution = _solve(data, directions, [phase.candidates[i].name for i in closed], t, opens)
 
     sides, riding, starting = [], [], set()
     load = _NOTHING * float(np.abs(data.tau).max(initial=0.0))
@@ -116,7 +119,7 @@ def choose_modes(
 
 
 def _solve(
-    data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float
+    data: ConstraintAccelProblemData, directions: Sequence[FloatArray | None], names: list[str], t: float, opens: bool
 ) -> AccelerationSolution:
     """Solve the instant; an `InconsistentContact` where it has no solution, more than one, or is about to."""
     formed = form_acceleration_lcp(data)
@@ -131,6 +134,9 @@ def _solve(
         enumerated = lcp.enumerate_solutions(formed.problem, max_n=_ENUMERABLE)
         if enumerated.complete and not enumerated.continuum:
             count = len(enumerated.solutions)
+            free = [z for z in enumerated.solutions if not z[: data.nc][jammed].any()]
+            if opens and count > 1 and free:
+                return ConstraintSolver().solve_constraint_problem(data, z0=free[0])
     try:
         solution = ConstraintSolver().solve_constraint_problem(data)
     except ConstraintSolveError as error:

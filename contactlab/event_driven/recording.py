@@ -95,7 +95,8 @@ class EventRecording:
     evaluations : int
         Evaluations of the acceleration.
     notices : tuple of str
-        What a law decided that the data do not say, and energy it gave the bodies, impact by impact.
+        What a law decided that the data do not say, and energy it gave the bodies, impact by impact; pairs that begin
+        or get inside one another, and balls that are missed within a step of the integrator.
     """
 
     world: World

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from contactlab.event_driven.candidates import Local, edges_in_tangents, find_candidates
+from contactlab.event_driven.doubts import missed, too_deep
 from contactlab.event_driven.errors import EventError, InconsistentContact
 from contactlab.event_driven.impacts import capture, impact_problem, stop_slip
 from contactlab.event_driven.modes import VANISHING, choose_modes
 from contactlab.event_driven.phase import Mode, Phase, Side, Tau
 from contactlab.event_driven.recording import Event, EventKind, EventRecording
-from contactlab.impact import Newton, Poisson, Stronge
+from contactlab.impact import ChatterjeeRuina, Newton, Poisson, Stronge
 from contactlab.multibody import kinematics, kinetic_energy, potential_energy
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
@@ -49,6 +50,8 @@ class Run:
         self.events: list[Event] = []
         self.rows: list[tuple[Any, ...]] = []
         self.notices: list[str] = []
+        # What a run should be doubted for, the first of each kind.
+        self.doubts: dict[str, str] = {}
         self.last_impact: dict[int, float] = {}
         self.evaluations = 0
 
@@ -73,7 +76,10 @@ class Run:
                 raise EventError(message, time=self.t, recording=self.recording())
             if self.t >= end:
                 break
-        return self.recording()
+        recording = self.recording()
+        self.doubts |= too_deep(self.world, self.candidates, recording.time, recording.gaps)
+        told = (text for kind, text in self.doubts.items() if kind != "energy")
+        return replace(recording, notices=(*self.notices, *told))
 
     def recording(self) -> EventRecording:
         """What there is so far."""
@@ -120,6 +126,9 @@ class Run:
             message = f"the integrator failed at t = {found.t[-1]:.9g} s: {found.message}"
             raise EventError(message, time=float(found.t[-1]), recording=self.recording())
         self._keep(phase, found)
+        states = np.array([phase.split(y)[0] for y in found.y.T])
+        if "long step" not in self.doubts and (text := missed(self.world, self.candidates, found.t, states)):
+            self.doubts["long step"] = text
         self.t = float(found.t[-1])
         q, v = phase.split(found.y[:, -1])
         self.y = np.concatenate((q, v))
@@ -229,7 +238,8 @@ class Run:
             closed = [k for k, local in touching if local.u_n <= o.rest_speed]
             phase = Phase(self.model, self.candidates, [], self.tau, 0.0, _SLOW * o.slip_speed)
             try:
-                chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips)
+                opens = o.on_inconsistency == "open"
+                chosen = choose_modes(phase, self.t, self.y, closed, o.edges, o.slip_speed, slips, opens=opens)
             except InconsistentContact as error:
                 error.recording = self.recording()
                 if o.on_inconsistency == "raise":
@@ -269,7 +279,7 @@ class Run:
             self._change(EventKind.ZENO, approaching, capture(data), problem=data)
             return
         law = Newton() if o.impact is None else o.impact
-        if isinstance(law, Newton | Poisson | Stronge) and law.restitution is None:
+        if isinstance(law, Newton | Poisson | Stronge | ChatterjeeRuina) and law.restitution is None:
             law = replace(law, restitution=[candidate.restitution for candidate in candidates])
         outcome = law.solve(data)
         if not outcome.solved:
@@ -281,6 +291,7 @@ class Run:
                 f"the impact at t = {self.t:.9g} s leaves {ratio}: {outcome.law} may, with friction and several "
                 "contacts; Stronge's law does not"
             )
+            self.doubts.setdefault("energy", self.notices[-1])
         if outcome.notice:
             who = ", ".join(candidate.name for candidate in candidates)
             self.notices.append(f"the impact at t = {self.t:.9g} s of {who}: {outcome.notice}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -11,6 +12,7 @@ import numpy as np
 from contactlab.contact import ContactError, check_edges
 from contactlab.event_driven.recording import EventRecording
 from contactlab.impact import ImpactLaw
+from contactlab.recording.plausibility import ImplausibleWarning
 from contactlab.spatial.arrays import finite_array, finite_number
 from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
@@ -58,7 +60,8 @@ class EventDriven:
         Rate [1/s] at which drift of closed contacts is pulled back; 0 for none.
     on_inconsistency
         What to do where rigid friction has no acceleration, or several (Painleve): "raise" an `InconsistentContact`, or
-        take an "impulse" without collision, which stops the slip.
+        take an "impulse" without collision, which stops the slip; or "open": of several the acceleration that leaves
+        the contacts in question without force, and the impulse where there is none.
 
     Raises
     ------
@@ -83,7 +86,7 @@ class EventDriven:
     zeno_interval: float = 1e-5
     max_events: int = 100_000
     stabilisation: float = 20.0
-    on_inconsistency: Literal["raise", "impulse"] = "raise"
+    on_inconsistency: Literal["raise", "impulse", "open"] = "raise"
 
     def __post_init__(self) -> None:
         positive = ("rtol", "atol", "max_step", "gap_tolerance", "rest_speed", "slip_speed")
@@ -98,8 +101,8 @@ class EventDriven:
                 raise SimulationConfigError("output_step", f"must be positive, got {step}")
         if self.max_events < 1:
             raise SimulationConfigError("max_events", f"must be at least 1, got {self.max_events}")
-        if self.on_inconsistency not in ("raise", "impulse"):
-            detail = f"must be 'raise' or 'impulse', got {self.on_inconsistency!r}"
+        if self.on_inconsistency not in ("raise", "impulse", "open"):
+            detail = f"must be 'raise', 'impulse' or 'open', got {self.on_inconsistency!r}"
             raise SimulationConfigError("on_inconsistency", detail)
         if self.impact is not None and (isinstance(self.impact, type) or not isinstance(self.impact, ImpactLaw)):
             raise SimulationConfigError("impact", f"must be a law with a method solve(data), got {self.impact!r}")
@@ -132,6 +135,11 @@ class EventDriven:
         progress
             Called with (time, end) [s] after every event.
 
+        Warns
+        -----
+        ImplausibleWarning
+            The run should be doubted, for what is in `EventRecording.notices`: once for each kind.
+
         Raises
         ------
         SimulationConfigError
@@ -147,7 +155,11 @@ class EventDriven:
         if seconds < 0.0:
             raise SimulationConfigError("duration", f"must not be negative, got {seconds}")
         start = world.initial_state() if state is None else state
-        return Run(self, world, start, _force(tau, world.nv)).to(start.time + seconds, progress)
+        run = Run(self, world, start, _force(tau, world.nv))
+        recording = run.to(start.time + seconds, progress)
+        for text in run.doubts.values():
+            warnings.warn(text, ImplausibleWarning, stacklevel=2)
+        return recording
 
 
 def _force(tau: Tau, nv: int) -> Callable[[float, np.ndarray, np.ndarray], np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,7 +57,7 @@ class EqualCompliance:
         Solver of the LCP where nothing was selected: softness of friction, torsional or rolling friction, contacts of
         different numbers of directions, a branch that ends before eps does, a residual of more than a third of the
         tolerance. By default Lemke's method, then what `lcp.default_solver` would try, for half a minute of the
-        processor; with ``friction="cone"`` `lcp.default_friction_solver` alone.
+        processor; with ``friction="cone"`` what `lcp.default_friction_solver` would try, for as long.
 
     Notes
     -----
@@ -80,6 +80,11 @@ class EqualCompliance:
         if self.otherwise is not None:
             return self.otherwise
         return lcp.Fallback(lcp.Lemke(), lcp.default_solver(), time_limit=PATIENCE)
+
+    @property
+    def cone_solver(self) -> lcp.FrictionSolver:
+        """The solver that is asked where nothing was selected of contacts with the exact cone."""
+        return replace(lcp.default_friction_solver(), time_limit=PATIENCE)
 
 
 def _acting(rows: VelocityBlocks | Rows) -> tuple[IntArray, IntArray]:

@@ -23,10 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import lcp
-from contactlab.formulation.discretized import form_discretized_lcp, form_impact_lcp, recover_forces
+from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
+from contactlab.formulation.blocks import free_motion
+from contactlab.formulation.discretized import (
+    DiscretizedLCP,
+    form_discretized_lcp,
+    form_impact_lcp,
+    recover_forces,
+)
 from contactlab.spatial.arrays import FloatArray
 from lcp.linear_program import linear_program
-from problem_data import ConstraintVelProblemData
+from problem_data import AccelerationBlocks, ConstraintAccelProblemData, ConstraintVelProblemData, VelocityBlocks
 
 # Of the speeds that go in, and of those that the forces make: velocities that are nearer are one.
 DISTINCT = 1e-6
@@ -83,14 +90,14 @@ class Uniqueness:
 
 
 def motion_is_unique(
-    data: ConstraintVelProblemData,
+    data: ConstraintVelProblemData | ConstraintAccelProblemData,
     h: float | None = None,
     *,
     max_n: int = 12,
     max_nodes: int = 0,
     tolerance: float = 1e-9,
 ) -> Uniqueness:
-    """Return whether a step, or an impact, has one velocity after it.
+    """Return whether a step, or an impact, has one velocity after it; or an instant one acceleration.
 
     Without friction, and wherever the LCP is monotone, at most one: a convex program. Otherwise every basis of a small
     LCP is tried, and where solutions are a continuum, whether the velocity changes along any piece of it. Of larger
@@ -99,11 +106,11 @@ def motion_is_unique(
 
     Parameters
     ----------
-    data : ConstraintVelProblemData
+    data : ConstraintVelProblemData or ConstraintAccelProblemData
         The problem, with a pyramid for friction (not the exact cone); ``recording.problem(i)`` is that of a recorded
-        step.
+        step. Of one in accelerations these stand wherever velocities are spoken of.
     h : float, optional
-        Step [s], ``recording.h[i]`` of a recorded one; without, the problem is an impact.
+        Step [s], ``recording.h[i]`` of a recorded one; without, a problem in velocities is an impact.
     max_n : int
         Largest LCP of which all 2^n bases are tried: seconds for the default, which is two contacts in space with four
         edges each; of more the many singular ones soon leave some undecided.
@@ -123,20 +130,29 @@ def motion_is_unique(
     >>> motion_is_unique(data).verdict.value
     'one velocity'
     """
-    formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
-    blocks, n = data.blocks(), len(formed.qq)
-    nu = blocks.nc + blocks.nr + blocks.nl
+    formed: DiscretizedLCP | AccelerationLCP
+    blocks: VelocityBlocks | AccelerationBlocks
+    acting: FloatArray  # (nu + nbox, nv) the directions of the forces
+    if isinstance(data, ConstraintAccelProblemData):
+        formed, own = form_acceleration_lcp(data), data.blocks()
+        acting = np.concatenate((own.R, formed.rows.J[own.nc :]))
+        blocks, nbox, unit_time, given = own, 0, 1.0, own.tau
+    else:
+        formed = form_impact_lcp(data) if h is None else form_discretized_lcp(data, h)
+        blocks, unit_time, acting = data.blocks(), formed.h, formed.rows.J
+        nbox, given = blocks.nbox, blocks.Mv
+    n, nu = len(formed.qq), blocks.nc + blocks.nr + blocks.nl
 
     def recovered(z: FloatArray) -> tuple[FloatArray, FloatArray]:
-        f, v_plus = recover_forces(formed.h, formed.rows, blocks, z.copy())
-        return np.concatenate((f[:nu], f[f.size - blocks.nbox :])), v_plus
+        f, motion = recover_forces(unit_time, formed.rows, blocks, z.copy())
+        return np.concatenate((f[:nu], f[f.size - nbox :])), motion
 
     at_zero = recovered(np.zeros(n))[0]
     forces = np.stack([recovered(unit)[0] for unit in np.eye(n)], axis=1) - at_zero[:, None] if n else np.zeros((0, 0))
-    W = formed.rows.J @ formed.rows.Y.T
+    W = acting @ formed.rows.responses.T
     values, vectors = np.linalg.eigh(0.5 * (W + W.T))
-    R = formed.h * np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ forces)
-    search = _Search(formed.problem, R, max(0.0, float(blocks.Mv @ blocks.v_free)) ** 0.5, tolerance)
+    R = unit_time * np.sqrt(np.maximum(values, 0.0))[:, None] * (vectors.T @ forces)
+    search = _Search(formed.problem, R, max(0.0, float(given @ free_motion(blocks))) ** 0.5, tolerance)
     verdict, reason, enumerated = (
         search.monotone() or search.enumerated(max_n) or search.asked() or search.branched(max_n, max_nodes)
     )

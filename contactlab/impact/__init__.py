@@ -4,6 +4,8 @@ Every law takes one `problem_data.ConstraintVelProblemData`, whose Mv is the mom
 `ImpactOutcome`. No law is right for all impacts: `compare` shows how far they differ, and which of them gain energy.
 """
 
+from contactlab.contact import PowerLaw, RestitutionLaw
+from contactlab.impact.chatterjee_ruina import ChatterjeeRuina
 from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.compare import Comparison, compare, every_law, uniqueness
 from contactlab.impact.errors import ImpactError
@@ -12,19 +14,20 @@ from contactlab.impact.law import ImpactLaw
 from contactlab.impact.newton import Newton
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus
 from contactlab.impact.outcome_set import OutcomeSet, outcome_set
-from contactlab.impact.painleve import PainleveMap, painleve_scan, painleve_threshold
+from contactlab.impact.painleve import InstantMode, PainleveMap, painleve_map, painleve_scan, painleve_threshold
 from contactlab.impact.poisson import Poisson
-from contactlab.impact.restitution import PowerLaw, Restitution, RestitutionLaw
+from contactlab.impact.restitution import Restitution
 from contactlab.impact.routh import RouthDiagram, routh_diagram
 from contactlab.impact.single import SingleImpact
 from contactlab.impact.stronge import Stronge
 from contactlab.impact.sweep import ImpactMap, Motion, sweep
 
-#: Every law, as classes.
+#: The laws that take contacts at once or one after the other, as classes.
 ALL_LAWS = (Newton, Poisson, Stronge)
 
 __all__ = [
     "ALL_LAWS",
+    "ChatterjeeRuina",
     "Collision",
     "Comparison",
     "ImpactError",
@@ -33,10 +36,11 @@ __all__ = [
     "ImpactOutcome",
     "ImpactProblem",
     "ImpactStatus",
+    "InstantMode",
     "Motion",
     "Newton",
-    "PainleveMap",
     "OutcomeSet",
+    "PainleveMap",
     "Phase",
     "Poisson",
     "PowerLaw",
@@ -50,6 +54,7 @@ __all__ = [
     "compare",
     "every_law",
     "outcome_set",
+    "painleve_map",
     "painleve_scan",
     "painleve_threshold",
     "routh_diagram",

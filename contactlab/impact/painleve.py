@@ -1,60 +1,150 @@
-"""Painleve's rod over its angle and its coefficient of friction: where rigid friction has no answer, or two.
+"""Where rigid friction has no acceleration, or several: Painleve's paradox, of any mechanism and of his rod.
 
-A rod of half length l slides on its low end, away from under its centre. The normal acceleration of the end is
-A fN + b, with (Genot and Brogliato 1999; inertia m l^2 / kappa, kappa = 3 where uniform)::
+At one instant the normal acceleration of a contact that slides is A fN + b, with A = N M^-1 (N - mu Q)' and b that of
+the motion without it. 0 <= fN _|_ A fN + b >= 0 has one solution where A > 0; where A < 0 two for b > 0, and none for
+b < 0: then an impulse stops the slip. Several contacts, and those at rest, are decided by their LCP.
+
+Of a rod of half length l that slides on its low end, away from under its centre (Genot and Brogliato 1999; inertia
+m l^2 / kappa, kappa = 3 where uniform)::
 
     m A = 1 + kappa cos (cos - mu sin)       b = l thetadot^2 sin - g
     A < 0  iff  mu > (1 + kappa cos^2) / (kappa sin cos)
-
-0 <= fN _|_ A fN + b >= 0 has one solution where A > 0; where A < 0 two for b > 0, and none for b < 0.
 """
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-import lcp
-from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.acceleration import AccelerationLCP, form_acceleration_lcp
+from contactlab.formulation.blocks import free_motion
+from contactlab.formulation.uniqueness import Velocities, motion_is_unique
 from contactlab.impact.errors import ImpactError
+from contactlab.impact.sweep import grid, posed
 from contactlab.spatial.arrays import FloatArray, IntArray, finite_array, finite_number
 from problem_data import ConstraintAccelProblemData
+
+# Of the largest force or acceleration there is: none.
+_NONE = 1e-9
+
+
+class InstantMode(enum.IntEnum):
+    """What rigid friction makes of a contact at one instant."""
+
+    #: on a boundary, to rounding, or too many unknowns
+    UNDECIDED = -1
+    #: no acceleration obeys the laws: an impulse stops the slip
+    JAMS = 0
+    #: no force
+    LEAVES = 1
+    #: it bears a force and slides, or begins to
+    SLIDES = 2
+    STICKS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class PainleveMap:
-    """Number of solutions over angle and friction.
+    """Solutions of the contact problem at one instant, over parameters; arrays have an axis for each parameter.
 
     Parameters
     ----------
-    angles : ndarray, shape (na,)
-        Of the rod above the ground [rad].
-    mus : ndarray, shape (nm,)
-        Coefficients of friction.
-    solutions : ndarray of int, shape (na, nm)
-        0, 1 or 2, by enumeration; -1 for a continuum, which the boundary itself may have.
-    kappa, spin, gravity, half_length : float
-        Shape of the inertia, angular velocity [rad/s], gravity [m/s^2], half length [m].
+    axes : dict
+        Values of each parameter, by name, in the order of the array axes.
+    solutions : ndarray of int
+        How many accelerations there are (`motion_is_unique`); -1 where that is not decided.
+    mode : ndarray of int
+        `InstantMode` of the contact that was asked for, in the branch that was.
+    force : ndarray
+        Its normal force in that branch [N]; NaN where there is no solution.
+    acceleration : ndarray, shape (..., nv)
+        Acceleration in that branch; NaN where there is none.
     """
 
-    angles: FloatArray
-    mus: FloatArray
+    axes: dict[str, FloatArray]
     solutions: IntArray
-    kappa: float
-    spin: float
-    gravity: float
-    half_length: float
+    mode: IntArray
+    force: FloatArray
+    acceleration: FloatArray
 
-    @property
-    def boundary(self) -> FloatArray:
-        """Closed-form threshold of friction at each angle (na,)."""
-        return painleve_threshold(self.angles, self.kappa)
+
+def painleve_map(
+    problem: Callable[..., ConstraintAccelProblemData],
+    axes: Mapping[str, ArrayLike],
+    *,
+    contact: int = 0,
+    branch: Literal["open", "pressed"] = "open",
+) -> PainleveMap:
+    """Count and tell apart the solutions of the contact problem of any mechanism at one instant.
+
+    Parameters
+    ----------
+    problem : callable
+        Returns the problem for parameters given by name, as of
+        ``formulation.problem_data_from(model, q, v, contacts=...).acceleration``.
+    axes : mapping
+        Values (k,) of each parameter by its name; all combinations are solved.
+    contact : int
+        Number of the contact whose mode and force are kept.
+    branch : {"open", "pressed"}
+        Of several solutions, that in which this contact bears least, or most. Their laws do not say which; on stiff
+        springs the pressed one is unstable, and the contact opens or jams.
+
+    Raises
+    ------
+    ImpactError
+        An axis without values, a problem that is none or has no such contact, with its parameters.
+    """
+    if branch not in ("open", "pressed"):
+        raise ImpactError("branch", f"must be 'open' or 'pressed', got {branch!r}")
+    values, points = grid(axes)
+    shape = tuple(given.size for given in values.values())
+    counts, modes = np.full(shape, -1, dtype=np.int64), np.full(shape, int(InstantMode.UNDECIDED), dtype=np.int64)
+    force = np.full(shape, np.nan)
+    acceleration: FloatArray | None = None
+    for point, at in points:
+        data = posed(problem, at, ConstraintAccelProblemData)
+        if not 0 <= contact < data.nc:
+            raise ImpactError("contact", f"{contact} is none of the {data.nc} at {at}")
+        if acceleration is None:
+            acceleration = np.full((*shape, data.nv), np.nan)
+        found = motion_is_unique(data, max_n=14)
+        if found.verdict is Velocities.NOT_SEARCHED:
+            continue
+        counts[point] = len(found.solutions)
+        modes[point] = InstantMode.JAMS
+        if found.solutions:
+            z = sorted(found.solutions, key=lambda z: float(z[contact]), reverse=branch == "pressed")[0]
+            modes[point], force[point], acceleration[point] = _mode(form_acceleration_lcp(data), z, contact)
+    assert acceleration is not None
+    return PainleveMap(values, counts, modes, force, acceleration)
+
+
+def _mode(formed: AccelerationLCP, z: FloatArray, contact: int) -> tuple[InstantMode, float, FloatArray]:
+    """Mode and normal force of a contact, and the acceleration, of one solution."""
+    forces, acceleration = formed.unpack(z)
+    data, b = formed.data, formed.data.blocks()
+    fN = float(forces[contact])
+    if fN <= _NONE * float(np.abs(forces).max(initial=0.0)):
+        return InstantMode.LEAVES, 0.0, acceleration
+    resting = np.flatnonzero(~np.isin(np.arange(data.nc), data.sliding_contacts))
+    place = np.flatnonzero(resting == contact)
+    if not place.size:
+        return InstantMode.SLIDES, fN, acceleration
+    own = data.nc + int(b.r[: place[0]].sum()) + np.arange(int(b.r[place[0]]))
+    rates = b.J[own] @ acceleration + b.k[own]
+    made = np.abs(formed.rows.responses).T @ np.abs(forces[: formed.rows.responses.shape[0]])
+    sizes = np.abs(b.J[own]) @ (np.abs(free_motion(b)) + made) + np.abs(b.k[own])
+    held = own.size > 0 and bool((np.abs(rates) <= _NONE * sizes.max()).all())
+    return InstantMode.STICKS if held else InstantMode.SLIDES, fN, acceleration
 
 
 def painleve_threshold(angle: ArrayLike, kappa: float = 3.0) -> FloatArray:
-    """Coefficient of friction above which A < 0, for angles in (0, pi/2) [rad]."""
+    """Coefficient of friction above which the rod has A < 0, for angles in (0, pi/2) [rad]."""
     theta = np.asarray(angle, dtype=np.float64)
     return np.asarray((1.0 + kappa * np.cos(theta) ** 2) / (kappa * np.sin(theta) * np.cos(theta)))
 
@@ -67,8 +157,9 @@ def painleve_scan(
     spin: float = 0.0,
     gravity: float = 9.81,
     half_length: float = 1.0,
+    branch: Literal["open", "pressed"] = "open",
 ) -> PainleveMap:
-    """Count the solutions of the sliding rod's contact problem at one instant, by enumeration.
+    """`painleve_map` of the sliding rod, over "angle" and "mu".
 
     Parameters
     ----------
@@ -78,6 +169,8 @@ def painleve_scan(
         m l^2 over the inertia about the centre, positive: 3 for a uniform rod.
     spin, gravity, half_length
         State and size of the rod; b > 0 where half_length spin^2 sin > gravity.
+    branch
+        As of `painleve_map`.
 
     Raises
     ------
@@ -90,31 +183,23 @@ def painleve_scan(
         raise ImpactError("angles", "must lie between 0 and pi/2")
     if np.any(friction < 0.0):
         raise ImpactError("mus", f"must not be negative, got {friction.min()}")
-    kappa = finite_number(kappa, "kappa", ImpactError)
-    half_length = finite_number(half_length, "half_length", ImpactError)
-    for name, value in (("kappa", kappa), ("half_length", half_length)):
+    k = finite_number(kappa, "kappa", ImpactError)
+    length = finite_number(half_length, "half_length", ImpactError)
+    for name, value in (("kappa", k), ("half_length", length)):
         if value <= 0.0:
             raise ImpactError(name, f"must be positive, got {value}")
-    counts = np.empty((theta.size, friction.size), dtype=np.int64)
-    for i, angle in enumerate(theta):
-        for j, mu in enumerate(friction):
-            formed = form_acceleration_lcp(_sliding_rod(angle, mu, kappa, spin, gravity, half_length))
-            listed = lcp.enumerate_solutions(formed.problem)
-            counts[i, j] = -1 if listed.continuum or not listed.complete else len(listed.solutions)
-    return PainleveMap(theta, friction, counts, kappa, spin, gravity, half_length)
 
+    def rod(angle: float, mu: float) -> ConstraintAccelProblemData:
+        """Unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""
+        x, y = -length * np.cos(angle), -length * np.sin(angle)
+        return ConstraintAccelProblemData(
+            M=np.diag([1.0, 1.0, length**2 / k]),
+            tau=[0.0, -gravity, 0.0],
+            N=[[0.0, 1.0, x]],
+            Q=[[-1.0, 0.0, y]],
+            mu_sliding=[mu],
+            sliding_contacts=[0],
+            kN=[-y * spin**2],
+        )
 
-def _sliding_rod(
-    angle: float, mu: float, kappa: float, spin: float, gravity: float, half_length: float
-) -> ConstraintAccelProblemData:
-    """Problem of the rod: unit mass, coordinates (x, y, angle); the low end, left of the centre, slides to the left."""
-    x, y = -half_length * np.cos(angle), -half_length * np.sin(angle)
-    return ConstraintAccelProblemData(
-        M=np.diag([1.0, 1.0, half_length**2 / kappa]),
-        tau=[0.0, -gravity, 0.0],
-        N=[[0.0, 1.0, x]],
-        Q=[[-1.0, 0.0, y]],
-        mu_sliding=[mu],
-        sliding_contacts=[0],
-        kN=[half_length * spin**2 * np.sin(angle)],
-    )
+    return painleve_map(rod, {"angle": theta, "mu": friction}, branch=branch)

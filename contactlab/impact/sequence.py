@@ -9,15 +9,17 @@ the outcome says so: the order then broke a symmetry.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from contactlab.impact.collision import ImpactProblem
+from contactlab.impact.collision import Collision, ImpactProblem
 from contactlab.impact.impulse_path import Stopped
 from contactlab.impact.outcome import ImpactOutcome, ImpactStatus, outcome
 from contactlab.impact.restitution import Restitution, coefficients
 from contactlab.impact.single import Ending, SingleImpact, single_impact
+from contactlab.spatial.arrays import FloatArray
 
 # Speed of approach below this part of the first one counts as rest: a ball between two others comes to rest only in
 # infinitely many collisions.
@@ -26,8 +28,12 @@ _REST = 1e-13
 _EQUAL = 1e-9
 
 
+#: What solves a single collision from its velocity (1 + m,) and coefficient, where it is not Routh's course to an end.
+Collide = Callable[[Collision, FloatArray, float], SingleImpact]
+
+
 def solve_in_sequence(
-    problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int
+    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int
 ) -> ImpactOutcome:
     """Outcome of collision after collision, each up to its ``ending``, until no contact and no limit approaches."""
     found, tied = _in_turn(problem, restitution, ending, max_collisions, last=False)
@@ -77,7 +83,7 @@ def separate_course(
 
 
 def _in_turn(
-    problem: ImpactProblem, restitution: Restitution, ending: Ending, max_collisions: int, *, last: bool
+    problem: ImpactProblem, restitution: Restitution, ending: Ending | Collide, max_collisions: int, *, last: bool
 ) -> tuple[ImpactOutcome, tuple[int, ...]]:
     """Return the outcome of a sequence, of equal contacts the first before, or the last; and which tied at first."""
     b = problem.blocks
@@ -108,7 +114,11 @@ def _in_turn(
         collision = collisions[fastest]
         e = coefficients(restitution, -np.minimum(0.0, speeds[: b.nc]))[fastest] if fastest < b.nc else 0.0
         try:
-            single = single_impact(collision, collision.velocity(v), float(e), ending)
+            u = collision.velocity(v)
+            if callable(ending):
+                single = ending(collision, u, float(e))
+            else:
+                single = single_impact(collision, u, float(e), ending)
         except Stopped as error:
             status, message = ImpactStatus.JAMMED, f"contact {fastest}: {error}"
             break

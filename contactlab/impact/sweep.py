@@ -6,9 +6,10 @@ import enum
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.solution import ConstraintSolveError
 from contactlab.impact.collision import ImpactProblem
@@ -21,6 +22,9 @@ from problem_data import ConstraintVelProblemData
 
 # Of the contact's speed before: slip below it has stopped, speed of separation below it is none.
 _STOPPED = 1e-7
+
+
+T = TypeVar("T")
 
 
 class Motion(enum.IntEnum):
@@ -97,7 +101,7 @@ def sweep(
     laws: Callable[[float], Mapping[str, ImpactLaw]] = every_law,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImpactMap:
-    """Solve a family of impacts under several laws.
+    """Solve a family of impacts under several laws; `contactlab.lab.impact_sweep` does so on several processes.
 
     Parameters
     ----------
@@ -127,44 +131,83 @@ def sweep(
     >>> found.energy_ratio.shape, found.laws[0]
     ((6, 1, 2, 3), 'Newton')
     """
+    values, points = grid(axes)
+    e = coefficients_of(restitutions)
+    by_restitution = [laws(float(one)) for one in e]
+    found = []
+    for _, at in points:
+        found.append(solve_point(posed(problem, at, ConstraintVelProblemData), by_restitution))
+        if progress is not None:
+            progress(len(found), len(points))
+    return assembled(values, e, tuple(by_restitution[0]), found)
+
+
+#: Of one point: energy ratio, motion, notice, each (laws, restitutions), and v+ (laws, restitutions, nv).
+Point = tuple[FloatArray, IntArray, NDArray[np.bool_], FloatArray]
+
+
+def grid(
+    axes: Mapping[str, ArrayLike],
+) -> tuple[dict[str, FloatArray], list[tuple[tuple[int, ...], dict[str, float]]]]:
+    """Return the values (k,) of each parameter, and of all combinations the place and the parameters."""
     if not axes:
         raise ImpactError("axes", "are none: give values of at least one parameter")
     values = {name: finite_array(given, f"axes[{name!r}]", (None,), ImpactError) for name, given in axes.items()}
     for name, given in values.items():
         if not given.size:
             raise ImpactError("axes", f"{name!r} has no values")
+    places = np.ndindex(*(given.size for given in values.values()))
+    return values, [
+        (place, {name: float(given[i]) for (name, given), i in zip(values.items(), place, strict=True)})
+        for place in places
+    ]
+
+
+def coefficients_of(restitutions: Sequence[float] | FloatArray) -> FloatArray:
+    """Return checked coefficients (ne,), one at least."""
     e = finite_array(restitutions, "restitutions", (None,), ImpactError)
     if not e.size:
         raise ImpactError("restitutions", "are none")
-    by_restitution = [laws(float(one)) for one in e]
-    names = tuple(by_restitution[0])
-    shape = (len(names), e.size, *(given.size for given in values.values()))
+    return e
+
+
+def posed(problem: Callable[..., T], at: Mapping[str, float], kind: type[T]) -> T:
+    """Return the problem of a point; anything else than the ``kind`` wanted is named with its parameters."""
+    data = problem(**at)
+    if not isinstance(data, kind):
+        raise ImpactError("problem", f"must return {kind.__name__}, got {type(data).__name__} at {dict(at)}")
+    return data
+
+
+def solve_point(data: ConstraintVelProblemData, by_restitution: Sequence[Mapping[str, ImpactLaw]]) -> Point:
+    """Solve one impact under every law, laws by name for each coefficient."""
+    shape = (len(by_restitution[0]), len(by_restitution))
     energy, motion = np.full(shape, np.nan), np.full(shape, int(Motion.NOT_SOLVED), dtype=np.int64)
-    notices = np.zeros(shape, dtype=bool)
-    v_plus: FloatArray | None = None
-    points = list(np.ndindex(shape[2:]))
-    for done, point in enumerate(points):
-        at = {name: float(given[i]) for (name, given), i in zip(values.items(), point, strict=True)}
-        data = problem(**at)
-        if not isinstance(data, ConstraintVelProblemData):
-            raise ImpactError("problem", f"must return ConstraintVelProblemData, got {type(data).__name__} at {at}")
-        if v_plus is None:
-            v_plus = np.full((*shape, data.nv), np.nan)
-        posed = ImpactProblem(data, "a sweep")
-        for (j, by_name), (i, law) in itertools.product(enumerate(by_restitution), enumerate(names)):
-            try:
-                found = by_name[law].solve(data)
-            except ConstraintSolveError:
-                continue
-            if not found.solved:
-                continue
-            place = (i, j, *point)
-            energy[place], v_plus[place] = found.energy_ratio, found.v_plus
-            motion[place], notices[place] = _motion(posed, found), bool(found.notice)
-        if progress is not None:
-            progress(done + 1, len(points))
-    assert v_plus is not None
-    return ImpactMap(values, e, names, energy, motion, v_plus, notices)
+    notices, v_plus = np.zeros(shape, dtype=bool), np.full((*shape, data.nv), np.nan)
+    problem = ImpactProblem(data, "a sweep")
+    for (j, by_name), (i, law) in itertools.product(enumerate(by_restitution), enumerate(by_restitution[0])):
+        try:
+            found = by_name[law].solve(data)
+        except ConstraintSolveError:
+            continue
+        if found.solved:
+            energy[i, j], v_plus[i, j] = found.energy_ratio, found.v_plus
+            motion[i, j], notices[i, j] = _motion(problem, found), bool(found.notice)
+    return energy, motion, notices, v_plus
+
+
+def assembled(
+    values: dict[str, FloatArray], restitutions: FloatArray, laws: tuple[str, ...], found: Sequence[Point]
+) -> ImpactMap:
+    """Lay the points, in the order of `grid`, out as a map."""
+    sizes = tuple(given.size for given in values.values())
+
+    def over(number: int) -> Any:
+        parts = np.array([point[number] for point in found])
+        parts = parts.reshape(*sizes, *parts.shape[1:])
+        return np.moveaxis(parts, (len(sizes), len(sizes) + 1), (0, 1)).copy()
+
+    return ImpactMap(values, restitutions, laws, over(0), over(1), over(3), over(2))
 
 
 def _motion(problem: ImpactProblem, found: ImpactOutcome) -> Motion:

@@ -10,7 +10,7 @@ from typing import Any
 
 from contactlab.lab.errors import DatasetError, RaceError
 from contactlab.lab.racing import RaceReport, race
-from contactlab.lab.sweeps import SweepError, SweepResult, problem_sweep, scene_sweep, sweep
+from contactlab.lab.sweeps import SweepError, SweepResult, impact_sweep, problem_sweep, scene_sweep, sweep
 
 __all__ = [
     "MODELS",
@@ -25,6 +25,7 @@ __all__ = [
     "TossReport",
     "TossSettings",
     "format_table",
+    "impact_sweep",
     "problem_sweep",
     "race",
     "run_toss",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
-from contactlab.impact import ImpactMap, Motion, PainleveMap, RouthDiagram, painleve_threshold
+from contactlab.impact import ImpactMap, Motion, PainleveMap, RouthDiagram
 from contactlab.impact.errors import ImpactError
 from contactlab.plotting.paper import legend_above, new_figure, save
+from contactlab.spatial.arrays import FloatArray
 
 # Marks of ends that coincide lie inside one another.
 _ENDS = {"newton": ("#0072b2", 14.0), "poisson": ("#d55e00", 9.0), "stronge": ("#009e73", 4.0)}
@@ -62,31 +64,56 @@ def plot_routh(path: str | Path, diagram: RouthDiagram, *, title: str = "") -> P
     return save(figure, path)
 
 
-def plot_painleve(path: str | Path, scan: PainleveMap, *, title: str = "") -> Path:
-    """Draw the number of solutions over angle and friction with the closed-form boundary; write a PNG."""
+def plot_painleve(
+    path: str | Path,
+    found: PainleveMap,
+    *,
+    boundary: FloatArray | None = None,
+    labels: tuple[str, str] | None = None,
+    title: str = "",
+) -> Path:
+    """Draw how many accelerations there are, and what the contact does in the only one; write a PNG.
+
+    Parameters
+    ----------
+    path
+        The picture.
+    found
+        A map of two parameters: the first goes to the right, the second up.
+    boundary
+        Line of the second parameter over the first, (n, 2): a closed form.
+    labels
+        Of the two axes; the names of the parameters if not given.
+    title
+        Above all.
+
+    Raises
+    ------
+    ImpactError
+        The map has not two parameters.
+    """
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
+    (x_name, x), (y_name, y) = _two_axes(found.axes)
     figure, (axes,) = new_figure(6.4, 4.8)
     axes.grid(visible=False)
-    colors = ListedColormap(["#999999", "#d55e00", "#f0f0f0", "#0072b2"])
-    mesh = axes.pcolormesh(
-        np.degrees(scan.angles),
-        scan.mus,
-        scan.solutions.T,
-        cmap=colors,
-        norm=BoundaryNorm([-1.5, -0.5, 0.5, 1.5, 2.5], 4),
-        shading="nearest",
-    )
-    fine = np.linspace(scan.angles.min(), scan.angles.max(), 400)
-    axes.plot(np.degrees(fine), painleve_threshold(fine, scan.kappa), color="black", linewidth=1.2, label="closed form")
-    axes.set(
-        ylim=(float(scan.mus.min()), float(scan.mus.max())),
-        xlabel="angle of the rod [deg]",
-        ylabel="coefficient of friction",
-    )
-    legend_above(axes)
-    bar = figure.colorbar(mesh, ax=axes, ticks=[-1, 0, 1, 2])
-    bar.ax.set_yticklabels(["continuum", "none", "one", "two"])
+    shown = {
+        "undecided": "#999999",
+        "none: it jams": "#d55e00",
+        "one: it leaves": "#ffffff",
+        "one: it slides": "#dddddd",
+    }
+    shown |= {"one: it sticks": "#f0e442", "several": "#0072b2"}
+    kinds = np.where(found.solutions > 1, len(shown) - 2, found.mode)
+    steps = BoundaryNorm(np.arange(-1.5, len(shown) - 1.0), len(shown))
+    mesh = axes.pcolormesh(x, y, kinds.T, cmap=ListedColormap(list(shown.values())), norm=steps, shading="nearest")
+    if boundary is not None:
+        axes.plot(boundary[:, 0], boundary[:, 1], color="black", linewidth=1.2, label="closed form")
+        legend_above(axes)
+    x_label, y_label = (x_name, y_name) if labels is None else labels
+    axes.set(ylim=(float(y.min()), float(y.max())), xlabel=x_label, ylabel=y_label)
+    bar = figure.colorbar(mesh, ax=axes, ticks=np.arange(-1, len(shown) - 1), label="accelerations")
+    bar.ax.set_yticklabels(list(shown))
     figure.suptitle(title)
     return save(figure, path)
 
@@ -116,9 +143,7 @@ def plot_impact_map(
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
-    if len(found.axes) != 2:
-        raise ImpactError("found", f"has the parameters {', '.join(found.axes)}: a picture needs two")
-    (x_name, x), (y_name, y) = found.axes.items()
+    (x_name, x), (y_name, y) = _two_axes(found.axes)
     count = len(found.laws)
     figure, axes = new_figure(2.2 * count + 1.6, 5.0, count, 2)
     x_label, y_label = (x_name, y_name) if labels is None else labels
@@ -146,3 +171,9 @@ def plot_impact_map(
     coefficient = f"e = {found.restitutions[restitution]:g}"
     figure.suptitle(f"{title}, {coefficient}" if title else coefficient)
     return save(figure, path)
+
+
+def _two_axes(axes: Mapping[str, FloatArray]) -> list[tuple[str, FloatArray]]:
+    if len(axes) != 2:
+        raise ImpactError("found", f"has the parameters {', '.join(axes)}: a picture needs two")
+    return list(axes.items())

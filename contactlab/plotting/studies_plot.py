@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +33,7 @@ def plot_restitution(
     parts = [part for part in np.array_split(order, 12) if part.size]
     middle = [float(np.median(speed[part])) for part in parts]
     medians = np.array([float(np.median(measured[part])) for part in parts])
-    random = np.random.default_rng(0)
-    drawn = [np.median(measured[part][random.integers(part.size, size=(400, part.size))], axis=1) for part in parts]
-    low, high = np.array([np.percentile(one, [2.5, 97.5]) for one in drawn]).T
+    low, high = np.array([_interval(measured[part], np.median) for part in parts]).T
     bars = np.maximum(0.0, [medians - low, high - medians])
     one.errorbar(middle, medians, bars, fmt="o", color="black", markersize=5, capsize=3, label="medians, 95 %")
     v = np.linspace(max(float(speed.min()), 1e-3), float(speed.max()), 200)
@@ -51,7 +49,8 @@ def plot_restitution(
 def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Path:
     """Draw the share of impacts with an error up to each value, one curve per model; write a PNG.
 
-    Curves that coincide stay visible: each is thinner than the one before, and dashed in its own way.
+    Curves that coincide stay visible: each is thinner than the one before, and dashed in its own way. Medians are named
+    with their 95 % intervals.
     """
     figure, (one,) = new_figure(6.4, 4.2)
     styles = ("-", "--", ":", "-.")
@@ -60,7 +59,9 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
         width = 3.4 - 2.4 * i / max(1, len(errors) - 1)
         ordered = np.sort(values)
         share = np.arange(1, len(ordered) + 1) / len(ordered)
-        one.plot(ordered, share, style, color=color, linewidth=width, label=f"{name}: median {np.median(values):.3f}")
+        low, high = _interval(values, np.median)
+        label = f"{name}: median {np.median(values):.3f} ({low:.3f} to {high:.3f})"
+        one.plot(ordered, share, style, color=color, linewidth=width, label=label)
     one.set(
         xlim=(0.0, float(np.percentile(np.concatenate(list(errors.values())), 99.0))),
         ylim=(0.0, 1.0),
@@ -69,6 +70,13 @@ def plot_error_curves(path: str | Path, errors: Mapping[str, FloatArray]) -> Pat
     )
     legend_above(one, 2)
     return save(figure, path)
+
+
+def _interval(values: FloatArray, measure: Callable[..., FloatArray]) -> tuple[float, float]:
+    """Return the 95 % interval of a mean or median, of items drawn with replacement."""
+    drawn = np.random.default_rng(0).integers(values.size, size=(400, values.size))
+    low, high = np.percentile(measure(values[drawn], axis=1), [2.5, 97.5])
+    return float(low), float(high)
 
 
 def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, FloatArray]]) -> Path:
@@ -87,8 +95,7 @@ def plot_error_bars(path: str | Path, errors: Mapping[str, tuple[FloatArray, Flo
     for column, (one, label) in enumerate(zip(axes, ("position error [%]", "rotation error [deg]"), strict=True)):
         for row, values in enumerate(errors.values()):
             mean = float(values[column].mean())
-            drawn = np.random.default_rng(0).integers(values[column].size, size=(400, values[column].size))
-            low, high = np.percentile(values[column][drawn].mean(axis=1), [2.5, 97.5])
+            low, high = _interval(values[column], np.mean)
             one.barh(row, mean, color=CYCLE[5], height=0.62)
             bar = [[max(0.0, mean - low)], [max(0.0, high - mean)]]
             one.errorbar(mean, row, xerr=bar, color="0.25", capsize=3, linewidth=1.0)

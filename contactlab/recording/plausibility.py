@@ -9,28 +9,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from contactlab.multibody.joints import FloatingBase
-from contactlab.multibody.overview import joint_axes
-from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.contact_table import IntArray
+from contactlab.recording.long_steps import DEPTH, Moves, long_steps
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
     from contactlab.stepping.island_view import ViewedContact
+    from contactlab.stepping.record_schema import Rows
     from contactlab.world.world import World
 
 __all__ = ["ImplausibleWarning", "Notice", "notices_of", "warn_of"]
 
-#: Depth of a contact, of the thickness of the thinner of its bodies, from which on it is no rounding of the geometry.
-DEPTH = 0.1
-#: Way that a body makes in a step, of its length; angle that it turns by [rad].
-WAY, TURN = 1.0, 1.0
 #: Energy gained in the impacts of a step, of the energy before it.
 GAIN = 1e-3
+
+# What a step is called.
+Named: TypeAlias = Callable[[int], str]
+NAMED: Named = "step {}".format
 
 
 class ImplausibleWarning(UserWarning):
@@ -45,7 +43,8 @@ class Notice:
     ----------
     kind
         ``overlap``: bodies begin inside one another; ``penetration``: they get there; ``long step``: something moves
-        further in a step than it is long, or turns by more than a radian; ``energy``: an impact gained energy.
+        past another by more than its length in a step, turns by more than a radian beside one, or ends in a half-space;
+        ``energy``: an impact gained energy.
     steps
         In how many steps.
     step, worst
@@ -66,7 +65,8 @@ class Notice:
 
 def notices_of(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
-    return (*_overlaps(recording), *_long_steps(recording), *_gains(recording))
+    begins = bool(recording.time[0] == 0.0)
+    return (*overlaps(recording.world, recording.rows, begins=begins), *too_long(_moves(recording)), *gains(recording))
 
 
 def warn_of(recording: Recording) -> None:
@@ -81,7 +81,7 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     if deepest is None or deepest.gap >= 0.0:
         return ""
     bodies = [body for body in (deepest.body_b, deepest.body_a) if body >= 0]
-    thick = [size for body, size in zip(world.surface_bodies, world.shape_extents[0], strict=True) if body in bodies]
+    thick = [size for body, size in zip(world.surface_bodies, world.extents.thick, strict=True) if body in bodies]
     if -deepest.gap <= DEPTH * min(thick, default=np.inf):
         return ""
     advice = "look at the applied forces, and at h" if step else "start them apart"
@@ -90,28 +90,30 @@ def sunk(world: World, contacts: Iterable[ViewedContact], step: int) -> str:
     return f"Before the step {' and '.join(names)} overlap, {-deepest.gap:.3g} m deep: {advice}. "
 
 
-def _overlaps(recording: Recording) -> Iterator[Notice]:
-    world, rows = recording.world, recording.rows
+def overlaps(world: World, rows: Rows, *, begins: bool, begun: float = 0.0, name: Named = NAMED) -> Iterator[Notice]:
+    """What contacts are deeper than rounding makes any.
+
+    ``begins``: step 0 is that of the world, not of a run that goes on; ``begun``: the worst overlap told before.
+    """
     gap, step = rows["contact_gap"], rows["contact_step"]
     deep = np.flatnonzero(gap < 0.0)
     if not deep.size:
         return
-    thick, _ = world.shape_extents
     # One more, for what has no shape here: half-spaces and contacts from outside, number -1.
-    thick = np.append(thick, np.inf)
+    thick = np.append(world.extents.thick, np.inf)
     size = np.minimum(thick[rows["contact_shape_a"][deep]], thick[rows["contact_shape_b"][deep]])
     depth = -gap[deep] / size
     found = depth > DEPTH
     deep, depth = deep[found], depth[found]
-    first = step[deep] == 0 if recording.time[0] == 0.0 else np.zeros(deep.size, dtype=bool)
+    first = begins & (step[deep] == 0)
     # What begins deep mostly stays so: told once.
-    begun = depth <= 1.1 * np.max(depth[first], initial=0.0)
-    for kind, own in (("overlap", begun), ("penetration", ~begun)):
-        if not own.any():
+    old = depth <= 1.1 * np.max(depth[first], initial=begun)
+    for kind, own in (("overlap", old), ("penetration", ~old)):
+        if not own.any() or (kind == "overlap" and begun):
             continue
         at = int(np.argmax(np.where(own, depth, 0.0)))
         row, worst = int(deep[at]), float(depth[at])
-        who = f"{_touched(recording, row, 'b')} and {_touched(recording, row, 'a')}"
+        who = f"{_touched(world, rows, row, 'b')} and {_touched(world, rows, row, 'a')}"
         how = f"{-gap[row]:.3g} m deep, {worst:.2g} times the thickness of the thinner"
         steps = np.unique(step[deep[own]]).size
         if kind == "overlap":
@@ -122,92 +124,35 @@ def _overlaps(recording: Recording) -> Iterator[Notice]:
             yield Notice("overlap", steps, 0, worst, text)
         else:
             text = (
-                f"{who} are {how}, in step {step[row]} ({steps} such steps): begin apart, and take smaller steps; "
-                "forces hold a depth, they do not mend it"
+                f"{who} are {how}, in {name(int(step[row]))} ({steps} such steps): begin apart, and take smaller "
+                "steps; forces hold a depth, they do not mend it"
             )
             yield Notice("penetration", steps, int(step[row]), worst, text)
 
 
-def _touched(recording: Recording, row: int, side: str) -> str:
+def _touched(world: World, rows: Rows, row: int, side: str) -> str:
     """Name of what a contact touches."""
-    world, rows = recording.world, recording.rows
     body, half_space = int(rows[f"contact_body_{side}"][row]), int(rows["contact_half_space"][row])
     if body >= 0:
         return f"'{world.model.names[body]}'"
     return f"'{world.half_space_names[half_space]}'" if half_space >= 0 else "the world"
 
 
-def _long_steps(recording: Recording) -> Iterator[Notice]:
-    """Ways by the positions of free bodies, angles by all velocities that turn something."""
-    world, model = recording.world, recording.world.model
-    if not recording.n_steps or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
-        return
-    length: dict[int, float] = {}
-    for body, long in zip(world.surface_bodies, world.shape_extents[1], strict=True):
-        length[int(body)] = max(length.get(int(body), 0.0), float(long))
-    balls = _balls(world)
-    worst: tuple[float, int, str] | None = None
-    at: list[IntArray] = []
-    for number, spec in enumerate(model.bodies):
-        for amount, said in _motions(recording, number, length.get(number, 0.0), balls):
-            over = np.flatnonzero(amount > 1.0)
-            if not over.size:
-                continue
-            at.append(over)
-            step = int(over[np.argmax(amount[over])])
-            if worst is None or amount[step] > worst[0]:
-                worst = float(amount[step]), step, f"'{spec.name}' {said(step)}"
-    if worst is None:
-        return
-    ratio, step, what = worst
-    steps, h = np.unique(np.concatenate(at)).size, float(recording.h[step])
-    text = (
-        f"{what} in step {step} of h = {h:g} s ({steps} such steps): what it passes within a step it does not touch; "
-        f"h = {0.5 * h / ratio:.1g} s would do"
-    )
-    yield Notice("long step", steps, step, ratio, text)
+def _moves(recording: Recording) -> Moves:
+    """All steps of a record."""
+    q, pose = recording.q, recording.rows["motion_pose"]
+    v = recording.v
+    return Moves(recording.world, q[:-1], v[:-1], q[1:], v[1:], recording.h, pose[:-1], pose[1:])
 
 
-def _balls(world: World) -> set[int]:
-    """Bodies that are balls about their own origin: however they turn, they sweep nothing."""
-    round_, other = set[int](), set[int]()
-    for body, surface in zip(world.surface_bodies, world.surfaces, strict=True):
-        points, _ = surface.support_points()
-        (round_ if len(points) == 1 and not points.any() else other).add(int(body))
-    return round_ - other
+def too_long(moves: Moves) -> Iterator[Notice]:
+    """What steps are too long for."""
+    found = long_steps(moves)
+    if found is not None:
+        yield Notice("long step", found.steps, found.step, found.worst, found.text)
 
 
-def _motions(
-    recording: Recording, number: int, length: float, balls: set[int]
-) -> Iterator[tuple[FloatArray, Callable[[int], str]]]:
-    """Ways by length and angles by `TURN` of a body with shapes, step by step, and what to say of a step."""
-    model = recording.world.model
-    body = model.bodies[number]
-    joint = body.joint
-    if length == 0.0:
-        return
-    place, h = model.v_slice(body.name), recording.h
-    v = recording.v[1:, place]
-    if isinstance(joint, FloatingBase):
-        origin = recording.q[:, model.q_slice(body.name)][:, :3]
-        way = _lengths(np.diff(origin, axis=0))
-    else:
-        shifts = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("T")]
-        way = h * _lengths(v[:, shifts])
-    turns = [k for k, axis in enumerate(joint_axes(joint)) if axis.startswith("R")]
-    angle = np.zeros(len(h)) if number in balls else h * _lengths(v[:, turns])
-    yield way / (WAY * length), lambda i: f"moves {way[i]:.3g} m, {way[i] / length:.2g} times its length,"
-    yield angle / TURN, lambda i: f"turns by {angle[i]:.2g} rad"
-
-
-def _lengths(rows: FloatArray) -> FloatArray:
-    """Lengths of rows, whose squares may be too large for a number."""
-    largest = np.abs(rows).max(axis=1, initial=0.0)
-    unit = np.where(largest > 0.0, largest, 1.0)
-    return np.asarray(unit * np.linalg.norm(rows / unit[:, None], axis=1))
-
-
-def _gains(recording: Recording) -> Iterator[Notice]:
+def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
     """Steps with impacts in which the energy rose, and the impacts' own part of it in the ledger too."""
     rows = recording.rows
     struck = (rows["contact_restitution"] > 0.0) & (rows["contact_impulse_normal"] > 0.0)
@@ -224,7 +169,7 @@ def _gains(recording: Recording) -> Iterator[Notice]:
         return
     step = int(steps[np.argmax(gained[steps])])
     text = (
-        f"the impacts of step {step} gain {gained[step]:.3g} J of {recording.kinetic[step]:.3g} J ({steps.size} such "
+        f"the impacts of {name(step)} gain {gained[step]:.3g} J of {recording.kinetic[step]:.3g} J ({steps.size} such "
         "steps): Newton's law of restitution may, with friction and several contacts; a smaller restitution or "
         "`EventDriven` with Poisson's or Stronge's law does not"
     )

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.certificate import Choice
+from contactlab.recording.errors import RecordError
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
 from contactlab.stepping.record_schema import Rows
+from contactlab.world.errors import SimulationConfigError
 from contactlab.world.state import StepperState
 
 if TYPE_CHECKING:
@@ -139,7 +142,13 @@ class Record:
         return np.bincount(self.rows["island_step"], minlength=self.n_steps)
 
     def state(self, i: int) -> StepperState:
-        """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits."""
+        """Return state ``i`` (0 .. n_steps): a run restarted from it gives the same bits.
+
+        Raises
+        ------
+        RecordError
+            What the record holds is no state: its file is damaged.
+        """
         if not 0 <= i <= self.n_steps:
             raise IndexError(f"state {i}: the record holds 0 .. {self.n_steps}")
         ids, z = self.rows["start_contact_ids"], self.rows["start_z"]
@@ -154,7 +163,10 @@ class Record:
         if self.stepper.sleep is not None:
             taus = self.rows["tau"]
             tau = self.rows["start_tau"][0] if i == 0 else taus[i - 1] if taus.shape[0] else np.zeros(self.world.nv)
-        return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau)
+        try:
+            return StepperState(self.q[i], self.v[i], time, h, ids, z, row_ids=row_ids, row_z=row_z, rest=rest, tau=tau)
+        except SimulationConfigError as error:
+            raise RecordError(Path("record"), f"state {i}, {error.field}", error.detail) from error
 
     def rows_of_step(self, name: str, i: int) -> slice:
         """Return where the rows of step ``i`` stand in arrays whose steps are the array ``name``."""

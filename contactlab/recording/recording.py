@@ -100,6 +100,8 @@ class Recording(Record):
 
         Raises
         ------
+        RecordError
+            A record of more than 1 GiB is to be compressed, which could not be opened.
         RecordWriteError
             The disk refuses.
         """

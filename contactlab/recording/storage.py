@@ -27,7 +27,7 @@ from contactlab.recording.errors import RecordError, RecordWriteError
 from contactlab.recording.record import Record
 from contactlab.recording.world_io import stepper_from_json, stepper_to_json, world_from_json, world_to_json
 from contactlab.stepping.record_schema import FIELDS, LATER, READABLE, SCHEMA, TIMINGS, Rows, field_tail, row_lengths
-from problem_data.files import text_of
+from problem_data.files import ARRAY_BYTES, size_text, text_of
 from problem_data.npz_files import NpzFile, Source, write_npz
 
 if TYPE_CHECKING:
@@ -106,7 +106,13 @@ def save_recording(path: Path, recording: Record, *, compress: bool | None = Non
     """Write a record to exactly this path, as one ``.npz``; whole or not at all."""
     meta = meta_text(recording.world, recording.stepper, dict(recording.environment), recording.solver_description)
     arrays = {**recording.rows, **recording.timings}
-    small = sum(array.nbytes for array in arrays.values()) <= LOAD_BYTES
+    size = sum(array.nbytes for array in arrays.values())
+    if compress and size > ARRAY_BYTES:
+        most = size_text(ARRAY_BYTES)
+        raise RecordError(
+            path, "", f"compressed, a record of {size_text(size)} cannot be opened: at most {most} unpack"
+        )
+    small = size <= LOAD_BYTES
     sources = {META: Source.of(np.array(meta)), **{name: Source.of(array) for name, array in arrays.items()}}
     with writing(path):
         write_npz(path, sources, compress=small if compress is None else compress)

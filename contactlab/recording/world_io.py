@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import lcp
-from contactlab.contact import BodyShape, HalfSpace, Material, Shape
+from contactlab.contact import BodyShape, HalfSpace, Material, PowerLaw, Shape
 from contactlab.contact.shapes import ALL_SHAPES
 from contactlab.multibody import ModelBuilder, Transform, joints
 from contactlab.multibody.model import WORLD
@@ -67,7 +67,7 @@ def world_from_json(data: Json) -> World:
     builder = WorldBuilder(data["gravity"], body_contacts=data["body_contacts"], planar=data.get("planar"))
     for entry in data["half_spaces"]:
         half_space = HalfSpace(entry["normal"], entry["offset"])
-        builder.add_half_space(entry["name"], half_space, Material(**entry["material"]), **_filter(entry))
+        builder.add_half_space(entry["name"], half_space, _material_from_json(entry["material"]), **_filter(entry))
     bodies = ModelBuilder(data["gravity"])
     for entry in data["bodies"]:
         # A free body says nothing of its joint, as in records from before there were others.
@@ -88,7 +88,7 @@ def world_from_json(data: Json) -> World:
         for one in entry["shapes"]:
             placement = Transform(*one["placement"]) if "placement" in one else None
             shape = _shape_from_json(one["shape"])
-            material, shown = Material(**one["material"]), one.get("shown", True)
+            material, shown = _material_from_json(one["material"]), one.get("shown", True)
             builder.add_shape(entry["name"], shape, material, placement=placement, shown=shown, **_filter(one))
         for one in entry.get("visuals", ()):
             placement = Transform(*one["placement"]) if "placement" in one else None
@@ -143,6 +143,11 @@ def _material_to_json(material: Material) -> Json:
     if material.stiffness < np.inf:
         said += ["stiffness", "dissipation"]
     return {name: value for name, value in values.items() if name in said}
+
+
+def _material_from_json(data: Json) -> Material:
+    law = data.get("restitution")
+    return Material(**data | ({"restitution": PowerLaw(**law)} if isinstance(law, dict) else {}))
 
 
 def _surface_to_json(surface: Surface) -> Json:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.recording.failure import simulation_error
+from contactlab.recording.long_steps import Moves
+from contactlab.recording.plausibility import ImplausibleWarning, Notice, too_long
 from contactlab.recording.recording import Recording
 from contactlab.simulation.batch import all_cores
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.simulation.watching import Watch
+from contactlab.spatial.arrays import FloatArray, IntArray, finite_array
 from contactlab.stepping.driver import Driver
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.kinematic import poses_at
 from contactlab.stepping.prepared import checked_state, prepare
 from contactlab.stepping.time_stepping import TimeStepping, check_run
 from contactlab.world.errors import SimulationConfigError, whole_number
@@ -24,6 +29,8 @@ from lcp.hearing import on_threads, processor_seconds
 
 # Steps after which the compiled loop returns, so that Ctrl-C is heard.
 PORTION = 256
+# Steps whose motion is looked at together, afterwards.
+LOOKED_AT = 50_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,12 +46,15 @@ class Rollout:
     errors
         Why, for each run; None for those that ended well. The record of a `SimulationError` is of no step: it holds the
         state at which the failed one began.
+    notices
+        What no certificate says (`Recording.notices`), the worst of each kind over all runs; the text says where.
     """
 
     q: FloatArray
     v: FloatArray
     failed: np.ndarray[tuple[int], np.dtype[np.bool_]]
     errors: tuple[Exception | None, ...]
+    notices: tuple[Notice, ...] = ()
 
 
 def rollout(
@@ -74,6 +84,11 @@ def rollout(
     threads
         Runs under way at a time; None for as many as the process has processors.
 
+    Warns
+    -----
+    ImplausibleWarning
+        All steps were solved, and some run should be doubted all the same: see `Rollout.notices`.
+
     Raises
     ------
     SimulationConfigError
@@ -96,7 +111,10 @@ def rollout(
         raise SimulationConfigError("steps", "say how many, or give taus or targets (B, steps, n)")
     workers = all_cores() if threads is None else whole_number("threads", threads, 1)
     q, v = np.full((B, wanted + 1, world.nq), np.nan), np.full((B, wanted + 1, world.nv), np.nan)
+    times = np.full((B, wanted + 1), np.nan)
     errors: list[Exception | None] = [None] * B
+    watch = Watch(world, stepper)
+    told: list[Notice] = []
     own, portion = threading.local(), min(PORTION, max(wanted, 1))
 
     def one(i: int) -> None:
@@ -106,8 +124,10 @@ def rollout(
         try:
             driver.restart(begins[i])
             driver.schedule(None if forces is None else forces[i], None if aims is None else aims[i])
-            q[i, 0], v[i, 0] = begins[i].q, begins[i].v
-            _run(driver, q[i, 1:], v[i, 1:])
+            q[i, 0], v[i, 0], times[i, 0] = begins[i].q, begins[i].v, begins[i].time
+            one_watch = watch.anew(lambda step: f"step {step} of run {i}")
+            _run(driver, q[i], v[i], times[i], one_watch, one_watch.energy_of(begins[i]))
+            told.extend(one_watch.notices)
         except Exception as error:  # noqa: BLE001  reported in the result, one by one
             errors[i] = error
         if driver.failed:
@@ -121,18 +141,48 @@ def rollout(
         one(0)
         for _ in on_threads(lambda i: one(i + 1), B - 1, workers):
             pass
-    return Rollout(q, v, np.array([error is not None for error in errors], dtype=np.bool_), tuple(errors))
+    told.extend(_long(world, q, v, times))
+    worst = [max((n for n in told if n.kind == kind), key=lambda n: n.worst) for kind in sorted({n.kind for n in told})]
+    for notice in worst:
+        warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)
+    failed = np.array([error is not None for error in errors], dtype=np.bool_)
+    return Rollout(q, v, failed, tuple(errors), tuple(worst))
 
 
-def _run(driver: Driver, q: FloatArray, v: FloatArray) -> None:
-    """Make all steps; write the states after them."""
+def _run(
+    driver: Driver, q: FloatArray, v: FloatArray, times: FloatArray, watch: Watch, energy: tuple[float, float]
+) -> None:
+    """Make all steps; write the states and times after them, and look at contacts and impacts."""
     done = 0
     while True:
         processor_seconds()  # nobody may be waiting any more
         reason = driver.advance()
-        count = driver.step - done
-        q[done : driver.step], v[done : driver.step] = driver.chunk.q[:count], driver.chunk.v[:count]
+        count, chunk = driver.step - done, driver.chunk
+        after = slice(done + 1, driver.step + 1)
+        q[after], v[after], times[after] = chunk.q[:count], chunk.v[:count], chunk.time[:count]
+        if count:
+            watch.contacts(driver, begins=times[0] == 0.0)
+            watch.impacts(driver, q[done], v[done], energy)
+            energy = float(chunk.kinetic[count - 1]), float(chunk.potential[count - 1])
         done = driver.step
         if reason != layout.CHUNK_FULL:
             return
         driver.empty()
+
+
+def _long(world: World, q: FloatArray, v: FloatArray, times: FloatArray) -> Iterator[Notice]:
+    """What steps of all runs are too long for, some runs at a time."""
+    B, steps = times.shape[0], times.shape[1] - 1
+    portion = max(1, LOOKED_AT // max(steps, 1))
+    for first in range(0, B, portion):
+        runs = slice(first, first + portion)
+        where = np.argwhere(np.isfinite(times[runs, 1:])) + (first, 0)
+        run, step = where.T
+        now, after = (run, step), (run, step + 1)
+        pose, pose_next = (poses_at(world, times[at]) for at in (now, after))
+        h = times[after] - times[now]
+
+        def name(i: int, where: IntArray = where) -> str:
+            return f"step {where[i, 1]} of run {where[i, 0]}"
+
+        yield from too_long(Moves(world, q[now], v[now], q[after], v[after], h, pose, pose_next, name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import NoReturn
 
@@ -9,7 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from contactlab.recording.failure import simulation_error
+from contactlab.recording.long_steps import Moves
+from contactlab.recording.plausibility import GAIN, ImplausibleWarning, Notice, too_long
 from contactlab.recording.recording import Recording
+from contactlab.simulation.watching import Watch
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable
 from contactlab.stepping.driver import Driver
@@ -22,6 +26,9 @@ from contactlab.world.errors import SimulationConfigError, whole_number
 from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
+
+# Steps between two looks at contacts and motion.
+LOOK = 64
 
 
 class Simulation:
@@ -68,6 +75,8 @@ class Simulation:
         # State before the last step.
         self._before = np.empty(world.nq), np.empty(world.nv)
         self._contacts: ContactTable | None = None  # once somebody has asked for them
+        self._watch = Watch(world, stepper)
+        self._unwatched()
         for values in (self._q, self._v):
             values.flags.writeable = False
 
@@ -128,6 +137,11 @@ class Simulation:
             An argument of the wrong shape, name or value. Nothing is stepped.
         SimulationError
             A step that failed. The run stands where that step began, and can go on with other arguments.
+
+        Warns
+        -----
+        ImplausibleWarning
+            What the run should be doubted for, once for each kind: see `notices`.
         """
         driver = self._driver
         driver.apply(self._none if tau is None else self._force(tau), targets)
@@ -138,6 +152,47 @@ class Simulation:
             driver.advance(1)
             if driver.failed:
                 self._fail()
+            if self._watch.bounces or driver.step > self._next_look:
+                for notice in self._look():
+                    warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What no certificate says (`Recording.notices`), the first of each kind, each warned of when it was found.
+
+        Contacts and motion are looked at in the first step and every 64th, impacts that gain energy in all.
+        """
+        return self._watch.notices
+
+    def _unwatched(self) -> None:
+        self._next_look, self._begins = 0, self._driver.time == 0.0
+        self._energy = self._watch.energy_of(self.state)
+
+    def _look(self) -> tuple[Notice, ...]:
+        """Look at the step just made; what is new."""
+        driver, chunk, (q, v) = self._driver, self._driver.chunk, self._before
+        found: tuple[Notice, ...] = ()
+        if self._watch.bounces:
+            before = self._energy
+            self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])
+            if sum(self._energy) > sum(before) + GAIN * before[0]:
+                found += self._watch.impacts(driver, q, v, before)
+        if driver.step > self._next_look:
+            self._next_look = driver.step + LOOK
+            work, last = driver.work, driver.step - 1
+            moves = Moves(
+                self.world,
+                q=q[None],
+                v=v[None],
+                q_next=self._q[None],
+                v_next=self._v[None],
+                h=chunk.h[:1],
+                pose=work.motion_pose[None],
+                pose_next=work.motion_next[None],
+                name=lambda i: f"step {last}",
+            )
+            found += self._watch.contacts(driver, begins=self._begins) + self._watch.tell(too_long(moves))
+        return found
 
     def compile(self) -> None:
         """Compile whatever the run may come to, or find it on disk: no step then waits for the compiler.
@@ -167,6 +222,7 @@ class Simulation:
         """Go to a state, by default the world's initial one."""
         self._driver.restart(self.world.initial_state() if state is None else state)
         self._contacts = None
+        self._unwatched()
 
     def _rows(self, table: str) -> Rows:
         return table_rows(self._driver.chunk, self._driver.control, table)

@@ -33,7 +33,7 @@ def pack_collision(world: World) -> Collision | None:
     n = n_surfaces + n_half_spaces
     if n > MAX_SHAPES:
         raise SimulationConfigError("shapes", f"at most {MAX_SHAPES} fit a contact id, got {n}")
-    material, pairs = material_pairs(world, combine)
+    material, (friction, _) = material_pairs(world, lambda a, b: (combine(a, b)[0], 0.0))
     return Collision(
         *world.packed_shapes,
         body=touching.body,
@@ -43,8 +43,7 @@ def pack_collision(world: World) -> Collision | None:
         mask=touching.mask,
         excluded=touching.excluded,
         material=material,
-        pair_mu=pairs[0],
-        pair_restitution=pairs[1],
+        pair_mu=friction,
         poses=np.zeros((n, 12)),
         boxes=np.zeros((n, 6)),
         reach=np.zeros(n),

@@ -86,7 +86,7 @@ class ContactTable:
     gap
         Distance at the start of the step [m].
     mu, restitution
-        Coefficients of the pair.
+        Coefficients of the pair, restitution at the speed before the step.
     impulse
         (n, 3) world axes, on body B [N s].
     impulse_normal, impulse_tangential

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contactlab.formulation.proposal import PATIENCE
-from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.collision_packing import grow_collision, new_collision
 from contactlab.stepping.external_contacts import Supply
 from contactlab.stepping.island_view import IslandView
 from contactlab.stepping.joint_packing import grow_joints, new_joints
-from contactlab.stepping.joint_service import JointService, Targets
+from contactlab.stepping.joint_service import Targets
 from contactlab.stepping.kernels import layout
 from contactlab.stepping.kinematic import Motions
-from contactlab.stepping.memory import grow_contacts, new_island, new_moments, new_settings, new_work
+from contactlab.stepping.memory import first_memory, grow_contacts, grow_island, new_moments, new_settings
 from contactlab.stepping.prepared import checked_state, prepare
 from contactlab.stepping.record_schema import chunk_rows, new_chunk
 from contactlab.stepping.records import array_of
-from contactlab.world.errors import SimulationConfigError, check_type
+from contactlab.stepping.user_code import Tau, UserCode
+from contactlab.world.errors import check_type
 from contactlab.world.state import StepperState
 from lcp.hearing import heard, processor_seconds
 
@@ -34,15 +36,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Driver", "Targets", "Tau"]
 
-#: Applied generalized force (nv,) [N, N m]: none, constant, or a function of (time, q, v) asked once per step.
-Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
-
-# First sizes of the buffers; they grow on demand. 16 contacts pose an LCP of 288 variables with 16 edges.
-FIRST_CONTACTS = 64
-FIRST_ISLAND_CONTACTS = 16
-FIRST_ISLAND_NV = 6
 # From so many on a step may take a good part of a second.
 MANY_TREES, MANY_CONTACTS = 100, 300
+# Seconds that Ctrl-C may well wait for.
+BRIEF = 0.05
 
 
 class Driver:
@@ -102,13 +99,11 @@ class Driver:
         self._world = world
         self._stepper = stepper
         self._edges = edges
-        self._tau = tau
         self._external = external
         # The projection of positions poses LCPs of its own in the same place.
         selects = stepper.solver is None and stepper.friction == "pyramid"
         self._selects = selects and not (external or stepper.projection)
-        self._supply = supply
-        self._motions = prepared.motions if motions is None else motions
+        self._asked = UserCode(world, tau, targets, supply, prepared.motions if motions is None else motions)
         self._chunk_steps = chunk_steps
         #: what the solver outside the loop answered last
         self.last_result: lcp.Result | lcp.FrictionResult | None = None
@@ -116,19 +111,9 @@ class Driver:
         self.no_room: MemoryError | None = None
         self._long = -1, 0.0  # the last step that came to a long solve, and the processor's seconds then
 
-        points = arrays.packed.radii.size * arrays.packed.offsets.size
         self.collision = None if arrays.collision is None else new_collision(arrays.collision)
-        if self.collision is not None:
-            points = max(points, FIRST_CONTACTS)
-        contacts = max(state.contact_ids.size, min(points, FIRST_CONTACTS), 1)
-        self.work = new_work(world, contacts, edges)
-        options, _ = stepper.kernel_options
-        trees = self.work.parent.size
-        first_contacts, first_nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
-        self.island = new_island(
-            first_contacts, first_nv, min(first_nv, trees), edges, options, moments=resists, selects=self._selects
-        )
-        self.moments = None if arrays.moments is None else new_moments(arrays.moments, first_contacts, edges)
+        held = state.contact_ids.size
+        self.work, self.island, self.moments = first_memory(world, stepper, edges, held, selects=self._selects)
         self.control, self.parameters = new_settings(stepper, edges, moments=resists)
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
@@ -140,20 +125,19 @@ class Driver:
             # Who asks for every problem wants them formed, neither solved nor proposed for.
             self.control.solver, self.control.propose, self.control.select = layout.SOLVER_EXTERNAL, False, False
         self._target = np.iinfo(np.int64).max if steps is None else steps
-        self.control.tau_mode = self._first_tau()
+        self.control.tau_mode = self._asked.first_tau(self.work)
         self.control.ask_contacts = supply is not None
-        self._service = JointService(world, targets)
         self.joints = None if arrays.joints is None else new_joints(arrays.joints, self.work.parent.size)
         if self.joints is not None:
-            self._service.start(self.joints)
-            self.control.ask_joints = self._service.asks
-        # Entered anew for each step, the loop takes long only where many bodies or contacts are.
-        entered_often = callable(tau) or supply is not None or self._motions is not None or self._service.asks
-        self._aside, self._entered_often = aside, entered_often
+            self._asked.of_joints.start(self.joints)
+            self.control.ask_joints = self._asked.of_joints.asks
+        self._aside = aside
+        # Of a step, as the last ones were.
+        self._seconds = np.inf
         # Where proposals answer nearly every island, pivoting is not part of the loop.
         proposals = self._selects and self.joints is None and self.moments is None and stepper.cfm == 0.0
         self._pivoting = None if proposals else 1
-        self.chunk = self._new_chunk(contacts)
+        self.chunk = self._new_chunk(self.work.contact_int.shape[0])
         self.parameters.end = self._end
         self.restart(state, first=first, h=h)
 
@@ -179,10 +163,9 @@ class Driver:
             for own, given in ((work.rest, state.rest), (work.tau_before, state.tau)):
                 own[:] = 0.0
                 own[: given.size] = given
-        control, parameters = self.control, self.parameters
-        control.target, control.step, control.n_previous = self._target, first, count
+        self.control.target, self.control.step, self.control.n_previous = self._target, first, count
         self.empty()
-        parameters.last_h, parameters.time = state.h, state.time
+        self.parameters.last_h, self.parameters.time = state.h, state.time
         self.begin_again(h)
 
     def begin_again(self, h: float | None = None) -> None:
@@ -208,7 +191,7 @@ class Driver:
     def apply(self, tau: FloatArray, targets: Mapping[str, float] | ArrayLike | None) -> None:
         """Set the applied force, and the drives' targets, for the steps from here on."""
         self.work.tau[:] = tau
-        wanted = self._service.constant(targets)
+        wanted = self._asked.of_joints.constant(targets)
         if self.joints is not None:
             self.joints.target[:] = wanted
 
@@ -242,9 +225,11 @@ class Driver:
 
         After so many ``steps`` the chunk counts as full.
         """
-        limit = self._target if steps is None else min(self._target, self.step + steps)
+        first, clock = self.step, time.perf_counter()
+        limit = self._target if steps is None else min(self._target, first + steps)
         self._at["target"][0] = limit
-        reason = self._run()
+        reason = self._run(limit - first)
+        self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
         if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end
@@ -314,15 +299,20 @@ class Driver:
         compile_for(pivots, self.island, self.control)
         self._entered()
 
-    def _run(self) -> int:
+    def _takes_long(self, steps: int) -> bool:
+        """Whether the loop may be away for longer than Ctrl-C should wait: a thread costs about as much as a step."""
+        if self.work.parent.size >= MANY_TREES or self.work.contact_int.shape[0] >= MANY_CONTACTS:
+            return True
+        # Entered anew for each step, or for the first one, it is not.
+        return not self._asked.asks and steps > 1 and steps * self._seconds > BRIEF
+
+    def _run(self, steps: int = 1) -> int:
         """Enter the loop, serve what it asks for, and enter it again; return what it asks for that is not served."""
-        many = self.work.parent.size >= MANY_TREES or self.work.contact_int.shape[0] >= MANY_CONTACTS
-        aside = self._aside and (many or not self._entered_often)
+        aside = self._aside and self._takes_long(steps)
         entered = False
         try:
             while True:
-                call = self._entered()
-                entered = aside
+                call, entered = self._entered(), aside
                 reason = int(heard(call) if aside else call())
                 entered = False
                 if reason == layout.DONE or not self._serve(reason):
@@ -352,7 +342,7 @@ class Driver:
     def _serve(self, reason: int) -> bool:
         """Do what the loop asks for; False where that is for the caller, or cannot be done."""
         if reason == layout.NEED_CALLBACK:
-            self._ask()
+            self.work = self._asked.ask(self.work, self.joints, self.time, self.h)
         elif reason == layout.NEED_SPACE:
             return self._has_room_for(self._grow)
         elif reason == layout.CHUNK_FULL and self.control.chunk_steps == 0:
@@ -400,7 +390,8 @@ class Driver:
             self.control.failure = layout.FAILURE_PROJECTION
             return bool(self.control.adaptive) and self._shrink()
         self.control.place = layout.VERDICT
-        self._solve()
+        if not self.control.doubted:
+            self._solve()
         return True
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
@@ -426,38 +417,8 @@ class Driver:
         self.last_result = None
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.
-        self._ask_motions()
-        self._ask_joints()
+        self._asked.ask_of_end(self.work, self.joints, self.time, self.h)
         return True
-
-    def _first_tau(self) -> int:
-        if self._tau is None:
-            return layout.TAU_ZERO
-        if callable(self._tau):
-            return layout.TAU_CALLBACK
-        self.work.tau[:] = finite_array(self._tau, "tau", (self.work.v.size,), SimulationConfigError)
-        return layout.TAU_CONSTANT
-
-    def _ask(self) -> None:
-        """Ask user code, and kinematic bodies, for their share in the step that begins."""
-        self._ask_motions()
-        if callable(self._tau):
-            value = self._tau(self.time, self.work.q.copy(), self.work.v.copy())
-            field = f"tau at time {self.time:.9g}"
-            self.work.tau[:] = finite_array(value, field, (self.work.v.size,), SimulationConfigError)
-        if self._supply is not None:
-            ints, floats = self._supply(self.time, self.work.q.copy(), self.work.v.copy())
-            self.work = self.work._replace(given_int=ints, given_float=floats)
-        self._ask_joints()
-
-    def _ask_joints(self) -> None:
-        if self.joints is not None:
-            self._service.serve(self.joints, self.time, self.h, self.work.q.copy(), self.work.v.copy())
-
-    def _ask_motions(self) -> None:
-        if self._motions is not None:
-            pose, twist, after = self._motions(self.time, self.h)
-            self.work.motion_pose[:], self.work.motion_twist[:], self.work.motion_next[:] = pose, twist, after
 
     def _grow(self) -> None:
         """Enlarge what the loop found too small, by half at least so that growth is rare."""
@@ -470,32 +431,9 @@ class Driver:
         if wanted > self.work.contact_int.shape[0]:
             self.work = grow_contacts(self.work, max(wanted, self.work.contact_int.shape[0] * 3 // 2))
             return
-        contacts, nv = self.island.r.size // int(self.control.cones), self.island.Mv.size
-        more_contacts = int(self.control.want_island_contacts)
-        more_nv = int(self.control.want_island_nv)
-        if more_contacts > contacts:
-            contacts = max(more_contacts, contacts * 3 // 2)
-        if more_nv > nv:
-            nv = max(more_nv, nv * 3 // 2)
-        # Half as much again, as for contacts.
-        rows, variables = (
-            max(int(wanted), size * 3 // 2) if wanted > size else size
-            for wanted, size in (
-                (self.control.want_island_rows, self.island.k.size),
-                (self.control.want_island_n, self.island.q.size),
-            )
-        )
         resists, trees = self.moments is not None, self.work.parent.size
-        self.island = new_island(
-            contacts,
-            nv,
-            min(nv, trees),
-            self._edges,
-            self.island.options,
-            rows,
-            variables,
-            moments=resists,
-            selects=self._selects,
+        contacts, nv, self.island = grow_island(
+            self.island, self.control, self._edges, trees, moments=resists, selects=self._selects
         )
         if self.moments is not None:
             self.moments = new_moments(self.moments, contacts, self._edges)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from contactlab.contact import ContactError, Material
+from contactlab.contact import ContactError, Material, PowerLaw
 from contactlab.contact.shapes.half_space import unit_vector
 from contactlab.multibody.model import WORLD
 from contactlab.spatial.arrays import FloatArray, finite_array, finite_number, read_only
@@ -49,7 +49,7 @@ class ExternalContact:
         Distance along the normal [m], negative in an overlap.
     material
         Friction and restitution of the pair, taken as they are; a number is the coefficient of friction alone. The
-        contact is rigid: a material with a stiffness is refused.
+        contact is rigid: a material with a stiffness is refused, and so is one with a law of restitution.
     id
         What the contact is known by from step to step, for the warm start: 0 to 2^62 - 1, each once in a step. None:
         its place in the sequence.
@@ -91,6 +91,9 @@ class ExternalContact:
             raise SimulationConfigError("material", f"must be rigid, got a stiffness of {own.stiffness} N/m")
         if own.torsional > 0.0 or own.rolling > 0.0:
             raise SimulationConfigError("material", "must be without torsional and rolling friction")
+        if isinstance(own.restitution, PowerLaw):
+            detail = f"must have a number for its restitution, that of its speed, got {own.restitution}"
+            raise SimulationConfigError("material", detail)
         set_field = object.__setattr__
         set_field(self, "body_a", body_a)
         set_field(self, "body_b", body_b)
@@ -151,6 +154,7 @@ def supply_of(world: World, contacts: Contacts) -> Supply | None:
             floats[row, layout.POINT : layout.POINT + 3] = contact.point
             floats[row, layout.NORMAL : layout.NORMAL + 3] = 0.0 - contact.normal if turned else contact.normal
             floats[row, [layout.GAP, layout.MU]] = contact.gap, contact.material.mu
+            assert isinstance(contact.material.restitution, float)  # a law was refused
             floats[row, layout.RESTITUTION] = contact.material.restitution
         return ints, floats
 

@@ -34,3 +34,10 @@ def motion_poses(world: World, time: float) -> FloatArray:
     """Return the poses (n, 12) of the kinematic bodies at a time."""
     poses = [motion.pose(time) for _, motion in world.motions]
     return np.array([np.append(pose.R.ravel(), pose.p) for pose in poses]).reshape(-1, 12)
+
+
+def poses_at(world: World, times: FloatArray) -> FloatArray:
+    """Return the poses (m, n, 12) of the kinematic bodies at times (m,)."""
+    if not world.motions:
+        return np.zeros((len(times), 0, 12))
+    return np.array([motion_poses(world, time) for time in times]).reshape(len(times), -1, 12)

@@ -44,6 +44,12 @@ class NoRoomError(MemoryError):
 CONES = 3
 
 
+# First sizes of the buffers. 16 contacts pose an LCP of 288 variables with 16 edges.
+FIRST_CONTACTS = 64
+FIRST_ISLAND_CONTACTS = 16
+FIRST_ISLAND_NV = 6
+
+
 def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) -> tuple[Control, Parameters]:
     """Return new records of a run's control and parameters that say what the stepper's options do.
 
@@ -122,6 +128,22 @@ def new_work(world: World, contacts: int, edges: int) -> Work:
     )
 
 
+def first_memory(
+    world: World, stepper: TimeStepping, edges: int, held: int, *, selects: bool
+) -> tuple[Work, Island, Moments | None]:
+    """Memory of a run that begins with ``held`` contacts; it grows on demand."""
+    arrays = arrays_of(world)
+    points = arrays.packed.radii.size * arrays.packed.offsets.size
+    if arrays.collision is not None:
+        points = max(points, FIRST_CONTACTS)
+    work = new_work(world, max(held, min(points, FIRST_CONTACTS), 1), edges)
+    contacts, nv = min(points, FIRST_ISLAND_CONTACTS), min(world.nv, FIRST_ISLAND_NV)
+    options, _ = stepper.kernel_options
+    resists, trees = arrays.moments is not None, min(nv, work.parent.size)
+    island = new_island(contacts, nv, trees, edges, options, moments=resists, selects=selects)
+    return work, island, None if arrays.moments is None else new_moments(arrays.moments, contacts, edges)
+
+
 def grow_contacts(work: Work, contacts: int) -> Work:
     """Room for ``contacts`` contacts, everything held so far kept."""
     grown = {}
@@ -198,6 +220,26 @@ def new_island(
     arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
     arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
     return Island(options=options, **arrays)
+
+
+def grow_island(
+    island: Island, control: Control, edges: int, trees: int, *, moments: bool, selects: bool
+) -> tuple[int, int, Island]:
+    """Room for the island that the loop found too large, by half as much again; its contacts and velocities."""
+    contacts, nv = island.r.size // int(control.cones), island.Mv.size
+    rows, variables = island.k.size, island.q.size
+    contacts, nv, rows, variables = (
+        max(int(wanted), size * 3 // 2) if wanted > size else size
+        for wanted, size in (
+            (control.want_island_contacts, contacts),
+            (control.want_island_nv, nv),
+            (control.want_island_rows, rows),
+            (control.want_island_n, variables),
+        )
+    )
+    options = island.options
+    grown = new_island(contacts, nv, min(nv, trees), edges, options, rows, variables, moments=moments, selects=selects)
+    return contacts, nv, grown
 
 
 def make_sure_of(wanted: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contactlab.contact import Material, combine, combine_compliance, combine_moments
+from contactlab.contact.restitution import law_numbers
 from contactlab.multibody.structure import structure, world_mass
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.kernels.layout import BODY_INTS, Moments, PackedWorld
@@ -43,12 +44,12 @@ def pack_world(world: World) -> PackedWorld:
     supports = [surface.support_points() for surface in world.surfaces]
     counts = np.zeros(nb, dtype=np.int64)
     np.add.at(counts, list(world.surface_bodies), [len(radii) for _, radii in supports])
-    pairs = [[combine(ground, own.material) for ground in world.half_space_materials] for own in world.surfaces]
+    pairs = [[combine(ground, own.material)[0] for ground in world.half_space_materials] for own in world.surfaces]
     material, (stiffness, dissipation) = material_pairs(world, combine_compliance)
-    pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces), 2)
-    for i, s in np.ndindex(pair_array.shape[:2]):
+    pair_array = np.array(pairs, dtype=np.float64).reshape(len(world.surfaces), len(world.half_spaces))
+    for i, s in np.ndindex(pair_array.shape):
         if not may_touch_half_space(world, i, s):
-            pair_array[i, s, 0] = -1.0
+            pair_array[i, s] = -1.0
     return PackedWorld(
         ints=model.packed.ints,
         floats=model.packed.floats,
@@ -63,11 +64,13 @@ def pack_world(world: World) -> PackedWorld:
         normals=np.array([half_space.normal for half_space in world.half_spaces]).reshape(-1, 3).copy(),
         offsets=np.array([half_space.offset for half_space in world.half_spaces], dtype=np.float64),
         point_shape=np.repeat(np.arange(len(supports)), [len(radii) for _, radii in supports]).astype(np.int64),
-        pair_mu=np.ascontiguousarray(pair_array[:, :, 0]),
-        pair_restitution=np.ascontiguousarray(pair_array[:, :, 1]),
+        pair_mu=pair_array,
         plane=np.zeros(3) if world.plane is None else world.plane.copy(),
         motion=_motion_rows(world),
         material=material,
+        restitution=np.array([law_numbers(one.restitution) for one in different_materials(world)]).reshape(
+            -1, law_numbers(0.0).size
+        ),
         stiffness=stiffness,
         dissipation=dissipation,
     )
@@ -83,6 +86,11 @@ def pack_moments(world: World) -> Moments | None:
     return Moments(torsional, rolling, axes=np.zeros((0, 3)))
 
 
+def different_materials(world: World) -> list[Material]:
+    """Return the materials of a world by their number."""
+    return list(dict.fromkeys([*(surface.material for surface in world.surfaces), *world.half_space_materials]))
+
+
 def material_pairs(
     world: World, combined: Callable[[Material, Material], tuple[float, float]]
 ) -> tuple[IntArray, FloatArray]:
@@ -91,7 +99,7 @@ def material_pairs(
     ``combined`` is the rule that makes the two of a pair of materials.
     """
     materials = [*(surface.material for surface in world.surfaces), *world.half_space_materials]
-    different = list(dict.fromkeys(materials))
+    different = different_materials(world)
     number = {material: i for i, material in enumerate(different)}
     numbers = np.array([number[material] for material in materials], dtype=np.int64)
     pairs = np.array([combined(a, b) for a in different for b in different]).reshape(*2 * (len(different),), 2)

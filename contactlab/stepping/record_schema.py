@@ -135,13 +135,13 @@ def row_lengths(world: World, stepper: TimeStepping) -> dict[str, int]:
 
 
 def new_chunk(world: World, stepper: TimeStepping, steps: int, contacts: int, *, with_tau: bool) -> Chunk:
-    """Rows for ``steps`` steps with a handful of rows each, and for any one step with ``contacts``."""
+    """Rows for ``steps`` steps with a handful of rows each, and for the first sixteen with ``contacts``."""
     trees, joints = world.tree_starts.size - 1, len(world.joint_rows)
     counts = {
         "states": steps,
         "steps": steps,
         "taus": steps if with_tau else 0,
-        "contacts": max(contacts, steps * min(contacts, 8)),
+        "contacts": max(min(steps, 16) * contacts, steps * min(contacts, 8)),
         "islands": max(trees, steps * min(trees, 8)),
         "joints": max(joints, steps * min(joints, 48)),
     }

@@ -231,10 +231,10 @@ class TimeStepping:
     def lcp_solver(self) -> Any:
         """The solver that is asked: the one given; by default, of what is not selected, that of `EqualCompliance`.
 
-        With ``friction="cone"`` a friction solver, by default `lcp.default_friction_solver`.
+        With ``friction="cone"`` a friction solver.
         """
         if self.friction == "cone":
-            return lcp.default_friction_solver() if self.solver is None else self.solver
+            return EqualCompliance().cone_solver if self.solver is None else self.solver
         return EqualCompliance().lcp_solver if self.solver is None else self.solver
 
     @property

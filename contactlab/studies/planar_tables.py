@@ -22,16 +22,19 @@ def format_planar(fits: Sequence[PlanarFit]) -> str:
     whose = "frozen, fitted to other data" if frozen else "fitted to all impacts"
     best = best_of(fits)
     above = "mean above the best (95 %)"
-    lines = [f"{'tangent row':<11}  {'law':<8} {'median':>7} {'mean':>7}  {above:<32}  numbers ({whose})"]
+    lines = [f"{'tangent row':<11}  {'law':<8} {'median':>7} {'mean':>7}  {above:<38}  numbers ({whose})"]
     for fit in fits:
         model = fit.model
         numbers = ", ".join(_number(n, v) for n, v in zip(model.parameters, fit.values, strict=True))
         lost = f"; {fit.unsolved} without prediction" if fit.unsolved else ""
         lines.append(
             f"{_reading(fit):<11}  {model.law:<8} {np.median(fit.errors):>7.4f} {fit.errors.mean():>7.4f}  "
-            f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<32}  {numbers}{lost}"
+            f"{'best' if fit is best else str(paired_difference(fit.errors, best.errors)):<38}  {numbers}{lost}"
         )
-    lines.append(f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}")
+    lines.append(
+        f"two-number Newton-Coulomb model, as stored, by the data's description: median {REFERENCE_MEDIAN}, on "
+        f"halves of its own sample; the rows above are of {fits[0].errors.size} impacts"
+    )
     lines.append("error: |predicted - measured| / |before| in the norm of the mass matrix, of impacts not fitted to")
     lines.append(
         "above the best: of the same impacts, resampled impact by impact; an interval without 0 tells them apart"

@@ -13,6 +13,7 @@ from contactlab.verification.contacts import frames_of
 from contactlab.verification.coverage import uncovered
 from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
 from contactlab.verification.findings import Found, largest
+from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
 from contactlab.verification.motion import moved
@@ -82,7 +83,21 @@ def _motion(
     sizes = tuple(Rows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
     size += portion.scattered(sizes, portion.at, lengths)
     size += within * np.abs(v_plus) + h * np.abs(laws.push)
-    return largest(off, size)
+    return largest(off, np.maximum(size, FAINT * _of_the_whole(state.M, size)))
+
+
+def _of_the_whole(M: Blocks, size: FloatArray) -> FloatArray:
+    """Return of every momentum (ns, nv) the largest that a motion of its tree with such an energy can have.
+
+    |M_i v| <= sqrt(M_ii v' M v): what is far below is the rounding of the whole, of a needle's turn about itself, say.
+    """
+    own = [np.sqrt(np.maximum(np.einsum("nii->ni", block), 0.0)) for block in M]
+    parts = np.split(size, np.cumsum([one.shape[1] for one in own])[:-1], axis=1) if own else []
+    speeds = [
+        np.divide(part, one, out=np.zeros_like(part), where=one > 0.0) for part, one in zip(parts, own, strict=True)
+    ]
+    out = [one * speed.max(axis=1, keepdims=True, initial=0.0) for one, speed in zip(own, speeds, strict=True)]
+    return np.concatenate(out, axis=1) if out else np.zeros_like(size)
 
 
 def _displacement(portion: Portion, M: Blocks) -> FloatArray:

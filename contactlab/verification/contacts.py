@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contactlab.contact import Material, combine
+from contactlab.contact import Material, PowerLaw, RestitutionLaw, combine
+from contactlab.contact.restitution import Larger
 from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping import EXTERNAL_ID
 from contactlab.verification.moments import Moments, moments_of
@@ -100,7 +101,7 @@ def contact_rows(portion: Portion, v_free: FloatArray, directions: FloatArray) -
     springs = np.array([_spring_of(*pair) for pair in surfaces]).reshape(-1, 2)[numbers]
     stiffness, dissipation = springs.T
     rigid = ~np.isfinite(stiffness)
-    restitution = pairs_of(world, rows, chosen)[1]
+    restitution = pairs_of(portion, directions[:, 0])[1]
     k = normal_terms(
         gap, before + drive[:, 0], free + drive[:, 0], h, restitution, stepper.v_min, stepper.erp
     )  # fmt: skip
@@ -148,12 +149,14 @@ def _jacobians(portion: Portion, rows: ContactRows, turning: Moments) -> tuple[R
     return tuple(found)
 
 
-def _normal_rates(portion: Portion, normals: FloatArray, v: FloatArray) -> FloatArray:
-    """Return N v (nc,) of velocities (ns, nv)."""
+def _normal_rates(
+    portion: Portion, normals: FloatArray, v: FloatArray, part: Callable[[FloatArray], FloatArray] = np.asarray
+) -> FloatArray:
+    """Return N v (nc,) of velocities (ns, nv); with ``part`` absolute values, how large the terms of it are."""
     starts, out = portion.recording.world.tree_starts, np.zeros(portion.contacts.size)
     for one in portion.points:
         own = v[portion.at[one.of], starts[one.tree] : starts[one.tree + 1]]
-        out[one.of] += np.einsum("mi,min,mn->m", normals[one.of], one.J[:, :3], own)
+        out[one.of] += np.einsum("mi,min,mn->m", part(normals[one.of]), part(one.J[:, :3]), part(own))
     return out
 
 
@@ -188,20 +191,41 @@ def frames_of(normals: FloatArray, edges: int, plane: FloatArray | None) -> Floa
     return np.concatenate((normals[:, None], across), axis=1)
 
 
-def pairs_of(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return friction and restitution (nc,) of the pairs that touch in rows of the contact table.
+def pairs_of(portion: Portion, normals: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return friction and restitution (nc,) of the pairs that touch along normals (nc, 3).
 
-    Of a contact from outside the loop they are what the record says, within their range.
+    Of a contact from outside the loop they are what the record says, within their range; and so is restitution by speed
+    where rounding of the speed decides.
     """
-    surfaces, numbers = touching(world, rows, chosen)
+    rows, chosen = portion.recording.rows, portion.contacts
+    surfaces, numbers = touching(portion.recording.world, rows, chosen)
     # A shape that is not there touches nothing: such a row is wrong whatever it says.
     known = [(math.nan, math.nan) if a is None or b is None else combine(a, b) for a, b in surfaces]
-    mu, restitution = np.array(known).reshape(-1, 2)[numbers].T
-    given = rows["contact_id"][chosen] >= EXTERNAL_ID
+    mu = np.array([one for one, _ in known])[numbers]
     said = rows["contact_mu"][chosen], rows["contact_restitution"][chosen]
+    if all(isinstance(e, float) for _, e in known):
+        restitution = np.array([e for _, e in known], dtype=np.float64)[numbers]
+    else:
+        speed = np.sum(normals * surface_velocity(portion), axis=1) - _normal_rates(portion, normals, portion.v)
+        off = UNDECIDED * _normal_rates(portion, normals, portion.v, np.abs)
+        ends = np.array([[_coefficients(e, speed + way * off) for _, e in known] for way in (-1.0, 1.0)])
+        low, high = np.sort(ends[:, numbers, np.arange(numbers.size)], axis=0)
+        restitution = np.clip(said[1], low, high)
+    given = rows["contact_id"][chosen] >= EXTERNAL_ID
     sound = (said[0] >= 0.0) & (said[1] >= 0.0) & (said[1] <= 1.0)
     own = [np.where(sound, values, math.nan) for values in said]
     return np.where(given, own[0], mu), np.where(given, own[1], restitution)
+
+
+def _coefficients(restitution: float | RestitutionLaw, speed: FloatArray) -> FloatArray:
+    """Restitution (nc,) at speeds of approach."""
+    if isinstance(restitution, Larger):
+        return np.maximum(_coefficients(restitution.a, speed), _coefficients(restitution.b, speed))
+    if isinstance(restitution, PowerLaw):
+        fast = speed > restitution.threshold
+        ratio = np.where(fast, speed, restitution.speed) / restitution.speed
+        return np.where(fast, np.minimum(restitution.e_max, restitution.e * ratio**-restitution.exponent), 0.0)
+    return np.full(speed.shape, restitution)
 
 
 def touching(world: World, rows: Mapping[str, NDArray[Any]], chosen: IntArray) -> tuple[list[Surfaces], IntArray]:

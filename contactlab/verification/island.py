@@ -164,6 +164,13 @@ class ContactProblem:
         _, worst = worst_of(off, island)
         return "lcp", worst, off[worst]
 
+    def speed(self) -> FloatArray:
+        """Return the size (n,) of each velocity before cancellation."""
+        f, island = self.force, self.island[self.rows.row_contact]
+        least = NOTHING * largest_of(np.abs(f), island, self.count)[island]
+        pushes = self.h[self.rows.row_contact] * np.maximum(np.abs(f), least)
+        return np.asarray(np.abs(self.v_free) + abs(self.Y).T @ pushes)
+
     def _mechanics(self, k: FloatArray) -> Iterator[Measures]:
         """Yield the mechanical conditions of each contact on the recorded velocity, not on what z makes of it.
 
@@ -174,8 +181,7 @@ class ContactProblem:
         """
         rows, nc, island = self.rows, self.fN.size, self.island[self.rows.row_contact]
         fN, plus, minus, f, h = self.fN, self.plus, self.minus, self.force, self.h[self.rows.row_contact]
-        least = NOTHING * largest_of(np.abs(f), island, self.count)[island]
-        speed = np.abs(self.v_free) + abs(self.Y).T @ (h * np.maximum(np.abs(f), least))
+        speed = self.speed()
         give = rows.gamma * fN
         rate = self.J @ self.v_plus + np.concatenate((k + give, rows.kF))
         scale = abs(self.J) @ speed + np.concatenate((np.abs(k) + np.abs(give), np.abs(rows.kF)))

@@ -127,7 +127,7 @@ def _joint_rows(portion: Portion, laws: JointLaws, numbers: IntArray, first: int
 def _projection(portion: Portion, problem: ContactProblem, kept: IntArray) -> Iterator[Measures]:
     """Yield whether the positions of islands were projected as they should have been, or not at all.
 
-    The worst of |min(p, w)|, w = W p + gap + h N v+, each over its scale.
+    The worst of |min(p, w)|, w = W p + gap + h N v+, each over its scale, v+ over its size before cancellation.
     """
     contacts = problem.rows
     rigid = contacts.rigid & portion.recording.stepper.projection
@@ -144,7 +144,7 @@ def _projection(portion: Portion, problem: ContactProblem, kept: IntArray) -> It
     h, drive = problem.h[own], contacts.drive[own]
     w = W @ p + gap + h * (N @ problem.v_plus + drive)
     most = largest_of(np.abs(p), island, problem.count)[island]
-    scale = largest_entry(W) * most + np.abs(gap) + h * (abs(N) @ np.abs(problem.v_plus) + np.abs(drive))
+    scale = largest_entry(W) * most + np.abs(gap) + h * (abs(N) @ problem.speed() + np.abs(drive))
     off = np.abs(np.minimum(p / np.maximum(most, TINY), w / np.maximum(scale, TINY)))
     _, worst = worst_of(off, island)
     yield "projection", own[worst], off[worst]

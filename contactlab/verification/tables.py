@@ -11,6 +11,7 @@ from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping import OPEN, SLIDE, STICK
 from contactlab.verification.contacts import pairs_of, surface_velocity
 from contactlab.verification.findings import Found, largest
+from contactlab.verification.island import FAINT
 from contactlab.verification.motion import cross, turned
 from contactlab.verification.portion import Portion
 
@@ -20,7 +21,7 @@ SLIDING, EDGE = 1e-8, 1e-6
 
 def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     """Yield what the contact table says twice: impulses and forces, gap and place."""
-    world, rows = portion.recording.world, portion.recording.rows
+    world = portion.recording.world
     r, h, z = frames.shape[1] - 1, portion.h[portion.at][:, None], portion.column("z")
     normal, point, island = portion.column("normal"), portion.column("point"), portion.numbers("island")
     wanted = h * (z[:, :1] * normal + np.einsum("nr,nri->ni", z[:, 1 : 1 + r] - z[:, 1 + r : 1 + 2 * r], frames[:, 1:]))
@@ -30,7 +31,7 @@ def table_findings(portion: Portion, frames: FloatArray) -> Iterator[Found]:
     size = h * np.abs(z[:, : 1 + 2 * r]).sum(axis=1, keepdims=True) * np.ones(6)
     off = np.hstack((portion.column("impulse") - wanted, said - along))
     yield "impulse", portion.at, island, portion.contacts, largest(off, size)
-    mu, restitution = pairs_of(world, rows, portion.contacts)
+    mu, restitution = pairs_of(portion, frames[:, 0])
     worst = np.maximum(np.abs(portion.column("mu") - mu), np.abs(portion.column("restitution") - restitution))
     half_space, own = portion.numbers("half_space"), portion.numbers("shape_b")
     # Points of shapes touch with themselves; of a cylinder, whose rim has none, the point is midway to the plane.
@@ -64,6 +65,9 @@ def slip_findings(portion: Portion, frames: FloatArray, v_free: FloatArray) -> I
         after[one.of] += turned(J, portion.v_plus[at, own])
         free[one.of] += np.linalg.norm(turned(J, v_free[at, own]), axis=1)
         size[one.of] += turned(np.abs(J), np.abs(portion.v_plus[at, own]))
+        # Points on the axis that a body turns about are there to rounding.
+        whole = np.linalg.norm(J, axis=(1, 2)) * np.linalg.norm(portion.v_plus[at, own], axis=1)
+        size[one.of] += FAINT / 3.0 * whole[:, None]
     normal = frames[:, 0]
     after = after - told
     slip = np.linalg.norm(after - np.sum(after * normal, axis=1, keepdims=True) * normal, axis=1)

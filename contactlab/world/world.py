@@ -19,6 +19,7 @@ from contactlab.multibody.states import check_configuration, check_velocity
 from contactlab.multibody.urdf.packages import PackageRoots
 from contactlab.spatial.arrays import FloatArray
 from contactlab.world.errors import SimulationConfigError
+from contactlab.world.extents import Extents, extents_of
 from contactlab.world.joint_actions import JointActions
 from contactlab.world.joint_rows import JointRow, joint_rows
 from contactlab.world.motion import PrescribedMotion
@@ -205,16 +206,9 @@ class World:
         return body_trees(self.model)
 
     @cached_property
-    def shape_extents(self) -> tuple[FloatArray, FloatArray]:
-        """Thickness and length of each shape [m], along its own axes; infinite without end."""
-        thick, long = np.full(len(self.surfaces), np.inf), np.full(len(self.surfaces), np.inf)
-        for i, surface in enumerate(self.surfaces):
-            points, radii = surface.support_points()
-            if len(points):
-                ends = np.max(points + radii[:, None], axis=0) - np.min(points - radii[:, None], axis=0)
-                # What is flat, a plate of no thickness, is as thick as its next axis.
-                thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
-        return thick, long
+    def extents(self) -> Extents:
+        """How large each shape is, and which turns move its surface."""
+        return extents_of(self.surfaces)
 
     @cached_property
     def resists_turning(self) -> bool:

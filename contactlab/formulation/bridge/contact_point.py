@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from contactlab.contact import PowerLaw
 from contactlab.formulation.bridge.arguments import at_least_zero, number, share
 from contactlab.formulation.bridge.errors import BridgeError
 from contactlab.spatial.arrays import FloatArray, finite_array, read_only
@@ -46,7 +47,7 @@ class ContactPoint:
         Kinetic and static coefficients where they differ; `mu` if not given. The velocity level, which knows one, uses
         that of the state the contact is in.
     restitution
-        Coefficient of restitution, 0 to 1; velocity level only.
+        Coefficient of restitution, 0 to 1, or a `contactlab.contact.PowerLaw`; velocity level only.
     stiffness, dissipation
         k [N/m] and b [N s/m] of a contact that gives way, over a step; both 0 for a rigid one.
     radius
@@ -75,7 +76,7 @@ class ContactPoint:
     gap: float | None
     mu_sliding: float
     mu_non_sliding: float
-    restitution: float
+    restitution: float | PowerLaw
     stiffness: float
     dissipation: float
     radius: float
@@ -97,7 +98,7 @@ class ContactPoint:
         mu: float = 0.0,
         mu_sliding: float | None = None,
         mu_non_sliding: float | None = None,
-        restitution: float = 0.0,
+        restitution: float | PowerLaw = 0.0,
         stiffness: float = 0.0,
         dissipation: float = 0.0,
         radius: float = 0.0,
@@ -129,7 +130,9 @@ class ContactPoint:
             "gap": None if gap is None else number(gap, prefix + "gap"),
             "mu_sliding": kinetic,
             "mu_non_sliding": static,
-            "restitution": share(restitution, prefix + "restitution"),
+            "restitution": restitution
+            if isinstance(restitution, PowerLaw)
+            else share(restitution, prefix + "restitution"),
             "stiffness": at_least_zero(stiffness, prefix + "stiffness"),
             "dissipation": at_least_zero(dissipation, prefix + "dissipation"),
             "radius": at_least_zero(radius, prefix + "radius"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from contactlab.contact import PowerLaw
 from contactlab.formulation.bridge.branch_rows import SparseRows, unit_rows
 from contactlab.formulation.bridge.held_joints import Holder, Servo
 from contactlab.formulation.bridge.inputs import Inputs, Level, contact_rows, place
@@ -31,8 +32,12 @@ class _Spring:
 
     stiffness: float
     dissipation: float
-    restitution: float
+    restitution: float | PowerLaw
     erp: float
+
+    def coefficient(self, speed: float) -> float:
+        """Restitution at a speed of approach."""
+        return self.restitution.at(speed) if isinstance(self.restitution, PowerLaw) else self.restitution
 
     @property
     def soft(self) -> bool:
@@ -159,9 +164,9 @@ def _terms(
     k, gamma, v_min = np.zeros(len(springs)), np.zeros(len(springs)), p.thresholds.v_min
     for i, spring in enumerate(springs):
         if p.h is None:
-            k[i] = spring.restitution * rates[i] if rates[i] < -v_min else 0.0
+            k[i] = spring.coefficient(-rates[i]) * rates[i] if rates[i] < -v_min else 0.0
             continue
-        bounce = (spring.restitution, v_min, spring.erp)
+        bounce = (spring.coefficient(-rates[i]), v_min, spring.erp)
         k[i], gamma[i] = unilateral(gaps[i], rates[i], free[i], p.h, *bounce, 0.0, spring.stiffness, spring.dissipation)
     return k + 0.0, gamma  # no -0
 

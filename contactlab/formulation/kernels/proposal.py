@@ -57,6 +57,9 @@ POINTS: Final = 20
 FEW_POINTS: Final = 6
 # Forces that solve the problem, and are this part of the largest from those selected, are those.
 KEPT: Final = 1e-5
+# Forces of contacts alone that solve the LCP, and miss the tolerance mechanically, are pivoted from in LCPs of at most
+# so many variables: less than a second.
+MOST_PIVOTED: Final = 1000
 # From the end of the branch to where it is followed closer.
 CLOSER: Final = 1e-3
 # Attempts: along the branch, and closer where the forces at its end do not solve the rigid problem. The next ones are

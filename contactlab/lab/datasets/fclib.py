@@ -72,8 +72,12 @@ class _Group:
             raise DatasetError(self.path, where, "missing")
         if item.external:
             raise DatasetError(self.path, where, "lies in another file")
-        if item.dtype.kind not in ("iu" if integer else "fiu"):
-            raise DatasetError(self.path, where, f"dtype {item.dtype}, wanted {'integers' if integer else 'numbers'}")
+        try:
+            dtype = item.dtype
+        except (TypeError, ValueError) as error:
+            raise DatasetError(self.path, where, f"numbers of a type that numpy does not have ({error})") from error
+        if dtype.kind not in ("iu" if integer else "fiu"):
+            raise DatasetError(self.path, where, f"dtype {dtype}, wanted {'integers' if integer else 'numbers'}")
         if item.ndim != 1 or item.size > MOST_NUMBERS:
             raise DatasetError(self.path, where, f"shape {item.shape}, wanted a vector of at most {MOST_NUMBERS}")
         if length is not None and item.size != length:

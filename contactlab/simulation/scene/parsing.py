@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import Any
 
-from contactlab.contact import Material
+from contactlab.contact import Material, PowerLaw
 from contactlab.simulation.scene import schema
 from contactlab.simulation.scene.joints import LOOP_KEYS, ROBOT_JOINT_KEYS, joints_entry, loop_entry
 from contactlab.simulation.scene.shapes import SHAPE_KEYS, parse_shape
@@ -253,9 +253,19 @@ def _surface(table: Table) -> schema.Surface:
 
 
 def _numbers(table: Table) -> Material:
-    numbers = {key: table.number(key) for key in _NUMBERS if key in table or key == "mu"}
+    numbers: dict[str, Any] = {key: table.number(key) for key in _NUMBERS if _is_number(table, key)}
+    if "restitution" in table and "restitution" not in numbers:
+        inner = table.table("restitution", tuple(entry.name for entry in dataclasses.fields(PowerLaw)))
+        inner.required("e")
+        with inner.blame():
+            numbers["restitution"] = PowerLaw(**{key: inner.number(key) for key in inner.values})
     with table.blame():
         return Material(**numbers)
+
+
+def _is_number(table: Table, key: str) -> bool:
+    """Whether a key of a material is to be read as a number: restitution may be a table, that of its law."""
+    return key == "mu" or (key in table and not isinstance(table.values[key], dict))
 
 
 def _filter(table: Table, whole: schema.FilterEntry | None = None) -> schema.FilterEntry:

@@ -32,7 +32,6 @@ class Collision(NamedTuple):
     excluded: IntArray  # ascending: the pairs i n + j, i < j, that never touch besides
     material: IntArray  # (n,)
     pair_mu: FloatArray  # (m, m)
-    pair_restitution: FloatArray  # (m, m)
     poses: FloatArray  # (n, 12) of the shapes in the world
     boxes: FloatArray  # (n, 6) bounds, moved out by the reach
     reach: FloatArray  # (n,) m: share in the gap up to which contacts are looked for

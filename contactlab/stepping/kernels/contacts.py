@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contactlab.contact.kernels.half_space import collide_point
+from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import body_pose, field_at, world_point
 from contactlab.multibody.kernels.workspace import frames
@@ -82,7 +83,9 @@ def half_space_contacts(world: PackedWorld, work: Work, h: float, margin: float,
                             floats[NORMAL + j] = normal[j]
                         floats[GAP] = gap
                         floats[MU] = world.pair_mu[shape, s]
-                        floats[RESTITUTION] = world.pair_restitution[shape, s]
+                        ground = world.material[world.pair_mu.shape[0] + s]
+                        own = world.material[shape]
+                        floats[RESTITUTION] = pair_restitution(world.restitution, ground, own, -vn)
                         floats[VN_MINUS] = vn
                     count += 1
     return count

@@ -166,6 +166,7 @@ class Control:
     warm_hit: int
     proposed: int  # what `propose` returned of a proposal of contacts alone that was taken; otherwise 0
     choice: int
+    doubted: int  # 1 and the choice of forces proposed, in z0, that pivoting is to better; otherwise 0
     cone_solved: int  # the verdict on an answer with exact cones
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int
@@ -229,10 +230,10 @@ class PackedWorld(NamedTuple):
     offsets: FloatArray  # (ns,) m
     point_shape: IntArray  # (np,) the shape each point is of
     pair_mu: FloatArray  # (shapes, ns), -1 where the two never touch
-    pair_restitution: FloatArray  # (shapes, ns)
     plane: FloatArray  # (3,) unit normal of a planar world's plane, 0 in space
     motion: IntArray  # (nb,) row of a kinematic body among their number nk, -1 for any other
     material: IntArray  # (shapes + ns,) number of each surface's material, those of the half-spaces last
+    restitution: FloatArray  # (m, 5) laws of the materials: `contactlab.contact.kernels.restitution`
     stiffness: FloatArray  # (m, m) N/m by pair of materials, infinite for rigid ones
     dissipation: FloatArray  # (m, m) N s/m
 

@@ -74,6 +74,7 @@ def next_island(
     rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
     control.proposed = 0
+    control.doubted = 0
     control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
     contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
     if contacts_alone and nc > 0 and control.propose != 0:

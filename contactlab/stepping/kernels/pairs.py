@@ -13,6 +13,7 @@ from contactlab.contact.detection.kernels.support import shape_bounds
 from contactlab.contact.detection.kernels.sweep_and_prune import candidates
 from contactlab.contact.detection.kernels.vectors import place_shape
 from contactlab.contact.kernels import layout as shapes
+from contactlab.contact.kernels.restitution import pair_restitution
 from contactlab.multibody.kernels.layout import tree
 from contactlab.multibody.kernels.points import velocity_at
 from contactlab.multibody.kernels.workspace import frames
@@ -159,7 +160,7 @@ def add_contact(
             floats[NORMAL + k] = sign * found[shapes.NORMAL + k]
         floats[GAP] = gap
         floats[MU] = c.pair_mu[c.material[a], c.material[b]]
-        floats[RESTITUTION] = c.pair_restitution[c.material[a], c.material[b]]
+        floats[RESTITUTION] = pair_restitution(world.restitution, c.material[a], c.material[b], -vn)
         floats[VN_MINUS] = vn
     return count + 1
 

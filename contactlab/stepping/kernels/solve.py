@@ -44,6 +44,6 @@ def solve(island: Island, control: Control) -> int:
         return PAUSED
     control.pivots = island.info[PIVOTS]
     control.place = VERDICT
-    if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST:
+    if code != SOLVED and control.solver == SOLVER_LEMKE_FIRST and control.doubted == 0:
         return NEED_SOLVE
     return GO_ON

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from contactlab.formulation.kernels.bilateral import certify_bilateral
-from contactlab.formulation.kernels.certify import CERT_SIZE, certify
+from contactlab.formulation.kernels.certify import CERT_SIZE, certify, worst_scaled
 from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
+from contactlab.formulation.kernels.proposal import MOST_PIVOTED
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
@@ -13,10 +14,12 @@ from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
+    CHOICE_NOT_SELECTED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
     GO_ON,
     ISLANDS,
+    POSE,
     PROJECT,
     SOLVER_EXTERNAL,
     Chunk,
@@ -52,12 +55,18 @@ def verdict(
     parameters: Parameters,
 ) -> int:
     """Decide on z by its residuals; recover forces and velocities, certify and record them."""
-    if not is_answer(island, control, parameters.tolerance):
+    answers = is_answer(island, control, parameters.tolerance)
+    if not answers and control.doubted != 0:
+        take_back(island, control)
+        answers = is_answer(island, control, parameters.tolerance)
+    if not answers:
         return failed(control, FAILURE_LCP)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
     recover_island(rows, island, joints, control)
     certify_contacts(rows, island, control)
+    if is_doubtful(island, control, parameters.tolerance):
+        return doubt(island, control)
     of_joints = 0
     if joints is not None:
         if not certify_joints(rows, island):
@@ -98,6 +107,35 @@ def is_answer(island: Island, control: Control, tolerance: float) -> bool:
         least = min(least, q[i])
     control.warm_hit = 1 if control.has_z0 != 0 and control.pivots == 0 and least < 0.0 else 0
     return True
+
+
+@kernel(inline=True)
+def is_doubtful(island: Island, control: Control, tolerance: float) -> bool:
+    """Whether forces selected solve the LCP of contacts alone, of no large one, and miss the tolerance mechanically."""
+    selected = control.proposed != 0 and control.select != 0 and control.cone == 0
+    return selected and control.n <= MOST_PIVOTED and worst_scaled(island.certificate[:CERT_SIZE]) > tolerance
+
+
+@kernel(inline=True)
+def doubt(island: Island, control: Control) -> int:
+    """Go on to pivoting from the forces proposed, which z0 keeps."""
+    for i in range(control.n):
+        island.z0[i] = island.z[i]
+    control.has_z0 = 1
+    control.doubted = 1 + control.choice
+    control.proposed = 0
+    control.choice = CHOICE_NOT_SELECTED
+    control.place = POSE
+    return GO_ON
+
+
+@kernel(inline=True)
+def take_back(island: Island, control: Control) -> None:
+    """Return to the forces proposed, where pivoting has found none."""
+    for i in range(control.n):
+        island.z[i] = island.z0[i]
+    control.choice = control.doubted - 1
+    control.pivots = 0
 
 
 @kernel(inline=True)

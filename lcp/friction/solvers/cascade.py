@@ -65,14 +65,16 @@ class FrictionCascade(FrictionMethod):
     ) -> tuple[tuple[Any, bool], ...]:
         """The solvers that would be tried, in order, and whether each starts where the best so far has ended."""
         del problem
-        sweeps, share = (_ROUGH_SWEEPS, 0.1) if tolerance >= _ROUGH else (_SWEEPS, 0.02)
+        rough, whole = tolerance >= _ROUGH, self.time_limit
+        sweeps, burst = (_ROUGH_SWEEPS, min(30.0, 0.5 * whole)) if rough else (_SWEEPS, min(6.0, 0.2 * whole))
+        share = min(30.0, 0.3 * whole)
         return (
-            (NSGS(max_iterations=sweeps, time_limit=share * self.time_limit), True),
+            (NSGS(max_iterations=sweeps, time_limit=burst), True),
             (ProximalPoint(alpha=1e-2, max_iterations=400), True),
             (ProximalPoint(alpha=1.0, max_iterations=1_000), False),
-            (NSGS(max_iterations=10_000, time_limit=0.1 * self.time_limit), True),
+            (NSGS(max_iterations=10_000, time_limit=share), True),
             (ProximalPoint(alpha=1e-1), True),
-            (ADMM(max_iterations=5_000, time_limit=0.1 * self.time_limit), False),
+            (ADMM(max_iterations=5_000, time_limit=share), False),
             (ProximalPoint(alpha=1e-2), True),
             (NSGS(relaxation=0.7), True),
         )

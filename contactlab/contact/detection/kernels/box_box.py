@@ -8,7 +8,7 @@ from contactlab.contact.detection.kernels.contacts import put
 from contactlab.contact.detection.kernels.convex_convex import convex_convex
 from contactlab.contact.detection.kernels.manifold import manifold
 from contactlab.contact.detection.kernels.vectors import origin, pose_in
-from contactlab.contact.kernels.layout import SCRATCH, WITNESS, Contacts, Posed, Workspace
+from contactlab.contact.kernels.layout import NORMAL, POINT, SCRATCH, WITNESS, Contacts, Posed, Workspace
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
@@ -106,9 +106,10 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
 
     The separating axis theorem (S. Gottschalk, M. C. Lin, D. Manocha, OBBTree, SIGGRAPH 1996) gives the direction of
     least overlap; along the normal of a face the faces are clipped against each other, across a pair of edges one point
-    is the contact. For boxes apart the largest separation is only a bound of their distance from below. It is the
-    distance if the features of its axis hold a pair of points that far apart; if not, a corner is closest to an edge
-    or a corner, and the general search for closest points takes over.
+    is the contact, in an overlap with the corners of the two faces that overlap too. For boxes apart the largest
+    separation is only a bound of their distance from below. It is the distance if the features of its axis hold a pair
+    of points that far apart; if not, a corner is closest to an edge or a corner, and the general search for closest
+    points takes over.
     """
     c = room.work[SCRATCH : SCRATCH + 12]
     pose_in(a.pose, b.pose, c)
@@ -119,6 +120,13 @@ def box_box(a: Posed, b: Posed, margin: float, room: Workspace, out: Contacts) -
     count = 0
     if axis >= 6:
         count = _edges(a, b, c, (axis - 6) // 3, (axis - 6) % 3, separation, 1e-9 * scale, out)
+        if count > 0 and separation < 0.0 and out.rows.shape[0] > 0:
+            row, code, half = out.rows[0], out.features[0], 0.5 * separation
+            nx, ny, nz = row[NORMAL], row[NORMAL + 1], row[NORMAL + 2]
+            point = (row[POINT] - half * nx, row[POINT + 1] - half * ny, row[POINT + 2] - half * nz)
+            count = manifold(a, b, (nx, ny, nz), point, separation, scale, margin, room, out)
+            if count <= 1:
+                count = put(point, (nx, ny, nz), separation, code, 0, out)
     else:
         if axis < 3:
             sign = 1.0 if c[9 + axis] >= 0.0 else -1.0

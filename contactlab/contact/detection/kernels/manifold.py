@@ -54,8 +54,9 @@ def manifold(
 
     The faces that look along the normal are clipped against one another, and every corner of what they share is a
     contact with the distance of the two faces there, along the normal. Where the normal is that of neither face (edge
-    on edge, corner on corner), only corners as close as the closest pair stay. The closest pair itself is written when
-    no corner is as close.
+    on edge, corner on corner), only corners as close as the closest pair stay, in an overlap all that overlap: held at
+    the deepest alone, two faces would turn into one another about it, step by step. The closest pair itself is written
+    when no corner is as close.
 
     Returns the number of contacts; those with a gap above ``margin`` are left out.
     """
@@ -68,7 +69,10 @@ def manifold(
     count, least = 0, math.inf
     if na >= 2 and nb >= 2:
         cos_a, cos_b = dot(normal_a, normal), -dot(normal_b, normal)
-        limit = margin if max(cos_a, cos_b) >= ALIGNED else min(margin, gap + 1e-6 * scale)
+        limit = margin
+        if max(cos_a, cos_b) < ALIGNED:
+            as_close = gap + 1e-6 * scale
+            limit = min(margin, max(0.0, as_close) if gap < 0.0 else as_close)
         t = across(normal)
         s = cross(normal, t)
         project(face_a.corners, na, t, s, normal, point)

@@ -1,0 +1,51 @@
+"""Tables as the benchmarks leave them: CSV to be read again, Markdown to be looked at."""
+
+from __future__ import annotations
+
+import csv
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+
+def environment() -> str:
+    """One line on the machine and the versions."""
+    names = []
+    for name in ("numpy", "numba", "mujoco", "drake"):
+        try:
+            names.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            names.append(f"no {name}")
+    return f"{platform.machine()}, Python {platform.python_version()}, {', '.join(names)}"
+
+
+def markdown(head: Iterable[str], lines: Iterable[Iterable[object]]) -> str:
+    """A table in Markdown."""
+    head = list(head)
+    return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in (head, ["---"] * len(head), *lines))
+
+
+def write(out: Path, name: str, note: str, head: Sequence[str], lines: Sequence[list[Any]], first: str = "") -> None:
+    """Write OUT_name.csv and OUT_name.md, there with ``first`` before the table."""
+    target = out.with_name(f"{out.name}{name}")
+    said = f"{environment()}; {note}" if note else environment()
+    with target.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+        file.write(f"# {said}\n")
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(head)
+        writer.writerows(lines)
+    target.with_suffix(".md").write_text(f"{said}\n\n{first}{markdown(head, lines)}", encoding="utf-8")
+
+
+def write_rows(
+    file: Path, notes: Iterable[str], rows: Sequence[Mapping[str, Any]], form: str = "", head: Sequence[str] = ()
+) -> None:
+    """Write rows as CSV behind their notes, numbers in ``form``, columns in the order of ``head`` or of the first."""
+    with file.open("w", newline="", encoding="utf-8") as stream:
+        stream.writelines(f"# {note}\n" for note in notes)
+        writer = csv.DictWriter(stream, head or list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name: f"{x:{form}}" if form and isinstance(x, float) else x for name, x in row.items()})

@@ -1,0 +1,266 @@
+"""Steps too long for what moves: contacts are seen as they stand where a step begins, as planes with a depth.
+
+What only shifts, however far, meets a half-space where it should: the plane is the same all along. Of anything else it
+may miss what it would have met, or be held up where it would have passed; so may what turns, whose points leave their
+tangents. Hence no motion is too long by itself. It is too long for what is near: a shape passed by more than its own
+length, by the step or at the velocity before it, or beside which its surface turns by more than a radian; and for a
+half-space in which it ends. Turning about an axis of symmetry moves no surface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contactlab.multibody import body_poses, point_velocity_6d
+from contactlab.multibody.joints import FloatingBase
+from contactlab.multibody.overview import joint_axes
+from contactlab.spatial.arrays import FloatArray, IntArray
+from contactlab.stepping.prepared import arrays_of
+from contactlab.world.touching import touching_shapes
+from contactlab.world.world import World
+
+#: Way past something in a step, of the own length; angle that a surface turns by beside something [rad].
+WAY, TURN = 1.0, 1.0
+#: Depth at which a step ends in a half-space, of the thickness, from which on it is no rounding of the geometry.
+DEPTH = 0.1
+# How many suspicious steps, the longest first, and how many motions of shapes in them are looked at closely.
+LOOK, CLOSE = 1000, 20_000
+# Whose squares still are numbers.
+FASTEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Steps of a world: n of them, not necessarily in a row."""
+
+    world: World
+    q: FloatArray  # (n, nq) where each begins
+    v: FloatArray  # (n, nv)
+    q_next: FloatArray
+    v_next: FloatArray
+    h: FloatArray  # (n,) [s]
+    # (n, motions, 12) poses of kinematic bodies: rotation and origin.
+    pose: FloatArray
+    pose_next: FloatArray
+    # What a step is called.
+    name: Callable[[int], str] = "step {}".format
+
+    def of(self, steps: IntArray) -> Moves:
+        """Return some of them."""
+        states = {part: getattr(self, part)[steps] for part in ("q", "v", "q_next", "v_next", "h", "pose", "pose_next")}
+        return replace(self, **states)
+
+
+@dataclass(frozen=True)
+class LongStep:
+    """The worst of the steps that are too long, and how many are."""
+
+    steps: int
+    step: int
+    worst: float
+    text: str
+
+
+def long_steps(moves: Moves) -> LongStep | None:
+    """Return what should be doubted, if anything."""
+    world = moves.world
+    if not len(moves.h) or not world.surfaces or len(world.surfaces) + len(world.half_spaces) < 2:
+        return None
+    with np.errstate(all="ignore"):  # motion that diverges
+        bounds = _bounds(moves)
+        suspects = np.flatnonzero(~(bounds <= 1.0))
+        if not suspects.size:
+            return None
+        steps = np.sort(suspects[np.argsort(-bounds[suspects])[:LOOK]])
+        step, shape, ratio, text = _looked_at(moves.of(steps))
+    if not step.size:
+        return None
+    i, k = steps[step[0]], shape[0]
+    who, when = world.model.names[world.surface_bodies[k]], moves.name(int(i))
+    h, count = float(moves.h[i]), np.unique(step).size
+    least = "at least " if suspects.size > LOOK else ""
+    text = (
+        f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand where "
+        f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
+    )
+    return LongStep(count, int(i), float(ratio[0]), text)
+
+
+def _bounds(moves: Moves) -> FloatArray:
+    """Bounds (n,) of the ratios of each step, from velocities alone."""
+    world, model = moves.world, moves.world.model
+    out, still = np.zeros((2, len(moves.h)))
+    speeds = np.maximum(np.abs(moves.v), np.abs(moves.v_next))
+    extents, kinematic = world.extents, {body: row for row, (body, _) in enumerate(world.motions)}
+    parents = {spec.parent for spec in model.bodies}
+    ways: dict[str, tuple[FloatArray, FloatArray]] = {}
+    shapes: dict[int, list[int]] = {}
+    for k, body in enumerate(world.surface_bodies):
+        shapes.setdefault(body, []).append(k)
+    free = [
+        number for number in shapes
+        if isinstance(model.bodies[number].joint, FloatingBase)
+        and number not in kinematic and model.names[number] not in parents
+    ]  # fmt: skip
+    others = sorted(set(range(len(model.bodies))).difference(free))
+    for number, spec in ((number, model.bodies[number]) for number in others):
+        joint, v = spec.joint, speeds[:, model.v_slice(spec.name)]
+        way, angle = ways.get(spec.parent, (still, still))
+        way = way + angle * float(np.linalg.norm(spec.placement.p))
+        axes = joint_axes(joint)
+        turns, shifts = ([k for k, axis in enumerate(axes) if kind in axis] for kind in "RT")
+        if isinstance(joint, FloatingBase):
+            place = model.q_slice(spec.name)
+            way = np.linalg.norm((moves.q_next - moves.q)[:, place][:, :3], axis=1)
+            way = np.maximum(way, moves.h * np.linalg.norm(v[:, :3], axis=1))
+        elif shifts:
+            reach = np.abs(moves.q[:, model.q_slice(spec.name)]).sum(axis=1)
+            way = way + moves.h * v[:, shifts].sum(axis=1) + angle * reach
+        if turns:
+            angle = angle + moves.h * np.linalg.norm(v[:, turns], axis=1)
+        if number in kinematic:
+            pose, after = moves.pose[:, kinematic[number]], moves.pose_next[:, kinematic[number]]
+            way = np.linalg.norm(after[:, 9:] - pose[:, 9:], axis=1)
+            angle = _angle(pose[:, :9], after[:, :9])
+        if spec.name in parents:
+            ways[spec.name] = way, angle
+        if number in shapes:
+            own = shapes[number]
+            far = np.max(np.linalg.norm(extents.center[own], axis=1))
+            out = np.maximum(out, (way + angle * far) / (WAY * np.min(extents.long[own])))
+            if np.max(angle) > TURN and extents.sweeping[own].any():
+                out = np.maximum(out, angle / TURN)
+    return np.maximum(out, _bounds_of_free(moves, speeds, free, shapes)) if free else out
+
+
+def _bounds_of_free(moves: Moves, speeds: FloatArray, free: list[int], shapes: dict[int, list[int]]) -> FloatArray:
+    """Bounds (n,) of bodies that fly and carry no others, all at once: there may be thousands."""
+    model, extents = moves.world.model, moves.world.extents
+    names = [model.names[number] for number in free]
+    turns = [k for k, axis in enumerate(joint_axes(model.bodies[free[0]].joint)) if "R" in axis]
+    first_q = np.array([model.q_slice(name).start for name in names])
+    first_v = np.array([model.v_slice(name).start for name in names])
+    h = moves.h[:, None]
+    way = np.linalg.norm((moves.q_next - moves.q)[:, first_q[:, None] + np.arange(3)], axis=2)
+    way = np.maximum(way, h * np.linalg.norm(speeds[:, first_v[:, None] + np.arange(3)], axis=2))
+    angle = h * np.linalg.norm(speeds[:, first_v[:, None] + np.array(turns)], axis=2)
+    far = np.array([np.max(np.linalg.norm(extents.center[shapes[number]], axis=1)) for number in free])
+    short = np.array([np.min(extents.long[shapes[number]]) for number in free])
+    sweeps = np.array([extents.sweeping[shapes[number]].any() for number in free])
+    ratio = (way + angle * far) / (WAY * short)
+    return np.asarray(np.maximum(ratio, np.where(sweeps & (angle > TURN), angle / TURN, 0.0)).max(axis=1))
+
+
+def _angle(R: FloatArray, after: FloatArray) -> FloatArray:
+    """Angles (n,) between rotations as rows (n, 9)."""
+    return np.asarray(np.arccos(np.clip(0.5 * (np.sum(R * after, axis=1) - 1.0), -1.0, 1.0)))
+
+
+def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
+    """Return steps, shapes and ratios of the motions that are too long, the worst first, and what to say of that."""
+    world, n = moves.world, len(moves.h)
+    extents, bodies = world.extents, np.array(world.surface_bodies)
+    R, p = body_poses(world.model, np.concatenate((moves.q, moves.q_next)))
+    for row, (body, _) in enumerate(world.motions):
+        told = np.concatenate((moves.pose[:, row], moves.pose_next[:, row]))
+        R[:, body], p[:, body] = told[:, :9].reshape(-1, 3, 3), told[:, 9:]
+    middle = p[:, bodies] + np.einsum("nkij,kj->nki", R[:, bodies], extents.center)
+    at, way = middle[:n], middle[n:] - middle[:n]
+    meant, turned = _rates(moves, R)
+    stopped = np.linalg.norm(meant, axis=2) > np.linalg.norm(way, axis=2)
+    way = np.where(stopped[..., None], meant, way)
+    moved = np.linalg.norm(way, axis=2) / (WAY * extents.long)
+    ratio = np.maximum(moved, turned)
+    step, shape = np.nonzero(ratio > 1.0)
+    worst = np.argsort(-ratio[step, shape], kind="stable")[:CLOSE]
+    step, shape = step[worst], shape[worst]
+    may = _may_touch(world)
+    past = np.full(step.size, -1)
+    portion = max(1, 1_000_000 // max(len(bodies), 1))
+    for first in range(0, step.size, portion):
+        rows = slice(first, first + portion)
+        i, k = step[rows], shape[rows]
+        # Balls about two shapes, one of which moves as it does relatively to the other: how near do they come?
+        apart, shift = at[i, k][:, None] - at[i], way[i, k][:, None] - way[i]
+        square = np.einsum("nki,nki->nk", shift, shift)
+        when = np.clip(-np.einsum("nki,nki->nk", apart, shift) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
+        gap = np.linalg.norm(apart + when[..., None] * shift, axis=2) - extents.reach[k][:, None] - extents.reach
+        long = np.sqrt(square) > WAY * extents.long[k][:, None]
+        gap[~(may[k] & (long | (turned[i, k] > 1.0)[:, None]))] = np.inf
+        near = np.argmin(gap, axis=1)
+        past[rows] = np.where(gap[np.arange(near.size), near] <= 0.0, near, -1)
+    planes, deep = _planes(moves, R[n:], p[n:], middle, turned, step, shape)
+    keep = np.flatnonzero((past >= 0) | (planes >= 0))
+    if not keep.size:
+        return step[keep], shape[keep], np.zeros(0), ""
+    a, i, k = keep[0], step[keep[0]], shape[keep[0]]
+    name = repr(world.model.names[bodies[past[a]]] if past[a] >= 0 else world.half_space_names[planes[a]])
+    if deep[a] > 0.0 or moved[i, k] >= turned[i, k]:
+        text = f"moves {np.linalg.norm(way[i, k]):.3g} m, {moved[i, k]:.2g} times its length, "
+        onwards = f"{'towards' if stopped[i, k] else 'past'} {name}"
+        text += onwards if past[a] >= 0 else f"and ends {deep[a]:.3g} m inside {name}"
+    else:
+        text = f"turns by {turned[i, k]:.2g} rad beside {name}"
+    return step[keep], shape[keep], ratio[step[keep], shape[keep]], text
+
+
+def _rates(moves: Moves, R: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Ways (n, k, 3) that middles of shapes would make at the velocity before [m]; angles (n, k) of their surfaces."""
+    world, n = moves.world, len(moves.h)
+    ways, angles = np.zeros((n, len(world.surfaces), 3)), np.zeros((n, len(world.surfaces)))
+    kinematic = {body for body, _ in world.motions}
+    for body in sorted(set(world.surface_bodies)):
+        shapes = np.flatnonzero(np.array(world.surface_bodies) == body)
+        if body in kinematic:
+            angles[:, shapes] = _angle(R[:n, body].reshape(n, 9), R[n:, body].reshape(n, 9))[:, None]
+        elif moves.v.size:
+            name, parts = world.model.names[body], world.extents.sweeping[shapes]
+            v, after = (np.clip(one, -FASTEST, FASTEST) for one in (moves.v, moves.v_next))
+            for k in shapes:
+                at = point_velocity_6d(world.model, moves.q, v, name, world.extents.center[k])
+                ways[:, k] = at[:, 3:] * moves.h[:, None]
+            for speed in (v, after) if parts.any() else ():
+                w = point_velocity_6d(world.model, moves.q, speed, name, (0.0, 0.0, 0.0))[:, :3]
+                own = np.einsum("kij,nlj,nl->nki", parts, R[:n, body], w * moves.h[:, None])
+                angles[:, shapes] = np.maximum(angles[:, shapes], np.linalg.norm(own, axis=2) / TURN)
+    return ways, angles
+
+
+def _planes(
+    moves: Moves, R: FloatArray, p: FloatArray, middle: FloatArray, turned: FloatArray, step: IntArray, shape: IntArray
+) -> tuple[IntArray, FloatArray]:
+    """Numbers of the half-spaces that motions end in, or turn beside, -1 for none; and how deep they end."""
+    world, n = moves.world, len(moves.h)
+    extents, out, deep = world.extents, np.full(step.size, -1), np.zeros(step.size)
+    bodies, may = np.array(world.surface_bodies), arrays_of(world).packed.pair_mu
+    for s, plane in enumerate(world.half_spaces):
+        heights = middle @ plane.normal - plane.offset
+        start, end = heights[:n][step, shape], heights[n:][step, shape]
+        meets = (np.minimum(start, end) <= extents.reach[shape]) & (may[shape, s] >= 0.0)
+        out[meets & (turned[step, shape] > 1.0)] = s
+        for a in np.flatnonzero(meets & (end <= extents.reach[shape])):
+            points, radii = extents.outlines[shape[a]]
+            body = bodies[shape[a]]
+            normal = plane.normal @ R[step[a], body]
+            low = float(np.min(points @ normal - radii)) + float(plane.normal @ p[step[a], body]) - plane.offset
+            if -low > max(DEPTH * extents.thick[shape[a]], deep[a]):
+                out[a], deep[a] = s, -low
+    return out, deep
+
+
+def _may_touch(world: World) -> NDArray[np.bool_]:
+    """Which shapes of bodies may touch which."""
+    touching, n = touching_shapes(world), len(world.surfaces)
+    may = np.zeros((n, n), dtype=bool)
+    if touching is None:
+        return may
+    category, mask, link = touching.category[:n], touching.mask[:n], touching.link[:n]
+    may |= (category[:, None] & mask != 0) & (category & mask[:, None] != 0) & (link[:, None] != link)
+    i, j = np.divmod(touching.excluded, touching.body.size)
+    own = (i < n) & (j < n)
+    may[i[own], j[own]] = may[j[own], i[own]] = False
+    return may

@@ -1,0 +1,76 @@
+"""What no certificate says, looked for in runs of which no record is kept: the first of each kind."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import numpy as np
+
+from contactlab.recording.long_steps import DEPTH
+from contactlab.recording.plausibility import GAIN, NAMED, Named, Notice, gains, overlaps
+from contactlab.recording.recording import Recording
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.driver import Driver
+from contactlab.stepping.record_schema import chunk_rows, row_lengths, start_rows
+from contactlab.stepping.time_stepping import TimeStepping
+from contactlab.world.state import StepperState
+from contactlab.world.world import World
+
+
+class Watch:
+    """One run's: `notices` are those found so far."""
+
+    def __init__(self, world: World, stepper: TimeStepping) -> None:
+        self._world, self._stepper, self._name = world, stepper, NAMED
+        materials = (*(surface.material for surface in world.surfaces), *world.half_space_materials)
+        #: Whether an impact may gain energy.
+        self.bounces = any(material.restitution != 0.0 for material in materials)
+        self._least = -DEPTH * float(np.min(world.extents.thick, initial=np.inf))
+        self._begun = 0.0
+        self.notices: tuple[Notice, ...] = ()
+
+    def anew(self, name: Named = NAMED) -> Watch:
+        """Return one that has found nothing, and calls a step what ``name`` does."""
+        other = copy.copy(self)
+        other._name, other._begun, other.notices = name, 0.0, ()
+        return other
+
+    def tell(self, found: Iterable[Notice]) -> tuple[Notice, ...]:
+        """Keep the first of each kind; return what is new."""
+        kinds = {notice.kind for notice in self.notices}
+        new = tuple(notice for notice in found if notice.kind not in kinds)
+        self.notices += new
+        return new
+
+    def contacts(self, driver: Driver, *, begins: bool) -> tuple[Notice, ...]:
+        """Look at the contacts of the steps in the driver's rows; ``begins``: the first step of all is the world's."""
+        gaps = driver.chunk.contact["gap"][: int(driver.control.chunk_contacts)]
+        if not np.min(gaps, initial=0.0) < self._least:
+            return ()
+        rows = chunk_rows(driver.chunk, driver.control)
+        found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
+        self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
+        return self.tell(found)
+
+    def energy_of(self, state: StepperState) -> tuple[float, float]:
+        """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""
+        if not self.bounces:
+            return np.inf, np.inf
+        rows = start_rows(self._world, state, row_lengths(self._world, self._stepper))
+        return float(rows["kinetic"][0]), float(rows["potential"][0])
+
+    def impacts(self, driver: Driver, q: FloatArray, v: FloatArray, before: tuple[float, float]) -> tuple[Notice, ...]:
+        """Look at the impacts of the steps in the driver's rows; state and energies [J] as they were before these."""
+        if not self.bounces:
+            return ()
+        chunk, count = driver.chunk, int(driver.control.chunk_steps)
+        kinetic, potential = np.append(before[0], chunk.kinetic[:count]), np.append(before[1], chunk.potential[:count])
+        if not np.any(np.diff(kinetic + potential) > GAIN * kinetic[:-1]):
+            return ()
+        first, rows = driver.step - count, chunk_rows(chunk, driver.control)
+        rows |= {f"{table}_step": rows[f"{table}_step"] - first for table in ("contact", "joint", "island")}
+        h = float(chunk.h[0])
+        start = StepperState(q=q, v=v, time=float(chunk.time[0]) - h, h=h)
+        recording = Recording.of_run(self._world, self._stepper, start, [rows])
+        return self.tell(gains(recording, lambda i: self._name(first + i)))

@@ -1,0 +1,75 @@
+"""What the loop asks Python for: applied forces, contacts from outside, motions, and what acts on joints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from contactlab.spatial.arrays import FloatArray, finite_array
+from contactlab.stepping.external_contacts import Supply
+from contactlab.stepping.joint_service import JointService, Targets
+from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.joint_layout import Joints
+from contactlab.stepping.kinematic import Motions
+from contactlab.world.errors import SimulationConfigError
+
+if TYPE_CHECKING:
+    from contactlab.world.world import World
+
+#: Applied generalized force (nv,) [N, N m]: none, constant, or a function of (time, q, v) asked once per step.
+Tau = ArrayLike | Callable[[float, FloatArray, FloatArray], ArrayLike] | None
+
+
+class UserCode:
+    """Asks user code, and kinematic bodies, for their share in every step of one run.
+
+    Parameters
+    ----------
+    world
+        Of the run.
+    tau, targets, supply, motions
+        See `Tau`, `Targets`, `Supply`, `Motions`.
+    """
+
+    def __init__(
+        self, world: World, tau: Tau, targets: Targets, supply: Supply | None, motions: Motions | None
+    ) -> None:
+        self._tau, self._supply, self._motions = tau, supply, motions
+        self.of_joints = JointService(world, targets)
+
+    @property
+    def asks(self) -> bool:
+        """Whether the loop has to return for every step."""
+        others = self._supply is not None or self._motions is not None or self.of_joints.asks
+        return callable(self._tau) or others
+
+    def first_tau(self, work: layout.Work) -> int:
+        """Write a constant force; how the loop comes by it."""
+        if self._tau is None:
+            return layout.TAU_ZERO
+        if callable(self._tau):
+            return layout.TAU_CALLBACK
+        work.tau[:] = finite_array(self._tau, "tau", (work.v.size,), SimulationConfigError)
+        return layout.TAU_CONSTANT
+
+    def ask(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> layout.Work:
+        """Ask for everything in the step that begins; the memory with contacts from outside."""
+        q, v = work.q, work.v
+        if callable(self._tau):
+            value = self._tau(time, q.copy(), v.copy())
+            work.tau[:] = finite_array(value, f"tau at time {time:.9g}", (v.size,), SimulationConfigError)
+        if self._supply is not None:
+            ints, floats = self._supply(time, q.copy(), v.copy())
+            work = work._replace(given_int=ints, given_float=floats)
+        self.ask_of_end(work, joints, time, h)
+        return work
+
+    def ask_of_end(self, work: layout.Work, joints: Joints | None, time: float, h: float) -> None:
+        """Ask for what depends on the end of the step: motions, and targets."""
+        if self._motions is not None:
+            pose, twist, after = self._motions(time, h)
+            work.motion_pose[:], work.motion_twist[:], work.motion_next[:] = pose, twist, after
+        if joints is not None:
+            self.of_joints.serve(joints, time, h, work.q.copy(), work.v.copy())

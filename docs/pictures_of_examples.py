@@ -27,7 +27,13 @@ EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 #: Pages with a picture, and the file in which their own code leaves it.
 PAGES = {"tutorial_simulate": "tower.png"}
 #: When an example's last recording is shown [s]; at its end where nothing is said.
-CARDS = {"03_a_toss": 0.392, "08_free_flyer_momentum": 0.2, "09_rolling_constraint": 0.4, "13_pulled_from_under": 0.1}
+CARDS = {
+    "03_a_toss": 0.392,
+    "08_free_flyer_momentum": 0.2,
+    "09_rolling_constraint": 0.4,
+    "13_pulled_from_under": 0.1,
+    "18_grasp": 1.5,
+}
 BLUE, ORANGE, GREEN = "#0072b2", "#d55e00", "#009e73"
 
 

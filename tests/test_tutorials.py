@@ -36,6 +36,7 @@ PAGES = [
             "grains",
             "how_to_choose",
             "impact",
+            "materials",
         )
         if (DOCS / f"{name}.md").exists()
     ),

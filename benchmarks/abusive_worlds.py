@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import collections
 import csv
+import os
 import sys
 import time
 import warnings
@@ -410,6 +411,9 @@ def main() -> None:
     if arguments.worker:
         _child(map(int, arguments.worker.split(",")), arguments.limit)
         return
+    # Of the children: threads of BLAS that wait take seconds of the processor beside those that limits count.
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
     rows: list[dict[str, Any]] = []
     with arguments.out.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, HEAD, lineterminator="\n")

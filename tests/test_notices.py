@@ -145,12 +145,13 @@ def test_ordinary_runs_are_not_doubted() -> None:
         assert simulate(builder.build(), TimeStepping(h=1.0), steps=3).notices == ()
 
 
-@pytest.mark.parametrize(("beside", "doubted"), [(0.0, True), (2.0, False)])
-def test_what_falls_through_a_plate_in_one_step(beside: float, doubted: bool) -> None:
+@pytest.mark.parametrize(("beside", "turn", "doubted"), [(0.0, 0.0, True), (0.9, 0.0, False), (0.9, 0.5, True)])
+def test_what_falls_through_a_plate_in_one_step(beside: float, turn: float, doubted: bool) -> None:
     """From rest, so that the step does not expect it there; it is where free fall would have it."""
     builder = WorldBuilder()
-    builder.add_fixed_body("plate", Box((0.5, 0.5, 0.005)), Material(0.5))
-    builder.add_free_body("ball", INERTIA, Sphere(0.05), Material(0.5), (beside, 0, 1, 1, 0, 0, 0))
+    pose = Transform.rotation((0, 0, 1), turn)
+    builder.add_fixed_body("plate", Placed(Box((0.9, 0.7, 0.005)), pose), Material(0.5))
+    builder.add_free_body("ball", INERTIA, Sphere(0.05), Material(0.5), (0, beside, 1, 1, 0, 0, 0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleWarning)
         recording = simulate(builder.build(), TimeStepping(h=0.5), steps=1)

@@ -25,10 +25,13 @@ from contactlab.world.world import World
 
 #: Way past something in a step, of the own length; angle that a surface turns by beside something [rad].
 WAY, TURN = 1.0, 1.0
+#: How far beside a shape, of its own length, what passes may still be held up by it.
+BESIDE = 0.5
 #: Depth at which a step ends in a half-space, of the thickness, from which on it is no rounding of the geometry.
 DEPTH = 0.1
-# How many suspicious steps, the longest first, and how many motions of shapes in them are looked at closely.
-LOOK, CLOSE = 1000, 20_000
+# How many such steps are looked at closely, the longest first; how many shapes in all of them together; and how many
+# of their motions.
+LOOK, SHAPES, CLOSE = 1000, 200_000, 20_000
 # Whose squares still are numbers.
 FASTEST = 1e100
 
@@ -75,14 +78,15 @@ def long_steps(moves: Moves) -> LongStep | None:
         suspects = np.flatnonzero(~(bounds <= 1.0))
         if not suspects.size:
             return None
-        steps = np.sort(suspects[np.argsort(-bounds[suspects])[:LOOK]])
+        look = min(LOOK, max(1, SHAPES // len(world.surfaces)))
+        steps = np.sort(suspects[np.argsort(-bounds[suspects])[:look]])
         step, shape, ratio, text = _looked_at(moves.of(steps))
     if not step.size:
         return None
     i, k = steps[step[0]], shape[0]
     who, when = world.model.names[world.surface_bodies[k]], moves.name(int(i))
     h, count = float(moves.h[i]), np.unique(step).size
-    least = "at least " if suspects.size > LOOK else ""
+    least = "at least " if suspects.size > look else ""
     text = (
         f"'{who}' {text}, in {when} of h = {h:g} s ({least}{count} such steps): contacts are seen as they stand where "
         f"a step begins; h = {0.5 * h / ratio[0]:.1g} s would do"
@@ -169,6 +173,7 @@ def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
         told = np.concatenate((moves.pose[:, row], moves.pose_next[:, row]))
         R[:, body], p[:, body] = told[:, :9].reshape(-1, 3, 3), told[:, 9:]
     middle = p[:, bodies] + np.einsum("nkij,kj->nki", R[:, bodies], extents.center)
+    frames = np.einsum("nkij,kjl->nkil", R[:n, bodies], extents.axes)
     at, way = middle[:n], middle[n:] - middle[:n]
     meant, turned = _rates(moves, R)
     stopped = np.linalg.norm(meant, axis=2) > np.linalg.norm(way, axis=2)
@@ -180,19 +185,24 @@ def _looked_at(moves: Moves) -> tuple[IntArray, IntArray, FloatArray, str]:
     step, shape = step[worst], shape[worst]
     may = _may_touch(world)
     past = np.full(step.size, -1)
-    portion = max(1, 1_000_000 // max(len(bodies), 1))
+    portion = max(1, 200_000 // len(bodies))
     for first in range(0, step.size, portion):
         rows = slice(first, first + portion)
         i, k = step[rows], shape[rows]
-        # Balls about two shapes, one of which moves as it does relatively to the other: how near do they come?
+        # A ball about the one moves as it does relatively to the other: does it come near a box about that one?
         apart, shift = at[i, k][:, None] - at[i], way[i, k][:, None] - way[i]
-        square = np.einsum("nki,nki->nk", shift, shift)
-        when = np.clip(-np.einsum("nki,nki->nk", apart, shift) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
-        gap = np.linalg.norm(apart + when[..., None] * shift, axis=2) - extents.reach[k][:, None] - extents.reach
-        long = np.sqrt(square) > WAY * extents.long[k][:, None]
-        gap[~(may[k] & (long | (turned[i, k] > 1.0)[:, None]))] = np.inf
-        near = np.argmin(gap, axis=1)
-        past[rows] = np.where(gap[np.arange(near.size), near] <= 0.0, near, -1)
+        long = np.linalg.norm(shift, axis=2) > WAY * extents.long[k][:, None]
+        doubtful = may[k] & (long & np.isfinite(extents.reach) | (turned[i, k] > 1.0)[:, None])
+        apart, shift = (np.einsum("nkji,nkj->nki", frames[i], part) for part in (apart, shift))
+        room = extents.half + (extents.reach[k] + BESIDE * extents.long[k])[:, None, None]
+        enters, leaves = np.sort(((-room - apart) / shift, (room - apart) / shift), axis=0)
+        # Along an axis on which nothing shifts.
+        still = shift == 0.0
+        enters[still], leaves[still] = -np.inf, np.where(np.abs(apart[still]) <= room[still], np.inf, -np.inf)
+        when = np.maximum(np.max(enters, axis=2), 0.0)
+        when[~(doubtful & (when <= np.minimum(np.min(leaves, axis=2), 1.0)))] = np.inf
+        near = np.argmin(when, axis=1)
+        past[rows] = np.where(np.isfinite(when[np.arange(near.size), near]), near, -1)
     planes, deep = _planes(moves, R[n:], p[n:], middle, turned, step, shape)
     keep = np.flatnonzero((past >= 0) | (planes >= 0))
     if not keep.size:

@@ -32,6 +32,9 @@ class Extents:
     # The middle of each (n, 3) in body axes, and the radius of a ball about it that holds it (n,) [m].
     center: FloatArray
     reach: FloatArray
+    # Half the sides (n, 3) of the box about the middle that holds each, and its axes (n, 3, 3) as columns in body axes.
+    half: FloatArray
+    axes: FloatArray
     # Points (k, 3) in body axes and radii (k,) that each is the hull of; triangles alone of what is not convex.
     outlines: tuple[tuple[FloatArray, FloatArray], ...]
     _surfaces: Sequence[Surface]
@@ -46,7 +49,7 @@ def extents_of(surfaces: Sequence[Surface]) -> Extents:
     """Measure the shapes of bodies."""
     n = len(surfaces)
     thick, long, reach = np.full((3, n), np.inf)
-    center, outlines = np.zeros((n, 3)), []
+    center, half, outlines = np.zeros((n, 3)), np.full((n, 3), np.inf), []
     for i, surface in enumerate(surfaces):
         points, radii = _outline(surface)
         place = surface.placement
@@ -57,9 +60,10 @@ def extents_of(surfaces: Sequence[Surface]) -> Extents:
                 # What is flat, a plate of no thickness, is as thick as its next axis.
                 thick[i], long[i] = min((end for end in ends if end > 0.0), default=np.inf), max(ends)
             reach[i] = np.max(np.linalg.norm(points - middle, axis=1) + radii)
-            center[i] = place.apply(middle)
+            center[i], half[i] = place.apply(middle), 0.5 * ends
         outlines.append((place.apply(points), radii))
-    return Extents(thick, long, center, reach, tuple(outlines), surfaces)
+    axes = np.array([surface.placement.R for surface in surfaces]).reshape(-1, 3, 3)
+    return Extents(thick, long, center, reach, half, axes, tuple(outlines), surfaces)
 
 
 def _outline(surface: Surface) -> tuple[FloatArray, FloatArray]:

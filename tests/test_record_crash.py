@@ -237,7 +237,7 @@ def test_a_full_disk_is_told_and_what_was_written_stands(when, tmp_path, monkeyp
 
     monkeypatch.setattr(npz_files.os, "fsync", fsync)
     with pytest.raises(RecordWriteError, match="No space left") as caught:
-        run()
+        run(overwrite=True)
     monkeypatch.undo()
     assert caught.value.errno == errno.ENOSPC
     kept = {"meta": 3, "chunk": 30, "pack": 60}[when]

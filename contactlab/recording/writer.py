@@ -91,7 +91,7 @@ class RecordWriter:
         *,
         flush_seconds: float,
         stamp: Mapping[str, str],
-        overwrite: bool,
+        overwrite: bool = False,
     ) -> RecordWriter:
         """Begin a record. To ``overwrite`` discards the chunks of an earlier run; its packed record stays until `pack`.
 

@@ -80,6 +80,8 @@ class ContactProblem:
         Where rounding decides what kN is, the better choice for an island counts.
         """
         k, island = self.rows.k, self.island
+        if not island.size:
+            return []
         doubtful = ~((k[:, 0] == k[:, 1]) | np.isnan(k).any(axis=1))
         if not doubtful.any():
             return list(self._measures(k[:, 0]))

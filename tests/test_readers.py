@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 import zipfile
 from dataclasses import replace
@@ -160,6 +161,15 @@ def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
         encrypted[good.index(mark) + at] |= 1
     path.write_bytes(bytes(encrypted))
     assert main(["explain", str(path)]) == 2
+
+
+def test_a_mesh_whose_encoding_nobody_knows(tmp_path, monkeypatch):
+    """Old releases of trimesh ask a module for it that need not be there."""
+    trimesh = pytest.importorskip("trimesh")
+    monkeypatch.setattr(trimesh, "load", lambda *_, **__: importlib.import_module("no_such_module"))
+    (tmp_path / "a.stl").write_bytes(b"solid \xb0")
+    with pytest.raises(FileError, match=r"a\.stl is no mesh that can be read"):
+        load_mesh(tmp_path / "a.stl")
 
 
 def test_a_record_whose_contacts_are_no_state_says_so(tmp_path):

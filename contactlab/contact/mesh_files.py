@@ -145,7 +145,8 @@ def _read(real: Path, data: bytes) -> tuple[FloatArray, IntArray, FloatArray]:
         return vertices, triangles, colors
     except ContactError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+    # Some releases of trimesh ask a module that they do not bring along for the encoding of what is no UTF-8.
+    except (ArithmeticError, AttributeError, ImportError, LookupError, MemoryError, TypeError, ValueError) as error:
         detail = f"{real.name} is no mesh that can be read ({type(error).__name__}: {error})"
         raise MeshFileError("path", detail) from error
 

@@ -23,7 +23,7 @@ from contactlab.lab import DatasetError
 from contactlab.lab.datasets import load_problem
 from contactlab.lab.datasets.npz import Arrays
 from contactlab.multibody import Model
-from contactlab.simulation import RecordError, Recording, TimeStepping, simulate
+from contactlab.simulation import RecordError, Recording, TimeStepping, World, simulate
 from contactlab.simulation.explanation import explain_failure
 from contactlab.simulation.scene import load_scene
 from problem_data import ConstraintVelProblemData, FileError, npz_files
@@ -161,6 +161,13 @@ def test_damaged_dumps_end_explain_in_one_line(tmp_path, capsys):
         encrypted[good.index(mark) + at] |= 1
     path.write_bytes(bytes(encrypted))
     assert main(["explain", str(path)]) == 2
+
+
+def test_joints_that_are_called_as_their_links_mimic():
+    """Which is a good URDF; found by damaging one."""
+    text = good_files.URDF.replace('name="k"', 'name="c"')
+    (follower,) = World.from_urdf(text, collisions=False).joint_actions.followers
+    assert (follower.body, follower.followed) == ("c", "b")
 
 
 def test_a_mesh_whose_encoding_nobody_knows(tmp_path, monkeypatch):

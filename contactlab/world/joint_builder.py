@@ -234,8 +234,9 @@ class JointBuilder(ABC):
                 add(prefix + name, value)
         if mimics and isinstance(model, UrdfModel):
             for name, mimic in model.mimics.items():
-                bodies = (self._joints[prefix + name], self._joints[prefix + mimic.joint])
-                self._act(followers=Follower(*bodies, mimic.multiplier, mimic.offset))
+                # A joint that is called as its body is known as that.
+                follower, leader = (self._joints.get(prefix + joint, prefix + joint) for joint in (name, mimic.joint))
+                self._act(followers=Follower(follower, leader, mimic.multiplier, mimic.offset))
 
 
 def _listed(field: str, values: Any) -> tuple[JointLimit, ...]:

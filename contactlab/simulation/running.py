@@ -28,8 +28,8 @@ from contactlab.world.sensors import Sensor, StepView
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
 
-# Steps between two looks at contacts and motion.
-LOOK = 64
+# Steps between two looks at contacts and motion: at first, and at most.
+LOOK, MOST = 64, 1024
 
 
 class Simulation:
@@ -161,7 +161,8 @@ class Simulation:
     def notices(self) -> tuple[Notice, ...]:
         """What no certificate says (`Recording.notices`), the first of each kind, each warned of when it was found.
 
-        Contacts and motion are looked at in the first step and every 64th, impacts that gain energy in all.
+        Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th; impacts
+        that gain energy in all.
         """
         return self._watch.notices
 
@@ -179,7 +180,7 @@ class Simulation:
             if sum(self._energy) > sum(before) + GAIN * before[0]:
                 found += self._watch.impacts(driver, q, v, before)
         if driver.step > self._next_look:
-            self._next_look = driver.step + LOOK
+            self._next_look = driver.step + min(max(LOOK, driver.step), MOST)
             work, last = driver.work, driver.step - 1
             moves = Moves(
                 self.world,

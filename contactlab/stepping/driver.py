@@ -225,11 +225,14 @@ class Driver:
 
         After so many ``steps`` the chunk counts as full.
         """
-        first, clock = self.step, time.perf_counter()
-        limit = self._target if steps is None else min(self._target, first + steps)
+        limit = self._target if steps is None else min(self._target, self.step + steps)
         self._at["target"][0] = limit
-        reason = self._run(limit - first)
-        self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
+        if self._aside:
+            first, clock = self.step, time.perf_counter()
+            reason = self._run(limit - first)
+            self._seconds = (time.perf_counter() - clock) / max(1, self.step - first)
+        else:
+            reason = self._run()
         if self.failed:
             return layout.FAILED
         goes_on = reason == layout.DONE and self.step == limit < self._target and self.time < self._end

@@ -44,6 +44,9 @@ class NoRoomError(MemoryError):
 CONES = 3
 
 
+# Bytes that are not worth asking the system about.
+LITTLE = 1 << 24
+
 # First sizes of the buffers. 16 contacts pose an LCP of 288 variables with 16 edges.
 FIRST_CONTACTS = 64
 FIRST_ISLAND_CONTACTS = 16
@@ -216,7 +219,8 @@ def new_island(
         "info": INFO_SIZE,
     }
     # Before any of it is taken: what the system promises it may not have.
-    make_sure_of(8 * sum(math.prod(np.atleast_1d(size).tolist()) for size in (*floats.values(), *ints.values())))
+    sizes = (*floats.values(), *ints.values())
+    make_sure_of(8 * sum(size if isinstance(size, int) else math.prod(size) for size in sizes))
     arrays: dict[str, Any] = {name: np.zeros(size) for name, size in floats.items()}
     arrays |= {name: np.zeros(size, dtype=np.int64) for name, size in ints.items()}
     return Island(options=options, **arrays)
@@ -244,9 +248,10 @@ def grow_island(
 
 def make_sure_of(wanted: int) -> None:
     """Raise a `NoRoomError` where so many bytes are more than there are for this process."""
-    there = memory_bytes()
-    if wanted > there:
-        raise NoRoomError(wanted, there)
+    if wanted > LITTLE:
+        there = memory_bytes()
+        if wanted > there:
+            raise NoRoomError(wanted, there)
 
 
 def memory_bytes() -> int:

@@ -60,6 +60,8 @@ OUTCOMES = ("certified", "typed error", "over time", "not finite", "untyped erro
 HEAD = ("seed", "kinds", "outcome", "steps", "of", "seconds", "verify", "contacts", "note")
 # A violation over its scale that is no rounding, as seen by who knows neither islands nor their scales.
 SEEN = 1e-6
+# Rounding of a momentum.
+ROUNDED = 1e-16
 
 
 class Case(NamedTuple):
@@ -222,8 +224,9 @@ def doubts(recording: Recording) -> str:
 
     fN, fT = contacts.impulse_normal, np.linalg.norm(contacts.impulse_tangential, axis=1)
     step = contacts.step
-    # Forces that are rounding beside the weight of all are no forces.
-    largest = 1e-16 * world.model.mass * 9.81 * h
+    # Forces that are rounding beside the weight or the momentum of all are no forces.
+    fastest = np.abs(recording.v).max(axis=1, initial=0.0)
+    largest = world.model.mass * (1e-16 * 9.81 * h + ROUNDED / SEEN * np.maximum(fastest[1:], fastest[:-1]))
     np.maximum.at(largest, step, fN)
     # Edges of the pyramid are inscribed in the cone.
     see("pull", -fN, largest[step])

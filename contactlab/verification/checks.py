@@ -13,7 +13,6 @@ from contactlab.verification.contacts import frames_of
 from contactlab.verification.coverage import uncovered
 from contactlab.verification.dynamics import Blocks, free_momentum, solved, solved_where_regular, times
 from contactlab.verification.findings import Found, largest
-from contactlab.verification.island import FAINT
 from contactlab.verification.island_checks import island_findings
 from contactlab.verification.joints import JointLaws, joint_jacobian, joint_laws, loops_of, row_forces
 from contactlab.verification.motion import moved
@@ -23,6 +22,7 @@ from contactlab.verification.selection import Selections
 from contactlab.verification.tables import slip_findings, table_findings
 
 ROUNDING = 1e-12  # of the time that a tree has rested
+WHOLE = 1e-7  # share of the largest momentum of a tree by which the others are rounded, over the tolerance
 
 
 def findings(portion: Portion, pairs: PairCoverage, selections: Selections | None) -> Iterator[Found]:
@@ -76,14 +76,14 @@ def _motion(
     off[asleep] = 0.0
     laid = np.einsum("sn,snv->sv", np.abs(forces), np.abs(laws.J))
     size = state.momentum_size(portion.v) + state.momentum_size(v_plus)
-    size += h * (np.abs(portion.tau) + state.force_size + laid)
     lengths = np.stack([np.linalg.norm(impulses[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
     columns = [np.stack([np.linalg.norm(one.J[:, part], axis=1) for part in (slice(0, 3), slice(3, 6))], axis=1)
                for one in portion.points]  # fmt: skip
     sizes = tuple(Rows(one.tree, one.of, J) for one, J in zip(portion.points, columns, strict=True))
     size += portion.scattered(sizes, portion.at, lengths)
-    size += within * np.abs(v_plus) + h * np.abs(laws.push)
-    return largest(off, np.maximum(size, FAINT * _of_the_whole(state.M, size)))
+    least = WHOLE * _of_the_whole(state.M, size)
+    size += h * (np.abs(portion.tau) + state.force_size + laid) + within * np.abs(v_plus) + h * np.abs(laws.push)
+    return largest(off, np.maximum(size, least))
 
 
 def _of_the_whole(M: Blocks, size: FloatArray) -> FloatArray:

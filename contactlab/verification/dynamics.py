@@ -24,6 +24,8 @@ Blocks = tuple[FloatArray, ...]
 ITERATIONS = 30
 SHORTEST = 1e-9  # part of a Newton step worth taking
 PARTS = 1024
+# Radians in a step of which even such parts are turns, and how many parts of it are tried: each takes as long.
+WILD, TRIED = 4096.0, 32
 FEW = 0.5  # radians in a step below which its equation is always solved in one part
 CLOSE = 1e-9  # relative
 SETTLED = 1e-14  # change of a Newton step, of the speeds: rounding
@@ -246,8 +248,8 @@ def _spin(I: FloatArray, w: FloatArray, h: float, torque: FloatArray, guess: Flo
     """
     best = _midpoint(I, w, h, torque, guess)
     size = float(np.abs(w).max() + np.abs(guess).max())
-    parts = 2
-    while parts <= PARTS and h * size > FEW and not np.abs(best - guess).max() <= CLOSE * size:
+    parts, most = 2, PARTS if h * size <= WILD else TRIED
+    while parts <= most and h * size > FEW and not np.abs(best - guess).max() <= CLOSE * size:
         d = np.zeros(3)
         for _ in range(parts):
             d = d + _midpoint(I, w + d, h / parts, torque, np.zeros(3))

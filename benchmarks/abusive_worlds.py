@@ -315,7 +315,9 @@ def tried(case: Case) -> Trial:
     if not all(np.isfinite(values).all() for values in recording.rows.values() if values.dtype.kind == "f"):
         outcome = "not finite"
     elif not report.holds:
-        outcome, note = "doubt", f"{'; '.join(str(one) for one in report.failures[:3])} {failure}"
+        # What diverged ends with an error, and the last of its steps are numbers without meaning.
+        outcome = "typed error" if failure else "doubt"
+        note = f"{'; '.join(str(one) for one in report.failures[:3])} {failure}"
     elif doubt:
         outcome, note = "lie", f"{doubt} {failure}"
     else:

@@ -12,7 +12,7 @@ from contactlab.stepping.island_view import IslandView
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ImplausibleWarning.__module__}.ImplausibleWarning")
 # Of many kinds of abuse, and where mistakes were.
-SEEDS = (7, 8, 12, 13, 18, 36, 46, 55, 63, 65, 78, 80)
+SEEDS = (7, 8, 12, 13, 18, 36, 46, 55, 63, 65, 78, 80, 1017, 1076, 1104, 1226, 2122)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

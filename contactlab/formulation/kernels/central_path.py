@@ -13,7 +13,7 @@ from contactlab.formulation.kernels.active_set import descend
 from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
 from contactlab.formulation.kernels.katzenelson import Shifted
-from contactlab.formulation.kernels.mode_system import form_system, push
+from contactlab.formulation.kernels.mode_system import form_system, push, spread_slope
 from contactlab.formulation.kernels.proximal_points import choose
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search
@@ -121,24 +121,6 @@ def give_way(gamma: float, eps: float, D: FloatArray, g: FloatArray) -> None:
     D[2, 1] = inverse * (a * y2 - c * y1)
     D[1, 2] = inverse * (d * z1 - b * z2)
     D[2, 2] = inverse * (a * z2 - c * z1)
-
-
-@kernel(inner=True)
-def spread_slope(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
-    """Fill B of a contact's three rows from the slope D along normal and axes."""
-    skew = polygon.skew
-    stretch = polygon.stretch
-    for i in range(THREE):
-        B[i, 0] = D[i, 0]
-        B[i, 1] = D[i, 1] + skew * D[i, 2]
-        B[i, 2] = stretch * D[i, 2]
-    for j in range(THREE):
-        B[1, j] += skew * B[2, j]
-        B[2, j] *= stretch
-    if polygon.r == 1:
-        for i in range(THREE):
-            B[i, 2] = 0.0
-            B[2, i] = 0.0
 
 
 @kernel(inner=True)

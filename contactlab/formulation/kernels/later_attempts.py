@@ -25,7 +25,7 @@ from contactlab.formulation.kernels.proposal import (
     loads_at,
     polygon_at,
 )
-from contactlab.formulation.kernels.proximal_newton import approach, lay_out_approach
+from contactlab.formulation.kernels.proximal_newton import SYSTEMS, WORTH, approach, lay_out_approach
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search, give_forces, lay_out, search_floats, search_own
 from contactlab.formulation.kernels.selection import SMALL, end_of_branch
@@ -67,7 +67,7 @@ def later_forces(
     memory = wf[at + shifted_floats(nc, nv) :]
     if attempt >= ANY:
         path = lay_out_path(polygon, search, memory)
-        near = lay_out_approach(nc, nv, memory[path_floats(nc, rows.nr) :])
+        near = lay_out_approach(nc, 0, nv, memory[path_floats(nc, rows.nr) :])
         solved = any_forces(rows, polygon, search, shifted, path, near, attempt - ANY, warm, z0)
         give_forces(rows, polygon, search, z)
         return -1 - solved if solved > 0 else 0
@@ -86,14 +86,14 @@ def later_forces(
         formed = harden_or_keep(rows, polygon, search, shifted, eps, points)
         give_forces(rows, polygon, search, z)
         return 1 + solved + formed
-    near = lay_out_approach(nc, nv, memory)
+    near = lay_out_approach(nc, 0, nv, memory)
     copy_rows(search.contacts.p, near.best)
     solved = go_closer(rows, polygon, search, shifted, eps)
     if solved == 0:
         copy_rows(near.best, search.contacts.p)
-    more = approach(rows, polygon, search, near)
+    more, misfit = approach(rows, polygon, search, near, SYSTEMS)
     give_forces(rows, polygon, search, z)
-    if more < 0:
+    if not misfit <= WORTH * search.speed:
         return 0
     # From the end of the branch alone forces may have gone to others.
     return 1 + solved + more if solved > 0 else -1 - more

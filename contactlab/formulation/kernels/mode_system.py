@@ -84,6 +84,24 @@ def form_system(
 
 
 @kernel(inner=True)
+def spread_slope(polygon: Polygon, D: FloatArray, B: FloatArray) -> None:
+    """Fill B of a contact's three rows from the slope D along normal and axes."""
+    skew = polygon.skew
+    stretch = polygon.stretch
+    for i in range(THREE):
+        B[i, 0] = D[i, 0]
+        B[i, 1] = D[i, 1] + skew * D[i, 2]
+        B[i, 2] = stretch * D[i, 2]
+    for j in range(THREE):
+        B[1, j] += skew * B[2, j]
+        B[2, j] *= stretch
+    if polygon.r == 1:
+        for i in range(THREE):
+            B[i, 2] = 0.0
+            B[2, i] = 0.0
+
+
+@kernel(inner=True)
 def add_three(f: float, g: float, h: float, x: FloatArray, y: FloatArray, z: FloatArray, row: FloatArray) -> None:
     """Row += f x + g y + h z."""
     for j in range(x.shape[0]):

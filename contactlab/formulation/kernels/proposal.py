@@ -75,7 +75,7 @@ LATER: Final = -2_000_000
 @kernel
 def proposal_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
-    later = path_floats(nc, nr) + approach_floats(nc, nv)
+    later = path_floats(nc, nr) + approach_floats(nc, nj, nv)
     return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
 
 

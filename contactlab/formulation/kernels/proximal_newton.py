@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from contactlab.formulation.kernels.contact_modes import ALONG
 from contactlab.formulation.kernels.contact_response import (
     THREE,
     Polygon,
@@ -16,6 +17,7 @@ from contactlab.formulation.kernels.contact_response import (
     force_of,
     mode_of,
     place_rates,
+    slide_to,
     tangential_response,
 )
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
@@ -23,6 +25,7 @@ from contactlab.formulation.kernels.mode_system import form_system, push
 from contactlab.formulation.kernels.proximal_points import ROUNDING
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search, recover_velocity
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -46,27 +49,46 @@ class Approach(NamedTuple):
     v: FloatArray  # (nv,)
     F: FloatArray  # (nv,)
     G: FloatArray  # (nv,)
+    joined: FloatArray  # (2, nj) p0 and best of rows of joints
 
 
 @kernel
-def approach_floats(nc: int, nv: int) -> int:
+def approach_floats(nc: int, nj: int, nv: int) -> int:
     """Numbers that it keeps."""
-    return 2 * THREE * nc + 3 * nv
+    return 2 * THREE * nc + 3 * nv + 2 * nj
 
 
 @kernel(inner=True)
-def lay_out_approach(nc: int, nv: int, memory: FloatArray) -> Approach:
+def lay_out_approach(nc: int, nj: int, nv: int, memory: FloatArray) -> Approach:
     """Cut it from its memory."""
     vectors = rows_at(memory, 6 * nc, 3, nv)
     return Approach(
-        rows_at(memory, 0, nc, THREE), rows_at(memory, 3 * nc, nc, THREE), vectors[0], vectors[1], vectors[2]
+        rows_at(memory, 0, nc, THREE),
+        rows_at(memory, 3 * nc, nc, THREE),
+        vectors[0],
+        vectors[1],
+        vectors[2],
+        rows_at(memory, 6 * nc + 3 * nv, 2, nj),
     )
+
+
+@kernel(inner=True)
+def answer_of(
+    rows: Rows, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: FloatArray
+) -> int:
+    """Fill p (3,) with what contact c answers to (x; y, z), reached by the response ``soft``; its mode is returned."""
+    mode = mode_of(polygon, rows.mu[c], c, x, y, z)
+    if polygon.exact and mode >= ALONG:
+        slide_to(polygon, rows.mu[c], c, False, soft, x, y, z, p)
+    else:
+        force_of(polygon, rows.mu[c], mode, x, y, z, p)
+    return mode
 
 
 @kernel(inner=True)
 def natural_misfit(rows: Rows, polygon: Polygon, search: Search) -> float:
     """Fill v and s of the forces; the largest speed by which a row is off its law."""
-    contacts = search.contacts
+    contacts, joined = search.contacts, search.joined
     recover_velocity(rows, polygon, search)
     misfit = 0.0
     aim = search.shift
@@ -76,20 +98,24 @@ def natural_misfit(rows: Rows, polygon: Polygon, search: Search) -> float:
         own = contacts.own[c]
         soft = tangential_response(rows, polygon, contacts, c)
         x = p[0] - (s[0] + rows.gamma[c] * p[0]) / own
-        y = p[1] - s[1] / soft
-        z = p[2] - s[2] / soft
-        force_of(polygon, rows.mu[c], mode_of(polygon, rows.mu[c], c, x, y, z), x, y, z, aim)
+        answer_of(rows, polygon, c, soft, x, p[1] - s[1] / soft, p[2] - s[2] / soft, aim)
         misfit = max(misfit, own * abs(p[0] - aim[0]), soft * max(abs(p[1] - aim[1]), abs(p[2] - aim[2])))
+    for i in range(joined.p.shape[0]):
+        own = joined.own[i]
+        if own > 0.0:
+            force = joined.p[i] - (joined.s[i] + joined.gamma[i] * joined.p[i]) / own
+            misfit = max(misfit, own * abs(joined.p[i] - min(max(force, joined.lo[i]), joined.hi[i])))
     return misfit
 
 
 @kernel(inner=True)
 def excess(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: float, v: FloatArray) -> float:
     """Fill modes, p = P(p0 - t s(v)) and G = v_free + h sum Y' p - v; the largest |G| is returned."""
-    contacts = search.contacts
+    contacts, joined = search.contacts, search.joined
     G = memory.G
+    nv = v.shape[0]
     place_rates(rows, polygon, v, 1.0, contacts.s)
-    for i in range(v.shape[0]):
+    for i in range(nv):
         G[i] = rows.v_free[i] - v[i]
     for c in range(rows.nc):
         s = contacts.s[c]
@@ -99,11 +125,22 @@ def excess(rows: Rows, polygon: Polygon, search: Search, memory: Approach, rho: 
         x = (before[0] - weight * s[0]) / (1.0 + weight * rows.gamma[c])
         y = before[1] - soft * s[1]
         z = before[2] - soft * s[2]
-        contacts.mode[c] = mode_of(polygon, rows.mu[c], c, x, y, z)
-        force_of(polygon, rows.mu[c], contacts.mode[c], x, y, z, contacts.p[c])
+        contacts.mode[c] = answer_of(rows, polygon, c, 1.0 / soft, x, y, z, contacts.p[c])
         push(rows, polygon, c, contacts.p[c], G)
+    first = rows.nc + rows.nr
+    for i in range(joined.p.shape[0]):
+        joined.slope[i] = 0.0
+        if joined.own[i] > 0.0:
+            a, b, d, e = columns(rows.spans, first + i, nv)
+            joined.s[i] = dot_within(a, b, d, e, rows.J[first + i], v) + rows.k[first + i]
+            weight = rho / joined.own[i]
+            force = (memory.joined[0, i] - weight * joined.s[i]) / (1.0 + weight * joined.gamma[i])
+            joined.p[i] = min(max(force, joined.lo[i]), joined.hi[i])
+            if joined.lo[i] < force < joined.hi[i]:
+                joined.slope[i] = weight / (1.0 + weight * joined.gamma[i])
+            add_within(a, b, d, e, rows.h * joined.p[i], rows.Y[first + i], G)
     largest = 0.0
-    for i in range(v.shape[0]):
+    for i in range(nv):
         largest = max(largest, abs(G[i]))
     return largest
 
@@ -125,25 +162,41 @@ def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Approach, 
 
 
 @kernel(inner=True)
-def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach) -> int:
-    """Move forces that are near to ones of the rigid problem; the systems solved, -1 where they do not get there."""
-    contacts, v, trial = search.contacts, search.v, memory.v
+def take(search: Search, forces: FloatArray, joined: FloatArray) -> None:
+    """Put forces into the search."""
+    copy_rows(forces, search.contacts.p)
+    for i in range(joined.shape[0]):
+        search.joined.p[i] = joined[i]
+
+
+@kernel(inner=True)
+def keep(search: Search, forces: FloatArray, joined: FloatArray) -> None:
+    """Note the forces in the search."""
+    copy_rows(search.contacts.p, forces)
+    for i in range(joined.shape[0]):
+        joined[i] = search.joined.p[i]
+
+
+@kernel(inner=True)
+def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach, most: int) -> tuple[int, float]:
+    """Move forces that are near to ones of the rigid problem; the systems solved, and the misfit."""
+    v, trial = search.v, memory.v
     nv = v.shape[0]
-    before, best = memory.before, memory.best
+    of_joints, best_of_joints = memory.joined[0], memory.joined[1]
     least = natural_misfit(rows, polygon, search)
     if not least <= NEAR * search.speed:
-        return -1
-    copy_rows(contacts.p, before)
-    copy_rows(contacts.p, best)
+        return 0, least
+    keep(search, memory.before, of_joints)
+    keep(search, memory.best, best_of_joints)
     last = least
     rho = max(LEAST, min(FIRST * search.speed / max(least, 1e-12 * search.speed), MOST))
     spent = 0
     slow = 0
-    while least > ENOUGH * search.speed and spent < SYSTEMS:
+    while least > ENOUGH * search.speed and spent < most:
         size = excess(rows, polygon, search, memory, rho, v)
         enough = INNER * least + ROUNDING * search.speed
         steps = 0
-        while size > enough and steps < STEPS and spent < SYSTEMS:
+        while size > enough and steps < STEPS and spent < most:
             steps += 1
             spent += 1
             for i in range(nv):
@@ -167,9 +220,9 @@ def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach) -> 
         misfit = natural_misfit(rows, polygon, search)
         if misfit < least:
             least = misfit
-            copy_rows(contacts.p, best)
+            keep(search, memory.best, best_of_joints)
         if size <= enough or misfit <= last:
-            copy_rows(contacts.p, before)
+            keep(search, memory.before, of_joints)
             slow = slow + 1 if misfit > SLOW * last else 0
             if slow >= 2 or (steps <= 2 and misfit > 0.1 * last):
                 rho = min(RAISE * rho, MOST)
@@ -179,10 +232,10 @@ def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach) -> 
             rho *= LOWER
             if rho < LEAST:
                 break
-            copy_rows(best, before)
-            copy_rows(best, contacts.p)
+            take(search, memory.best, best_of_joints)
+            keep(search, memory.before, of_joints)
             recover_velocity(rows, polygon, search)
             last = least
             slow = 0
-    copy_rows(best, contacts.p)
-    return spent if least <= WORTH * search.speed else -1
+    take(search, memory.best, best_of_joints)
+    return spent, least

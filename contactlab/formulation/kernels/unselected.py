@@ -14,7 +14,7 @@ from contactlab.formulation.kernels.block_gauss_seidel import sweep
 from contactlab.formulation.kernels.central_path import MEANS, PATH_STEPS, Path, follow_path, start_path
 from contactlab.formulation.kernels.contact_response import THREE, Polygon
 from contactlab.formulation.kernels.katzenelson import Shifted, begin_near, follow_line
-from contactlab.formulation.kernels.proximal_newton import Approach, approach, natural_misfit
+from contactlab.formulation.kernels.proximal_newton import SYSTEMS, WORTH, Approach, approach
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search, recover_velocity, take_forces
 from contactlab.formulation.kernels.selection import SHRINK, STEPS, along_branch, end_of_branch
@@ -69,8 +69,7 @@ def any_forces(
         recover_velocity(rows, polygon, search)
         for _ in range(SWEEPS[turn - len(SOFT)]):
             sweep(rows, polygon, search, 0.0)
-    more = approach(rows, polygon, search, near)
-    misfit = natural_misfit(rows, polygon, search)
+    more, misfit = approach(rows, polygon, search, near, SYSTEMS)
     if misfit <= SOLVED * search.speed:
         return solved + more
     copy_rows(forces, nearest)
@@ -80,7 +79,7 @@ def any_forces(
             return solved + by
         copy_rows(nearest, forces)
         recover_velocity(rows, polygon, search)
-    return solved + more if more >= 0 else 0
+    return solved + more if misfit <= WORTH * search.speed else 0
 
 
 @kernel(inner=True)
@@ -95,5 +94,5 @@ def by_line(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, near
     if more == 0:
         return 0
     recover_velocity(rows, polygon, search)
-    last = approach(rows, polygon, search, near)
-    return solved + more + last if last >= 0 else 0
+    last, misfit = approach(rows, polygon, search, near, SYSTEMS)
+    return solved + more + last if misfit <= WORTH * search.speed else 0

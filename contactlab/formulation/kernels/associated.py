@@ -1,0 +1,180 @@
+"""What a contact of an associated law answers: the point of the cone nearest to a force, and how that point moves.
+
+The friction cone K over the polygon or the disc of a contact, {p: pT in mu pN times the polygon}, is convex. With De
+Saxce's shift g = mu times the speed of slip, Coulomb's law is that of K (De Saxce and Feng 1998)::
+
+    p = P(p0 - W (s + g n))
+
+where P moves a point to the nearest one of K in the metric 1 / W, W the weights along the normal and across it. For a
+given g that is the gradient of a convex function of the rates s: unlike Coulomb's response, in which the bound of
+friction follows the normal force and not the other way round, it has a symmetric slope.
+"""
+
+from __future__ import annotations
+
+import math
+
+from contactlab.formulation.kernels.contact_modes import enclosing_edge
+from contactlab.formulation.kernels.contact_response import THREE, Polygon
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+
+@kernel(inner=True)
+def slip_speed(polygon: Polygon, u: FloatArray) -> float:
+    """Speed of slip of the rates u (3,): the largest along an edge, or the length."""
+    if polygon.r == 0:
+        return 0.0
+    if polygon.r == 1:
+        return abs(u[1])
+    if polygon.exact:
+        return math.sqrt(u[1] * u[1] + u[2] * u[2])
+    speed = 0.0
+    for j in range(polygon.r):
+        speed = max(speed, abs(polygon.turns[j, 0] * u[1] + polygon.turns[j, 1] * u[2]))
+    return speed
+
+
+@kernel(inner=True)
+def add_square(factor: float, a: FloatArray, D: FloatArray) -> None:
+    """D += factor a a'."""
+    for i in range(THREE):
+        for j in range(THREE):
+            D[i, j] += factor * a[i] * a[j]
+
+
+@kernel(inner=True)
+def to_ray(x: float, y: float, z: float, a: FloatArray, p: FloatArray, D: FloatArray) -> None:
+    """Move (x; y, z) to the ray of a (3,), with its slope."""
+    square = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
+    share = (x * a[0] + y * a[1] + z * a[2]) / square
+    if share > 0.0:
+        for i in range(THREE):
+            p[i] = share * a[i]
+        add_square(1.0 / square, a, D)
+
+
+@kernel(inner=True)
+def to_disc_cone(
+    mu: float, x: float, y: float, z: float, a: FloatArray, b: FloatArray, p: FloatArray, D: FloatArray
+) -> None:
+    """Move (x; y, z), outside the cone over the disc, to it; a, b (3,) are scratch."""
+    size = math.sqrt(y * y + z * z)
+    if mu * size <= -x:
+        return
+    a[0] = 1.0
+    a[1] = mu * y / size
+    a[2] = mu * z / size
+    to_ray(x, y, z, a, p, D)
+    b[0] = 0.0
+    b[1] = -z / size
+    b[2] = y / size
+    # Across the ray the point turns with what it is moved from.
+    add_square(mu * p[0] / size, b, D)
+
+
+@kernel(inner=True)
+def to_pyramid(
+    polygon: Polygon,
+    mu: float,
+    j: int,
+    x: float,
+    y: float,
+    z: float,
+    a: FloatArray,
+    b: FloatArray,
+    p: FloatArray,
+    D: FloatArray,
+) -> None:
+    """Move (x; y, z), which edges j and j + 1 enclose outside the pyramid, to its side or edge; a, b (3,) are scratch."""
+    turns = polygon.turns
+    a[0] = 1.0
+    a[1] = mu * turns[j, 0]
+    a[2] = mu * turns[j, 1]
+    if polygon.r == 1:
+        a[2] = 0.0
+        to_ray(x, y, 0.0, a, p, D)
+        return
+    b[0] = 1.0
+    b[1] = mu * turns[j + 1, 0]
+    b[2] = mu * turns[j + 1, 1]
+    # By symmetry the nearest point lies between the same two edges.
+    square = 1.0 + mu * mu
+    product = a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+    along = x * a[0] + y * a[1] + z * a[2]
+    next_along = x * b[0] + y * b[1] + z * b[2]
+    first = along * square - next_along * product
+    second = next_along * square - along * product
+    if first >= 0.0 and second >= 0.0:
+        scale = 1.0 / (square * square - product * product)
+        for i in range(THREE):
+            p[i] = scale * (first * a[i] + second * b[i])
+        # The side's plane: all but its normal a x b.
+        n0 = a[1] * b[2] - a[2] * b[1]
+        n1 = a[2] * b[0] - a[0] * b[2]
+        n2 = a[0] * b[1] - a[1] * b[0]
+        a[0] = n0
+        a[1] = n1
+        a[2] = n2
+        for i in range(THREE):
+            D[i, i] = 1.0
+        add_square(-1.0 / (n0 * n0 + n1 * n1 + n2 * n2), a, D)
+    elif first >= second:
+        to_ray(x, y, z, a, p, D)
+    else:
+        to_ray(x, y, z, b, p, D)
+
+
+@kernel(inner=True)
+def nearest(
+    polygon: Polygon,
+    mu: float,
+    normal: float,
+    tangent: float,
+    x: FloatArray,
+    a: FloatArray,
+    b: FloatArray,
+    p: FloatArray,
+    D: FloatArray,
+) -> None:
+    """Fill p (3,) with the point of the cone nearest to x (3,), and D (3, 3) = dp / dx.
+
+    ``normal`` and ``tangent`` are the weights W along the normal and across it; a, b (3,) are scratch.
+    """
+    for i in range(THREE):
+        p[i] = 0.0
+        for j in range(THREE):
+            D[i, j] = 0.0
+    if polygon.r == 0 or mu == 0.0:
+        if x[0] > 0.0:
+            p[0] = x[0]
+            D[0, 0] = 1.0
+        return
+    # In units in which both weights are alike the metric is Euclid's, and the cone one of another width.
+    stretch = math.sqrt(normal / tangent)
+    width = mu * stretch
+    y = stretch * x[1]
+    z = stretch * x[2] if polygon.r > 1 else 0.0
+    bound = width * x[0]
+    j = 0
+    if polygon.exact:
+        inside = x[0] >= 0.0 and y * y + z * z <= bound * bound
+    else:
+        j, along, next_along = enclosing_edge(polygon.r, polygon.turns, y, z)
+        inside = x[0] >= 0.0 and along + next_along <= bound
+    if inside:
+        for i in range(THREE):
+            p[i] = x[i]
+            D[i, i] = 1.0
+        if polygon.r == 1:
+            p[2] = 0.0
+            D[2, 2] = 0.0
+        return
+    if polygon.exact:
+        to_disc_cone(width, x[0], y, z, a, b, p, D)
+    else:
+        to_pyramid(polygon, width, j, x[0], y, z, a, b, p, D)
+    for i in range(1, THREE):
+        p[i] /= stretch
+        D[i, 0] /= stretch
+        D[0, i] *= stretch

@@ -1,0 +1,387 @@
+"""Forces by De Saxce's fixed point: convex problems with a shift, each of which brings the next shift.
+
+Coulomb's law is not that of a convex problem: friction dissipates without pushing bodies apart. With the gaps shifted
+by g = mu times the speed of slip it is (`associated`), and the problem of a given g, by proximal points or of contacts
+that give way, is solved from anywhere by Newton's method with a line search. Its slips give the next g. So Acary, Cadoux,
+Lemarechal and Malick (2011), who prove that the fixed point exists; that the sequence leads there is experience. It
+does so far from any guess, where Newton's method on Coulomb's law itself goes round in circles, and it gains a digit in
+some five problems: the last ones are left to `proximal_newton`.
+
+Newton's method keeps forces ``held`` that belong to the velocities, v = v_free + h sum Y held, so that the difference to
+the forces p of the rates of v is both its right-hand side and, times the change of the rates, the slope of its merit
+function along a step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.associated import nearest, slip_speed
+from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
+from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
+from contactlab.formulation.kernels.mode_system import form_system, push, spread_slope
+from contactlab.formulation.kernels.proximal_newton import Approach, approach, natural_misfit
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import Search, recover_velocity
+from contactlab.formulation.kernels.spans import add_within, columns, dot_within
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray
+from lcp.kernels import kernel
+
+# Systems of one convex problem, and the misfit in parts of the speed that ends it.
+INNER_SYSTEMS: Final = 30
+INNER_MISFIT: Final = 1e-13
+# Evaluations of a line search, and the part of the slope at its beginning that ends it.
+LOOKS: Final = 12
+FLAT: Final = 0.1
+# Relaxation of the shifts.
+LEAST_RELAXED: Final = 0.5
+MOST_RELAXED: Final = 100.0
+# Weight of the proximal points against the contacts' own responses; every so many of them Newton's method is tried on
+# Coulomb's law, from misfits that are near, in so many systems.
+WEIGHT: Final = 1e3
+TURN: Final = 5
+NEAR: Final = 1e-2
+LAST_SYSTEMS: Final = 30
+
+
+class Convex(NamedTuple):
+    """Memory of the method; forces along normal and axes."""
+
+    base: FloatArray  # (nc, 3) p0, as the softness of the normal row leaves it
+    weight: FloatArray  # (nc, 2) W along the normal and across it
+    g: FloatArray  # (nc,) shifts
+    gain: FloatArray  # (nc,) what the last point would have made of them, less them
+    held: FloatArray  # (nc, 3)
+    moved: FloatArray  # (nc, 3) what a whole step makes of them
+    ds: FloatArray  # (nc, 3) change of the rates
+    best: FloatArray  # (nc, 3)
+    D: FloatArray  # (nc, 3, 3) slopes
+    joined: FloatArray  # (6, nj) the same of rows of joints: base, weight, held, moved, ds, best
+    x: FloatArray  # (9,) scratch
+
+
+@kernel
+def convex_floats(nc: int, nj: int) -> int:
+    """Numbers that it keeps."""
+    return (3 * 5 + 2 + 2 + 9) * nc + 6 * nj + 9
+
+
+@kernel(inner=True)
+def lay_out_convex(nc: int, nj: int, memory: FloatArray) -> Convex:
+    """Cut it from its memory."""
+    size = THREE * nc
+    at = 5 * size
+    D = memory[at : at + 3 * size].reshape(nc, THREE, THREE)
+    at += 3 * size
+    weight = rows_at(memory, at, nc, 2)
+    g = memory[at + 2 * nc : at + 3 * nc]
+    gain = memory[at + 3 * nc : at + 4 * nc]
+    at += 4 * nc
+    return Convex(
+        rows_at(memory, 0, nc, THREE),
+        weight,
+        g,
+        gain,
+        rows_at(memory, size, nc, THREE),
+        rows_at(memory, 2 * size, nc, THREE),
+        rows_at(memory, 3 * size, nc, THREE),
+        rows_at(memory, 4 * size, nc, THREE),
+        D,
+        rows_at(memory, at, 6, nj),
+        memory[at + 6 * nj : at + 6 * nj + 9],
+    )
+
+
+@kernel(inner=True)
+def begin_point(rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float, rho: float) -> None:
+    """Take the forces in the search as p0; of contacts that give way by eps > 0, none."""
+    contacts, joined = search.contacts, search.joined
+    for c in range(rows.nc):
+        if eps > 0.0:
+            memory.weight[c, 0] = 1.0 / (rows.gamma[c] + eps)
+            memory.weight[c, 1] = 1.0 / eps
+        else:
+            weight = rho / contacts.own[c]
+            memory.weight[c, 0] = weight / (1.0 + weight * rows.gamma[c])
+            memory.weight[c, 1] = rho / tangential_response(rows, polygon, contacts, c)
+        for i in range(THREE):
+            memory.held[c, i] = contacts.p[c, i]
+            memory.base[c, i] = 0.0 if eps > 0.0 else contacts.p[c, i]
+        memory.base[c, 0] *= memory.weight[c, 0] * contacts.own[c] / rho
+    base, weights, held = memory.joined[0], memory.joined[1], memory.joined[2]
+    for i in range(joined.p.shape[0]):
+        weights[i] = 0.0
+        held[i] = joined.p[i]
+        base[i] = joined.p[i]
+        if joined.own[i] > 0.0:
+            weight = rho / joined.own[i]
+            weights[i] = weight / (1.0 + weight * joined.gamma[i])
+            base[i] = joined.p[i] / (1.0 + weight * joined.gamma[i])
+    recover_velocity(rows, polygon, search)
+
+
+@kernel(inner=True)
+def respond(rows: Rows, polygon: Polygon, search: Search, memory: Convex, step: float) -> tuple[float, float]:
+    """Fill the forces at the rates s + step ds, with their slopes; returns how far they are from those held, and slope.
+
+    The first is a speed, the second that of the merit function along the step, times -1.
+    """
+    contacts, joined = search.contacts, search.joined
+    x, a, b = memory.x[:3], memory.x[3:6], memory.x[6:9]
+    off = 0.0
+    slope = 0.0
+    for c in range(rows.nc):
+        s, ds, p = contacts.s[c], memory.ds[c], contacts.p[c]
+        normal, tangent = memory.weight[c, 0], memory.weight[c, 1]
+        x[0] = memory.base[c, 0] - normal * (s[0] + step * ds[0] + memory.g[c])
+        x[1] = memory.base[c, 1] - tangent * (s[1] + step * ds[1])
+        x[2] = memory.base[c, 2] - tangent * (s[2] + step * ds[2])
+        nearest(polygon, rows.mu[c], normal, tangent, x, a, b, p, memory.D[c])
+        for i in range(THREE):
+            miss = p[i] - ((1.0 - step) * memory.held[c, i] + step * memory.moved[c, i])
+            slope += ds[i] * miss
+            off = max(off, contacts.own[c] * abs(miss))
+    base, weights, held, moved, ds_of = (
+        memory.joined[0],
+        memory.joined[1],
+        memory.joined[2],
+        memory.joined[3],
+        memory.joined[4],
+    )
+    for i in range(joined.p.shape[0]):
+        force = base[i] - weights[i] * (joined.s[i] + step * ds_of[i])
+        joined.slope[i] = weights[i] if joined.lo[i] < force < joined.hi[i] else 0.0
+        joined.p[i] = min(max(force, joined.lo[i]), joined.hi[i])
+        miss = joined.p[i] - ((1.0 - step) * held[i] + step * moved[i])
+        slope += ds_of[i] * miss
+        off = max(off, joined.own[i] * abs(miss))
+    return off, slope
+
+
+@kernel(inner=True)
+def stand_still(search: Search, memory: Convex) -> None:
+    """No step yet: the rates do not change."""
+    memory.ds[:] = 0.0
+    memory.joined[4, :] = 0.0
+
+
+@kernel(inner=True)
+def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> bool:
+    """Fill the changes of velocities (in trial) and rates, and the forces moved; False where the system has no factors."""
+    contacts, joined, dv = search.contacts, search.joined, search.trial
+    nv = dv.shape[0]
+    for i in range(nv):
+        dv[i] = 0.0
+    x = memory.x[:3]
+    for c in range(rows.nc):
+        D, B = memory.D[c], contacts.B[c]
+        for i in range(THREE):
+            D[i, 0] *= memory.weight[c, 0]
+            D[i, 1] *= memory.weight[c, 1]
+            D[i, 2] *= memory.weight[c, 1]
+            x[i] = contacts.p[c, i] - memory.held[c, i]
+        spread_slope(polygon, D, B)
+        push(rows, polygon, c, x, dv)
+    first = rows.nc + rows.nr
+    held, moved, ds = memory.joined[2], memory.joined[3], memory.joined[4]
+    for i in range(joined.p.shape[0]):
+        a, b, c, d = columns(rows.spans, first + i, nv)
+        add_within(a, b, c, d, rows.h * (joined.p[i] - held[i]), rows.Y[first + i], dv)
+    form_system(rows, polygon, contacts, joined.slope, search.trees, search.W, search.K)
+    if not factor_panels(search.trees, search.K, search.W[0]):
+        return False
+    solve_panels(search.trees, search.K, dv)
+    place_rates(rows, polygon, dv, 0.0, memory.ds)
+    for c in range(rows.nc):
+        for i in range(THREE):
+            change = 0.0
+            for j in range(THREE):
+                change += memory.D[c, i, j] * memory.ds[c, j]
+            memory.moved[c, i] = contacts.p[c, i] - change
+    for i in range(joined.p.shape[0]):
+        a, b, c, d = columns(rows.spans, first + i, nv)
+        ds[i] = dot_within(a, b, c, d, rows.J[first + i], dv)
+        moved[i] = joined.p[i] - joined.slope[i] * ds[i]
+    return True
+
+
+@kernel(inner=True)
+def line_search(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> float:
+    """The share of the step at which the merit function is flat; forces are those at its end."""
+    _, first = respond(rows, polygon, search, memory, 0.0)
+    _, last = respond(rows, polygon, search, memory, 1.0)
+    # The slope grows along the step, from below 0 (here times -1): a whole step where it is below 0 still.
+    if not first > 0.0 or last >= -FLAT * first:
+        return 1.0
+    low, high = 0.0, 1.0
+    at_low, at_high = first, last
+    share = 1.0
+    for _ in range(LOOKS):
+        share = low + at_low * (high - low) / (at_low - at_high)
+        share = min(max(share, low + 0.05 * (high - low)), high - 0.05 * (high - low))
+        _, slope = respond(rows, polygon, search, memory, share)
+        if abs(slope) <= FLAT * first:
+            break
+        if slope > 0.0:
+            low, at_low = share, slope
+        else:
+            high, at_high = share, slope
+    return share
+
+
+@kernel(inner=True)
+def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, most: int) -> int:
+    """Newton's method on the convex problem of the shifts and p0 in memory; the systems solved, -1 where one has none."""
+    contacts, joined, v = search.contacts, search.joined, search.v
+    stand_still(search, memory)
+    off, _ = respond(rows, polygon, search, memory, 0.0)
+    solved = 0
+    while off > INNER_MISFIT * search.speed and solved < most:
+        solved += 1
+        if not newton_step(rows, polygon, search, memory):
+            return -1
+        share = line_search(rows, polygon, search, memory)
+        for i in range(v.shape[0]):
+            v[i] += share * search.trial[i]
+        for c in range(rows.nc):
+            for i in range(THREE):
+                contacts.s[c, i] += share * memory.ds[c, i]
+                memory.held[c, i] += share * (memory.moved[c, i] - memory.held[c, i])
+        for i in range(joined.p.shape[0]):
+            joined.s[i] += share * memory.joined[4, i]
+            memory.joined[2, i] += share * (memory.joined[3, i] - memory.joined[2, i])
+        stand_still(search, memory)
+        off, _ = respond(rows, polygon, search, memory, 0.0)
+    return solved
+
+
+@kernel(inner=True)
+def shift_of(rows: Rows, polygon: Polygon, search: Search, memory: Convex, c: int, eps: float) -> float:
+    """The shift of the slip of a contact in the search; what it takes up by giving way by eps > 0 is no slip."""
+    u = memory.x[:3]
+    for i in range(THREE):
+        u[i] = search.contacts.s[c, i] + eps * search.contacts.p[c, i]
+    return rows.mu[c] * slip_speed(polygon, u)
+
+
+@kernel(inner=True)
+def begin_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float) -> None:
+    """Fill the shifts of the slips in the search."""
+    for c in range(rows.nc):
+        memory.g[c] = shift_of(rows, polygon, search, memory, c, eps)
+        memory.gain[c] = 0.0
+
+
+@kernel(inner=True)
+def next_shifts(
+    rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float, relaxation: float
+) -> float:
+    """Move the shifts towards those of the slips in the search, by Aitken's relaxation (Irons and Tuck 1969).
+
+    Where bodies slide the sequence may creep for hundreds of points by the same little, until a contact opens or holds.
+    Returns the relaxation, from the one before.
+    """
+    product = 0.0
+    square = 0.0
+    before = 0.0
+    for c in range(rows.nc):
+        gain = shift_of(rows, polygon, search, memory, c, eps) - memory.g[c]
+        change = gain - memory.gain[c]
+        product -= memory.gain[c] * change
+        square += change * change
+        before += memory.gain[c] * memory.gain[c]
+        memory.moved[c, 0] = gain
+    if before > 0.0:
+        factor = product / square if square > 0.0 else MOST_RELAXED
+        relaxation = min(max(relaxation * factor, LEAST_RELAXED), MOST_RELAXED)
+    for c in range(rows.nc):
+        memory.gain[c] = memory.moved[c, 0]
+        memory.g[c] = max(0.0, memory.g[c] + relaxation * memory.gain[c])
+    return relaxation
+
+
+@kernel(inner=True)
+def keep_best(search: Search, memory: Convex) -> None:
+    """Note the forces in the search."""
+    for c in range(search.contacts.mode.shape[0]):
+        for i in range(THREE):
+            memory.best[c, i] = search.contacts.p[c, i]
+    for i in range(search.joined.p.shape[0]):
+        memory.joined[5, i] = search.joined.p[i]
+
+
+@kernel(inner=True)
+def take_best(search: Search, memory: Convex) -> None:
+    """Go back to the forces noted."""
+    for c in range(search.contacts.mode.shape[0]):
+        for i in range(THREE):
+            search.contacts.p[c, i] = memory.best[c, i]
+    for i in range(search.joined.p.shape[0]):
+        search.joined.p[i] = memory.joined[5, i]
+
+
+@kernel(inner=True)
+def follow_shifts(
+    rows: Rows, polygon: Polygon, search: Search, memory: Convex, near: Approach, most: int, enough: float, rho: float
+) -> tuple[int, float]:
+    """From the forces in the search to some of the rigid problem; systems solved, and the misfit in parts of the speed.
+
+    ``most`` systems, about; ``enough`` is the misfit that ends it.
+    """
+    spent = 0
+    least = natural_misfit(rows, polygon, search) / search.speed
+    if not least <= 1.0:
+        for c in range(rows.nc):
+            for i in range(THREE):
+                search.contacts.p[c, i] = 0.0
+        least = natural_misfit(rows, polygon, search) / search.speed
+    keep_best(search, memory)
+    turn = 0
+    tried = math.inf
+    relaxation = 1.0
+    begin_shifts(rows, polygon, search, memory, 0.0)
+    while least > enough and spent < most:
+        turn += 1
+        # The forces of the point before are p0, those best so far are kept aside.
+        begin_point(rows, polygon, search, memory, 0.0, rho)
+        solved = solve_convex(rows, polygon, search, memory, INNER_SYSTEMS)
+        if solved < 0:
+            break
+        spent += 1 + solved
+        # Of a point that is not there yet, the forces that belong to the velocities.
+        for c in range(rows.nc):
+            for i in range(THREE):
+                search.contacts.p[c, i] = memory.held[c, i]
+        for i in range(search.joined.p.shape[0]):
+            search.joined.p[i] = memory.joined[2, i]
+        misfit = natural_misfit(rows, polygon, search) / search.speed
+        relaxation = next_shifts(rows, polygon, search, memory, 0.0, relaxation)
+        if misfit < least:
+            least = misfit
+            keep_best(search, memory)
+        if turn % TURN == 0 and least < min(NEAR, 0.9 * tried):
+            tried = least
+            # The convex points go on from where they are, if Newton's method does not arrive.
+            for c in range(rows.nc):
+                for i in range(THREE):
+                    memory.moved[c, i] = search.contacts.p[c, i]
+            for i in range(search.joined.p.shape[0]):
+                memory.joined[3, i] = search.joined.p[i]
+            take_best(search, memory)
+            more, misfit = approach(rows, polygon, search, near, LAST_SYSTEMS)
+            spent += more
+            if misfit < least * search.speed:
+                least = misfit / search.speed
+                keep_best(search, memory)
+            if least > enough:
+                for c in range(rows.nc):
+                    for i in range(THREE):
+                        search.contacts.p[c, i] = memory.moved[c, i]
+                for i in range(search.joined.p.shape[0]):
+                    search.joined.p[i] = memory.joined[3, i]
+                recover_velocity(rows, polygon, search)
+    take_best(search, memory)
+    recover_velocity(rows, polygon, search)
+    return spent, least

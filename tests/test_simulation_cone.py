@@ -100,6 +100,33 @@ def test_record_problems_certificates_and_verification_speak_of_the_cone(tmp_pat
     assert not verify(Recording(recording.world, recording.stepper, wrong, {}, "")).holds
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_balls_that_touch_as_they_fall_are_solved(mu: float) -> None:
+    """Side by side, alike in speed: what they press is rounding, and no unit for their rates."""
+    builder, away = WorldBuilder((0.0, 0.0, -G)), 0.199 * np.array([0.48, 0.6, 0.64])
+    for name, mass, at in (("left", 1.0, np.zeros(3)), ("right", 2.0, away)):
+        inertia, v = RigidInertia.solid_sphere(mass, 0.1), (0.1, 0.2, 0.3, 0, 0, 0)
+        builder.add_free_body(name, inertia, Sphere(0.1), Material(mu), (*at, 1, 0, 0, 0), v)
+    recording = simulate(builder.build(), CONE, steps=60)
+    assert len(recording.contacts) == 60
+    assert recording.contacts.impulse_normal.max() > 0.0
+    report = verify(recording)
+    assert report.holds, str(report)
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.5])
+def test_forces_of_a_cone_that_miss_by_a_millionth_are_refused(mu: float) -> None:
+    """Each force of a resting brick 1e-6 larger: all is rounded, and rounding does not excuse it."""
+    half = (0.2, 0.2, 0.04)
+    world = one_body(Box(half), RigidInertia.solid_box(2.0, half), mu=mu, q=(0, 0, 0.04, 1, 0, 0, 0))
+    recording = simulate(world, CONE, steps=3)
+    assert verify(recording).holds
+    wrong = {name: array.copy() for name, array in recording.rows.items()}
+    wrong["contact_z"][4:8] *= 1.0 + 1e-6
+    failed = verify(Recording(recording.world, recording.stepper, wrong, {}, "")).failures
+    assert "lcp" in {one.condition for one in failed}
+
+
 def test_the_public_step_is_the_one_of_the_run() -> None:
     world = block(MU, 0.5)
     recording = simulate(world, CONE, steps=5)

@@ -108,12 +108,16 @@ class ContactProblem:
         yield self._cone_residual(k) if self.cone else self._lcp_residual(k)
         yield from self._mechanics(k)
 
-    def _lcp_residual(self, k: FloatArray) -> Measures:
-        """Return max |min(z, w)| of islands, z in units of the largest z, w_i in units of |q_i| + max_j |M_ij| max|z|.
+    def _blur(self, k: FloatArray) -> FloatArray:
+        """Return how far rounding of J v_free may move each rate (nc + nr,), whatever arithmetic formed it.
 
-        A rate is not known better than to the rounding of J v_free: that of a ball that rolls without load is rounding
-        alone, and is no unit for itself.
+        Of bodies that fall side by side, or a ball that rolls without load, it is rounding alone, no unit for itself.
         """
+        terms = np.abs(np.concatenate((k, self.rows.kF)))
+        return np.asarray(ROUNDING * (abs(self.J) @ np.abs(self.v_free) + terms))
+
+    def _lcp_residual(self, k: FloatArray) -> Measures:
+        """Return max |min(z, w)| of islands, z in units of the largest z, w_i of |q_i| + max_j |M_ij| max|z|."""
         rows, nc = self.rows, self.fN.size
         owner, leans = rows.cone, rows.leans
         response = self.response
@@ -125,7 +129,7 @@ class ContactProblem:
         slack = self.slack[owner]
         forces = (change[:nc], change[nc:] + slack, slack - change[nc:], rows.mu * self.fN[leans] - used)
         w = q_all + np.concatenate(forces)
-        blur = ROUNDING * (abs(self.J) @ np.abs(self.v_free) + np.abs(np.concatenate((k, rows.kF))))
+        blur = self._blur(k)
         blur = np.concatenate((blur[:nc], blur[nc:], blur[nc:], np.zeros(leans.size)))
         w = np.copysign(np.maximum(np.abs(w) - blur, 0.0), w)
         z = np.concatenate((self.fN, self.plus, self.minus, self.slack))
@@ -143,7 +147,8 @@ class ContactProblem:
     def _cone_residual(self, k: FloatArray) -> Measures:
         """Return the worst contact of islands and its |r - P_K(r - u_hat)|, u_hat = (u_N + mu |u_T|, u_T).
 
-        r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + max_j |W_ij| max |r|.
+        r = (fN, fF) is taken in units of the largest force, u in units of |q_i| + max_j |W_ij| max |r|. A projection
+        moves no farther than its argument: what rounding of u may have moved u_hat by is taken off.
         """
         rows, nc = self.rows, self.fN.size
         response, force, island = self.response, self.force, self.island
@@ -163,6 +168,9 @@ class ContactProblem:
         nearest = np.where(inside, normal, np.where(below, 0.0, edge))
         share = np.where(inside, 1.0, np.where(below, 0.0, mu * edge / np.where(t > 0.0, t, 1.0)))
         off = np.hypot(self.fN / size - nearest, np.linalg.norm(own - share[:, None] * across, axis=1))
+        blur = self._blur(k)
+        aside = np.linalg.norm(blur[nc:].reshape(nc, -1), axis=1)
+        off = np.maximum(off - np.hypot(blur[:nc] + mu * aside, aside) / scale, 0.0)
         _, worst = worst_of(off, island)
         return "lcp", worst, off[worst]
 

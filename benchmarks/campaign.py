@@ -128,7 +128,11 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
         rows.append(driver.take())
         if reason == layout.FAILED or driver.step == before:
             break
-        row |= {"done": driver.step, "seconds": round(time.process_time() - begun, 2), "slowest": max(spent, default=0.0)}
+        row |= {
+            "done": driver.step,
+            "seconds": round(time.process_time() - begun, 2),
+            "slowest": max(spent, default=0.0),
+        }
         if driver.step % 5 == 0:
             tell(row=row | {"note": f"ended by the limit in step {driver.step}"})
     recording = Recording.of_run(world, stepper, start, rows)
@@ -166,7 +170,11 @@ def work(arguments: argparse.Namespace) -> None:
         try:
             row = run(arguments.scenes, kind, seed, arguments.limit, arguments.keep, arguments.mujoco)
         except Exception as error:  # noqa: BLE001  # of a campaign: what happened is its result
-            row = dict.fromkeys(HEAD, "") | {"kind": kind, "seed": seed, "note": f"{type(error).__name__}: {error}"[:160]}
+            row = dict.fromkeys(HEAD, "") | {
+                "kind": kind,
+                "seed": seed,
+                "note": f"{type(error).__name__}: {error}"[:160],
+            }
         tell(row=row, done=True)
 
 
@@ -272,7 +280,16 @@ def main() -> None:
         for row in portion(arguments, own):
             rows.append(row)
             write(arguments.out, rows)
-            print(row["kind"], row["seed"], row["mode"], row["done"], row["slowest"], row["verified"], row["note"], flush=True)
+            print(
+                row["kind"],
+                row["seed"],
+                row["mode"],
+                row["done"],
+                row["slowest"],
+                row["verified"],
+                row["note"],
+                flush=True,
+            )
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(one, [left[i :: arguments.jobs] for i in range(arguments.jobs)]))

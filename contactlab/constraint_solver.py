@@ -22,6 +22,7 @@ from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
+from contactlab.formulation.attempts import NAMES
 from contactlab.formulation.proposal import EqualCompliance, Proposal, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (
@@ -251,13 +252,6 @@ class ConstraintSolver(ForceHelpers):
             certificate = certify_cone_forces(data, formed.h, packed, v_plus)
         else:
             certificate = certify_forces(data, formed.h, z, packed, v_plus)
-            if self._doubts(formed, answer.result, certificate):
-                # As the compiled step does it.
-                pivoted = lcp.solve(formed.problem, lcp.Lemke(), z0=z, tolerance=self.tolerance)
-                if pivoted.solved:
-                    answer, z = replace(answer, problem=formed.problem, result=pivoted), pivoted.z.copy()
-                    packed, v_plus = recover_forces(formed.h, formed.rows, blocks, z)
-                    certificate = certify_forces(data, formed.h, z, packed, v_plus)
         certificate = replace(certificate, not_enforced=answer.not_enforced)
         _require(what, data, answer.problem, answer.result, h, certificate)
         by: Any = answer.result.solver
@@ -272,16 +266,6 @@ class ConstraintSolver(ForceHelpers):
             generalized_force=packed @ blocks.J,
             v_plus=v_plus,
         )
-
-    def _doubts(self, formed: DiscretizedLCP, result: Any, certificate: Certificate) -> bool:
-        """Return whether forces selected of contacts alone solve the LCP, and miss the tolerance mechanically."""
-        if not (isinstance(self.lcp_solver, EqualCompliance) and isinstance(result.solver, Proposal)):
-            return False
-        from contactlab.formulation.kernels.proposal import MOST_PIVOTED
-
-        blocks = formed.data.blocks()
-        alone = blocks.nl + blocks.nb + blocks.nbox == 0
-        return alone and formed.n <= MOST_PIVOTED and not certificate.holds(self.tolerance)
 
     def _answer(
         self, formed: DiscretizedLCP, h: float | None, z0: ArrayLike | None
@@ -298,7 +282,8 @@ class ConstraintSolver(ForceHelpers):
             answer = solver.solve_contacts(formed, z0=start)
         else:
             tries = selects or h is not None
-            result = proposed(formed, start, self.tolerance, selects) if tries else None
+            attempts = solver.attempts if selects else NAMES
+            result = proposed(formed, start, self.tolerance, selects, attempts) if tries else None
             # No error will name the problem of forces proposed without bilateral rows.
             problem = formed.problem if result is None or blocks.nb > 0 else None
             if result is None:
@@ -322,7 +307,7 @@ class ConstraintSolver(ForceHelpers):
         found = None
         if isinstance(solver, EqualCompliance):
             before = None if start is None else unknowns.vector(start, np.zeros(m))
-            found, solver = proposed_cones(formed, before, self.tolerance), solver.cone_solver
+            found, solver = proposed_cones(formed, before, self.tolerance, solver.attempts), solver.cone_solver
         if found is None:
             cone = cone_problem(formed.to_solve(), formed.qq, blocks.r, blocks.mu)
             found = cone, lcp.solve(cone.problem, solver, z0=start, tolerance=self.tolerance)

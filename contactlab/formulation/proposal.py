@@ -10,6 +10,7 @@ import numpy as np
 
 import lcp
 from contactlab.certificate import Choice
+from contactlab.formulation.attempts import NAMES, bits_of
 from contactlab.formulation.blocks import ALL_COLUMNS
 from contactlab.formulation.cone import ConeProblem, cone_problem
 from contactlab.formulation.discretized import DiscretizedLCP
@@ -30,15 +31,18 @@ class Proposal:
     """Answer in place of a solver: the forces of z0, or forces near them, or the forces selected.
 
     It is made before any solver is asked, and taken where it meets the LCP well within the tolerance: see
-    `contactlab.formulation.kernels.proposal`.
+    `contactlab.formulation.kernels.attempts`.
 
     Parameters
     ----------
     choice
         What it is.
+    attempt
+        Name of the attempt that found it: see `contactlab.formulation.attempts`.
     """
 
     choice: Choice = Choice.ANY
+    attempt: str = "held"
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,12 @@ class EqualCompliance:
     Parameters
     ----------
     otherwise
-        Solver of the LCP where nothing was selected: softness of friction, torsional or rolling friction, contacts of
-        different numbers of directions, a branch that ends before eps does, a residual of more than a third of the
-        tolerance. By default Lemke's method, then what `lcp.default_solver` would try, for half a minute of the
-        processor; with ``friction="cone"`` what `lcp.default_friction_solver` would try, for as long.
+        Solver of the LCP where nothing was found: softness of friction, torsional or rolling friction, contacts of
+        different numbers of directions, and where all attempts were in vain. By default Lemke's method, then what
+        `lcp.default_solver` would try, for half a minute of the processor; with ``friction="cone"`` what
+        `lcp.default_friction_solver` would try, for as long.
+    attempts
+        Names of the attempts that may be made: see `contactlab.formulation.attempts`.
 
     Notes
     -----
@@ -65,8 +71,11 @@ class EqualCompliance:
     """
 
     otherwise: lcp.Solver | None = None
+    attempts: tuple[str, ...] = NAMES
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "attempts", tuple(self.attempts))
+        bits_of(self.attempts)
         solver = self.otherwise
         if solver is not None and (isinstance(solver, type) or not hasattr(solver, "solve")):
             raise lcp.ProblemError(f"otherwise must be a solver object such as lcp.Lemke(), got {solver!r}")
@@ -130,10 +139,10 @@ class _Claimant:
 
 
 def proposed_cones(
-    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float
+    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, attempts: tuple[str, ...] = NAMES
 ) -> tuple[ConeProblem, lcp.FrictionResult] | None:
     """Return the forces selected of contacts with the exact cone, and their problem; z0 (n,) as of `proposed`."""
-    found = _found(formed, z0, tolerance, True, True)
+    found = _found(formed, z0, tolerance, True, True, attempts)
     if found is None:
         return None
     blocks = formed.data.blocks()
@@ -143,7 +152,13 @@ def proposed_cones(
     )
 
 
-def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool) -> lcp.Result | None:
+def proposed(
+    formed: DiscretizedLCP,
+    z0: FloatArray | None,
+    tolerance: float,
+    selected: bool,
+    attempts: tuple[str, ...] = NAMES,
+) -> lcp.Result | None:
     """Return the result of a proposal, near z0 (n,) or selected, or None where the problem goes to the solver.
 
     The kernels, and with them every bit, are those of the compiled step.
@@ -151,7 +166,7 @@ def proposed(formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, se
     from lcp.kernels.residuals import GAP
 
     clock = time.perf_counter()
-    found = _found(formed, z0, tolerance, selected, False)
+    found = _found(formed, z0, tolerance, selected, False, attempts)
     if found is None:
         return None
     z, w, out, solver, detail, rows = found
@@ -189,43 +204,62 @@ class _Found(NamedTuple):
 
 
 def _found(
-    formed: DiscretizedLCP, z0: FloatArray | None, tolerance: float, selected: bool, exact: bool
+    formed: DiscretizedLCP,
+    z0: FloatArray | None,
+    tolerance: float,
+    selected: bool,
+    exact: bool,
+    attempts: tuple[str, ...],
 ) -> _Found | None:
     blocks = formed.data.blocks()
     with_joints = blocks.nl + blocks.nb + blocks.nbox > 0
     asked = selected or (z0 is not None and not with_joints)
     if blocks.nc == 0 or blocks.ncone != blocks.nc or not asked:
         return None
-    from contactlab.formulation.kernels.proposal import LATER, proposal_floats, propose, select_with_joints
+    from contactlab.formulation.kernels.attempts import NONE, OTHERS, attempt_floats, propose
+    from contactlab.formulation.kernels.certify import CERT_SIZE
+    from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE
+    from contactlab.formulation.kernels.judging import NEAREST, STATE, Answer, Case
     from contactlab.formulation.kernels.search import search_ints
     from lcp.kernels.residuals import SIZE
 
-    n, joined = formed.n, blocks.nl + blocks.nbox
-    start, z, w, out = np.zeros(n) if z0 is None else z0, np.zeros(n), np.zeros(n), np.zeros(SIZE)
+    n, nv, joined = formed.n, blocks.nv, blocks.nl + blocks.nbox
     starts, spans = _trees(blocks)
     rows = formed.posed._replace(spans=spans)
-    wf = np.zeros(int(proposal_floats(blocks.nc, blocks.nr, joined, blocks.nv)))
+    wf = np.zeros(int(attempt_floats(blocks.nc, blocks.nr, joined, nv)))
     wi = np.zeros(int(search_ints(blocks.nc, starts.size - 1)), dtype=np.int64)
-    warm = z0 is not None
-    f, v_plus = np.zeros(blocks.nc + blocks.nr + joined), np.zeros(blocks.nv)
-    if with_joints:
-        MM, q = formed.MM, formed.qq
-        found = select_with_joints(rows, starts, warm, exact, start, tolerance, wf, wi, MM, q, z, w, f, v_plus, out)
-    else:
-        q = np.zeros(n)
-        found = propose(rows, starts, selected, warm, exact, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
-        if found <= LATER:
-            from contactlab.formulation.kernels.later_attempts import propose_later
+    start = np.zeros(n) if z0 is None else z0
+    case = Case(rows, starts, selected, z0 is not None, exact, bits_of(attempts), start, tolerance)
+    answer = Answer(
+        M=formed.MM if with_joints else np.zeros((0, 0)),
+        q=formed.qq if with_joints else np.zeros(n),
+        z=np.zeros(n),
+        w=np.zeros(n),
+        f=np.zeros(blocks.nc + blocks.nr + joined),
+        v_plus=np.zeros(nv),
+        measures=np.zeros(SIZE),
+        certificate=np.zeros(CERT_SIZE + BOXED_CERT_SIZE),
+        u=np.zeros(nv + 1),
+        best=np.zeros(n),
+        state=np.zeros(STATE),
+    )
+    found = propose(case, answer, wf, wi)
+    systems = found.systems
+    if found.attempt == NONE and selected and answer.state[NEAREST] >= 0.0:
+        from contactlab.formulation.kernels.attempts import propose_later
 
-            found = propose_later(rows, starts, found, warm, start, tolerance, wf, wi, q, z, w, f, v_plus, out)
-    if found == 0:
+        found = propose_later(case, answer, wf, wi)
+        systems += found.systems
+    if found.attempt == NONE:
         return None
-    kind = "forces selected" if selected else "forces near z0"
-    if found < 0:
-        kind = "forces that are not those selected"
-    taken = Proposal((Choice.SELECTED if found > 0 else Choice.NOT_SELECTED) if selected else Choice.ANY)
-    detail = "the forces of z0" if found == 1 else f"{kind}, {abs(found) - 1} linear systems"
-    return _Found(z, w, out, taken, detail, rows)
+    kind, choice = "forces near z0", Choice.ANY
+    if selected:
+        kind, choice = "forces selected", Choice.SELECTED
+        if found.outcome == OTHERS:
+            kind, choice = "forces that are not those selected", Choice.NOT_SELECTED
+    name = NAMES[found.attempt]
+    detail = "the forces of z0" if name == "held" and systems == 0 else f"{kind}, {name}: {systems} linear systems"
+    return _Found(answer.z, answer.w, answer.measures, Proposal(choice, name), detail, rows)
 
 
 def lcp_matrix(formed: DiscretizedLCP, rows: Rows) -> Any:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from contactlab.formulation.attempts import bits_of
 from contactlab.multibody import workspace
 from contactlab.multibody.structure import head_views
 from contactlab.stepping.kernels import layout
@@ -68,6 +69,7 @@ def new_settings(stepper: TimeStepping, edges: int, *, moments: bool = False) ->
     # Forces next to the previous ones are proposed for pyramids alone: with exact cones a solver named answers all.
     control.propose = not cone or stepper.solver is None
     control.select = stepper.solver is None
+    control.allowed = bits_of(stepper.attempts)
     control.adaptive = stepper.adaptive
     control.reduce = stepper.reduce_contacts
     control.projection = stepper.projection
@@ -176,7 +178,8 @@ def new_island(
     With ``moments`` every contact may have torsional and rolling friction. Where forces are selected (``selects``), no
     LCP beyond `layout.MOST_UNKNOWNS` is ever formed.
     """
-    from contactlab.formulation.kernels.proposal import proposal_floats
+    from contactlab.formulation.kernels.attempts import attempt_floats
+    from contactlab.formulation.kernels.judging import STATE
     from contactlab.formulation.kernels.search import search_ints
     from contactlab.formulation.kernels.spans import SPAN_INTS
     from lcp.kernels.lemke import INFO_SIZE, lemke_float_size, lemke_int_size
@@ -206,7 +209,9 @@ def new_island(
         "measures": layout.MEASURES,
         "certificate": layout.CERTIFICATE,
         "certificate_work": nv + 1,
-        "proposal_floats": int(proposal_floats(contacts, m - contacts, m, nv)),
+        "best": n,
+        "state": STATE,
+        "proposal_floats": int(attempt_floats(contacts, m - contacts, m, nv)),
         "float_work": int(lemke_float_size(dense)),
     }
     ints: dict[str, int | tuple[int, int]] = {

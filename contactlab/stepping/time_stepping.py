@@ -10,6 +10,7 @@ import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
 from contactlab.formulation.friction_backend import friction_objection
+from contactlab.formulation.attempts import NAMES, bits_of
 from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -164,6 +165,9 @@ class TimeStepping:
         on purpose: where the full step keeps failing, one in four steps pays for the failed try.
     h_min
         No step shorter than this is tried [s]; None for h / 1024. Where the last one fails the run stops.
+    attempts
+        Names of the attempts at forces selected that may be made, of `contactlab.formulation.attempts`; all, but for
+        studies of what each is worth.
 
     Raises
     ------
@@ -194,6 +198,7 @@ class TimeStepping:
     grow: float = 1.25
     h_min: float | None = None
     friction: str = "pyramid"
+    attempts: tuple[str, ...] = NAMES
 
     def __post_init__(self) -> None:
         for name in ("h", "margin", "v_min", "erp", "cfm", "tolerance", "shrink", "grow"):
@@ -217,6 +222,11 @@ class TimeStepping:
             object.__setattr__(self, "edges", check_edges(self.edges))
         except ContactError as error:
             raise SimulationConfigError("edges", error.detail) from error
+        try:
+            object.__setattr__(self, "attempts", tuple(self.attempts))
+            bits_of(self.attempts)
+        except lcp.ProblemError as error:
+            raise SimulationConfigError("attempts", str(error)) from error
         for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
@@ -245,7 +255,7 @@ class TimeStepping:
     @property
     def constraint_solver(self) -> ConstraintSolver:
         """What solves a step's problem in public as this stepper does: to the bit, from the same start."""
-        solver = EqualCompliance() if self.solver is None else self.solver
+        solver = EqualCompliance(attempts=self.attempts) if self.solver is None else self.solver
         return ConstraintSolver(solver, self.tolerance, self.friction)
 
     @property

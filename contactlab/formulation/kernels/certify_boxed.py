@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from contactlab.formulation.kernels.condition_scales import keep_worst, row_rate
+from contactlab.formulation.kernels.condition_scales import keep_worst, ratio, row_rate
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
@@ -64,3 +64,12 @@ def certify_boxed(rows: Rows, f: FloatArray, v_plus: FloatArray, u: FloatArray, 
             keep_worst(cert, BOX_COMPLEMENTARITY, down * room, max(room * scale, force * down))
         else:
             keep_worst(cert, BOX_GAP, max(0.0, -s), scale)
+
+
+@kernel
+def worst_boxed(cert: FloatArray) -> float:
+    """Largest violation over scale of a filled certificate."""
+    worst = 0.0
+    for c in range(BOXED_CERT_SIZE // 2):
+        worst = max(worst, ratio(cert[2 * c], cert[2 * c + 1]))
+    return worst

@@ -1,15 +1,15 @@
 """Forces by De Saxce's fixed point: convex problems with a shift, each of which brings the next shift.
 
 Coulomb's law is not that of a convex problem: friction dissipates without pushing bodies apart. With the gaps shifted
-by g = mu times the speed of slip it is (`associated`), and the problem of a given g, by proximal points or of contacts
-that give way, is solved from anywhere by Newton's method with a line search. Its slips give the next g. So Acary, Cadoux,
-Lemarechal and Malick (2011), who prove that the fixed point exists; that the sequence leads there is experience. It
-does so far from any guess, where Newton's method on Coulomb's law itself goes round in circles, and it gains a digit in
-some five problems: the last ones are left to `proximal_newton`.
+by g = mu times the speed of slip it is (`associated`), and the problem of a given g, by proximal points, is solved from
+anywhere by Newton's method with a line search. Its slips give the next g. So Acary, Cadoux, Lemarechal and Malick (2011),
+who prove that the fixed point exists; that the sequence leads there is experience. It does so from any guess, where
+Newton's method on Coulomb's law itself goes round in circles, and it gains a digit in some five problems: the last ones
+are left to `proximal_newton`.
 
-Newton's method keeps forces ``held`` that belong to the velocities, v = v_free + h sum Y held, so that the difference to
-the forces p of the rates of v is both its right-hand side and, times the change of the rates, the slope of its merit
-function along a step.
+Newton's method keeps forces ``held`` that belong to the velocities, v = v_free + h sum Y held. Their difference to the
+forces p of the rates of v is its right-hand side and, times the change of the rates, the slope of its merit function
+along a step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contactlab.formulation.kernels.associated import nearest, slip_speed
 from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates, tangential_response
 from contactlab.formulation.kernels.elimination import factor_panels, solve_panels
 from contactlab.formulation.kernels.mode_system import form_system, push, spread_slope
-from contactlab.formulation.kernels.proximal_newton import Approach, approach, natural_misfit
+from contactlab.formulation.kernels.proximal_newton import Approach, approach, natural_misfit, note_forces, put_forces
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import Search, recover_velocity
 from contactlab.formulation.kernels.spans import add_within, columns, dot_within
@@ -169,7 +169,7 @@ def stand_still(search: Search, memory: Convex) -> None:
 
 @kernel(inner=True)
 def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> bool:
-    """Fill the changes of velocities (in trial) and rates, and the forces moved; False where the system has no factors."""
+    """Fill the changes of velocities, in trial, and of rates, and the forces moved; False where there are no factors."""
     contacts, joined, dv = search.contacts, search.joined, search.trial
     nv = dv.shape[0]
     for i in range(nv):
@@ -233,7 +233,7 @@ def line_search(rows: Rows, polygon: Polygon, search: Search, memory: Convex) ->
 
 @kernel(inner=True)
 def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, most: int) -> int:
-    """Newton's method on the convex problem of the shifts and p0 in memory; the systems solved, -1 where one has none."""
+    """Newton's method on the convex problem of the shifts and p0 in memory; the systems solved."""
     contacts, joined, v = search.contacts, search.joined, search.v
     stand_still(search, memory)
     off, _ = respond(rows, polygon, search, memory, 0.0)
@@ -241,7 +241,7 @@ def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, m
     while off > INNER_MISFIT * search.speed and solved < most:
         solved += 1
         if not newton_step(rows, polygon, search, memory):
-            return -1
+            return solved
         share = line_search(rows, polygon, search, memory)
         for i in range(v.shape[0]):
             v[i] += share * search.trial[i]
@@ -275,9 +275,7 @@ def begin_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, e
 
 
 @kernel(inner=True)
-def next_shifts(
-    rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float, relaxation: float
-) -> float:
+def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, eps: float, relaxation: float) -> float:
     """Move the shifts towards those of the slips in the search, by Aitken's relaxation (Irons and Tuck 1969).
 
     Where bodies slide the sequence may creep for hundreds of points by the same little, until a contact opens or holds.
@@ -303,26 +301,6 @@ def next_shifts(
 
 
 @kernel(inner=True)
-def keep_best(search: Search, memory: Convex) -> None:
-    """Note the forces in the search."""
-    for c in range(search.contacts.mode.shape[0]):
-        for i in range(THREE):
-            memory.best[c, i] = search.contacts.p[c, i]
-    for i in range(search.joined.p.shape[0]):
-        memory.joined[5, i] = search.joined.p[i]
-
-
-@kernel(inner=True)
-def take_best(search: Search, memory: Convex) -> None:
-    """Go back to the forces noted."""
-    for c in range(search.contacts.mode.shape[0]):
-        for i in range(THREE):
-            search.contacts.p[c, i] = memory.best[c, i]
-    for i in range(search.joined.p.shape[0]):
-        search.joined.p[i] = memory.joined[5, i]
-
-
-@kernel(inner=True)
 def follow_shifts(
     rows: Rows, polygon: Polygon, search: Search, memory: Convex, near: Approach, most: int, enough: float, rho: float
 ) -> tuple[int, float]:
@@ -337,7 +315,7 @@ def follow_shifts(
             for i in range(THREE):
                 search.contacts.p[c, i] = 0.0
         least = natural_misfit(rows, polygon, search) / search.speed
-    keep_best(search, memory)
+    note_forces(search, memory.best, memory.joined[5])
     turn = 0
     tried = math.inf
     relaxation = 1.0
@@ -347,41 +325,27 @@ def follow_shifts(
         # The forces of the point before are p0, those best so far are kept aside.
         begin_point(rows, polygon, search, memory, 0.0, rho)
         solved = solve_convex(rows, polygon, search, memory, INNER_SYSTEMS)
-        if solved < 0:
-            break
         spent += 1 + solved
         # Of a point that is not there yet, the forces that belong to the velocities.
-        for c in range(rows.nc):
-            for i in range(THREE):
-                search.contacts.p[c, i] = memory.held[c, i]
-        for i in range(search.joined.p.shape[0]):
-            search.joined.p[i] = memory.joined[2, i]
+        put_forces(search, memory.held, memory.joined[2])
         misfit = natural_misfit(rows, polygon, search) / search.speed
         relaxation = next_shifts(rows, polygon, search, memory, 0.0, relaxation)
         if misfit < least:
             least = misfit
-            keep_best(search, memory)
+            note_forces(search, memory.best, memory.joined[5])
         if turn % TURN == 0 and least < min(NEAR, 0.9 * tried):
             tried = least
             # The convex points go on from where they are, if Newton's method does not arrive.
-            for c in range(rows.nc):
-                for i in range(THREE):
-                    memory.moved[c, i] = search.contacts.p[c, i]
-            for i in range(search.joined.p.shape[0]):
-                memory.joined[3, i] = search.joined.p[i]
-            take_best(search, memory)
+            note_forces(search, memory.moved, memory.joined[3])
+            put_forces(search, memory.best, memory.joined[5])
             more, misfit = approach(rows, polygon, search, near, LAST_SYSTEMS)
             spent += more
             if misfit < least * search.speed:
                 least = misfit / search.speed
-                keep_best(search, memory)
+                note_forces(search, memory.best, memory.joined[5])
             if least > enough:
-                for c in range(rows.nc):
-                    for i in range(THREE):
-                        search.contacts.p[c, i] = memory.moved[c, i]
-                for i in range(search.joined.p.shape[0]):
-                    search.joined.p[i] = memory.joined[3, i]
+                put_forces(search, memory.moved, memory.joined[3])
                 recover_velocity(rows, polygon, search)
-    take_best(search, memory)
+    put_forces(search, memory.best, memory.joined[5])
     recover_velocity(rows, polygon, search)
     return spent, least

@@ -172,6 +172,16 @@ def panel_size(trees: Elimination) -> int:
     return trees.at[k] + n * n
 
 
+@kernel(inner=True)
+def factor_work(trees: Elimination) -> float:
+    """How many products its factors take, about."""
+    work = 0.0
+    for k in range(trees.order.shape[0]):
+        width = float(trees.width[k])
+        work += (trees.starts[k + 1] - trees.starts[k]) * width * width
+    return work
+
+
 @kernel(inline=True)
 def upper_panel(trees: Elimination, K: FloatArray, k: int) -> FloatArray:
     """The rows of tree k."""

@@ -73,9 +73,7 @@ def lay_out_approach(nc: int, nj: int, nv: int, memory: FloatArray) -> Approach:
 
 
 @kernel(inner=True)
-def answer_of(
-    rows: Rows, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: FloatArray
-) -> int:
+def answer_of(rows: Rows, polygon: Polygon, c: int, soft: float, x: float, y: float, z: float, p: FloatArray) -> int:
     """Fill p (3,) with what contact c answers to (x; y, z), reached by the response ``soft``; its mode is returned."""
     mode = mode_of(polygon, rows.mu[c], c, x, y, z)
     if polygon.exact and mode >= ALONG:
@@ -162,7 +160,7 @@ def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Approach, 
 
 
 @kernel(inner=True)
-def take(search: Search, forces: FloatArray, joined: FloatArray) -> None:
+def put_forces(search: Search, forces: FloatArray, joined: FloatArray) -> None:
     """Put forces into the search."""
     copy_rows(forces, search.contacts.p)
     for i in range(joined.shape[0]):
@@ -170,7 +168,7 @@ def take(search: Search, forces: FloatArray, joined: FloatArray) -> None:
 
 
 @kernel(inner=True)
-def keep(search: Search, forces: FloatArray, joined: FloatArray) -> None:
+def note_forces(search: Search, forces: FloatArray, joined: FloatArray) -> None:
     """Note the forces in the search."""
     copy_rows(search.contacts.p, forces)
     for i in range(joined.shape[0]):
@@ -186,8 +184,8 @@ def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach, mos
     least = natural_misfit(rows, polygon, search)
     if not least <= NEAR * search.speed:
         return 0, least
-    keep(search, memory.before, of_joints)
-    keep(search, memory.best, best_of_joints)
+    note_forces(search, memory.before, of_joints)
+    note_forces(search, memory.best, best_of_joints)
     last = least
     rho = max(LEAST, min(FIRST * search.speed / max(least, 1e-12 * search.speed), MOST))
     spent = 0
@@ -220,9 +218,9 @@ def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach, mos
         misfit = natural_misfit(rows, polygon, search)
         if misfit < least:
             least = misfit
-            keep(search, memory.best, best_of_joints)
+            note_forces(search, memory.best, best_of_joints)
         if size <= enough or misfit <= last:
-            keep(search, memory.before, of_joints)
+            note_forces(search, memory.before, of_joints)
             slow = slow + 1 if misfit > SLOW * last else 0
             if slow >= 2 or (steps <= 2 and misfit > 0.1 * last):
                 rho = min(RAISE * rho, MOST)
@@ -232,10 +230,10 @@ def approach(rows: Rows, polygon: Polygon, search: Search, memory: Approach, mos
             rho *= LOWER
             if rho < LEAST:
                 break
-            take(search, memory.best, best_of_joints)
-            keep(search, memory.before, of_joints)
+            put_forces(search, memory.best, best_of_joints)
+            note_forces(search, memory.before, of_joints)
             recover_velocity(rows, polygon, search)
             last = least
             slow = 0
-    take(search, memory.best, best_of_joints)
+    put_forces(search, memory.best, best_of_joints)
     return spent, least

@@ -12,15 +12,13 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
-from contactlab.formulation.kernels.block_gauss_seidel import sweep
+from contactlab.formulation.kernels.active_set import descend, keep_joints
 from contactlab.formulation.kernels.contact_response import THREE, Polygon, place_rates
 from contactlab.formulation.kernels.katzenelson import Shifted, begin, follow_line
 from contactlab.formulation.kernels.proximal_points import JOINT_COMPLIANCE, choose
 from contactlab.formulation.kernels.rows import Rows
-from contactlab.formulation.kernels.search import UNKNOWN, Search, recover_velocity, take_forces
+from contactlab.formulation.kernels.search import UNKNOWN, Search
 from contactlab.formulation.kernels.spans import dot_within
-from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
 # Compliance of the end of the branch: this part of the least own response of a contact, at least that of the largest.
@@ -29,8 +27,7 @@ SMALLEST_COMPLIANCE: Final = 1e-9
 # From one compliance of the branch to the next; Newton's steps for each.
 SHRINK: Final = 0.03
 STEPS: Final = 8
-# Sweeps to forces near those selected, and contacts up to which the branch is followed where these do not lead there.
-SWEEPS: Final = 20
+# Contacts up to which the branch is followed where the modes of sweeps do not lead there.
 SMALL: Final = 32
 # Steps after which the next one is longer; the factor with which a branch that resists is given up.
 EASY: Final = 3
@@ -50,43 +47,6 @@ def end_of_branch(search: Search) -> float:
         least = min(least, search.contacts.own[c])
         largest = max(largest, search.contacts.own[c])
     return max(LEAST_COMPLIANCE * least, SMALLEST_COMPLIANCE * largest)
-
-
-@kernel(inner=True)
-def select(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, warm: bool, z0: FloatArray) -> int:
-    """Find the forces at `end_of_branch`; the systems solved, 0 where that failed.
-
-    ``warm``: the forces of z0 are in the search; their modes are tried first.
-    """
-    end = end_of_branch(search)
-    if warm:
-        recover_velocity(rows, polygon, search)
-        choose(rows, polygon, search, 0.0, 1.0)
-        solved = settle(rows, polygon, search, end, STEPS_AT_ONCE)
-        if solved > 0:
-            return solved
-        take_forces(rows, polygon, search, z0)
-    else:
-        for c in range(rows.nc):
-            search.contacts.mode[c] = UNKNOWN
-            for i in range(THREE):
-                search.contacts.p[c, i] = 0.0
-        for i in range(search.joined.p.shape[0]):
-            search.joined.p[i] = search.joined.base[i]
-    if warm or rows.nc > SMALL:
-        recover_velocity(rows, polygon, search)
-        for _ in range(SWEEPS):
-            sweep(rows, polygon, search, end)
-        recover_velocity(rows, polygon, search)
-        for i in range(search.joined.p.shape[0]):
-            search.joined.base[i] = search.joined.p[i]
-        choose(rows, polygon, search, end, 1.0)
-        solved = settle(rows, polygon, search, end, STEPS)
-        if solved > 0:
-            return solved
-    # Of contacts alone there is another way, which is faster where there are many.
-    small = rows.nc <= SMALL or search.joined.p.shape[0] > 0 or polygon.exact
-    return follow_branch(rows, polygon, search, shifted, end) if small else 0
 
 
 @kernel(inner=True)

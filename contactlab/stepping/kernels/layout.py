@@ -164,7 +164,9 @@ class Control:
     has_z0: int
     pivots: int
     warm_hit: int
-    proposed: int  # what `propose` returned of a proposal of contacts alone that was taken; otherwise 0
+    attempt: int  # that answered it, of `formulation.kernels.attempts`, or NONE
+    systems: int  # solved in all attempts at it
+    tried: int  # whether the first attempts at forces selected were made in vain
     choice: int
     doubted: int  # 1 and the choice of forces proposed, in z0, that pivoting is to better; otherwise 0
     cone_solved: int  # the verdict on an answer with exact cones
@@ -186,6 +188,7 @@ class Control:
     propose: int  # whether a proposal may take the place of a solve
     select: int  # whether a proposal is to be the forces selected, whatever those of the step before
     cone: int  # whether friction has the exact cone: what is not selected is solved, and judged, outside
+    allowed: int  # bits of the attempts that may be made
     adaptive: int  # whether a failed step is tried again with a smaller h
     reduce: int  # whether a pair of shapes keeps four contacts at most
     gyroscopic: int  # torque of single free links
@@ -318,7 +321,9 @@ class Island(NamedTuple):
     measures: FloatArray  # (MEASURES,) of lcp.kernels.residuals
     certificate: FloatArray  # (CERTIFICATE,) of the kernels certify... in contactlab.formulation.kernels
     certificate_work: FloatArray  # nv + 1
-    proposal_floats: FloatArray  # of contactlab.formulation.kernels.proposal
+    best: FloatArray  # n: of the forces that came closest to solving it, and how close
+    state: FloatArray  # (STATE,) of contactlab.formulation.kernels.judging
+    proposal_floats: FloatArray  # of contactlab.formulation.kernels.attempts
     proposal_ints: IntArray
     options: FloatArray  # of lcp.kernels.lemke
     float_work: FloatArray

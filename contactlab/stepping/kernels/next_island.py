@@ -7,7 +7,9 @@ assembled, by the kernels that the public path calls too.
 from __future__ import annotations
 
 from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
-from contactlab.formulation.kernels.proposal import LATER, propose, select_with_joints
+from contactlab.formulation.kernels.attempts import NONE, Found, propose
+from contactlab.formulation.kernels.attempts import OTHERS as FOUND_OTHERS
+from contactlab.formulation.kernels.judging import NEAREST, Answer, Case
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
@@ -73,46 +75,73 @@ def next_island(
         exchange_moments(world, moments, work, island, control, True)
     rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
-    control.proposed = 0
-    control.doubted = 0
+    control.tried = 0
+    control.attempt = NONE
+    control.systems = 0
     control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
     contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
     if contacts_alone and nc > 0 and control.propose != 0:
-        control.proposed = propose(
-            rows,
-            island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1],
-            control.select != 0,
-            control.has_z0 != 0,
-            control.cone != 0,
-            island.z0[:n],
-            parameters.tolerance,
-            island.proposal_floats,
-            island.proposal_ints,
-            island.q[:n],
-            island.z[:n],
-            island.w[:n],
-            island.f[: nc + nr],
-            island.v_plus[: control.nv],
-            island.measures,
-        )
-        if control.proposed <= LATER:
-            control.place = POSE
-            return NEED_LATER
-    proposal_made(control)
+        starts = island.starts[: work.tree_start[i + 1] - work.tree_start[i] + 1]
+        case = case_of(rows, starts, island, control, parameters)
+        answer = answer_of(rows, rows_at(island.M, 0, 0, 0), island, control)
+        found = propose(case, answer, island.proposal_floats, island.proposal_ints)
+        return made(found, island, control)
+    control.place = POSE
     return GO_ON
 
 
 @kernel(inline=True)
-def proposal_made(control: Control) -> None:
-    """Go on for VERDICT with the forces proposed, or for POSE where there are none."""
-    if control.proposed == 0:
-        control.place = POSE
-        return
-    if control.select != 0 and control.proposed > 0:
-        control.choice = CHOICE_SELECTED
-    control.cone_solved = 1
-    control.pivots = 0
-    control.place = VERDICT
+def case_of(rows: Rows, starts: IntArray, island: Island, control: Control, parameters: Parameters) -> Case:
+    """What is asked of the attempts at the island in progress."""
+    return Case(
+        rows,
+        starts,
+        control.select != 0,
+        control.has_z0 != 0,
+        control.cone != 0,
+        control.allowed,
+        island.z0[: control.n],
+        parameters.tolerance,
+    )
+
+
+@kernel(inline=True)
+def answer_of(rows: Rows, M: FloatArray, island: Island, control: Control) -> Answer:
+    """Where they write what they find."""
+    n = control.n
+    return Answer(
+        M,
+        island.q[:n],
+        island.z[:n],
+        island.w[:n],
+        island.f[: rows.k.shape[0]],
+        island.v_plus[: control.nv],
+        island.measures,
+        island.certificate,
+        island.certificate_work[: control.nv + 1],
+        island.best[:n],
+        island.state,
+    )
+
+
+@kernel(inline=True)
+def made(found: Found, island: Island, control: Control) -> int:
+    """Go on for VERDICT with what was found, for the later attempts where nothing was, or to POSE for a solver."""
+    control.systems += found.systems
+    control.attempt = found.attempt
+    if found.attempt != NONE:
+        control.choice = CHOICE_ANY
+        if control.select != 0:
+            control.choice = CHOICE_NOT_SELECTED if found.outcome == FOUND_OTHERS else CHOICE_SELECTED
+        control.cone_solved = 1
+        control.pivots = 0
+        control.place = VERDICT
+        return GO_ON
+    # Forces near those of the step before, which a named solver is to better, are not gone on from.
+    later = control.select != 0 and island.state[NEAREST] >= 0.0 and control.tried == 0
+    control.tried = 1 if control.select != 0 and island.state[NEAREST] >= 0.0 else 0
+    control.place = POSE
+    return NEED_LATER if later else GO_ON
 
 
 @kernel(inline=True)
@@ -141,11 +170,15 @@ def pose(
     if joints is not None and rows.nb > 0:
         rows = rows_left(rows, joints)
     assemble_lcp(rows, M, q)
-    if joints is not None and not contacts_alone and propose_with_joints(rows, island, M, q, control, parameters):
-        control.cone_solved = 1
-        control.pivots = 0
-        control.place = VERDICT
-        return GO_ON
+    if joints is not None and not contacts_alone and control.tried == 0 and may_propose(control):
+        starts = island.starts[:2]
+        starts[1] = control.nv
+        case = case_of(rows, starts, island, control, parameters)
+        answer = answer_of(rows, M, island, control)
+        found = propose(case, answer, island.proposal_floats, island.proposal_ints)
+        reason = made(found, island, control)
+        if control.place == VERDICT or reason == NEED_LATER:
+            return reason
     # A problem of cones is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
         control.place = VERDICT
@@ -156,25 +189,9 @@ def pose(
 
 
 @kernel(inline=True)
-def propose_with_joints(
-    rows: Rows, island: Island, M: FloatArray, q: FloatArray, control: Control, parameters: Parameters
-) -> bool:
-    """Write the forces selected of contacts and rows of joints into z; whether they solve the LCP."""
-    if control.propose == 0 or control.select == 0 or control.nc == 0 or control.ncone != control.nc:
-        return False
-    starts = island.starts[:2]
-    starts[1] = control.nv
-    z = island.z[: control.n]
-    z0 = island.z0[: control.n]
-    tolerance = parameters.tolerance
-    warm = control.has_z0 != 0
-    exact = control.cone != 0
-    w, wf, wi = island.w[: control.n], island.proposal_floats, island.proposal_ints
-    f, v_plus = island.f[: rows.k.shape[0]], island.v_plus[: control.nv]
-    found = select_with_joints(rows, starts, warm, exact, z0, tolerance, wf, wi, M, q, z, w, f, v_plus, island.measures)
-    if found > 0:
-        control.choice = CHOICE_SELECTED
-    return found != 0
+def may_propose(control: Control) -> bool:
+    """Whether attempts are made at an island of contacts and rows of joints."""
+    return control.propose != 0 and control.select != 0 and control.nc > 0 and control.ncone == control.nc
 
 
 @kernel(inline=True)

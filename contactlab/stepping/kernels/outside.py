@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.later_attempts import propose_later
-from contactlab.stepping.kernels.island_rows import posed_rows
+from contactlab.formulation.kernels.attempts import propose_later
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import Control, Island, Parameters
-from contactlab.stepping.kernels.next_island import proposal_made
+from contactlab.stepping.kernels.next_island import answer_of, case_of, made
 from contactlab.stepping.kernels.solve import solve
 from lcp.kernels import kernel
 
@@ -15,24 +16,17 @@ from lcp.kernels import kernel
 def later(island: Island, joints: Joints | None, trees: int, control: Control, parameters: Parameters) -> None:
     """Serve `layout.NEED_LATER` for the island in progress, of so many trees."""
     rows = posed_rows(island, joints, control, parameters.h)
-    n = control.n
-    control.proposed = propose_later(
-        rows,
-        island.starts[: trees + 1],
-        control.proposed,
-        control.has_z0 != 0,
-        island.z0[:n],
-        parameters.tolerance,
-        island.proposal_floats,
-        island.proposal_ints,
-        island.q[:n],
-        island.z[:n],
-        island.w[:n],
-        island.f[: rows.k.shape[0]],
-        island.v_plus[: control.nv],
-        island.measures,
-    )
-    proposal_made(control)
+    n = 0
+    if joints is not None:
+        # Rows of joints are judged by the LCP.
+        n = control.n if rows.k.shape[0] > rows.nc + rows.nr else 0
+        trees = 1 if n > 0 else trees
+        if rows.nb > 0:
+            rows = rows_left(rows, joints)
+    case = case_of(rows, island.starts[: trees + 1], island, control, parameters)
+    answer = answer_of(rows, rows_at(island.M, 0, n, n), island, control)
+    found = propose_later(case, answer, island.proposal_floats, island.proposal_ints)
+    made(found, island, control)
 
 
 @kernel

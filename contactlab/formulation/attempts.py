@@ -1,0 +1,105 @@
+"""The attempts at an island's contact forces, by name: what each is for, and when it is made.
+
+The kernels are walked by `contactlab.formulation.kernels.attempts.walk`, in this order; what each is worth is measured in
+`docs/attempts.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import lcp
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One way to the forces of an island.
+
+    Parameters
+    ----------
+    name
+        As records and ``attempts=`` have it.
+    condition
+        When it is made, the ones before it having failed.
+    good_for
+        Which islands it is for.
+    reference
+        Where the method stands.
+    """
+
+    name: str
+    condition: str
+    good_for: str
+    reference: str
+
+
+#: All attempts, in the order in which they are made.
+ATTEMPTS: tuple[Attempt, ...] = (
+    Attempt(
+        "held",
+        "there are forces of the step before",
+        "forces that solve the problem still: single contacts, bodies at rest, solvers that are named",
+        "Rockafellar 1976 (proximal points)",
+    ),
+    Attempt(
+        "modes",
+        "there are forces of the step before",
+        "islands whose contacts hardly changed what they do",
+        "Hintermueller, Ito and Kunisch 2002 (primal-dual active set)",
+    ),
+    Attempt(
+        "sweeps",
+        "there are forces of the step before, or more than 32 contacts",
+        "contacts that are new, or open, or begin to slide",
+        "Jourdan, Alart and Jean 1998 (block Gauss-Seidel)",
+    ),
+    Attempt(
+        "branch",
+        "at most 32 contacts, or rows of joints, or exact cones",
+        "small islands from nothing",
+        "Katzenelson 1965; Fujisawa and Kuh 1972 (lines over pieces)",
+    ),
+    Attempt(
+        "closer",
+        "the end of the branch is known, and its forces do not solve the rigid problem",
+        "gaps of one body that contradict one another",
+        "Alart and Curnier 1991 (augmented Lagrangian, Newton)",
+    ),
+    Attempt(
+        "path",
+        "contacts alone, with polygons",
+        "many contacts in impact, where the active set goes round in circles",
+        "Mehrotra 1992 (interior point)",
+    ),
+    Attempt(
+        "shifts",
+        "nothing else has led anywhere",
+        "where the branch turns back for good: any forces that solve the problem",
+        "De Saxce and Feng 1998; Acary, Cadoux, Lemarechal and Malick 2011",
+    ),
+    Attempt(
+        "pivots",
+        "an LCP of at most 1000 variables",
+        "what is left of small islands",
+        "Lemke 1965",
+    ),
+)
+#: Their names.
+NAMES: tuple[str, ...] = tuple(attempt.name for attempt in ATTEMPTS)
+
+
+def bits_of(names: Iterable[str]) -> int:
+    """Return the attempts of these names as the kernels take them.
+
+    Raises
+    ------
+    lcp.ProblemError
+        Naming one that does not exist.
+    """
+    bits = 0
+    for name in names:
+        if name not in NAMES:
+            raise lcp.ProblemError(f"no attempt is called {name!r}: there are {', '.join(NAMES)}")
+        bits |= 1 << NAMES.index(name)
+    return bits

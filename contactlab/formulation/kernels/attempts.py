@@ -1,0 +1,471 @@
+"""The attempts at an island's forces: what each is, and the one loop that walks them, judges, and keeps the best.
+
+Forces are *selected* where contacts are redundant (`selection`): those of contacts that give way alike, in the limit of
+none. Each attempt leads from what is at hand to forces; `judging` decides whether they solve the problem, whoever found
+them. The table is walked from the top, and the first forces that hold end it::
+
+    HELD      forces of the step before that solve the problem still, and are unique or those selected
+    MODES     the branch's end, by an active set from the modes of the forces before        (`active_set`)
+    SWEEPS    the same from what 20 sweeps of block Gauss-Seidel show                       (`block_gauss_seidel`)
+    BRANCH    the branch from large compliance to its end, along lines where it turns       (`selection`, `katzenelson`)
+    CLOSER    from the branch's end a thousandth further, and proximal points               (`proximal_newton`)
+    PATH      the branch's end by an interior point of contacts that give way more          (`central_path`)
+    SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
+
+Behind them stands pivoting, of LCPs that are small (`PIVOTS`, by who asks). Attempts from PATH on are compiled when first
+asked for, which in most worlds is never.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.active_set import STEPS_AT_ONCE, descend, keep_joints, settle
+from contactlab.formulation.kernels.block_gauss_seidel import sweep
+from contactlab.formulation.kernels.central_path import lay_out_path, path_floats, select_by_path
+from contactlab.formulation.kernels.contact_response import THREE, Polygon
+from contactlab.formulation.kernels.convex_points import convex_floats, follow_shifts, lay_out_convex
+from contactlab.formulation.kernels.elimination import factor_work, order_elimination
+from contactlab.formulation.kernels.judging import (
+    AT_END,
+    NEAREST,
+    SHARE,
+    Answer,
+    Case,
+    certified,
+    fill_loads,
+    judge,
+    measure,
+)
+from contactlab.formulation.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
+from contactlab.formulation.kernels.proximal_newton import (
+    approach,
+    approach_floats,
+    lay_out_approach,
+    note_forces,
+    put_forces,
+)
+from contactlab.formulation.kernels.proximal_points import choose, harden
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.search import (
+    UNKNOWN,
+    Search,
+    as_before,
+    fill_own,
+    give_forces,
+    lay_out,
+    polygon_of,
+    recover_velocity,
+    search_floats,
+    search_own,
+    take_forces,
+)
+from contactlab.formulation.kernels.selection import (
+    SHRINK,
+    SMALL,
+    STEPS,
+    along_branch,
+    end_of_branch,
+    follow_branch,
+)
+from contactlab.multibody.kernels.views import rows_at
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+from lcp.kernels.body_blocks import copy_rows
+from lcp.kernels.residuals import is_solved
+
+# The attempts, in order.
+HELD: Final = 0
+MODES: Final = 1
+SWEEPS: Final = 2
+BRANCH: Final = 3
+CLOSER: Final = 4
+PATH: Final = 5
+SHIFTS: Final = 6
+PIVOTS: Final = 7
+#: Their names, as `TimeStepping.attempts` and records have them.
+NAMES: Final = ("held", "modes", "sweeps", "branch", "closer", "path", "shifts", "pivots")
+#: No attempt: nothing was found.
+NONE: Final = -1
+#: All may be made.
+EVERY: Final = (1 << len(NAMES)) - 1
+
+# In the order in which they are made: what most islands need, and what is compiled when first asked for. One that stands
+# there again has other numbers, its turn.
+FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
+LATER: Final = (PATH, CLOSER, PATH, CLOSER, SHIFTS, SHIFTS, SHIFTS, SHIFTS)
+
+# What an attempt comes to: no forces; forces that are not those selected; those selected.
+NOTHING: Final = 0
+OTHERS: Final = 1
+SELECTED: Final = 2
+
+# Part of the tolerance within which forces from before still solve a problem: so far below that what is left over adds
+# up to nothing. Of those next to them, where contacts of one body contradict one another by the rounding of their gaps.
+STRICTNESS: Final = 1e-5
+FLOOR: Final = 1e-2
+# Forces that solve the problem, and are this part of the largest from those selected, are those.
+KEPT: Final = 1e-5
+# A compliance of more than this part of a contact's own response is none for proximal points to converge with.
+SOFT: Final = 1e-4
+# Points at most; where there are many contacts, whose modes go on changing, Newton's method has more of a chance.
+POINTS: Final = 20
+FEW_POINTS: Final = 6
+# From the end of the branch to where it is followed closer.
+NEARER: Final = 1e-3
+# Sweeps to forces near those selected, and Newton's steps from the modes that they show.
+MANY_SWEEPS: Final = 20
+# Systems of the proximal points behind CLOSER, and compliances of paths in that of the branch's end.
+SYSTEMS: Final = 80
+SOFTER: Final = (10.0, 1e4)
+# Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
+WEIGHTS: Final = (1e3, 1e4, 1e2, 1e5)
+ENOUGH: Final = 1e-12
+# Work of SHIFTS on an island, in products: about a second. A system costs what its factors do, and so many products for
+# a contact. Systems at most, where there are few contacts.
+WORK: Final = 2e9
+WORK_OF_CONTACT: Final = 1e3
+MOST_SYSTEMS: Final = 4000
+
+
+class Found(NamedTuple):
+    """What the loop has found."""
+
+    attempt: int  # that answered; NONE
+    outcome: int
+    systems: int  # solved in all attempts
+
+
+@kernel
+def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
+    """Length of the float workspace; nj rows [L; B]."""
+    later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
+    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
+
+
+@kernel(inline=True)
+def polygon_at(rows: Rows, exact: bool, wf: FloatArray) -> Polygon:
+    """The cones' edges, at the end of the workspace."""
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1)
+    return polygon_of(rows, exact, rows_at(wf, at, 2 * rows.nr + 1, 2), wf)
+
+
+@kernel(inline=True)
+def loads_at(rows: Rows, wf: FloatArray) -> FloatArray:
+    """Where the workspace has rates and sizes of the rows of contacts."""
+    m = rows.nc + rows.nr
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 3 * m
+    return wf[at : at + 3 * m]
+
+
+@kernel(inline=True)
+def beyond_search(rows: Rows, search: Search, wf: FloatArray) -> FloatArray:
+    """The workspace behind that of the search."""
+    return wf[search_floats(rows.nc, rows.nr, search.joined.p.shape[0], rows.v_free.shape[0]) :]
+
+
+@kernel(inner=True)
+def is_for_attempts(rows: Rows, polygon: Polygon, search: Search) -> bool:
+    """Whether contacts have alike polygons without softness of F and lambda, and all of them a response."""
+    if polygon.r < 0:
+        return False
+    for c in range(rows.nc):
+        friction = rows.gammaE[c]
+        for i in range(rows.nc + c * polygon.r, rows.nc + (c + 1) * polygon.r):
+            friction = max(friction, rows.gamma[i])
+        if friction > 0.0 or not search.contacts.own[c] > 0.0:
+            return False
+    return True
+
+
+@kernel(inline=True)
+def are_many(rows: Rows, polygon: Polygon, search: Search) -> bool:
+    """Whether there are so many contacts, with edges and without joints, that modes go on changing."""
+    return rows.nc > SMALL and polygon.r > 0 and not polygon.exact and search.joined.p.shape[0] == 0
+
+
+@kernel(inline=True)
+def may(case: Case, attempt: int) -> bool:
+    """Whether an attempt may be made."""
+    return (case.allowed >> attempt) & 1 == 1
+
+
+@kernel(inner=True)
+def is_next(case: Case, polygon: Polygon, search: Search, attempt: int, at_end: bool) -> bool:
+    """The condition of an attempt; ``at_end``: the branch's end is known."""
+    if not case.selected or not may(case, attempt):
+        return False
+    plain = not polygon.exact and search.joined.p.shape[0] == 0
+    if attempt == MODES:
+        return case.warm
+    if attempt == SWEEPS:
+        return not at_end and (case.warm or case.rows.nc > SMALL)
+    if attempt == BRANCH:
+        # Of many contacts alone there is another way, which is faster.
+        return not at_end and (case.rows.nc <= SMALL or not plain)
+    if attempt == CLOSER:
+        return at_end
+    return attempt == SHIFTS or (attempt == PATH and plain and case.rows.nr > 0)
+
+
+@kernel(inner=True)
+def forget_forces(search: Search) -> None:
+    """Begin with no force of contacts, and with those before of rows of joints."""
+    for c in range(search.contacts.mode.shape[0]):
+        search.contacts.mode[c] = UNKNOWN
+        for i in range(THREE):
+            search.contacts.p[c, i] = 0.0
+    for i in range(search.joined.p.shape[0]):
+        search.joined.p[i] = search.joined.base[i]
+
+
+@kernel(inner=True)
+def try_modes(case: Case, polygon: Polygon, search: Search) -> int:
+    """MODES: the branch's end by the modes of the forces before, which are in the search; systems, 0 where not there."""
+    rows = case.rows
+    recover_velocity(rows, polygon, search)
+    choose(rows, polygon, search, 0.0, 1.0)
+    return settle(rows, polygon, search, end_of_branch(search), STEPS_AT_ONCE)
+
+
+@kernel(inner=True)
+def try_sweeps(case: Case, polygon: Polygon, search: Search) -> int:
+    """SWEEPS: the branch's end by the modes that sweeps show; systems, 0 where not there."""
+    rows, end = case.rows, end_of_branch(search)
+    if case.warm:
+        take_forces(rows, polygon, search, case.z0)
+    else:
+        forget_forces(search)
+    recover_velocity(rows, polygon, search)
+    for _ in range(MANY_SWEEPS):
+        sweep(rows, polygon, search, end)
+    recover_velocity(rows, polygon, search)
+    for i in range(search.joined.p.shape[0]):
+        search.joined.base[i] = search.joined.p[i]
+    choose(rows, polygon, search, end, 1.0)
+    return settle(rows, polygon, search, end, STEPS)
+
+
+@kernel(inner=True)
+def to_rigid(case: Case, polygon: Polygon, search: Search, shifted: Shifted) -> int:
+    """From the branch's end, whose matrix is factored, to the rigid problem by proximal points; systems formed."""
+    rows, eps = case.rows, end_of_branch(search)
+    for c in range(rows.nc):
+        search.before[c] = search.contacts.mode[c]
+        if eps > SOFT * search.contacts.own[c]:
+            eps = 0.0
+    if are_many(rows, polygon, search):
+        return harden_or_keep(rows, polygon, search, shifted, eps, FEW_POINTS)
+    return harden(rows, polygon, search, eps, POINTS)
+
+
+@kernel(inner=True)
+def harden_or_keep(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted, eps: float, most: int) -> int:
+    """Proximal points, or the forces of modes before where these solve the rigid problem better; systems formed."""
+    contacts = search.contacts
+    copy_rows(contacts.p, shifted.fixed)
+    recover_velocity(rows, polygon, search)
+    _, _, before = choose(rows, polygon, search, 0.0, 1.0)
+    copy_rows(shifted.fixed, contacts.p)
+    for c in range(rows.nc):
+        contacts.mode[c] = search.before[c]
+    formed = harden(rows, polygon, search, eps, most)
+    copy_rows(contacts.p, shifted.moving)
+    recover_velocity(rows, polygon, search)
+    _, _, misfit = choose(rows, polygon, search, 0.0, 1.0)
+    copy_rows(shifted.moving if misfit <= before else shifted.fixed, contacts.p)
+    recover_velocity(rows, polygon, search)
+    return formed
+
+
+@kernel(inner=True)
+def go_closer(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted) -> int:
+    """Follow the branch from its end, of modes before, to contacts that give way less; 0 where that failed."""
+    joined, end = search.joined, end_of_branch(search)
+    for c in range(0 if polygon.exact else rows.nc):
+        search.contacts.mode[c] = search.before[c]
+    for i in range(joined.p.shape[0]):
+        joined.base[i] = joined.p[i]
+    solved = descend(rows, polygon, search, end, STEPS)
+    if solved < 0:
+        return 0
+    more = along_branch(rows, polygon, search, shifted, end, NEARER * end, NEARER * end, SHRINK)
+    if more > 0:
+        more = solved + more
+        solved = keep_joints(rows, polygon, search, NEARER * end)
+    return solved + more if solved >= 0 and more > 0 else 0
+
+
+@kernel(inner=True)
+def try_closer(case: Case, polygon: Polygon, search: Search, wf: FloatArray) -> tuple[int, int]:
+    """CLOSER: where gaps contradict one another by more than contacts give way, to where that opens some of them."""
+    rows = case.rows
+    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
+    memory = beyond_search(rows, search, wf)
+    shifted = lay_out_shifted(nc, nv, memory)
+    near = lay_out_approach(nc, nj, nv, memory[shifted_floats(nc, nv) + path_floats(nc, rows.nr) :])
+    note_forces(search, near.best, near.joined[1])
+    solved = go_closer(rows, polygon, search, shifted)
+    if solved == 0:
+        put_forces(search, near.best, near.joined[1])
+    more, _ = approach(rows, polygon, search, near, SYSTEMS)
+    # From the end of the branch alone forces may have gone to others.
+    return SELECTED if solved > 0 else OTHERS, solved + more
+
+
+@kernel(inner=True)
+def try_path(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatArray) -> int:
+    """PATH: the branch's end by way of a softer one, which an interior point finds; systems, 0 where not there."""
+    rows = case.rows
+    memory = beyond_search(rows, search, wf)
+    shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], memory)
+    path = lay_out_path(polygon, search, memory[shifted_floats(rows.nc, rows.v_free.shape[0]) :])
+    return select_by_path(rows, polygon, search, path, shifted, SOFTER[turn])
+
+
+@kernel(inner=True)
+def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: FloatArray) -> int:
+    """SHIFTS: any forces, from those before or from none, by proximal points of one of the weights; systems."""
+    rows = case.rows
+    nc, nj, nv = rows.nc, search.joined.p.shape[0], rows.v_free.shape[0]
+    at = shifted_floats(nc, nv) + path_floats(nc, rows.nr)
+    memory = beyond_search(rows, search, wf)[at:]
+    near = lay_out_approach(nc, nj, nv, memory)
+    convex = lay_out_convex(nc, nj, memory[approach_floats(nc, nj, nv) :])
+    forget_forces(search)
+    if case.warm:
+        take_forces(rows, polygon, search, case.z0)
+    most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
+    solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
+    return solved
+
+
+@kernel(inner=True)
+def attempt_forces(
+    case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: FloatArray
+) -> tuple[int, int, bool]:
+    """Make one attempt: its outcome, systems solved, and whether the forces of z0, which solve the problem, are these."""
+    rows = case.rows
+    if attempt == CLOSER:
+        outcome, solved = try_closer(case, polygon, search, wf)
+        return outcome, solved, False
+    if attempt == SHIFTS:
+        return OTHERS, try_shifts(case, polygon, search, turn, wf), False
+    shifted = lay_out_shifted(rows.nc, rows.v_free.shape[0], beyond_search(rows, search, wf))
+    if attempt == MODES:
+        solved = try_modes(case, polygon, search)
+    elif attempt == SWEEPS:
+        solved = try_sweeps(case, polygon, search)
+    elif attempt == BRANCH:
+        solved = follow_branch(rows, polygon, search, shifted, end_of_branch(search))
+    else:
+        solved = try_path(case, polygon, search, turn, wf)
+    if solved == 0:
+        return NOTHING, 0, False
+    if keep and as_before(rows, polygon, search, case.z0, KEPT):
+        return SELECTED, solved, True
+    return SELECTED, solved + to_rigid(case, polygon, search, shifted), False
+
+
+@kernel(inner=True)
+def walk(
+    case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: FloatArray
+) -> Found:
+    """Make attempts, one after the other, until forces solve the problem.
+
+    ``keep``: those of z0 do, and are to be kept where they are those selected.
+    """
+    rows = case.rows
+    own, loads = search_own(rows, wf), loads_at(rows, wf)
+    polygon = polygon_at(rows, case.exact, wf)
+    systems = 0
+    for place in range(len(attempts)):
+        attempt = attempts[place]
+        turn = 0
+        for before in range(place):
+            turn += 1 if attempts[before] == attempt else 0
+        if attempt == PATH:
+            answer.state[AT_END] = 0.0
+        if not is_next(case, polygon, search, attempt, answer.state[AT_END] != 0.0):
+            continue
+        outcome, solved, kept = attempt_forces(case, polygon, search, attempt, turn, keep, wf)
+        systems += solved
+        if kept:
+            return Found(HELD, SELECTED, systems)
+        if outcome == NOTHING:
+            continue
+        if attempt != CLOSER:
+            answer.state[AT_END] = 1.0
+        give_forces(rows, polygon, search, answer.z)
+        if judge(case, answer, own, loads):
+            return Found(attempt, outcome, systems)
+    return Found(NONE, NOTHING, systems)
+
+
+@kernel(inner=True)
+def near_before(case: Case, answer: Answer, search: Search, wf: FloatArray) -> Found:
+    """HELD where any forces do: those next to the ones before."""
+    rows = case.rows
+    polygon = polygon_at(rows, case.exact, wf)
+    take_forces(rows, polygon, search, case.z0)
+    systems = harden(rows, polygon, search, 0.0, POINTS)
+    give_forces(rows, polygon, search, answer.z)
+    measure(case, answer, search_own(rows, wf), loads_at(rows, wf))
+    holds = is_solved(answer.measures, FLOOR * case.tolerance) and certified(case, answer) <= SHARE * case.tolerance
+    return Found(HELD if holds else NONE, OTHERS if holds else NOTHING, systems)
+
+
+@kernel(short_loops=True)
+def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
+    """Make the attempts that most islands need.
+
+    Parameters
+    ----------
+    case
+        What is asked; at least one contact, and a cone of sliding for each, with no further ones.
+    answer
+        Output. Where nothing was found, `propose_later` goes on from what it and the workspaces hold.
+    wf, wi
+        Workspaces, of length `attempt_floats` and `search_ints`.
+    """
+    rows = case.rows
+    own, loads = search_own(rows, wf), loads_at(rows, wf)
+    fill_own(rows, own)
+    if answer.M.shape[0] == 0:
+        fill_loads(rows, answer.q, own, loads[rows.nc + rows.nr :])
+    answer.state[NEAREST] = math.inf
+    answer.state[AT_END] = 0.0
+    keep = False
+    if case.warm:
+        for i in range(answer.z.shape[0]):
+            answer.z[i] = max(case.z0[i], 0.0)
+        measure(case, answer, own, loads)
+        keep = is_solved(answer.measures, STRICTNESS * case.tolerance)
+        keep = keep and certified(case, answer) <= SHARE * case.tolerance
+        # The rates y of boxed rows, which cones are not judged by, are those of the step before.
+        keep = keep and may(case, HELD) and not (case.exact and rows.lo.shape[0] > 0)
+        # The forces of a single contact are unique: there is nothing to select.
+        alone = rows.nc == 1 and rows.nl + rows.lo.shape[0] == 0
+        if keep and (alone or not case.selected):
+            return Found(HELD, SELECTED, 0)
+    if not (case.warm or case.selected):
+        return Found(NONE, NOTHING, 0)
+    search = lay_out(rows, case.starts, wf, wi)
+    polygon = polygon_at(rows, case.exact, wf)
+    if not is_for_attempts(rows, polygon, search):
+        answer.state[NEAREST] = -1.0
+        return Found(NONE, NOTHING, 0)
+    order_elimination(search.trees, rows.spans)
+    if case.warm:
+        take_forces(rows, polygon, search, case.z0)
+    if not case.selected:
+        return near_before(case, answer, search, wf)
+    return walk(case, answer, search, FIRST, keep, wf)
+
+
+@kernel(short_loops=True)
+def propose_later(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
+    """Make the attempts from PATH on where `propose` has found nothing, with what it was given and has left."""
+    search = lay_out(case.rows, case.starts, wf, wi)
+    return walk(case, answer, search, LATER, False, wf)

@@ -1,0 +1,158 @@
+"""Whether forces solve an island's problem, whoever found them: by the LCP's measures, and mechanically.
+
+Of contacts alone neither M nor any product of rows of two contacts is formed: rates are summed from J, Y and v+. Forces
+count where both hold, the scaled residual that decides of every solver, which measures with the island's largest force,
+and the certificate of `certify`, in which every row has its own scale; `contactlab.verification` asks no less.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from contactlab.formulation.kernels.certify import CERT_SIZE, certify, worst_scaled
+from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
+from contactlab.formulation.kernels.cone_measures import judge_cones
+from contactlab.formulation.kernels.recover import recover
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.formulation.kernels.spans import columns, dot_within
+from contactlab.spatial.arrays import FloatArray, IntArray
+from lcp.kernels import kernel
+from lcp.kernels.residuals import SCALED, is_solved, lcp_residuals, row_residuals
+
+# Part of the tolerance that forces must meet: who judges them from a record forms everything anew, to other roundings.
+SHARE: Final = 0.9
+
+
+class Case(NamedTuple):
+    """What is asked of the attempts."""
+
+    rows: Rows  # [N; F; L; B]
+    starts: IntArray  # (nt + 1,) first velocity of each tree, ascending; one tree where rows have all columns
+    selected: bool  # whether the forces selected are asked for, or any next to those before
+    warm: bool  # whether z0 is that of the step before, 0 for what is new
+    exact: bool  # whether friction has the exact cone over two tangents, of which z says the force as those of edges
+    allowed: int  # bits of the attempts that may be made
+    z0: FloatArray  # (n,)
+    tolerance: float  # of the scaled residual
+
+
+class Answer(NamedTuple):
+    """What comes of it; all but q are of no use where nothing is found."""
+
+    M: FloatArray  # (n, n) of the LCP where there are rows of joints; of no rows otherwise
+    q: FloatArray  # (n,)
+    z: FloatArray  # (n,) variables of the LCP, and w = M z + q
+    w: FloatArray
+    f: FloatArray  # (m,) forces of the rows
+    v_plus: FloatArray  # (nv,)
+    measures: FloatArray  # of `lcp.kernels.residuals`
+    certificate: FloatArray  # of `certify` and `certify_boxed`, one behind the other
+    u: FloatArray  # (nv + 1,) what `certify` fills
+    best: FloatArray  # (n,) z of the forces that came closest
+    state: FloatArray  # (STATE,)
+
+
+# Places in the state: how far the best forces are from solving the problem, and whether the branch's end is known.
+NEAREST: Final = 0
+AT_END: Final = 1
+STATE: Final = 2
+
+
+@kernel(inner=True)
+def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) -> None:
+    """Fill q of the LCP of contacts alone, and how large the entries of its rows are; ``own`` are the own responses."""
+    nc = rows.nc
+    nr = rows.nr
+    J = rows.J
+    for i in range(nc + nr):
+        a, b, c, d = columns(rows.spans, i, J.shape[1])
+        rate = dot_within(a, b, c, d, J[i], rows.v_free) + rows.k[i]
+        response = own[i]
+        q[i] = rate
+        if i < nc:
+            sizes[i] = response
+        else:
+            q[i + nr] = -rate
+            sizes[i] = max(1.0, response)
+            sizes[i + nr] = sizes[i]
+    for i in range(nc):
+        cone = nc + 2 * nr + i
+        q[cone] = 0.0
+        sizes[cone] = max(rows.mu[i], rows.gammaE[i], 1.0 if rows.r[i] > 0 else 0.0)
+
+
+@kernel(inner=True)
+def evaluate(rows: Rows, own: FloatArray, answer: Answer, rate: FloatArray) -> None:
+    """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z, of contacts alone."""
+    z, w = answer.z, answer.w
+    recover(rows, z, answer.f, answer.v_plus)
+    nc = rows.nc
+    nr = rows.nr
+    r = rows.r
+    gamma = rows.gamma
+    nv = answer.v_plus.shape[0]
+    for i in range(nc + nr):
+        a, b, c, d = columns(rows.spans, i, nv)
+        rate[i] = dot_within(a, b, c, d, rows.J[i], answer.v_plus) + rows.k[i]
+    first = nc
+    for c in range(nc):
+        w[c] = rate[c] + gamma[c] * z[c]
+        last = first + r[c]
+        spent = 0.0
+        slack = 0.0
+        for i in range(first, last):
+            spent += z[i] + z[i + nr]
+            slack = max(slack, -rate[i] - gamma[i] * z[i], rate[i] - gamma[i] * z[i + nr])
+        left = rows.mu[c] * z[c] - spent
+        cone = nc + 2 * nr + c
+        # The slip speed belongs to a force on its bound; below it a slip is rounding, or no solution.
+        speed = slack if r[c] == 0 or left * own[first] <= slack else 0.0
+        z[cone] = speed
+        w[cone] = left + rows.gammaE[c] * speed
+        for i in range(first, last):
+            w[i] = rate[i] + gamma[i] * z[i] + speed
+            w[i + nr] = -rate[i] + gamma[i] * z[i + nr] + speed
+        first = last
+
+
+@kernel(inner=True)
+def measure(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> None:
+    """Fill the measures of the forces in z, with f and v+; ``loads`` (3 m,) has rates and sizes of contacts alone."""
+    rows = case.rows
+    if case.exact:
+        judge_cones(rows, own, answer.z, answer.f, answer.v_plus, case.tolerance, answer.measures)
+    elif answer.M.shape[0] > 0:
+        lcp_residuals(answer.M, answer.q, answer.z, answer.w, answer.measures)
+        recover(rows, answer.z, answer.f, answer.v_plus)
+    else:
+        m = rows.nc + rows.nr
+        evaluate(rows, own, answer, loads[:m])
+        row_residuals(answer.q, loads[m:], answer.z, answer.w, answer.measures)
+
+
+@kernel(inner=True)
+def certified(case: Case, answer: Answer) -> float:
+    """Fill the certificate of f and v+; the largest violation over its scale is returned."""
+    rows = case.rows
+    certificate = answer.certificate[:CERT_SIZE]
+    edges = answer.f if case.exact else answer.z
+    certify(rows, rows.Y, case.exact, edges, answer.f, answer.v_plus, answer.u, certificate)
+    worst = worst_scaled(certificate)
+    if rows.lo.shape[0] > 0:
+        boxed = answer.certificate[CERT_SIZE : CERT_SIZE + BOXED_CERT_SIZE]
+        certify_boxed(rows, answer.f, answer.v_plus, answer.u, boxed)
+        worst = max(worst, worst_boxed(boxed))
+    return worst
+
+
+@kernel(inner=True)
+def judge(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> bool:
+    """Whether the forces in z solve the problem; the best so far are kept."""
+    measure(case, answer, own, loads)
+    worst = certified(case, answer)
+    far = max(worst, answer.measures[SCALED])
+    if far < answer.state[NEAREST]:
+        answer.state[NEAREST] = far
+        for i in range(answer.z.shape[0]):
+            answer.best[i] = answer.z[i]
+    return is_solved(answer.measures, SHARE * case.tolerance) and worst <= SHARE * case.tolerance

@@ -79,6 +79,7 @@ MOST_UNKNOWNS: Final = 4000
 CHOICE_ANY: Final = 1
 CHOICE_SELECTED: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
+CHOICE_UNCERTIFIED: Final = 4
 
 # Marks of trees.
 AWAKE: Final = 0
@@ -168,6 +169,8 @@ class Control:
     choice: int
     doubted: int  # 1 and the choice of forces proposed, in z0, that pivoting is to better; otherwise 0
     cone_solved: int  # the verdict on an answer with exact cones
+    go_on: int  # whether the best forces found may do where nothing is certified
+    uncertified: int  # islands so far for which they did, those of failed steps included
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int
     want_pairs: int

@@ -34,6 +34,7 @@ from contactlab.stepping.kernels.moments import exchange_moments, moment_impulse
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.projection import pose_projection
 from contactlab.stepping.kernels.rows import write_island, write_rows
+from contactlab.stepping.kernels.unsolved import settle, will_do
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -54,13 +55,18 @@ def verdict(
     control: Control,
     parameters: Parameters,
 ) -> int:
-    """Decide on z by its residuals; recover forces and velocities, certify and record them."""
+    """Decide on z by its residuals; recover forces and velocities, certify and record them.
+
+    Where nothing solved the island, and the run is to go on, z may do if it is near: see `unsolved`.
+    """
     answers = is_answer(island, control, parameters.tolerance)
     if not answers and control.doubted != 0:
         take_back(island, control)
         answers = is_answer(island, control, parameters.tolerance)
     if not answers:
-        return failed(control, FAILURE_LCP)
+        if control.go_on == 0:
+            return failed(control, FAILURE_LCP)
+        settle(control)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
     recover_island(rows, island, joints, control)
@@ -68,9 +74,12 @@ def verdict(
     if is_doubtful(island, control, parameters.tolerance):
         return doubt(island, control)
     of_joints = 0
+    consistent = joints is None or certify_joints(rows, island)
+    if not answers and not (consistent and will_do(rows, island, control)):
+        return failed(control, FAILURE_LCP)
+    if not consistent:
+        return failed(control, FAILURE_INCONSISTENT)
     if joints is not None:
-        if not certify_joints(rows, island):
-            return failed(control, FAILURE_INCONSISTENT)
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)

@@ -1,4 +1,4 @@
-"""A campaign of random scenes: what ends, what crawls, which attempts answered, what `verify` says, and `mj_step` beside it.
+"""A campaign of random scenes: what ends, what crawls, which attempts answered, what `verify` says, and `mj_step`.
 
 Run: ``python benchmarks/campaign.py --scenes FOLDER --seeds 0:10 [--kinds grid_box lid ...] [--out
 benchmarks/results/campaign_DATE] [--jobs 1] [--limit 120] [--keep FOLDER] [--mujoco]``. Writes OUT.csv (a row for each
@@ -232,7 +232,11 @@ def summary(rows: list[dict[str, Any]]) -> str:
                 ]
             )  # fmt: skip
     good = sum(map(is_good, rows))
-    causes = Counter("ended early" if row["note"] else "slow" if str(row["over 2 s"]) != "0" else "refused" for row in rows if not is_good(row))  # fmt: skip
+    causes = Counter(
+        "ended early" if row["note"] else "slow" if str(row["over 2 s"]) != "0" else "refused"
+        for row in rows
+        if not is_good(row)
+    )
     said = ", ".join(f"{count} {cause}" for cause, count in causes.items()) or "none otherwise"
     return f"{good} of {len(rows)} scenes end well, {said}.\n\n{markdown(head, lines)}"
 

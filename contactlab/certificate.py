@@ -79,6 +79,8 @@ class Choice(enum.IntEnum):
     SELECTED = 2
     #: those selected were asked for and not found: another solution, as certified
     NOT_SELECTED = 3
+    #: none: nothing found solves it, and the run went on with the best (`TimeStepping.on_unsolved`)
+    UNCERTIFIED = 4
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 import lcp
 from contactlab.certificate import Certificate, Choice
 from contactlab.formulation.acceleration import form_acceleration_lcp
+from contactlab.formulation.attempts import NAMES
 from contactlab.formulation.bilateral import factor_bilateral_rows
 from contactlab.formulation.blocks import bilateral_part
 from contactlab.formulation.boxed import lcp_size_text
@@ -22,7 +23,6 @@ from contactlab.formulation.discretized import DiscretizedLCP, form_discretized_
 from contactlab.formulation.force_helpers import ForceHelpers, check_level, generalized_force
 from contactlab.formulation.friction_backend import FrictionAnswer, FrictionBackend, friction_objection, refuse
 from contactlab.formulation.linear_path import NOT_ENFORCED, LinearResult, solve_linear_path
-from contactlab.formulation.attempts import NAMES
 from contactlab.formulation.proposal import EqualCompliance, Proposal, proposed, proposed_cones
 from contactlab.formulation.shrinking import solve_with_shrinking_step
 from contactlab.formulation.solution import (

@@ -45,5 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"failed: {failure}")
     if report.failed > len(report.failures):
         print(f"and {report.failed - len(report.failures)} more")
-    print("every certificate holds" if report.holds else f"{report.failed} conditions do not hold")
+    lost = f", {len(report.uncertified)} islands are not certified" if report.uncertified else ""
+    print("every certificate holds" if report.holds else f"{report.failed} conditions do not hold{lost}")
     return 0 if report.holds else 1

@@ -1,7 +1,7 @@
 """The attempts at an island's contact forces, by name: what each is for, and when it is made.
 
-The kernels are walked by `contactlab.formulation.kernels.attempts.walk`, in this order; what each is worth is measured in
-`docs/attempts.md`.
+The kernels are walked by `contactlab.formulation.kernels.attempts.walk`, in this order; what each is worth is measured
+in `docs/attempts.md`.
 """
 
 from __future__ import annotations

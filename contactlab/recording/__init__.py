@@ -9,6 +9,7 @@ from contactlab.recording.events import ContactEvent, SolverStatistics
 from contactlab.recording.failure import SimulationError, simulation_error
 from contactlab.recording.plausibility import ImplausibleWarning, Notice
 from contactlab.recording.recording import Recording
+from contactlab.recording.uncertified import UncertifiedTable
 
 __all__ = [
     "ENTRIES",
@@ -22,5 +23,6 @@ __all__ = [
     "Recording",
     "SimulationError",
     "SolverStatistics",
+    "UncertifiedTable",
     "simulation_error",
 ]

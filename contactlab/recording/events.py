@@ -50,6 +50,8 @@ class SolverStatistics:
         Iterations of the solver, islands that the previous step's contacts solved, islands, and contacts.
     selected, not_selected
         Islands whose forces are those selected, and those in which they were to be and are not (`contactlab.Choice`).
+    uncertified
+        Islands that nothing solved, and that the run went on with (`Recording.uncertified`).
     portions, seconds
         (m,) The run by portions: the step each ended before, and its time [s]. Empty where the record has none. They
         are no part of what is the same in every run.
@@ -61,6 +63,7 @@ class SolverStatistics:
     contacts: np.ndarray
     selected: np.ndarray
     not_selected: np.ndarray
+    uncertified: np.ndarray
     portions: np.ndarray
     seconds: FloatArray
 
@@ -69,6 +72,8 @@ class SolverStatistics:
         rate = f", {steps / total:.0f} steps/s" if total > 0.0 and steps else ""
         asked, missed = self.selected.sum() + self.not_selected.sum(), self.not_selected.sum()
         selection = f", {missed} of {asked} islands not selected" if asked else ""
+        lost = self.uncertified.sum()
+        selection += f", {lost} of {self.islands.sum()} islands not certified" if lost else ""
         return (
             f"{steps} steps, {self.islands.sum()} islands ({self.warm_hits.sum()} solved by the previous contacts), "
             f"{self.contacts.sum()} contacts, {self.pivots.sum()} pivots{selection}{rate}"
@@ -116,6 +121,7 @@ def solver_statistics(recording: Record) -> SolverStatistics:
         contacts,
         recording.chosen(Choice.SELECTED),
         recording.chosen(Choice.NOT_SELECTED),
+        recording.chosen(Choice.UNCERTIFIED),
         recording.timings.get("timing_step", empty.astype(np.int64)),
         recording.timings.get("timing_seconds", empty),
     )

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import problem_data
+from contactlab.certificate import Check
 from contactlab.formulation.proposal import PATIENCE
 from contactlab.formulation.solution import advice_on
 from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.recording.plausibility import sunk
 from contactlab.stepping.kernels import layout
+from contactlab.stepping.kernels.unsolved import NEAR
 from contactlab.stepping.memory import NoRoomError
 from contactlab.stepping.prepared import arrays_of
 
@@ -132,7 +134,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 result = driver.last_result if driver.last_result is not None else view.solve()
                 detail = (
                     f"the contact problem of {island}; {problem!r}) was not solved. {result.describe()} "
-                    f"{advice_on(result.status, problem)}{_impatience(stepper, result)} {note}"
+                    f"{advice_on(result.status, problem)}{_impatience(stepper, result)}"
+                    f"{_refusal(driver, stepper)} {note}"
                 )
     return SimulationError(
         f"step {step} (time {driver.time:.9g} s, h = {driver.h:.6g} s{limit}): {detail}{speed}",
@@ -197,6 +200,17 @@ def _impatience(stepper: TimeStepping, result: lcp.Result | lcp.FrictionResult) 
         "A smaller h, contacts that give way (Material.stiffness, cfm) and bodies less deep in one another make it "
         "easier."
     )
+
+
+def _refusal(driver: Driver, stepper: TimeStepping) -> str:
+    """Say of a run that would have gone on with forces nearly right why it did not with those found."""
+    if not stepper.goes_on:
+        return ""
+    conditions = np.reshape(driver.island.certificate, (-1, 2))
+    worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))
+    if worst <= NEAR:
+        return " The best forces found make energy, so that they were not taken."
+    return f" The best forces found are off by {worst:.2g} of their scale; up to {NEAR:g} they would have been taken."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:

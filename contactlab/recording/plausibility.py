@@ -1,7 +1,8 @@
 """What no certificate says: bodies that overlap, steps too long for what moves, impacts that gain energy.
 
 A step certifies that its forces solve the problem it posed. Whether the problem was a sensible one is another question:
-a cube that begins inside the floor, or falls ten times its own length in a step, is answered to rounding.
+a cube that begins inside the floor, or falls ten times its own length in a step, is answered to rounding. Nor does a
+certificate say anything for an island that nothing solved.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from contactlab.recording.long_steps import DEPTH, Moves, long_steps
+from contactlab.recording.uncertified import UncertifiedTable
 
 if TYPE_CHECKING:
     from contactlab.recording.recording import Recording
@@ -32,7 +34,7 @@ NAMED: Named = "step {}".format
 
 
 class ImplausibleWarning(UserWarning):
-    """A run whose steps are solved, and which nobody should believe; the text says why and what to change."""
+    """A run that came to its end, and which nobody should believe; the text says why and what to change."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,17 @@ class Notice:
     kind
         ``overlap``: bodies begin inside one another; ``penetration``: they get there; ``long step``: something moves
         past another by more than its length in a step, turns by more than a radian beside one, or ends in a half-space;
-        ``energy``: an impact gained energy.
+        ``energy``: an impact gained energy; ``uncertified``: nothing solved an island, and the run went on.
     steps
         In how many steps.
     step, worst
-        Where it is worst, and how bad: depth by thickness, way by length or angle [rad], energy gained [J].
+        Where it is worst, and how bad: depth by thickness, way by length or angle [rad], energy gained [J],
+        violation of the mechanical certificate over its scale.
     text
         Who, how much, and what to do.
     """
 
-    kind: Literal["overlap", "penetration", "long step", "energy"]
+    kind: Literal["overlap", "penetration", "long step", "energy", "uncertified"]
     steps: int
     step: int
     worst: float
@@ -66,7 +69,8 @@ class Notice:
 def notices_of(recording: Recording) -> tuple[Notice, ...]:
     """Return what a run should be doubted for; none where nothing is wrong."""
     begins = bool(recording.time[0] == 0.0)
-    return (*overlaps(recording.world, recording.rows, begins=begins), *too_long(_moves(recording)), *gains(recording))
+    moved = *overlaps(recording.world, recording.rows, begins=begins), *too_long(_moves(recording)), *gains(recording)
+    return (*moved, *unsolved(recording.uncertified))
 
 
 def warn_of(recording: Recording) -> None:
@@ -174,3 +178,17 @@ def gains(recording: Recording, name: Named = NAMED) -> Iterator[Notice]:
         "`EventDriven` with Poisson's or Stronge's law does not"
     )
     yield Notice("energy", int(steps.size), step, float(gained[step]), text)
+
+
+def unsolved(table: UncertifiedTable, name: Named = NAMED) -> Iterator[Notice]:
+    """Islands that nothing solved, and whose best forces were taken."""
+    if not len(table):
+        return
+    at, steps = table.worst, table.steps.size
+    step, worst = int(table.step[at]), float(table.mechanical[at])
+    text = (
+        f"nothing solved the forces of island {table.island[at]} ({table.contacts[at]} contacts) in {name(step)}, and "
+        f"the best found were taken, uncertified, off by {worst:.2g} of a condition's scale ({len(table)} such "
+        f"islands, in {steps} steps): a smaller h or another solver may do better; on_unsolved='raise' stops instead"
+    )
+    yield Notice("uncertified", steps, step, worst, text)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from contactlab.certificate import Choice
 from contactlab.recording.errors import RecordError
+from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
 from contactlab.stepping.contact_table import CertificateTable, ContactScope, ContactTable, IntArray, WorstCertificate
 from contactlab.stepping.joint_table import JointTable, by_number
@@ -107,6 +108,11 @@ class Record:
     def certificates(self) -> CertificateTable:
         """How well each island of each step was solved."""
         return CertificateTable.from_rows(self.rows, self.selection)
+
+    @property
+    def uncertified(self) -> UncertifiedTable:
+        """The islands that nothing solved, and that the run went on with: see `TimeStepping.on_unsolved`."""
+        return UncertifiedTable.of(self.certificates)
 
     def selection(self, i: int, island: int = 0) -> float:
         """Return how far the contact forces of an island of step ``i`` are from those selected, of the largest.

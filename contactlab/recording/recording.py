@@ -131,6 +131,8 @@ class Recording(Record):
     def notices(self) -> tuple[Notice, ...]:
         """What no certificate says: overlaps, steps too long for what moves, impacts that gained energy; mostly none.
 
+        Nor does one say anything where there is none: see `uncertified`.
+
         `simulate` warns of each (`ImplausibleWarning`).
         """
         from contactlab.recording.plausibility import notices_of
@@ -221,10 +223,11 @@ class Recording(Record):
 
         solved = self.certificates
         worst = max(float(solved.scaled.max()), float(solved.mechanical.max())) if len(solved) else 0.0
+        unsolved = f", {len(self.uncertified)} not certified" if len(self.uncertified) else ""
         rows = [
             ("steps", f"{self.n_steps} of {self.stepper.h:g} s" + (" at most" if self.stepper.adaptive else "")),
             ("solver", self.solver_description),
             ("contacts", f"{len(self.contacts)} rows, {int(np.count_nonzero(self.contacts.mode != OPEN))} under load"),
-            ("islands", f"{len(solved)}, worst certificate {worst:.1e}"),
+            ("islands", f"{len(solved)}, worst certificate {worst:.1e}{unsolved}"),
         ]
         return html_of(repr(self), self.world, self.time, self.kinetic + self.potential, rows)

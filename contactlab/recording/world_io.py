@@ -211,7 +211,8 @@ def stepper_from_json(data: Json) -> TimeStepping:
     """Return the stepper; with the default solver where the record's was not one of `lcp`'s own."""
     solver = None if data["solver"] is None else _solver_from_json(data["solver"])
     sleep = None if data.get("sleep") is None else Sleep(**data["sleep"])
-    return TimeStepping(**{**data, "solver": solver, "sleep": sleep})
+    # Before schema 8 a run stopped where nothing was solved.
+    return TimeStepping(**{"on_unsolved": "raise", **data, "solver": solver, "sleep": sleep})
 
 
 _COMBINATORS = (lcp.FrictionCascade, lcp.Cascade, lcp.Fallback, lcp.Feasibility, lcp.Refined, lcp.Regularized)

@@ -149,6 +149,9 @@ class RecordWriter:
             if packed and not path.is_file():
                 return None
             meta = read_meta(path if packed else folder)
+            if isinstance(meta.get("stepper"), dict):
+                # Of an older record: nothing was unsolved in it, so that it is of either kind of run.
+                meta["stepper"].setdefault("on_unsolved", stepper.on_unsolved)
             _same_run(path, meta, json.loads(meta_text(world, stepper, {}, "")))
             files = [NpzFile(file, RecordError) for file in ([path] if packed else chunk_files(folder))]
             check_files(files, row_lengths(world, stepper), folder)

@@ -15,6 +15,7 @@ from contactlab.recording import (
     RecordWriteError,
     SimulationError,
     SolverStatistics,
+    UncertifiedTable,
 )
 from contactlab.simulation.batch import BatchResult, simulate_batch
 from contactlab.simulation.rollouts import Rollout, rollout
@@ -96,6 +97,7 @@ __all__ = [
     "StepperState",
     "Surface",
     "TimeStepping",
+    "UncertifiedTable",
     "VelocityDrive",
     "VerificationFailure",
     "VerificationReport",

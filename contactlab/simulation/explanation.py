@@ -127,7 +127,9 @@ def _is_record(path: Path) -> bool:
 
 def _of_record(recording: Recording, record: Path, dumped: ConstraintVelProblemData | None) -> Explanation:
     """Take the step again that the record does not have."""
-    world, stepper, step = recording.world, recording.stepper, recording.n_steps
+    # A step that went on without a certificate would be no explanation.
+    stepper = replace(recording.stepper, on_unsolved="raise")
+    world, step = recording.world, recording.n_steps
     state = recording.state(step)
     base = Explanation(record, step, state.time, stepper.h, "", environment=recording.environment)
     taus = recording.rows["tau"]

@@ -87,7 +87,7 @@ def rollout(
     Warns
     -----
     ImplausibleWarning
-        All steps were solved, and some run should be doubted all the same: see `Rollout.notices`.
+        No step failed, and some run should be doubted all the same: see `Rollout.notices`.
 
     Raises
     ------
@@ -153,13 +153,16 @@ def _run(
     driver: Driver, q: FloatArray, v: FloatArray, times: FloatArray, watch: Watch, energy: tuple[float, float]
 ) -> None:
     """Make all steps; write the states and times after them, and look at contacts and impacts."""
-    done = 0
+    done, unsolved = 0, driver.uncertified
     while True:
         processor_seconds()  # nobody may be waiting any more
         reason = driver.advance()
         count, chunk = driver.step - done, driver.chunk
         after = slice(done + 1, driver.step + 1)
         q[after], v[after], times[after] = chunk.q[:count], chunk.v[:count], chunk.time[:count]
+        if driver.uncertified > unsolved:
+            unsolved = driver.uncertified
+            watch.islands(driver)
         if count:
             watch.contacts(driver, begins=times[0] == 0.0)
             watch.impacts(driver, q[done], v[done], energy)

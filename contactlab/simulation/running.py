@@ -153,7 +153,7 @@ class Simulation:
             driver.advance(1)
             if driver.failed:
                 self._fail()
-            if self._watch.bounces or driver.step > self._next_look:
+            if self._watch.bounces or driver.step > self._next_look or driver.uncertified > self._uncertified:
                 for notice in self._look():
                     warnings.warn(notice.text, ImplausibleWarning, stacklevel=2)
 
@@ -162,18 +162,22 @@ class Simulation:
         """What no certificate says (`Recording.notices`), the first of each kind, each warned of when it was found.
 
         Contacts and motion are looked at in the first step, the 65th, and ever more rarely to every 1024th; impacts
-        that gain energy in all.
+        that gain energy and islands that nothing solved in all.
         """
         return self._watch.notices
 
     def _unwatched(self) -> None:
         self._next_look, self._begins = 0, self._driver.time == 0.0
         self._energy = self._watch.energy_of(self.state)
+        self._uncertified = self._driver.uncertified
 
     def _look(self) -> tuple[Notice, ...]:
         """Look at the step just made; what is new."""
         driver, chunk, (q, v) = self._driver, self._driver.chunk, self._before
         found: tuple[Notice, ...] = ()
+        if driver.uncertified > self._uncertified:
+            self._uncertified = driver.uncertified
+            found += self._watch.islands(driver)
         if self._watch.bounces:
             before = self._energy
             self._energy = float(chunk.kinetic[0]), float(chunk.potential[0])

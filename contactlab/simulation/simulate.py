@@ -102,7 +102,7 @@ def simulate(
     Warns
     -----
     ImplausibleWarning
-        Every step was solved, and the run should be doubted all the same: see `Recording.notices`.
+        No step failed, and the run should be doubted all the same: see `Recording.notices`.
 
     Raises
     ------

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from contactlab.recording.long_steps import DEPTH
-from contactlab.recording.plausibility import GAIN, NAMED, Named, Notice, gains, overlaps
+from contactlab.recording.plausibility import GAIN, NAMED, Named, Notice, gains, overlaps, unsolved
 from contactlab.recording.recording import Recording
+from contactlab.recording.uncertified import UncertifiedTable
 from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.contact_table import CertificateTable
 from contactlab.stepping.driver import Driver
-from contactlab.stepping.record_schema import chunk_rows, row_lengths, start_rows
+from contactlab.stepping.record_schema import chunk_rows, row_lengths, start_rows, table_rows
 from contactlab.stepping.time_stepping import TimeStepping
 from contactlab.world.state import StepperState
 from contactlab.world.world import World
@@ -52,6 +55,12 @@ class Watch:
         found = tuple(overlaps(self._world, rows, begins=begins, begun=self._begun, name=self._name))
         self._begun = max([self._begun, *(notice.worst for notice in found if notice.kind == "overlap")])
         return self.tell(found)
+
+    def islands(self, driver: Driver) -> tuple[Notice, ...]:
+        """Look for islands that nothing solved in the steps in the driver's rows."""
+        rows = table_rows(driver.chunk, driver.control, "island")
+        certificates = CertificateTable.from_rows(rows, lambda *_: math.nan)
+        return self.tell(unsolved(UncertifiedTable.of(certificates), self._name))
 
     def energy_of(self, state: StepperState) -> tuple[float, float]:
         """Return kinetic and potential energy [J] at a start; nothing is computed where nothing asks."""

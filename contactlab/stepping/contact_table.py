@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from contactlab.formulation.attempts import NAMES
 from contactlab.spatial.arrays import FloatArray, finite_array
 from contactlab.spatial.errors import close_names
 from contactlab.stepping.kernels.layout import OPEN, SLIDE, STICK
@@ -277,6 +278,9 @@ class CertificateTable:
         True where the solution took no pivot and the previous step's contacts were at hand.
     choice
         Which of the forces that solve it they are: numbers of `contactlab.Choice`.
+    attempt, systems
+        Which of `contactlab.formulation.attempts.ATTEMPTS` answered, counted from 1, 0 where a solver did or nothing
+        did or the record does not tell; linear systems solved in all attempts at it.
     natural_map, scaled
         Residuals of the LCP, as `lcp.residuals`: max |min(z, w)|, and the scaled one that decides.
     violation, scale
@@ -292,6 +296,8 @@ class CertificateTable:
     pivots: IntArray
     warm_hit: NDArray[np.bool_]
     choice: IntArray
+    attempt: IntArray
+    systems: IntArray
     natural_map: FloatArray
     scaled: FloatArray
     violation: FloatArray
@@ -311,6 +317,8 @@ class CertificateTable:
             pivots=rows["island_pivots"],
             warm_hit=rows["island_warm"] != 0,
             choice=rows["island_choice"],
+            attempt=rows["island_attempt"],
+            systems=rows["island_systems"],
             natural_map=rows["island_measures"][:, NATURAL_MAP],
             scaled=rows["island_measures"][:, SCALED],
             violation=rows["island_certificate"][:, 0::2],
@@ -340,6 +348,11 @@ class CertificateTable:
         """
         pairs = zip(self.step.tolist(), self.island.tolist(), strict=True)
         return np.array([self.distance(step, island) for step, island in pairs], dtype=np.float64)
+
+    def answered(self) -> dict[str, int]:
+        """Return how many islands each attempt answered, by name; ``"solver"`` those of no attempt."""
+        counts = np.bincount(self.attempt, minlength=len(NAMES) + 1).tolist()
+        return dict(zip(("solver", *NAMES), counts, strict=True))
 
     @property
     def mechanical(self) -> FloatArray:

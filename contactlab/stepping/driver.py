@@ -118,7 +118,7 @@ class Driver:
         # The same memory as arrays of one record, whose fields are read and written in a tenth of the time.
         self._control, self._parameters = array_of(self.control), array_of(self.parameters)
         self._used = [self._control[f"chunk_{rows}"] for rows in ("steps", "contacts", "islands", "joints")]
-        self._at = {name: self._control[name] for name in ("step", "target", "failure")}
+        self._at = {name: self._control[name] for name in ("step", "target", "failure", "uncertified")}
         self._now, self._end = self._parameters["time"], np.inf if end is None else end
         self._held: HeldCall | None = None
         if external:
@@ -174,6 +174,8 @@ class Driver:
         Nothing of the state changes before a step is finished, so that any may be left for another.
         """
         self.control.place, self.control.failure = layout.BEGIN, layout.FAILURE_NONE
+        # An adaptive stepper tries smaller steps first.
+        self.control.go_on = self._stepper.goes_on and not self._stepper.adaptive
         self.parameters.h = self._stepper.next_h(float(self.parameters.last_h)) if h is None else h
         self.last_result = None
 
@@ -209,6 +211,11 @@ class Driver:
     def failed(self) -> bool:
         """Whether the step in progress failed for good."""
         return bool(self._at["failure"][0] != layout.FAILURE_NONE)
+
+    @property
+    def uncertified(self) -> int:
+        """Islands so far of which the best forces found were taken uncertified, those of steps that failed included."""
+        return int(self._at["uncertified"][0])
 
     @property
     def time(self) -> float:
@@ -387,14 +394,14 @@ class Driver:
 
     def _go_on(self) -> bool:
         """Go on with a solve in the loop, which knows no time: after too long those outside are asked instead."""
-        if self._begin() or self._external:
+        # What is pivoted after all attempts is limited in pivots.
+        if self.control.tried or self._begin() or self._external:
             return True
         if self.control.place == layout.PROJECT:
             self.control.failure = layout.FAILURE_PROJECTION
             return bool(self.control.adaptive) and self._shrink()
         self.control.place = layout.VERDICT
-        if not self.control.doubted:
-            self._solve()
+        self._solve()
         return True
 
     def _has_room_for(self, act: Callable[[], None]) -> bool:
@@ -413,7 +420,7 @@ class Driver:
         """Set the failed step back to its start with a smaller h; False when that would be too small."""
         h = self._stepper.shrink * self.h
         if h < self._stepper.smallest_h or not self._begin():
-            return False
+            return self._take_best()
         self.parameters.h = h
         self.control.failure = layout.FAILURE_NONE
         self.control.place = layout.DETECT
@@ -421,6 +428,13 @@ class Driver:
         # tau and contacts stay: they were asked for at the start of this step, which is still the state. What depends
         # on its end does not.
         self._asked.ask_of_end(self.work, self.joints, self.time, self.h)
+        return True
+
+    def _take_best(self) -> bool:
+        """Let the best forces found for the island in progress do, as no smaller h is left; False where they do not."""
+        if not self._stepper.goes_on or self.control.failure != layout.FAILURE_LCP or self.control.go_on:
+            return False
+        self.control.failure, self.control.go_on = layout.FAILURE_NONE, True
         return True
 
     def _grow(self) -> None:

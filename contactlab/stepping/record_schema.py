@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-SCHEMA = 7
+SCHEMA = 9
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, 6, SCHEMA)
-LATER = ("contact_moment", "island_choice")
+READABLE = (5, 6, 7, 8, SCHEMA)
+LATER = ("contact_moment", "island_choice", "island_attempt", "island_systems")
 
 Rows = Mapping[str, NDArray[Any]]
 
@@ -74,6 +74,7 @@ _TABLES: dict[str, _Columns] = {
     },
     "island": {
         **dict.fromkeys(("step", "index", "contacts", "joints", "pivots", "warm", "choice"), _INT),
+        **dict.fromkeys(("attempt", "systems"), _INT),
         "measures": _floats(layout.MEASURES),
         "certificate": _floats(layout.CERTIFICATE),
     },

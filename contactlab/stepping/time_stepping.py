@@ -9,8 +9,8 @@ from typing import Any
 import lcp
 from contactlab.constraint_solver import ConstraintSolver
 from contactlab.contact import ContactError, check_edges
-from contactlab.formulation.friction_backend import friction_objection
 from contactlab.formulation.attempts import NAMES, bits_of
+from contactlab.formulation.friction_backend import friction_objection
 from contactlab.formulation.proposal import EqualCompliance
 from contactlab.formulation.shrinking import SMALLEST_FRACTION
 from contactlab.spatial.arrays import FloatArray, finite_number
@@ -29,6 +29,9 @@ from contactlab.world.world import World
 # Two orthonormal tangents, each both ways.
 CONE_EDGES = 4
 
+
+#: Values of `TimeStepping.on_unsolved`.
+ON_UNSOLVED = ("go on", "raise")
 
 #: Below it every residual is rounding.
 LEAST_TOLERANCE = 1e-15
@@ -153,7 +156,7 @@ class TimeStepping:
         Start from the previous step's forces of the same contacts: from the modes that they show. Where a solver is
         named, and forces next to them meet an island's LCP almost to rounding, they are the answer and it is not asked.
     tolerance
-        Bound on the scaled residual of every LCP; a step that misses it stops the run, or is tried again.
+        Bound on the scaled residual of every LCP; a step that misses it is tried again, or as ``on_unsolved`` says.
     adaptive
         Try a step that was not solved again from its start with a smaller h, as in steps 2 to 6 of
         `contactlab.formulation.shrinking`: contacts, kN, M and q are formed anew for that h. A step that is solved is
@@ -164,10 +167,15 @@ class TimeStepping:
         After a step shorter than h the next one is tried this much longer, up to h; at least 1. The default is small
         on purpose: where the full step keeps failing, one in four steps pays for the failed try.
     h_min
-        No step shorter than this is tried [s]; None for h / 1024. Where the last one fails the run stops.
+        No step shorter than this is tried [s]; None for h / 1024. The last one is the last attempt.
     attempts
         Names of the attempts at forces selected that may be made, of `contactlab.formulation.attempts`; all, but for
         studies of what each is worth.
+    on_unsolved
+        What becomes of a run when every attempt at an island's forces has failed. ``"go on"``: the best forces found
+        are taken, marked (`contactlab.Choice.UNCERTIFIED`, ``recording.uncertified``) and warned of, where every
+        condition of their certificate holds to 1e-4 of its scale and they make no energy; else the run stops.
+        ``"raise"``: it stops.
 
     Raises
     ------
@@ -199,6 +207,7 @@ class TimeStepping:
     h_min: float | None = None
     friction: str = "pyramid"
     attempts: tuple[str, ...] = NAMES
+    on_unsolved: str = "go on"
 
     def __post_init__(self) -> None:
         for name in ("h", "margin", "v_min", "erp", "cfm", "tolerance", "shrink", "grow"):
@@ -230,6 +239,9 @@ class TimeStepping:
         for name in ("projection", "warm_start", "reduce_contacts", "adaptive"):
             if not isinstance(getattr(self, name), bool):
                 raise SimulationConfigError(name, f"must be True or False, got {getattr(self, name)!r}")
+        if self.on_unsolved not in ON_UNSOLVED:
+            known = " or ".join(map(repr, ON_UNSOLVED))
+            raise SimulationConfigError("on_unsolved", f"must be {known}, got {self.on_unsolved!r}")
         self._check_adaptive()
         objection = friction_objection(self.friction, self.solver)
         if objection is not None:
@@ -262,6 +274,11 @@ class TimeStepping:
     def smallest_h(self) -> float:
         """The smallest step an adaptive stepper tries [s]."""
         return SMALLEST_FRACTION * self.h if self.h_min is None else self.h_min
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a run may go on with forces that no certificate holds for."""
+        return self.on_unsolved == ON_UNSOLVED[0]
 
     def edges_in(self, world: World) -> int:
         """Edges of the friction pyramid in a world: 2 in a planar one; of a cone those of its tangents, both ways."""
@@ -318,7 +335,7 @@ class TimeStepping:
         Raises
         ------
         SimulationError
-            An island's LCP was not solved, at no h that may be tried.
+            An island's LCP was not solved, at no h that may be tried, nor nearly (``on_unsolved``).
         """
         check_run(world, self, state)
         supply = supply_of(world, contacts)

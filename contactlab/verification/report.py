@@ -39,6 +39,10 @@ UNCHECKED = (
 )
 
 
+#: Steps without a certificate that a report names before it says no more.
+NAMED = 20
+
+
 @dataclass(frozen=True)
 class VerificationFailure:
     """A condition that does not hold.
@@ -127,6 +131,9 @@ class VerificationReport:
     selection
         Of steps that select forces (``TimeStepping(solver=None)``, no torsional or rolling friction): how far the
         recorded ones are from those; None of others.
+    uncertified
+        Step and island of all forces that the record itself says were taken without a certificate
+        (`contactlab.Choice.UNCERTIFIED`), also in steps that were not checked.
     """
 
     steps: int
@@ -136,6 +143,7 @@ class VerificationReport:
     conditions: tuple[ConditionReport, ...]
     failures: tuple[VerificationFailure, ...]
     selection: SelectionReport | None = None
+    uncertified: tuple[tuple[int, int], ...] = ()
 
     @property
     def failed(self) -> int:
@@ -144,8 +152,8 @@ class VerificationReport:
 
     @property
     def holds(self) -> bool:
-        """Whether everything that was checked holds."""
-        return self.failed == 0
+        """Whether everything that was checked holds, and no forces were taken without a certificate."""
+        return self.failed == 0 and not self.uncertified
 
     def __str__(self) -> str:
         head = f"{self.checked_steps} of {self.steps} steps, {self.islands} islands, {self.contacts} contacts"
@@ -160,4 +168,9 @@ class VerificationReport:
                 f"{report.condition:<16} {report.checked:>8} {report.failed:>7} {worst.value:>9.1e} "
                 f"{worst.tolerance:>8.0e}  {where}"
             )
-        return "\n".join([*lines, UNCHECKED, *([str(self.selection)] if self.selection else [])])
+        lines += [UNCHECKED, *([str(self.selection)] if self.selection else [])]
+        if self.uncertified:
+            steps = sorted({step for step, _ in self.uncertified})
+            named = ", ".join(map(str, steps[:NAMED])) + (", ..." if len(steps) > NAMED else "")
+            lines.append(f"not certified, as the record says: {len(self.uncertified)} islands, in steps {named}")
+        return "\n".join(lines)

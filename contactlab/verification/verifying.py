@@ -37,6 +37,8 @@ def verify(
 
     Nothing of the package's kernels is called: kinematics, mass matrix, rows and LCP are formed a second time, in plain
     numpy, from the world and the recorded states. `Recording.problem` would give the kernels' own problem instead.
+    Forces that a run went on with uncertified (`TimeStepping.on_unsolved`) are checked as all others, and a record that
+    has some does not hold.
 
     Parameters
     ----------
@@ -74,8 +76,16 @@ def verify(
         if progress is not None:
             progress(done, steps.size)
     found = None if selections is None else selections.report()
+    unsolved = recording.uncertified
     return VerificationReport(
-        recording.n_steps, steps.size, islands, contacts, ledger.table(), tuple(ledger.failures), found
+        recording.n_steps,
+        steps.size,
+        islands,
+        contacts,
+        ledger.table(),
+        tuple(ledger.failures),
+        found,
+        tuple(zip(unsolved.step.tolist(), unsolved.island.tolist(), strict=True)),
     )
 
 

@@ -86,7 +86,7 @@ def to_pyramid(
     p: FloatArray,
     D: FloatArray,
 ) -> None:
-    """Move (x; y, z), which edges j and j + 1 enclose outside the pyramid, to its side or edge; a, b (3,) are scratch."""
+    """Move (x; y, z), enclosed by edges j and j + 1 outside the pyramid, to its side or edge; a, b (3,) are scratch."""
     turns = polygon.turns
     a[0] = 1.0
     a[1] = mu * turns[j, 0]

@@ -12,8 +12,8 @@ them. The table is walked from the top, and the first forces that hold end it::
     PATH      the branch's end by an interior point of contacts that give way more          (`central_path`)
     SHIFTS    De Saxce's fixed point: any forces that solve the problem                     (`convex_points`)
 
-Behind them stands pivoting, of LCPs that are small (`PIVOTS`, by who asks). Attempts from PATH on are compiled when first
-asked for, which in most worlds is never.
+Behind them stands pivoting, of LCPs that are small (`PIVOTS`, by who asks). Attempts from PATH on are compiled when
+first asked for, which in most worlds is never.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ NONE: Final = -1
 #: All may be made.
 EVERY: Final = (1 << len(NAMES)) - 1
 
-# In the order in which they are made: what most islands need, and what is compiled when first asked for. One that stands
-# there again has other numbers, its turn.
+# In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
+# stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
 LATER: Final = (PATH, CLOSER, PATH, CLOSER, SHIFTS, SHIFTS, SHIFTS, SHIFTS)
 
@@ -222,7 +222,7 @@ def forget_forces(search: Search) -> None:
 
 @kernel(inner=True)
 def try_modes(case: Case, polygon: Polygon, search: Search) -> int:
-    """MODES: the branch's end by the modes of the forces before, which are in the search; systems, 0 where not there."""
+    """MODES: the branch's end by the modes of the forces before, those in the search; systems, 0 where not there."""
     rows = case.rows
     recover_velocity(rows, polygon, search)
     choose(rows, polygon, search, 0.0, 1.0)
@@ -345,7 +345,7 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
 def attempt_forces(
     case: Case, polygon: Polygon, search: Search, attempt: int, turn: int, keep: bool, wf: FloatArray
 ) -> tuple[int, int, bool]:
-    """Make one attempt: its outcome, systems solved, and whether the forces of z0, which solve the problem, are these."""
+    """Make one attempt: its outcome, systems solved, and whether the forces of z0, which hold, are these."""
     rows = case.rows
     if attempt == CLOSER:
         outcome, solved = try_closer(case, polygon, search, wf)
@@ -369,9 +369,7 @@ def attempt_forces(
 
 
 @kernel(inner=True)
-def walk(
-    case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: FloatArray
-) -> Found:
+def walk(case: Case, answer: Answer, search: Search, attempts: tuple[int, ...], keep: bool, wf: FloatArray) -> Found:
     """Make attempts, one after the other, until forces solve the problem.
 
     ``keep``: those of z0 do, and are to be kept where they are those selected.

@@ -1,11 +1,11 @@
 """Forces by De Saxce's fixed point: convex problems with a shift, each of which brings the next shift.
 
 Coulomb's law is not that of a convex problem: friction dissipates without pushing bodies apart. With the gaps shifted
-by g = mu times the speed of slip it is (`associated`), and the problem of a given g, by proximal points, is solved from
-anywhere by Newton's method with a line search. Its slips give the next g. So Acary, Cadoux, Lemarechal and Malick (2011),
-who prove that the fixed point exists; that the sequence leads there is experience. It does so from any guess, where
-Newton's method on Coulomb's law itself goes round in circles, and it gains a digit in some five problems: the last ones
-are left to `proximal_newton`.
+by g = mu times the speed of slip it is (`associated`), and the problem of a given g, by proximal points, is solved
+from anywhere by Newton's method with a line search. Its slips give the next g. So Acary, Cadoux, Lemarechal and Malick
+(2011), who prove that the fixed point exists; that the sequence leads there is experience. It does so from any guess,
+where Newton's method on Coulomb's law itself goes round in circles, and it gains a digit in some five problems: the
+last ones are left to `proximal_newton`.
 
 Newton's method keeps forces ``held`` that belong to the velocities, v = v_free + h sum Y held. Their difference to the
 forces p of the rates of v is its right-hand side and, times the change of the rates, the slope of its merit function
@@ -169,7 +169,7 @@ def stand_still(search: Search, memory: Convex) -> None:
 
 @kernel(inner=True)
 def newton_step(rows: Rows, polygon: Polygon, search: Search, memory: Convex) -> bool:
-    """Fill the changes of velocities, in trial, and of rates, and the forces moved; False where there are no factors."""
+    """Fill the changes of velocities, in trial, and of rates, and the forces moved; False without factors."""
     contacts, joined, dv = search.contacts, search.joined, search.trial
     nv = dv.shape[0]
     for i in range(nv):

@@ -67,8 +67,8 @@ def scene_sweep(
     -------
     SweepResult
         Rows with the parameters, ``seed``, and of the run's end: ``steps``, ``time`` [s], ``kinetic`` and ``potential``
-        [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and
-        islands ``not_selected`` (numbers over all steps; `contactlab.Choice`), the worst certificates ``worst_scaled``,
+        [J], ``q``, ``v``; of the whole run ``energy_change`` [J], ``pivots``, ``contacts`` and islands ``not_selected``
+        and ``uncertified`` (numbers over all steps; `contactlab.Choice`), the worst certificates ``worst_scaled``,
         ``worst_natural_map``, ``worst_mechanical``. A run whose step failed is ``failed``.
 
     Raises
@@ -146,6 +146,7 @@ def run_scene(task: dict[str, Any]) -> dict[str, Any]:
         "pivots": recording.pivots.sum(),
         "contacts": len(recording.contacts),
         "not_selected": recording.chosen(Choice.NOT_SELECTED).sum(),
+        "uncertified": recording.chosen(Choice.UNCERTIFIED).sum(),
         "worst_scaled": worst.scaled,
         "worst_natural_map": worst.natural_map,
         "worst_mechanical": worst.mechanical,

@@ -72,13 +72,17 @@ FAILURE_PROJECTION: Final = 4
 FAILURE_INCONSISTENT: Final = 5  # the current island's bilateral equations contradict one another
 FAILURE_LARGE: Final = 6  # no forces were selected, and the LCP has too many unknowns to pivot
 FAILURE_SPACE: Final = 7  # the island's arrays would take more memory than there is
-#: Unknowns of an LCP up to which Lemke's method is asked where no forces were selected: seconds.
+#: Unknowns of an LCP that is formed where forces are selected, and of one that is pivoted where none were found, with
+#: pivots at most.
 MOST_UNKNOWNS: Final = 4000
+MOST_PIVOTED: Final = 400
+MOST_PIVOTS: Final = 2000
 
 # Which of the forces that solve an island it has: `contactlab.certificate.Choice`.
 CHOICE_ANY: Final = 1
 CHOICE_SELECTED: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
+CHOICE_UNCERTIFIED: Final = 4
 
 # Marks of trees.
 AWAKE: Final = 0
@@ -168,8 +172,10 @@ class Control:
     systems: int  # solved in all attempts at it
     tried: int  # whether the first attempts at forces selected were made in vain
     choice: int
-    doubted: int  # 1 and the choice of forces proposed, in z0, that pivoting is to better; otherwise 0
+    exhausted: int  # whether nothing is left to try
     cone_solved: int  # the verdict on an answer with exact cones
+    go_on: int  # whether the best forces found may do where nothing is certified
+    uncertified: int  # islands so far for which they did, those of failed steps included
     # Sizes that buffers are to have at least, where the loop returned NEED_SPACE.
     want_contacts: int
     want_pairs: int

@@ -6,13 +6,13 @@ assembled, by the kernels that the public path calls too.
 
 from __future__ import annotations
 
-from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
-from contactlab.formulation.kernels.attempts import NONE, Found, propose
+from contactlab.formulation.kernels.attempts import NONE, PIVOTS, Found, propose
 from contactlab.formulation.kernels.attempts import OTHERS as FOUND_OTHERS
+from contactlab.formulation.kernels.discretized_lcp import assemble_lcp
 from contactlab.formulation.kernels.judging import NEAREST, Answer, Case
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
-from contactlab.spatial.arrays import FloatArray
+from contactlab.spatial.arrays import FloatArray, IntArray
 from contactlab.stepping.kernels.blocks import build_blocks, complete_rows, warm_vector
 from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import add_joint_rows, count_joint_rows, eliminate, warm_joints
@@ -24,6 +24,7 @@ from contactlab.stepping.kernels.layout import (
     FAILURE_LARGE,
     FINISH,
     GO_ON,
+    MOST_PIVOTED,
     MOST_UNKNOWNS,
     NEED_LATER,
     NEED_SOLVE,
@@ -76,6 +77,7 @@ def next_island(
     rows = posed_rows(island, joints, control, parameters.h)
     control.n = n
     control.tried = 0
+    control.exhausted = 0
     control.attempt = NONE
     control.systems = 0
     control.choice = CHOICE_NOT_SELECTED if control.select != 0 and nc > 0 else CHOICE_ANY
@@ -154,6 +156,10 @@ def pose(
     nr = control.nr
     rows = posed_rows(island, joints, control, parameters.h)
     contacts_alone = rows.k.shape[0] == nc + nr and control.ncone == nc
+    if contacts_alone and control.tried != 0 and not may_pivot(control):
+        control.exhausted = 1
+        control.place = VERDICT
+        return GO_ON
     if control.select != 0 and control.cone == 0 and control.n > MOST_UNKNOWNS:
         return failed(control, FAILURE_LARGE)
     complete_rows(island, nc + nr, control.nv)
@@ -179,6 +185,10 @@ def pose(
         reason = made(found, island, control)
         if control.place == VERDICT or reason == NEED_LATER:
             return reason
+    if control.tried != 0 and not may_pivot(control):
+        control.exhausted = 1
+        control.place = VERDICT
+        return GO_ON
     # A problem of cones is none for the solver inside, but where there is no contact.
     if control.solver == SOLVER_EXTERNAL or (control.cone != 0 and nc > 0):
         control.place = VERDICT
@@ -186,6 +196,12 @@ def pose(
     island.info[LEMKE_STAGE] = LEMKE_START
     control.place = SOLVE
     return GO_ON
+
+
+@kernel(inline=True)
+def may_pivot(control: Control) -> bool:
+    """Whether an LCP that all attempts have left is to be pivoted."""
+    return control.cone == 0 and control.n <= MOST_PIVOTED and (control.allowed >> PIVOTS) & 1 == 1
 
 
 @kernel(inline=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from contactlab.contact.kernels.friction_pyramid import planar_tangents, tangential
+from contactlab.formulation.kernels.attempts import NONE, PIVOTS
 from contactlab.stepping.kernels.layout import (
     BODY_A,
     BODY_B,
@@ -138,6 +139,10 @@ def write_island(island: Island, chunk: Chunk, control: Control, of_joints: int)
     row.pivots = control.pivots
     row.warm = control.warm_hit
     row.choice = control.choice
+    # Counted from 1: 0 are islands of no attempt, or of records that do not tell.
+    attempt = PIVOTS if control.tried != 0 and control.exhausted == 0 and control.attempt == NONE else control.attempt
+    row.attempt = attempt + 1
+    row.systems = control.systems
     for j in range(MEASURES):
         row.measures[j] = island.measures[j]
     for j in range(CERTIFICATE):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from contactlab.formulation.kernels.attempts import NONE
 from contactlab.formulation.kernels.bilateral import certify_bilateral
-from contactlab.formulation.kernels.certify import CERT_SIZE, certify, worst_scaled
+from contactlab.formulation.kernels.certify import CERT_SIZE, certify
 from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed
-from contactlab.formulation.kernels.proposal import MOST_PIVOTED
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.multibody.kernels.views import rows_at
@@ -14,12 +14,10 @@ from contactlab.stepping.kernels.island_rows import posed_rows, rows_left
 from contactlab.stepping.kernels.joint_island import recover_with_equations, write_joint_rows
 from contactlab.stepping.kernels.joint_layout import Joints
 from contactlab.stepping.kernels.layout import (
-    CHOICE_NOT_SELECTED,
     FAILURE_INCONSISTENT,
     FAILURE_LCP,
     GO_ON,
     ISLANDS,
-    POSE,
     PROJECT,
     SOLVER_EXTERNAL,
     Chunk,
@@ -34,6 +32,7 @@ from contactlab.stepping.kernels.moments import exchange_moments, moment_impulse
 from contactlab.stepping.kernels.outcome import failed
 from contactlab.stepping.kernels.projection import pose_projection
 from contactlab.stepping.kernels.rows import write_island, write_rows
+from contactlab.stepping.kernels.unsolved import settle, will_do
 from lcp.kernels import kernel
 from lcp.kernels.lemke import STAGE as LEMKE_STAGE
 from lcp.kernels.lemke import START as LEMKE_START
@@ -54,23 +53,28 @@ def verdict(
     control: Control,
     parameters: Parameters,
 ) -> int:
-    """Decide on z by its residuals; recover forces and velocities, certify and record them."""
+    """Decide on z by its residuals; recover forces and velocities, certify and record them.
+
+    Where nothing solved the island, and the run is to go on, z may do if it is near: see `unsolved`.
+    """
     answers = is_answer(island, control, parameters.tolerance)
-    if not answers and control.doubted != 0:
-        take_back(island, control)
-        answers = is_answer(island, control, parameters.tolerance)
     if not answers:
-        return failed(control, FAILURE_LCP)
+        if control.go_on == 0:
+            return failed(control, FAILURE_LCP)
+        settle(island, control)
     i = control.island
     rows = posed_rows(island, joints, control, parameters.h)
-    recover_island(rows, island, joints, control)
-    certify_contacts(rows, island, control)
-    if is_doubtful(island, control, parameters.tolerance):
-        return doubt(island, control)
+    # What attempts found of contacts alone was recovered and certified when it was judged.
+    if control.attempt == NONE or joints is not None:
+        recover_island(rows, island, joints, control)
+        certify_contacts(rows, island, control)
     of_joints = 0
+    consistent = joints is None or certify_joints(rows, island)
+    if not answers and not (consistent and will_do(rows, island, control)):
+        return failed(control, FAILURE_LCP)
+    if not consistent:
+        return failed(control, FAILURE_INCONSISTENT)
     if joints is not None:
-        if not certify_joints(rows, island):
-            return failed(control, FAILURE_INCONSISTENT)
         write_joint_rows(rows, island, joints, chunk, control)
         of_joints = joints.row_start[i + 1] - joints.row_start[i]
     scatter_velocity(world, work, island, i)
@@ -90,14 +94,16 @@ def verdict(
 
 @kernel(inline=True)
 def is_answer(island: Island, control: Control, tolerance: float) -> bool:
-    """Whether z solves the island's problem: of exact cones, it was decided on before."""
+    """Whether z solves the island's problem: what attempts found, and of exact cones, it was decided on before."""
     n = control.n
     q = island.q[:n]
+    if control.exhausted != 0:
+        return False
     if control.cone != 0 and (control.nc > 0 or control.solver == SOLVER_EXTERNAL):
         if control.cone_solved == 0:
             return False
     else:
-        if control.proposed == 0:
+        if control.attempt == NONE:
             lcp_residuals(rows_at(island.M, 0, n, n), q, island.z[:n], island.w[:n], island.measures)
         if not is_solved(island.measures, tolerance):
             return False
@@ -110,39 +116,8 @@ def is_answer(island: Island, control: Control, tolerance: float) -> bool:
 
 
 @kernel(inline=True)
-def is_doubtful(island: Island, control: Control, tolerance: float) -> bool:
-    """Whether forces selected solve the LCP of contacts alone, of no large one, and miss the tolerance mechanically."""
-    selected = control.proposed != 0 and control.select != 0 and control.cone == 0
-    return selected and control.n <= MOST_PIVOTED and worst_scaled(island.certificate[:CERT_SIZE]) > tolerance
-
-
-@kernel(inline=True)
-def doubt(island: Island, control: Control) -> int:
-    """Go on to pivoting from the forces proposed, which z0 keeps."""
-    for i in range(control.n):
-        island.z0[i] = island.z[i]
-    control.has_z0 = 1
-    control.doubted = 1 + control.choice
-    control.proposed = 0
-    control.choice = CHOICE_NOT_SELECTED
-    control.place = POSE
-    return GO_ON
-
-
-@kernel(inline=True)
-def take_back(island: Island, control: Control) -> None:
-    """Return to the forces proposed, where pivoting has found none."""
-    for i in range(control.n):
-        island.z[i] = island.z0[i]
-    control.choice = control.doubted - 1
-    control.pivots = 0
-
-
-@kernel(inline=True)
 def recover_island(rows: Rows, island: Island, joints: Joints | None, control: Control) -> None:
-    """Fill forces and velocity of the island, where the proposal has not."""
-    if control.proposed != 0:
-        return
+    """Fill forces and velocity of the island."""
     z = island.z[: control.n]
     f = island.f[: rows.k.shape[0]]
     v_plus = island.v_plus[: control.nv]

@@ -1,0 +1,78 @@
+"""What becomes of an island that nothing solved: the best forces found, where they are nearly right and make no energy.
+
+Nearly right: every condition of their certificate, of contacts, limits and boxed rows alike, is off by at most NEAR of
+its scale. Making no energy: the power of all forces at the rates of their own rows,
+
+    sum_i f_i (J_i v+ + k_i + gamma_i f_i) <= MADE sum_i |f_i| s_i,
+
+s_i the rate scale of row i (`condition_scales`). Exact forces dissipate: each product is 0 but for friction, drives and
+bounds that give way, where it is negative. The sum on the right is what forces and rates exchange before they cancel;
+a body held against its weight m g over h has 2 m g^2 h there, so that it may gain speed by about MADE g h, where NEAR
+alone would let it have a hundred times that. Ten thousand such steps make less than a hundredth of what one exchanges.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from contactlab.formulation.kernels.attempts import NONE
+from contactlab.formulation.kernels.condition_scales import row_rate
+from contactlab.formulation.kernels.judging import NEAREST
+from contactlab.formulation.kernels.rows import Rows
+from contactlab.spatial.arrays import FloatArray
+from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, Control, Island
+from lcp.kernels import kernel
+from lcp.kernels.residuals import NATURAL_MAP, SCALED
+
+NEAR: Final = 1e-4
+MADE: Final = 1e-6
+
+
+@kernel(inline=True)
+def settle(island: Island, control: Control) -> None:
+    """Settle for the best of the attempts, or for z as a solver left it; what follows from it is formed as of any."""
+    if control.tried != 0:
+        for i in range(control.n):
+            island.z[i] = island.best[i]
+        for i in range(island.measures.shape[0]):
+            island.measures[i] = 0.0
+        island.measures[SCALED] = island.measures[NATURAL_MAP] = island.state[NEAREST]
+        control.pivots = 0
+    control.choice = CHOICE_UNCERTIFIED
+    control.attempt = NONE
+    control.warm_hit = 0
+
+
+@kernel(inner=True)
+def will_do(rows: Rows, island: Island, control: Control) -> bool:
+    """Whether the forces, as certified, are taken; notes that they are."""
+    if not is_near(rows, island):
+        return False
+    control.uncertified += 1
+    if control.adaptive != 0:
+        # Of this island no smaller h was left; of the next one there may be.
+        control.go_on = 0
+    return True
+
+
+@kernel(inner=True)
+def is_near(rows: Rows, island: Island) -> bool:
+    """Whether forces, as certified, are nearly right and make no energy; what is no number is neither."""
+    for c in range(CERTIFICATE // 2):
+        if not island.certificate[2 * c] <= NEAR * island.certificate[2 * c + 1]:
+            return False
+    nv = rows.v_free.shape[0]
+    f = island.f[: rows.k.shape[0]]
+    return makes_no_energy(rows, f, island.v_plus[:nv], island.certificate_work[: nv + 1])
+
+
+@kernel(inner=True)
+def makes_no_energy(rows: Rows, f: FloatArray, v_plus: FloatArray, u: FloatArray) -> bool:
+    """Whether the power of the forces at their own rates is not positive; u is what `certify` filled."""
+    power = 0.0
+    exchanged = 0.0
+    for i in range(f.shape[0]):
+        rate, scale, _ = row_rate(rows, i, f, v_plus, u)
+        power += f[i] * (rate + rows.gamma[i] * f[i])
+        exchanged += abs(f[i]) * scale
+    return power <= MADE * exchanged

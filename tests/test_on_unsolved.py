@@ -1,0 +1,292 @@
+"""What a run does when every attempt at an island's forces failed: it goes on with nearly right ones, and says so."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import simulation_scenes as scenes
+from record_runs import same
+from scene_texts import CUBE, write
+
+import lcp
+from contactlab import Choice
+from contactlab.cli import main
+from contactlab.contact import Box, HalfSpace, Material
+from contactlab.formulation import VelocityDrive
+from contactlab.multibody import ModelBuilder
+from contactlab.multibody.joints import Prismatic
+from contactlab.simulation import (
+    ImplausibleWarning,
+    RecordError,
+    Recording,
+    Simulation,
+    SimulationConfigError,
+    SimulationError,
+    TimeStepping,
+    WorldBuilder,
+    rollout,
+    simulate,
+    simulate_batch,
+    verify,
+)
+from contactlab.spatial import RigidInertia
+
+pytestmark = pytest.mark.filterwarnings("ignore::contactlab.simulation.ImplausibleWarning")
+
+
+class Off:
+    """Lemke's method as a user's solver whose answers are off by a share, in some of the problems it is asked."""
+
+    def __init__(self, share, problems=None):
+        self.share, self.problems, self.asked = share, problems, 0
+
+    def solve(self, problem, *, z0, tolerance, trace):
+        claim = lcp.Lemke().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+        off = self.share if self.problems is None or self.asked in self.problems else 0.0
+        self.asked += 1
+        return lcp.Claim(claim.z * (1.0 + off), lcp.Status.SOLVED, claim.iterations)
+
+
+def stepper(share, problems=(5, 7), **options):
+    return TimeStepping(1e-3, solver=Off(share, problems), warm_start=False, **options)
+
+
+def run(share, problems=(5, 7), **options):
+    return simulate(scenes.cube_at_rest(), stepper(share, problems, **options), steps=10)
+
+
+def stops(share, **options):
+    """Return the error of a run that stops at its sixth step."""
+    with pytest.raises(SimulationError) as caught:
+        run(share, **options)
+    caught.value.problem_path.unlink()
+    assert caught.value.step == caught.value.recording.n_steps == 5
+    assert not len(caught.value.recording.uncertified)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["goon", "stop", None, True])
+def test_other_values_are_refused_by_name(value):
+    with pytest.raises(SimulationConfigError, match="on_unsolved: must be 'go on' or 'raise'") as caught:
+        TimeStepping(1e-3, on_unsolved=value)
+    assert caught.value.field == "on_unsolved"
+
+
+@pytest.mark.nojit
+@pytest.mark.parametrize("share", [1e-6, -1e-6, -9e-5])
+def test_nearly_right_forces_are_taken_and_marked(share):
+    """The run is whole, and its record says where it is not certified, and how far from it."""
+    recording = run(share)
+    table = recording.uncertified
+    assert (recording.n_steps, len(table), table.steps.tolist()) == (10, 2, [5, 7])
+    assert (table.island.tolist(), table.contacts.tolist()) == ([0, 0], [4, 4])
+    assert np.all(table.residual > 1e-9)
+    assert np.all((table.mechanical > 1e-9) & (table.mechanical <= 1e-4))
+    marked = recording.certificates.choice == Choice.UNCERTIFIED
+    assert recording.certificates.step[marked].tolist() == [5, 7]
+    assert recording.chosen(Choice.UNCERTIFIED).sum() == recording.statistics.uncertified.sum() == 2
+    assert "2 of 10 islands not certified" in str(recording.statistics)
+    assert "2 islands in 2 steps" in repr(table)
+    assert "2 not certified" in recording._repr_html_()
+    np.testing.assert_allclose(recording.v[:, :6], 0.0, atol=1e-6)
+
+
+def test_the_same_again_to_the_bit():
+    assert same(run(1e-6), run(1e-6))
+
+
+def test_raise_stops_as_ever():
+    assert "best forces" not in stops(1e-6, on_unsolved="raise")
+
+
+@pytest.mark.parametrize(("share", "why"), [(1e-2, "off by 0.002 of their scale"), (np.nan, "off by inf")])
+def test_forces_far_off_stop(share, why):
+    assert why in stops(share)
+
+
+def test_forces_that_make_energy_stop():
+    """Too large by 1e-5, each law of contact holds to 1e-4; but they lift the cube off. Too small, they do not."""
+    assert "make energy" in stops(1e-5)
+    assert len(run(-1e-5).uncertified) == 2
+
+
+def test_verification_names_the_steps_and_does_not_hold():
+    recording = run(1e-6)
+    report = verify(recording)
+    assert report.uncertified == ((5, 0), (7, 0))
+    assert not report.holds
+    assert {failure.step for failure in report.failures} == {5, 7}
+    # The motion is right for the forces there are.
+    assert {failure.condition for failure in report.failures} <= {"solved", "lcp", "complementarity", "gap", "cone"}
+    assert "not certified, as the record says: 2 islands, in steps 5, 7" in str(report)
+    # Neither a coarse tolerance nor steps left out make it hold.
+    assert verify(recording, tolerance=1e-3).failed == 0
+    assert not verify(recording, tolerance=1e-3).holds
+    assert verify(recording, every=9).failed == 0
+    assert not verify(recording, every=9).holds
+    assert verify(run(1e-6, ())).holds
+    # What is marked by nobody is found all the same.
+    rows = {**recording.rows, "island_choice": np.ones_like(recording.rows["island_choice"])}
+    assert verify(replace(recording, rows=rows)).failed == report.failed
+
+
+def test_many_such_steps_are_named_in_part():
+    report = verify(simulate(scenes.cube_at_rest(), stepper(1e-7, None), steps=30))
+    assert len(report.uncertified) == 30
+    assert "18, 19, ..." in str(report)
+
+
+def test_runs_of_every_kind_warn_once():
+    world = scenes.cube_at_rest()
+    said = r"island 0 \(4 contacts\) in step [57], .*\(2 such islands, in 2 steps\)"
+    with pytest.warns(ImplausibleWarning, match=said) as told:
+        recording = run(1e-6)
+    assert len(told) == 1
+    (notice,) = recording.notices
+    assert (notice.kind, notice.steps) == ("uncertified", 2)
+    assert notice.worst == recording.uncertified.mechanical.max()
+    simulation = Simulation(world, stepper(1e-6))
+    with pytest.warns(ImplausibleWarning, match="in step 5") as told:
+        simulation.step(n=10)
+    assert len(told) == 1
+    assert [notice.kind for notice in simulation.notices] == ["uncertified"]
+    np.testing.assert_array_equal(simulation.q, recording.q[-1])
+    # Of two runs on one thread the first meets the problems that are not solved.
+    with pytest.warns(ImplausibleWarning, match="in step 5 of run 0") as told:
+        found = rollout(world, stepper(1e-6), [world.initial_state()] * 2, steps=10, threads=1)
+    assert len(told) == 1
+    assert not found.failed.any()
+    assert [notice.kind for notice in found.notices] == ["uncertified"]
+    batch = simulate_batch([world], stepper(1e-6), steps=10)
+    assert len(batch.recordings[0].uncertified) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ImplausibleWarning)
+        assert not len(run(1e-6, ()).uncertified)
+
+
+def test_a_single_step_tells():
+    world = scenes.cube_at_rest()
+    state = world.initial_state()
+    assert stepper(1e-6, (0,)).step(world, state).certificate.choice.tolist() == [Choice.UNCERTIFIED]
+    with pytest.raises(SimulationError):
+        stepper(1e-6, (0,), on_unsolved="raise").step(world, state)
+
+
+def test_on_disk_it_stands_and_is_gone_on_with(tmp_path):
+    """Also a run that was stopped between; a run of the other kind is another run."""
+    world, path, problems = scenes.cube_at_rest(), tmp_path / "run.npz", (2, 7)
+    whole = run(1e-6, problems)
+    own = stepper(1e-6, problems)
+    simulate(world, own, steps=5, path=path)
+    assert Recording.open(path).uncertified.steps.tolist() == [2]
+    simulate(world, own, steps=10, path=path, resume=True)
+    opened = Recording.open(path)
+    assert same(opened, whole)
+    np.testing.assert_array_equal(opened.uncertified.mechanical, whole.uncertified.mechanical)
+    assert verify(opened).uncertified == ((2, 0), (7, 0))
+    with pytest.raises(RecordError, match="on_unsolved"):
+        simulate(world, stepper(1e-6, on_unsolved="raise"), steps=12, path=path, resume=True)
+
+
+def test_a_record_of_before_stopped_and_can_be_gone_on_with(tmp_path):
+    path, world = tmp_path / "old.npz", scenes.cube_at_rest()
+    simulate(world, TimeStepping(1e-3), steps=5, path=path)
+    with np.load(path) as members:
+        arrays = dict(members)
+    meta = json.loads(str(arrays["meta"])) | {"schema": 7}
+    assert meta["stepper"].pop("on_unsolved") == "go on"
+    np.savez(path, **{**arrays, "meta": np.array(json.dumps(meta))})
+    opened = Recording.open(path)
+    assert opened.stepper.on_unsolved == "raise"
+    assert not len(opened.uncertified)
+    assert verify(opened).holds
+    recording = simulate(world, TimeStepping(1e-3), steps=8, path=path, resume=True)
+    assert (recording.n_steps, recording.stepper.on_unsolved) == (8, "go on")
+
+
+def test_an_adaptive_stepper_tries_smaller_steps_first():
+    """Where one helps nothing is marked; where none does, the last is taken, and the next step is tried anew."""
+    helped = run(1e-6, (5, 7), adaptive=True)
+    assert not len(helped.uncertified)
+    assert helped.h[5] == 0.5e-3
+    last = run(1e-6, (5, 6, 9), adaptive=True, h_min=0.4e-3)
+    assert last.uncertified.steps.tolist() == [5]
+    assert last.h[5] == 0.5e-3
+    assert last.h[6] > last.h[5] > last.h[8]
+    with pytest.raises(SimulationError, match="h_min") as caught:
+        run(1e-2, (5, 6), adaptive=True, h_min=0.5e-3)
+    caught.value.problem_path.unlink()
+
+
+def test_a_simulation_that_stopped_goes_on_with_care():
+    """Having stopped, an adaptive one tries smaller steps first, as before."""
+    simulation = Simulation(scenes.cube_at_rest(), stepper(1e-2, (0, 1, 2), adaptive=True, h_min=0.5e-3))
+    with pytest.raises(SimulationError) as caught:
+        simulation.step()
+    caught.value.problem_path.unlink()
+    simulation.step(n=3)
+    assert simulation.time == pytest.approx(0.5e-3 + 0.625e-3 + 0.78125e-3)
+    assert not simulation.notices
+
+
+@pytest.mark.parametrize("share", [-1e-6, 1e-2])
+def test_with_exact_cones(share):
+    """Friction problems, judged by their own residual, are gone on with by the same rule."""
+
+    class Cones:
+        def solve(self, problem, *, z0, tolerance, trace):
+            claim = lcp.default_friction_solver().solve(problem, z0=z0, tolerance=tolerance, trace=trace)
+            return replace(claim, r=claim.r * (1.0 + share))
+
+    world, own = scenes.cube_at_rest(), TimeStepping(1e-3, friction="cone", solver=Cones(), warm_start=False)
+    if share > 1e-4:
+        with pytest.raises(SimulationError) as caught:
+            simulate(world, own, steps=3)
+        caught.value.problem_path.unlink()
+        return
+    recording = simulate(world, own, steps=3)
+    assert recording.uncertified.steps.tolist() == [0, 1, 2]
+    assert verify(recording).uncertified == ((0, 0), (1, 0), (2, 0))
+
+
+@pytest.mark.parametrize("share", [-1e-6, 1e-2])
+def test_with_rows_of_joints(share):
+    """Boxed rows and limits count as contacts do: a slider whose motor is too weak for a box that it carries."""
+    arm = ModelBuilder((0, 0, -9.81))
+    arm.add_body("plate", joint=Prismatic((0, 0, 1)), inertia=RigidInertia.solid_box(1.0, (0.3, 0.3, 0.05)))
+    builder = WorldBuilder()
+    builder.add_model(arm.build())
+    builder.add_shape("plate", Box((0.3, 0.3, 0.05)), Material(0.5))
+    builder.add_half_space("floor", HalfSpace(offset=-1.0), Material(0.5))
+    inertia = RigidInertia.solid_box(1.0, (0.1,) * 3)
+    builder.add_free_body("box", inertia, Box.cube(0.1), Material(0.5), (0, 0, 0.15, 1, 0, 0, 0))
+    builder.add_drive(VelocityDrive("plate", max_force=15.0))
+    own = TimeStepping(1e-3, solver=Off(share, (3,)), warm_start=False)
+    if share > 1e-4:
+        with pytest.raises(SimulationError) as caught:
+            simulate(builder.build(), own, steps=6)
+        caught.value.problem_path.unlink()
+        return
+    recording = simulate(builder.build(), own, steps=6)
+    assert recording.uncertified.steps.tolist() == [3]
+    report = verify(recording)
+    assert {failure.step for failure in report.failures} == {3}
+
+
+def test_what_no_forces_mend_still_stops():
+    """A velocity that is no longer finite."""
+    with pytest.raises(SimulationError, match="no longer finite"):
+        simulate(scenes.dropped_ball(1.0), TimeStepping(16.0), steps=1, tau=np.full(6, 1e200))
+
+
+def test_the_command_line_counts_them(tmp_path, capsys):
+    recording = run(1e-6)
+    recording.save(tmp_path / "off.npz")
+    assert main(["verify", str(tmp_path / "off.npz")]) == 1
+    assert "2 islands are not certified" in capsys.readouterr().out
+    assert main(["run", str(write(tmp_path, CUBE)), "--out", str(tmp_path / "run.npz")]) == 0
+    assert "not certified" not in capsys.readouterr().out

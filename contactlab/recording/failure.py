@@ -18,7 +18,6 @@ from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.recording.plausibility import sunk
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.unsolved import NEAR
 from contactlab.stepping.memory import NoRoomError
 from contactlab.stepping.prepared import arrays_of
 
@@ -208,9 +207,9 @@ def _refusal(driver: Driver, stepper: TimeStepping) -> str:
         return ""
     conditions = np.reshape(driver.island.certificate, (-1, 2))
     worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))
-    if worst <= NEAR:
+    if worst <= layout.NEAR:
         return " The best forces found make energy, so that they were not taken."
-    return f" The best forces found are off by {worst:.2g} of their scale; up to {NEAR:g} they would have been taken."
+    return f" The best forces found are off by {worst:.2g} of their scale; up to {layout.NEAR:g} they would have been taken."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:

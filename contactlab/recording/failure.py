@@ -209,7 +209,7 @@ def _refusal(driver: Driver, stepper: TimeStepping) -> str:
     worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))
     if worst <= layout.NEAR:
         return " The best forces found make energy, so that they were not taken."
-    return f" The best forces found are off by {worst:.2g} of their scale; up to {layout.NEAR:g} they would have been taken."
+    return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {layout.NEAR:g}."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:

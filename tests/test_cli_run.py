@@ -56,7 +56,8 @@ def test_a_step_that_does_not_fit_h_min_is_bad_input(tmp_path, capsys):
 
 def test_a_failed_step_is_status_1(tmp_path, capsys):
     """The record so far stays, and the problem is named."""
-    path = write(tmp_path, CUBE.replace("h = 2e-3", 'h = 2e-3\nsolver = { name = "Lemke", max_pivots = 1 }'))
+    options = 'h = 2e-3\non_unsolved = "raise"\nsolver = { name = "Lemke", max_pivots = 1 }'
+    path = write(tmp_path, CUBE.replace("h = 2e-3", options))
     out = tmp_path / "run.npz"
     assert main(["run", str(path), "--out", str(out)]) == 1
     printed = capsys.readouterr().out

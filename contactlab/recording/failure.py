@@ -18,7 +18,6 @@ from contactlab.multibody import MultibodyError, kinematics, point_velocity_6d
 from contactlab.multibody.arguments import singular_joint
 from contactlab.recording.plausibility import sunk
 from contactlab.stepping.kernels import layout
-from contactlab.stepping.kernels.unsolved import NEAR
 from contactlab.stepping.memory import NoRoomError
 from contactlab.stepping.prepared import arrays_of
 
@@ -117,6 +116,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
         else:
             problem = view.problem()
             saved, note = _save(problem, step, path)
+            from contactlab.formulation.kernels.judging import NEAREST
+
             note = f"{sunk(world, view.contacts(), step)}{note}"
             if failure == layout.FAILURE_LARGE:
                 detail = (
@@ -129,6 +130,13 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 detail = (
                     f"the bilateral equations of {island}; {problem!r}), of loops, followers and drives that nothing "
                     f"stops, contradict one another. {note}"
+                )
+            elif driver.control.exhausted:
+                off = float(driver.island.state[NEAREST])
+                detail = (
+                    f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
+                    f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked whatever "
+                    f"the size.{_refusal(driver, stepper)} {note}"
                 )
             else:
                 result = driver.last_result if driver.last_result is not None else view.solve()
@@ -208,9 +216,9 @@ def _refusal(driver: Driver, stepper: TimeStepping) -> str:
         return ""
     conditions = np.reshape(driver.island.certificate, (-1, 2))
     worst = max(0.0, *(Check(violation, scale).scaled for violation, scale in conditions.tolist()))
-    if worst <= NEAR:
+    if worst <= layout.NEAR:
         return " The best forces found make energy, so that they were not taken."
-    return f" The best forces found are off by {worst:.2g} of their scale; up to {NEAR:g} they would have been taken."
+    return f" The best forces found are off by {worst:.2g} of their scale, and are taken up to {layout.NEAR:g}."
 
 
 def _save(problem: problem_data.ConstraintVelProblemData, step: int, path: Path | None) -> tuple[Path | None, str]:

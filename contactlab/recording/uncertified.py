@@ -20,7 +20,8 @@ class UncertifiedTable:
     step, island, contacts
         Which, and how many contacts each has.
     residual
-        Scaled residual of its LCP, or problem of cones: what the stepper's ``tolerance`` bounds where it is solved.
+        Scaled residual of its LCP, or problem of cones: what the stepper's ``tolerance`` bounds where it is solved. An
+        LCP has slacks besides forces: where those alone are wrong the forces are right, and this is up to 1.
     mechanical
         How far forces and velocity are from the laws of contact: violation over scale of the worst condition; at most
         1e-4, or the run would have stopped.

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from contactlab.stepping.time_stepping import TimeStepping
     from contactlab.world.world import World
 
-SCHEMA = 9
+SCHEMA = 8
 #: Older schemas that can be read: their records lack the fields of `LATER`, which are 0 in them.
-READABLE = (5, 6, 7, 8, SCHEMA)
+READABLE = (5, 6, 7, SCHEMA)
 LATER = ("contact_moment", "island_choice", "island_attempt", "island_systems")
 
 Rows = Mapping[str, NDArray[Any]]

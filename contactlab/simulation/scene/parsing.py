@@ -97,7 +97,7 @@ def _stepper(table: Table) -> schema.StepperEntry:
             inner = table.table("sleep", ("speed", "time"))
             with inner.blame():
                 options[key] = Sleep(**{name: inner.number(name) for name in inner.values})
-        elif key in ("gyroscopic", "friction"):
+        elif key in ("gyroscopic", "friction", "on_unsolved"):
             options[key] = table.text(key)
         elif key != "solver":
             options[key] = table.number(key)

@@ -83,6 +83,9 @@ CHOICE_ANY: Final = 1
 CHOICE_SELECTED: Final = 2
 CHOICE_NOT_SELECTED: Final = 3
 CHOICE_UNCERTIFIED: Final = 4
+# What forces that no certificate holds for may be off by, and what energy they may make: see `unsolved`.
+NEAR: Final = 1e-4
+MADE: Final = 1e-6
 
 # Marks of trees.
 AWAKE: Final = 0

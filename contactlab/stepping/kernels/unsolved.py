@@ -13,19 +13,14 @@ alone would let it have a hundred times that. Ten thousand such steps make less 
 
 from __future__ import annotations
 
-from typing import Final
-
 from contactlab.formulation.kernels.attempts import NONE
 from contactlab.formulation.kernels.condition_scales import row_rate
 from contactlab.formulation.kernels.judging import NEAREST
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.spatial.arrays import FloatArray
-from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, Control, Island
+from contactlab.stepping.kernels.layout import CERTIFICATE, CHOICE_UNCERTIFIED, MADE, NEAR, Control, Island
 from lcp.kernels import kernel
 from lcp.kernels.residuals import NATURAL_MAP, SCALED
-
-NEAR: Final = 1e-4
-MADE: Final = 1e-6
 
 
 @kernel(inline=True)

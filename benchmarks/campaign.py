@@ -9,8 +9,8 @@ FOLDER holds ``scenes.py`` with ``ALL``, the names of its kinds, and ``make(kind
 number of steps and a mapping of what it is made of.
 
 Scenes run in children, which the system ends at ``--limit`` seconds of the processor for a scene. Seconds of a step are
-of the processor, without what is compiled in it. ``--keep`` writes the problem and the warm start of every island that
-came to a solver, or to nothing.
+of the processor, without what is compiled in it. ``--keep`` writes the problem and the warm start of every island at
+which all attempts failed.
 """
 
 from __future__ import annotations
@@ -70,10 +70,8 @@ def mujoco_seconds(scene: Any, steps: int) -> float:
     return float(np.mean(spent))
 
 
-def keep_problem(driver: Any, folder: Path, name: str) -> None:
-    """Write the problem of the island in progress and its warm start."""
-    from problem_data import save
-
+def held(driver: Any) -> tuple[Any, Any]:
+    """Copy the problem of the island in progress and its warm start."""
     control, island = driver.control, driver.island
     m, nv = int(control.nc + control.nr), int(control.nv)
     column = np.arange(nv)
@@ -83,9 +81,8 @@ def keep_problem(driver: Any, folder: Path, name: str) -> None:
         # Before an LCP is posed nobody has filled the columns outside the spans.
         rows[: m * nv].reshape(m, nv)[~within] = 0.0
     view = driver.view()
-    save(folder / f"{name}.npz", view.problem())
     z0 = view.warm_start()
-    np.save(folder / f"{name}.start.npy", np.zeros(0) if z0 is None else z0)
+    return view.problem(), np.zeros(0) if z0 is None else z0
 
 
 def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, with_mujoco: bool) -> dict[str, Any]:
@@ -104,11 +101,18 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
 
     class Watched(Driver):
         def _serve(self, reason: int) -> bool:
-            if reason in (layout.NEED_LATER, layout.NEED_SOLVE):
-                hard.append(reason)
-                if keep is not None and reason == layout.NEED_SOLVE:
-                    keep_problem(self, keep, f"{kind}_{seed}_{self.step:03d}_{self.control.island}_{len(hard)}")
-            return super()._serve(reason)
+            if reason not in (layout.NEED_LATER, layout.NEED_SOLVE):
+                return super()._serve(reason)
+            hard.append(reason)
+            problem = None if keep is None else held(self)
+            served = super()._serve(reason)
+            if keep is not None and problem is not None and self.control.attempt < 0:
+                from problem_data import save
+
+                name = f"{kind}_{seed}_{self.step:03d}_{self.control.island}_{len(hard)}"
+                save(keep / f"{name}.npz", problem[0])
+                np.save(keep / f"{name}.start.npy", problem[1])
+            return served
 
     driver = Watched(world, stepper, start, steps=steps, **scene.kw)
     driver.compile()
@@ -137,8 +141,6 @@ def run(folder: Path, kind: str, seed: int, limit: float, keep: Path | None, wit
             tell(row=row | {"note": f"ended by the limit in step {driver.step}"})
     recording = Recording.of_run(world, stepper, start, rows)
     if driver.failed:
-        if keep is not None:
-            keep_problem(driver, keep, f"{kind}_{seed}_{driver.step:03d}_{driver.control.island}_{len(hard) + 1}")
         note = f"step {driver.step}: {simulation_error(driver, recording)}".splitlines()[0][:160]
     counts = np.bincount(recording.rows["contact_step"], minlength=1)
     islands = int(recording.islands.sum())

@@ -141,7 +141,7 @@ class Found(NamedTuple):
 def attempt_floats(nc: int, nr: int, nj: int, nv: int) -> int:
     """Length of the float workspace; nj rows [L; B]."""
     later = path_floats(nc, nr) + approach_floats(nc, nj, nv) + convex_floats(nc, nj)
-    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 3 * (nc + nr) + 2 * (2 * nr + 1)
+    return search_floats(nc, nr, nj, nv) + shifted_floats(nc, nv) + later + 4 * (nc + nr) + 2 * (2 * nr + 1)
 
 
 @kernel(inline=True)
@@ -153,10 +153,10 @@ def polygon_at(rows: Rows, exact: bool, wf: FloatArray) -> Polygon:
 
 @kernel(inline=True)
 def loads_at(rows: Rows, wf: FloatArray) -> FloatArray:
-    """Where the workspace has rates and sizes of the rows of contacts."""
+    """Where the workspace has rates of the rows of contacts, their rounding and sizes."""
     m = rows.nc + rows.nr
-    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 3 * m
-    return wf[at : at + 3 * m]
+    at = wf.shape[0] - 2 * (2 * rows.nr + 1) - 4 * m
+    return wf[at : at + 4 * m]
 
 
 @kernel(inline=True)
@@ -310,8 +310,19 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: FloatArray) -> 
     if solved == 0:
         put_forces(search, near.best, near.joined[1])
     more, _ = approach(rows, polygon, search, near, SYSTEMS)
+    more += last_digits(rows, polygon, search, shifted)
     # From the end of the branch alone forces may have gone to others.
     return SELECTED if solved > 0 else OTHERS, solved + more
+
+
+@kernel(inner=True)
+def last_digits(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted) -> int:
+    """Proximal points of the modes that Newton's method has left, where these come closer; systems formed."""
+    recover_velocity(rows, polygon, search)
+    choose(rows, polygon, search, 0.0, 1.0)
+    for c in range(rows.nc):
+        search.before[c] = search.contacts.mode[c]
+    return harden_or_keep(rows, polygon, search, shifted, 0.0, FEW_POINTS)
 
 
 @kernel(inner=True)
@@ -338,7 +349,8 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
         take_forces(rows, polygon, search, case.z0)
     most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
     solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
-    return solved
+    shifted = lay_out_shifted(nc, nv, beyond_search(rows, search, wf))
+    return solved + last_digits(rows, polygon, search, shifted)
 
 
 @kernel(inner=True)
@@ -431,7 +443,7 @@ def propose(case: Case, answer: Answer, wf: FloatArray, wi: IntArray) -> Found:
     own, loads = search_own(rows, wf), loads_at(rows, wf)
     fill_own(rows, own)
     if answer.M.shape[0] == 0:
-        fill_loads(rows, answer.q, own, loads[rows.nc + rows.nr :])
+        fill_loads(rows, own, answer.q, loads)
     answer.state[NEAREST] = math.inf
     answer.state[AT_END] = 0.0
     keep = False

@@ -27,12 +27,32 @@ from lcp.kernels.residuals import NATURAL_LIMIT, NATURAL_MAP, ROUNDING, ROUNDING
 
 
 @kernel(inner=True)
+def rate_rounding(rows: Rows, i: int) -> float:
+    """How far rounding of J v_free may move the rate of row i, whatever arithmetic formed it."""
+    a, b, c, d = columns(rows.spans, i, rows.v_free.shape[0])
+    row, v = rows.J[i], rows.v_free
+    terms = abs(rows.k[i])
+    for p in range(a, b):
+        terms += abs(row[p] * v[p])
+    for p in range(c, d):
+        terms += abs(row[p] * v[p])
+    return ROUNDING * terms
+
+
+@kernel(inline=True)
+def less(rate: float, blur: float) -> float:
+    """A rate without what rounding may have moved it by."""
+    return max(0.0, rate - blur) if rate >= 0.0 else min(0.0, rate + blur)
+
+
+@kernel(inner=True)
 def rate_and_load(rows: Rows, i: int, f: FloatArray, v_plus: FloatArray) -> tuple[float, float]:
-    """Rate of row i at v+ with its softness, and without any force."""
+    """Rate of row i at v+ with its softness, less its rounding, and without any force."""
     a, b, c, d = columns(rows.spans, i, v_plus.shape[0])
     row = rows.J[i]
     load = dot_within(a, b, c, d, row, rows.v_free) + rows.k[i]
-    return dot_within(a, b, c, d, row, v_plus) + rows.k[i] + rows.gamma[i] * f[i], load
+    rate = dot_within(a, b, c, d, row, v_plus) + rows.k[i] + rows.gamma[i] * f[i]
+    return less(rate, rate_rounding(rows, i)), load
 
 
 @kernel(inner=True)

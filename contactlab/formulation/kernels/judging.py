@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from contactlab.formulation.kernels.certify import CERT_SIZE, certify, worst_scaled
 from contactlab.formulation.kernels.certify_boxed import BOXED_CERT_SIZE, certify_boxed, worst_boxed
-from contactlab.formulation.kernels.cone_measures import judge_cones
+from contactlab.formulation.kernels.cone_measures import judge_cones, less, rate_rounding
 from contactlab.formulation.kernels.recover import recover
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.spans import columns, dot_within
@@ -59,14 +59,19 @@ STATE: Final = 2
 
 
 @kernel(inner=True)
-def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) -> None:
-    """Fill q of the LCP of contacts alone, and how large the entries of its rows are; ``own`` are the own responses."""
+def fill_loads(rows: Rows, own: FloatArray, q: FloatArray, loads: FloatArray) -> None:
+    """Fill q of the LCP of contacts alone, and of the loads the rates' rounding and how large the entries of its rows are.
+
+    ``own`` are the rows' own responses.
+    """
     nc = rows.nc
     nr = rows.nr
     J = rows.J
+    blurs, sizes = loads[nc + nr : 2 * (nc + nr)], loads[2 * (nc + nr) :]
     for i in range(nc + nr):
         a, b, c, d = columns(rows.spans, i, J.shape[1])
         rate = dot_within(a, b, c, d, J[i], rows.v_free) + rows.k[i]
+        blurs[i] = rate_rounding(rows, i)
         response = own[i]
         q[i] = rate
         if i < nc:
@@ -82,9 +87,14 @@ def fill_loads(rows: Rows, q: FloatArray, own: FloatArray, sizes: FloatArray) ->
 
 
 @kernel(inner=True)
-def evaluate(rows: Rows, own: FloatArray, answer: Answer, rate: FloatArray) -> None:
-    """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z, of contacts alone."""
+def evaluate(rows: Rows, own: FloatArray, answer: Answer, loads: FloatArray) -> None:
+    """Fill f, v+, the rates of the rows, lambda in z, and w from the forces in z, of contacts alone.
+
+    What rounding may have moved a rate by is taken off w: of bodies that fall side by side it is all there is.
+    """
     z, w = answer.z, answer.w
+    m = rows.nc + rows.nr
+    rate, blur = loads[:m], loads[m : 2 * m]
     recover(rows, z, answer.f, answer.v_plus)
     nc = rows.nc
     nr = rows.nr
@@ -96,7 +106,7 @@ def evaluate(rows: Rows, own: FloatArray, answer: Answer, rate: FloatArray) -> N
         rate[i] = dot_within(a, b, c, d, rows.J[i], answer.v_plus) + rows.k[i]
     first = nc
     for c in range(nc):
-        w[c] = rate[c] + gamma[c] * z[c]
+        w[c] = less(rate[c] + gamma[c] * z[c], blur[c])
         last = first + r[c]
         spent = 0.0
         slack = 0.0
@@ -110,14 +120,14 @@ def evaluate(rows: Rows, own: FloatArray, answer: Answer, rate: FloatArray) -> N
         z[cone] = speed
         w[cone] = left + rows.gammaE[c] * speed
         for i in range(first, last):
-            w[i] = rate[i] + gamma[i] * z[i] + speed
-            w[i + nr] = -rate[i] + gamma[i] * z[i + nr] + speed
+            w[i] = less(rate[i] + gamma[i] * z[i] + speed, blur[i])
+            w[i + nr] = less(-rate[i] + gamma[i] * z[i + nr] + speed, blur[i])
         first = last
 
 
 @kernel(inner=True)
 def measure(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> None:
-    """Fill the measures of the forces in z, with f and v+; ``loads`` (3 m,) has rates and sizes of contacts alone."""
+    """Fill the measures of the forces in z, with f and v+; ``loads`` (4 m,) are those of contacts alone."""
     rows = case.rows
     if case.exact:
         judge_cones(rows, own, answer.z, answer.f, answer.v_plus, case.tolerance, answer.measures)
@@ -125,9 +135,8 @@ def measure(case: Case, answer: Answer, own: FloatArray, loads: FloatArray) -> N
         lcp_residuals(answer.M, answer.q, answer.z, answer.w, answer.measures)
         recover(rows, answer.z, answer.f, answer.v_plus)
     else:
-        m = rows.nc + rows.nr
-        evaluate(rows, own, answer, loads[:m])
-        row_residuals(answer.q, loads[m:], answer.z, answer.w, answer.measures)
+        evaluate(rows, own, answer, loads)
+        row_residuals(answer.q, loads[2 * (rows.nc + rows.nr) :], answer.z, answer.w, answer.measures)
 
 
 @kernel(inner=True)

@@ -135,8 +135,8 @@ def simulation_error(driver: Driver, recording: Recording, *, path: Path | None 
                 off = float(driver.island.state[NEAREST])
                 detail = (
                     f"none of the attempts at {island}; {problem!r}) led to forces that solve it: the best are off by "
-                    f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked whatever "
-                    f"the size.{_refusal(driver, stepper)} {note}"
+                    f"{off:.1e} of its scale. Try a smaller h or adaptive=True; a solver that is named is asked "
+                    f"whatever the size.{_refusal(driver, stepper)} {note}"
                 )
             else:
                 result = driver.last_result if driver.last_result is not None else view.solve()

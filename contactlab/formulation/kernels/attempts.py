@@ -40,6 +40,14 @@ from contactlab.formulation.kernels.judging import (
 )
 from contactlab.formulation.kernels.katzenelson import Shifted, lay_out_shifted, shifted_floats
 from contactlab.formulation.kernels.proximal_newton import (
+    Approach,
+    approach,
+    approach_floats,
+    lay_out_approach,
+    natural_misfit,
+    note_forces,
+    put_forces,
+)
     approach,
     approach_floats,
     lay_out_approach,
@@ -310,19 +318,21 @@ def try_closer(case: Case, polygon: Polygon, search: Search, wf: FloatArray) -> 
     if solved == 0:
         put_forces(search, near.best, near.joined[1])
     more, _ = approach(rows, polygon, search, near, SYSTEMS)
-    more += last_digits(rows, polygon, search, shifted)
+    more += last_digits(rows, polygon, search, near)
     # From the end of the branch alone forces may have gone to others.
     return SELECTED if solved > 0 else OTHERS, solved + more
 
 
 @kernel(inner=True)
-def last_digits(rows: Rows, polygon: Polygon, search: Search, shifted: Shifted) -> int:
+def last_digits(rows: Rows, polygon: Polygon, search: Search, near: Approach) -> int:
     """Proximal points of the modes that Newton's method has left, where these come closer; systems formed."""
-    recover_velocity(rows, polygon, search)
-    choose(rows, polygon, search, 0.0, 1.0)
-    for c in range(rows.nc):
-        search.before[c] = search.contacts.mode[c]
-    return harden_or_keep(rows, polygon, search, shifted, 0.0, FEW_POINTS)
+    before = natural_misfit(rows, polygon, search)
+    note_forces(search, near.before, near.joined[0])
+    formed = harden(rows, polygon, search, 0.0, FEW_POINTS)
+    if not natural_misfit(rows, polygon, search) < before:
+        put_forces(search, near.before, near.joined[0])
+        recover_velocity(rows, polygon, search)
+    return formed
 
 
 @kernel(inner=True)
@@ -349,8 +359,7 @@ def try_shifts(case: Case, polygon: Polygon, search: Search, turn: int, wf: Floa
         take_forces(rows, polygon, search, case.z0)
     most = min(MOST_SYSTEMS, WORK / (factor_work(search.trees) + WORK_OF_CONTACT * nc))
     solved, _ = follow_shifts(rows, polygon, search, convex, near, int(most / len(WEIGHTS)), ENOUGH, WEIGHTS[turn])
-    shifted = lay_out_shifted(nc, nv, beyond_search(rows, search, wf))
-    return solved + last_digits(rows, polygon, search, shifted)
+    return solved + last_digits(rows, polygon, search, near)
 
 
 @kernel(inner=True)

@@ -48,12 +48,6 @@ from contactlab.formulation.kernels.proximal_newton import (
     note_forces,
     put_forces,
 )
-    approach,
-    approach_floats,
-    lay_out_approach,
-    note_forces,
-    put_forces,
-)
 from contactlab.formulation.kernels.proximal_points import choose, harden
 from contactlab.formulation.kernels.rows import Rows
 from contactlab.formulation.kernels.search import (

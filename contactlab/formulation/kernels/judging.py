@@ -60,7 +60,7 @@ STATE: Final = 2
 
 @kernel(inner=True)
 def fill_loads(rows: Rows, own: FloatArray, q: FloatArray, loads: FloatArray) -> None:
-    """Fill q of the LCP of contacts alone; of the loads, what rounds the rates and how large the entries of its rows are.
+    """Fill q of the LCP of contacts alone; of the loads, what rounds the rates and how large the entries of rows are.
 
     ``own`` are the rows' own responses.
     """

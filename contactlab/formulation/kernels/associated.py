@@ -125,7 +125,7 @@ def to_pyramid(
         to_ray(x, y, z, b, p, D)
 
 
-@kernel(inner=True)
+@kernel
 def nearest(
     polygon: Polygon,
     mu: float,

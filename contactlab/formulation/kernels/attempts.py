@@ -96,7 +96,7 @@ EVERY: Final = (1 << len(NAMES)) - 1
 # In the order in which they are made: what most islands need, and what is compiled when first asked for. One that
 # stands there again has other numbers, its turn.
 FIRST: Final = (MODES, SWEEPS, BRANCH, CLOSER)
-LATER: Final = (PATH, CLOSER, PATH, CLOSER, SHIFTS, SHIFTS, SHIFTS, SHIFTS)
+LATER: Final = (PATH, CLOSER, PATH, CLOSER, SHIFTS, SHIFTS)
 
 # What an attempt comes to: no forces; forces that are not those selected; those selected.
 NOTHING: Final = 0
@@ -122,13 +122,13 @@ MANY_SWEEPS: Final = 20
 SYSTEMS: Final = 80
 SOFTER: Final = (10.0, 1e4)
 # Weights of the proximal points of SHIFTS, one after the other, and the misfit that ends them.
-WEIGHTS: Final = (1e3, 1e4, 1e2, 1e5)
+WEIGHTS: Final = (1e3, 1e4)
 ENOUGH: Final = 1e-12
 # Work of SHIFTS on an island, in products: about a second. A system costs what its factors do, and so many products for
 # a contact. Systems at most, where there are few contacts.
-WORK: Final = 2e9
-WORK_OF_CONTACT: Final = 1e3
-MOST_SYSTEMS: Final = 4000
+WORK: Final = 6e9
+WORK_OF_CONTACT: Final = 3e3
+MOST_SYSTEMS: Final = 8000
 
 
 class Found(NamedTuple):

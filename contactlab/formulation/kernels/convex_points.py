@@ -29,9 +29,11 @@ from contactlab.multibody.kernels.views import rows_at
 from contactlab.spatial.arrays import FloatArray
 from lcp.kernels import kernel
 
-# Systems of one convex problem, and the misfit in parts of the speed that ends it.
+# Systems of one convex problem; how far forces held and those of the rates may be apart at its end, in parts of what
+# the point moves them by and of the rounding of rates, times the weight.
 INNER_SYSTEMS: Final = 30
-INNER_MISFIT: Final = 1e-13
+INNER: Final = 1e-5
+ROUNDED: Final = 2e-15
 # Evaluations of a line search, and the part of the slope at its beginning that ends it.
 LOOKS: Final = 12
 FLAT: Final = 0.1
@@ -41,9 +43,13 @@ MOST_RELAXED: Final = 100.0
 # Weight of the proximal points against the contacts' own responses; every so many of them Newton's method is tried on
 # Coulomb's law, from misfits that are near, in so many systems.
 WEIGHT: Final = 1e3
+# How far changes of the forces may turn, and by what part they may differ, that count as the same again.
+SAME_WAY: Final = 0.99
+SAME_SIZE: Final = 0.5
+MOST_WEIGHT: Final = 1e6
 TURN: Final = 5
 NEAR: Final = 1e-2
-LAST_SYSTEMS: Final = 30
+LAST_SYSTEMS: Final = 20
 
 
 class Convex(NamedTuple):
@@ -57,22 +63,24 @@ class Convex(NamedTuple):
     moved: FloatArray  # (nc, 3) what a whole step makes of them
     ds: FloatArray  # (nc, 3) change of the rates
     best: FloatArray  # (nc, 3)
+    before: FloatArray  # (nc, 3) p0
+    drift: FloatArray  # (nc, 3) what the last point has changed
     D: FloatArray  # (nc, 3, 3) slopes
-    joined: FloatArray  # (6, nj) the same of rows of joints: base, weight, held, moved, ds, best
+    joined: FloatArray  # (8, nj) the same of rows of joints: base, weight, held, moved, ds, best, before, drift
     x: FloatArray  # (9,) scratch
 
 
 @kernel
 def convex_floats(nc: int, nj: int) -> int:
     """Numbers that it keeps."""
-    return (3 * 5 + 2 + 2 + 9) * nc + 6 * nj + 9
+    return (3 * 7 + 2 + 2 + 9) * nc + 8 * nj + 9
 
 
 @kernel(inner=True)
 def lay_out_convex(nc: int, nj: int, memory: FloatArray) -> Convex:
     """Cut it from its memory."""
     size = THREE * nc
-    at = 5 * size
+    at = 7 * size
     D = memory[at : at + 3 * size].reshape(nc, THREE, THREE)
     at += 3 * size
     weight = rows_at(memory, at, nc, 2)
@@ -88,9 +96,11 @@ def lay_out_convex(nc: int, nj: int, memory: FloatArray) -> Convex:
         rows_at(memory, 2 * size, nc, THREE),
         rows_at(memory, 3 * size, nc, THREE),
         rows_at(memory, 4 * size, nc, THREE),
+        rows_at(memory, 5 * size, nc, THREE),
+        rows_at(memory, 6 * size, nc, THREE),
         D,
-        rows_at(memory, at, 6, nj),
-        memory[at + 6 * nj : at + 6 * nj + 9],
+        rows_at(memory, at, 8, nj),
+        memory[at + 8 * nj : at + 8 * nj + 9],
     )
 
 
@@ -119,6 +129,7 @@ def begin_point(rows: Rows, polygon: Polygon, search: Search, memory: Convex, ep
             weight = rho / joined.own[i]
             weights[i] = weight / (1.0 + weight * joined.gamma[i])
             base[i] = joined.p[i] / (1.0 + weight * joined.gamma[i])
+    note_forces(search, memory.before, memory.joined[6])
     recover_velocity(rows, polygon, search)
 
 
@@ -232,13 +243,13 @@ def line_search(rows: Rows, polygon: Polygon, search: Search, memory: Convex) ->
 
 
 @kernel(inner=True)
-def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, most: int) -> int:
+def solve_convex(rows: Rows, polygon: Polygon, search: Search, memory: Convex, enough: float) -> int:
     """Newton's method on the convex problem of the shifts and p0 in memory; the systems solved."""
     contacts, joined, v = search.contacts, search.joined, search.v
     stand_still(search, memory)
     off, _ = respond(rows, polygon, search, memory, 0.0)
     solved = 0
-    while off > INNER_MISFIT * search.speed and solved < most:
+    while off > enough and solved < INNER_SYSTEMS:
         solved += 1
         if not newton_step(rows, polygon, search, memory):
             return solved
@@ -301,6 +312,52 @@ def next_shifts(rows: Rows, polygon: Polygon, search: Search, memory: Convex, ep
 
 
 @kernel(inner=True)
+def go_on_drifting(rows: Rows, search: Search, memory: Convex) -> bool:
+    """Where a point has changed the forces as the one before did, go on until the first contact opens; whether it has.
+
+    Where gaps contradict one another, each point moves forces along the self-stress by what rates are off, for as long
+    as nothing opens.
+    """
+    contacts, joined = search.contacts, search.joined
+    square = 0.0
+    product = 0.0
+    before = 0.0
+    for c in range(rows.nc):
+        for i in range(THREE):
+            change = contacts.p[c, i] - memory.before[c, i]
+            square += contacts.own[c] * change * change
+            product += contacts.own[c] * change * memory.drift[c, i]
+            before += contacts.own[c] * memory.drift[c, i] * memory.drift[c, i]
+            memory.drift[c, i] = change
+    for i in range(joined.p.shape[0]):
+        change = joined.p[i] - memory.joined[6, i]
+        square += joined.own[i] * change * change
+        product += joined.own[i] * change * memory.joined[7, i]
+        before += joined.own[i] * memory.joined[7, i] * memory.joined[7, i]
+        memory.joined[7, i] = change
+    if not (product > SAME_WAY * math.sqrt(square * before) and SAME_SIZE * before < square < before / SAME_SIZE):
+        return False
+    far = math.inf
+    for c in range(rows.nc):
+        if memory.drift[c, 0] < 0.0 and contacts.p[c, 0] > 0.0:
+            far = min(far, -contacts.p[c, 0] / memory.drift[c, 0])
+    for i in range(joined.p.shape[0]):
+        change = memory.joined[7, i]
+        if change != 0.0 and joined.lo[i] < joined.p[i] < joined.hi[i]:
+            far = min(far, ((joined.hi[i] if change > 0.0 else joined.lo[i]) - joined.p[i]) / change)
+    if far == math.inf:
+        return False
+    for c in range(rows.nc):
+        for i in range(THREE):
+            contacts.p[c, i] += far * memory.drift[c, i]
+            memory.drift[c, i] = 0.0
+    for i in range(joined.p.shape[0]):
+        joined.p[i] += far * memory.joined[7, i]
+        memory.joined[7, i] = 0.0
+    return True
+
+
+@kernel(inner=True)
 def follow_shifts(
     rows: Rows, polygon: Polygon, search: Search, memory: Convex, near: Approach, most: int, enough: float, rho: float
 ) -> tuple[int, float]:
@@ -316,15 +373,19 @@ def follow_shifts(
                 search.contacts.p[c, i] = 0.0
         least = natural_misfit(rows, polygon, search) / search.speed
     note_forces(search, memory.best, memory.joined[5])
+    misfit = least
     turn = 0
-    tried = math.inf
+    memory.drift[:] = 0.0
+    memory.joined[7, :] = 0.0
     relaxation = 1.0
     begin_shifts(rows, polygon, search, memory, 0.0)
     while least > enough and spent < most:
         turn += 1
         # The forces of the point before are p0, those best so far are kept aside.
-        begin_point(rows, polygon, search, memory, 0.0, rho)
-        solved = solve_convex(rows, polygon, search, memory, INNER_SYSTEMS)
+        weight = min(MOST_WEIGHT, rho * max(1.0, 1e-3 / max(least, 1e-300)))
+        begin_point(rows, polygon, search, memory, 0.0, weight)
+        near_enough = weight * search.speed * (INNER * min(misfit, 1.0) + ROUNDED)
+        solved = solve_convex(rows, polygon, search, memory, near_enough)
         spent += 1 + solved
         # Of a point that is not there yet, the forces that belong to the velocities.
         put_forces(search, memory.held, memory.joined[2])
@@ -333,11 +394,9 @@ def follow_shifts(
         if misfit < least:
             least = misfit
             note_forces(search, memory.best, memory.joined[5])
-        if turn % TURN == 0 and least < min(NEAR, 0.9 * tried):
-            tried = least
+        if not go_on_drifting(rows, search, memory) and turn % TURN == 0 and misfit < NEAR:
             # The convex points go on from where they are, if Newton's method does not arrive.
             note_forces(search, memory.moved, memory.joined[3])
-            put_forces(search, memory.best, memory.joined[5])
             more, misfit = approach(rows, polygon, search, near, LAST_SYSTEMS)
             spent += more
             if misfit < least * search.speed:
